@@ -1,1 +1,6 @@
-"""."""
+"""Objectives: a loss plus penalties over a factor structure, packed into one flat vector of parameters."""
+
+from cofactor.problems.layout import Layout
+from cofactor.problems.observed import ObservedProblem
+
+__all__ = ["Layout", "ObservedProblem"]

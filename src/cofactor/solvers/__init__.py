@@ -1,1 +1,34 @@
-"""."""
+"""Solvers: each minimises a problem, knows nothing of ratings or labels, and never prints.
+
+A problem offers `value_gradient(x, gradient)`, `certificate(x, gradient)`, `size`, `dtype`, `smooth` and, for solvers
+with proximal steps, `nonsmooth_value(x)` and `prox(x, step, out)`. All solvers are called alike:
+`solver(problem, x0, max_iter=..., tol=..., callback=...) -> Result`.
+"""
+
+from collections.abc import Callable
+
+from cofactor.solvers.apg import proximal_gradient
+from cofactor.solvers.cg import conjugate_gradient
+from cofactor.solvers.gradient import gradient_descent
+from cofactor.solvers.lbfgs import lbfgs
+from cofactor.solvers.result import Problem, Progress, Result, SolverMismatchError
+
+#: Solvers for problems in one flat vector, by the names that estimators take.
+SOLVERS: dict[str, Callable[..., Result]] = {
+    "lbfgs": lbfgs,
+    "cg": conjugate_gradient,
+    "gd": gradient_descent,
+    "apg": proximal_gradient,
+}
+
+__all__ = [
+    "SOLVERS",
+    "Problem",
+    "Progress",
+    "Result",
+    "SolverMismatchError",
+    "conjugate_gradient",
+    "gradient_descent",
+    "lbfgs",
+    "proximal_gradient",
+]

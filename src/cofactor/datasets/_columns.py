@@ -1,0 +1,170 @@
+"""Which column is the user, which the item, which the rating; and cells turned into ids and numbers."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = str | int
+IdMode = Literal["auto", "int", "str", "each"]
+
+ROLES = ("user", "item", "rating")
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "user": ("user", "userid", "uid", "users", "customer", "customerid", "reviewerid"),
+    "item": (
+        *("item", "itemid", "iid", "items", "movie", "movieid", "film", "filmid", "product", "productid"),
+        *("book", "bookid", "track", "trackid", "joke", "jokeid", "asin", "isbn"),
+    ),
+    "rating": ("rating", "ratings", "stars", "score", "overall", "value"),
+    "timestamp": ("timestamp", "time", "unixtime", "ts", "date"),
+}
+_INTEGER = re.compile(r"-?[1-9][0-9]*|0")
+_INT64 = np.iinfo(np.int64)
+
+
+def plain(name: str) -> str:
+    """Reduce a column name to its letters and digits, in lower case: 'User_ID' becomes 'userid'."""
+    return "".join(ch for ch in name.casefold() if ch.isalnum())
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number in the sense of `read_ratings` (which includes nan and inf)."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
+
+
+def guess_header(first: Sequence[str], following: Sequence[str], with_rating: bool) -> bool:
+    """Whether the first line names columns: it holds no number, where a line of data would hold one."""
+    if any(is_number(cell) for cell in first):
+        return False
+    known = {alias for aliases in ALIASES.values() for alias in aliases}
+    return with_rating or any(plain(c) in known for c in first) or any(is_number(cell) for cell in following)
+
+
+def resolve_columns(
+    header: Sequence[str] | None,
+    n_columns: int,
+    wanted: Mapping[str, Column | None],
+    name: str,
+) -> dict[str, int]:
+    """Positions of the columns for the roles in `wanted`; None stands for the default of that role.
+
+    Defaults are the known names in the header; where no name is known, the first columns in the order
+    user, item, rating.
+    """
+    found: dict[str, int] = {}
+    for role, column in wanted.items():
+        if column is not None:
+            found[role] = _explicit(header, n_columns, role, column, name)
+    for role in wanted:
+        position = _by_alias(header, role) if role not in found else None
+        if position is not None and position not in found.values():
+            found[role] = position
+    missing = [role for role in wanted if role not in found]
+    in_usual_place = all(found[role] == ROLES.index(role) for role in wanted if role in found)
+    if missing and header is not None and not in_usual_place:
+        raise ValueError(_unclear(header, missing, name))
+    for role in missing:
+        position = ROLES.index(role)
+        if position >= n_columns or position in found.values():
+            raise ValueError(
+                f"{name}: no column for the {role}; found {n_columns} column(s)"
+                + (f" ({', '.join(header)})" if header else "")
+                + f"; check the separator (sep=), or give {role}="
+            )
+        found[role] = position
+    _check_distinct(found, name)
+    return found
+
+
+def find_timestamp(header: Sequence[str] | None, n_columns: int, taken: Iterable[int]) -> int | None:
+    """Position of the default column of times, if there is one: by name, or the fourth of four."""
+    position = _by_alias(header, "timestamp") if header is not None else 3 if n_columns == 4 else None
+    return None if position in set(taken) else position
+
+
+def explicit_timestamp(header: Sequence[str] | None, n_columns: int, column: Column, name: str) -> int:
+    """Position of the column of times which the caller named."""
+    return _explicit(header, n_columns, "timestamp", column, name)
+
+
+def _by_alias(header: Sequence[str] | None, role: str) -> int | None:
+    names = [plain(cell) for cell in header or ()]
+    return next((names.index(alias) for alias in ALIASES[role] if alias in names), None)
+
+
+def _explicit(header: Sequence[str] | None, n_columns: int, role: str, column: Column, name: str) -> int:
+    if isinstance(column, str):
+        if header is None:
+            raise ValueError(
+                f"{name}: {role}={column!r} names a column, but the file has no header; "
+                f"give its position counted from 0, for example {role}=0"
+            )
+        if column not in header:
+            raise ValueError(f"{name}: no column {column!r} ({role}=); the columns are {', '.join(header)}")
+        return list(header).index(column)
+    if not 0 <= column < n_columns:
+        raise ValueError(f"{name}: {role}={column} is out of range; the file has {n_columns} columns, 0 the first")
+    return int(column)
+
+
+def _unclear(header: Sequence[str], missing: Sequence[str], name: str) -> str:
+    options = ", ".join(f"{role}=" for role in missing)
+    return (
+        f"{name}: cannot tell which column holds the {' and the '.join(missing)}; "
+        f"the columns are {', '.join(header)}; say which with {options}"
+    )
+
+
+def _check_distinct(found: Mapping[str, int], name: str) -> None:
+    roles = list(found)
+    for k, role in enumerate(roles):
+        for other in roles[:k]:
+            if found[role] == found[other]:
+                raise ValueError(f"{name}: {other}= and {role}= name the same column (position {found[role]})")
+
+
+def ids_from_text(cells: Sequence[str], mode: IdMode, role: str, name: str, lines: Sequence[int]) -> NDArray:
+    """Ids from cells: int64 where every cell is a plain integer (or, with mode 'each', those cells only)."""
+    distinct = set(cells)
+    if "" in distinct:
+        raise ValueError(f"{name}, line {lines[cells.index('')]}: the {role} id is empty, expected an id")
+    numbers = {} if mode == "str" else {c: int(c) for c in distinct if _INTEGER.fullmatch(c)}
+    numbers = {c: value for c, value in numbers.items() if _INT64.min <= value <= _INT64.max}
+    if len(numbers) == len(distinct):
+        return np.array([numbers[c] for c in cells], dtype=np.int64)
+    if mode == "int":
+        k = next(k for k, c in enumerate(cells) if c not in numbers)
+        raise ValueError(f"{name}, line {lines[k]}: the {role} id must be an integer, found {cells[k]!r}")
+    ids = np.empty(len(cells), dtype=object)
+    ids[:] = [numbers.get(c, c) for c in cells] if mode == "each" else cells
+    return ids
+
+
+def numbers_from_text(cells: Sequence[str], label: str, name: str, lines: Sequence[int]) -> NDArray[np.float64]:
+    """Finite or not, the numbers in cells; the first cell which is none is an error with its line."""
+    try:
+        if any("_" in cell for cell in set(cells)):
+            raise ValueError
+        return np.array([float(cell) for cell in cells], dtype=np.float64)
+    except ValueError:
+        k = next(k for k, cell in enumerate(cells) if not is_number(cell))
+        found = repr(cells[k]) if cells[k] else "an empty cell"
+        hint = " (write decimals with a point)" if is_number(cells[k].replace(",", ".", 1)) else ""
+        raise ValueError(
+            f"{name}, line {lines[k]}: expected a number in column {label}, found {found}{hint}"
+        ) from None
+
+
+def stack_pairs(users: NDArray, items: NDArray) -> NDArray:
+    """Ids of users and items as the two columns of X."""
+    if users.dtype == np.int64 and items.dtype == np.int64:
+        return np.column_stack((users, items))
+    X = np.empty((len(users), 2), dtype=object)
+    X[:, 0], X[:, 1] = users.tolist(), items.tolist()
+    return X

@@ -1,0 +1,196 @@
+"""Fit and measure a rating model under an evaluation protocol."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, check_consistent_length
+
+from cofactor.evaluation.splits import (
+    Holdout,
+    KFold,
+    Rows,
+    StrongGeneralization,
+    WeakGeneralization,
+    pair_numbers,
+)
+from cofactor.metrics.ratings import mean_absolute_error, rating_report
+
+__all__ = ["PROTOCOLS", "FoldInScorer", "evaluate"]
+
+PROTOCOLS: tuple[str, ...] = ("holdout", "weak", "strong", "kfold")
+"""Names of the evaluation protocols."""
+
+
+def evaluate(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    protocol: Any = "holdout",
+    n_splits: int = 3,
+    random_state: Any = 0,
+    *,
+    test_size: float = 0.2,
+    test_users: float = 0.1,
+    scale: ArrayLike | None = None,
+) -> list[dict[str, float]]:
+    """Fit a fresh copy of a model on the training part of each split and measure it on the test part.
+
+    Users and items which occur in the test part alone are left to the model's fallback for unknown ids.
+
+    Parameters
+    ----------
+    model : estimator
+        A rating model with ``fit(X, y)`` and ``predict(X)``; for the strong protocol also ``fold_in(X, y)``, which
+        returns a fitted model of the new users. It is cloned, and not changed.
+    X : array of shape (n, 2), list of pairs, pandas or polars frame of two columns
+        User id and item id of each rating.
+    y : array-like of shape (n,)
+        The ratings.
+    protocol : {"holdout", "weak", "strong", "kfold"} or splitter, default="holdout"
+        How to split: a random part, one rating per user, users held out and folded in, or shuffled k-fold.
+        Or any object with ``split(X, y)`` of scikit-learn's kind, which brings its own settings; one with
+        ``split_fold_in`` is used as the strong protocol.
+    n_splits : int, default=3
+        Number of splits, or folds.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the splits. The model has its own.
+    test_size : float or int, default=0.2
+        Part, or number, of the ratings to hold out ("holdout").
+    test_users : float or int, default=0.1
+        Part, or number, of the users to hold out ("strong").
+    scale : array-like of shape (R,), optional
+        The levels of the ratings, for NMAE and zero-one error. By default the ``levels`` of the model if it has any,
+        otherwise the distinct values of y.
+
+    Returns
+    -------
+    list of dict
+        For each split ``mae``, ``nmae``, ``rmse``, ``fre``, ``zero_one`` (see `cofactor.metrics.rating_report`),
+        ``n_train``, ``n_test``, ``fit_seconds``, ``predict_seconds``, and for the strong protocol
+        ``fold_in_seconds``.
+
+    Raises
+    ------
+    ValueError
+        If the protocol is unknown, or X and y cannot be split that way.
+    TypeError
+        If the model cannot fold in and the protocol is strong.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyRegressor
+    >>> X = [(user, item) for user in range(5) for item in range(4)]
+    >>> results = evaluate(DummyRegressor(strategy="constant", constant=2), X, [1, 2, 3, 2] * 5, "weak")
+    >>> [(result["n_train"], result["n_test"]) for result in results]
+    [(15, 5), (15, 5), (15, 5)]
+    """
+    splitter = _splitter(protocol, n_splits, random_state, test_size, test_users)
+    check_consistent_length(X, y)
+    ratings = np.asarray(y)
+    if scale is None:
+        scale = model.get_params().get("levels")
+    levels = np.unique(ratings) if scale is None else scale
+    if hasattr(splitter, "split_fold_in") and not hasattr(model, "fold_in"):
+        raise TypeError(f"{type(model).__name__} has no method fold_in, which the strong protocol needs")
+    return [_run(model, X, ratings, parts, levels) for parts in _parts(splitter, X, ratings)]
+
+
+def _splitter(protocol: Any, n_splits: int, random_state: Any, test_size: float, test_users: float) -> Any:
+    if not isinstance(protocol, str):
+        if not hasattr(protocol, "split"):
+            raise TypeError(
+                f"protocol must be one of {', '.join(PROTOCOLS)} or a splitter, found {protocol!r}"
+            )
+        return protocol
+    makers: dict[str, Callable[[], Any]] = {
+        "holdout": lambda: Holdout(test_size, n_splits, random_state),
+        "weak": lambda: WeakGeneralization(n_splits, random_state),
+        "strong": lambda: StrongGeneralization(test_users, n_splits, random_state),
+        "kfold": lambda: KFold(n_splits, shuffle=True, random_state=random_state),
+    }
+    if protocol not in makers:
+        raise ValueError(f"protocol must be one of {', '.join(PROTOCOLS)} or a splitter, found {protocol!r}")
+    return makers[protocol]()
+
+
+def _parts(splitter: Any, X: Any, y: Any) -> Iterator[tuple[Rows, Rows | None, Rows]]:
+    """Yield training, fold-in (None where there is none) and test rows."""
+    if hasattr(splitter, "split_fold_in"):
+        yield from splitter.split_fold_in(X, y)
+        return
+    for train, test in splitter.split(X, y):
+        yield train, None, test
+
+
+def _run(
+    model: Any, X: Any, y: Any, parts: tuple[Rows, Rows | None, Rows], scale: ArrayLike
+) -> dict[str, float]:
+    train, fold_in, test = parts
+    seconds = {}
+    started = time.perf_counter()
+    fitted = clone(model).fit(_safe_indexing(X, train), y[train])
+    seconds["fit_seconds"] = time.perf_counter() - started
+    if fold_in is not None:
+        started = time.perf_counter()
+        fitted = fitted.fold_in(_safe_indexing(X, fold_in), y[fold_in])
+        seconds["fold_in_seconds"] = time.perf_counter() - started
+    started = time.perf_counter()
+    predicted = fitted.predict(_safe_indexing(X, test))
+    seconds["predict_seconds"] = time.perf_counter() - started
+    errors = rating_report(y[test], predicted, scale)
+    return {**errors, "n_train": train.size, "n_test": test.size, **seconds}
+
+
+class FoldInScorer:
+    """Scorer for strong generalization inside scikit-learn's ``cross_validate`` and ``GridSearchCV``.
+
+    It folds the users of the test rows in from all their other ratings, predicts the test rows with the
+    folded-in model, and returns the negative error.
+
+    Parameters
+    ----------
+    X : array of shape (n, 2), list of pairs, pandas or polars frame of two columns
+        All pairs of user id and item id, the same that are given to ``cross_validate``.
+    y : array-like of shape (n,)
+        Their ratings.
+    metric : callable, default=mean_absolute_error
+        Error ``metric(y_true, y_pred)``; smaller is better.
+
+    Examples
+    --------
+    With a rating model, the three lines are::
+
+        strong = StrongGeneralization(test_users=0.1, random_state=0)
+        scorer = FoldInScorer(X, y)
+        cross_validate(model, X, y, cv=strong, scoring=scorer)
+    """
+
+    def __init__(
+        self, X: Any, y: ArrayLike, metric: Callable[[Any, Any], float] = mean_absolute_error
+    ) -> None:
+        check_consistent_length(X, y)
+        self.X = X
+        self.y = np.asarray(y)
+        self.metric = metric
+
+    def __repr__(self) -> str:
+        return f"FoldInScorer({self.y.size} ratings, {getattr(self.metric, '__name__', self.metric)})"
+
+    def __call__(self, model: Any, X: Any, y: ArrayLike) -> float:
+        """Return the negative error of the model on the test rows X, y after fold-in of their users."""
+        users, pairs = pair_numbers(self.X, X)
+        n_all = self.y.size
+        of_test_users = np.isin(users[:n_all], users[n_all:])
+        rows = np.flatnonzero(of_test_users & ~np.isin(pairs[:n_all], pairs[n_all:]))
+        if not rows.size:
+            raise ValueError(
+                "the users of the test rows have no other ratings in X: there is nothing to fold in"
+            )
+        folded = model.fold_in(_safe_indexing(self.X, rows), self.y[rows])
+        return -self.metric(y, folded.predict(X))

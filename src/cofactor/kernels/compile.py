@@ -1,0 +1,29 @@
+"""The one way kernels are compiled."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+#: Sums may be reordered and products fused inside one row (fixed at compile time, so results repeat bit by bit);
+#: NaN and infinities keep their meaning.
+FASTMATH = {"contract", "reassoc", "arcp", "nsz"}
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile `function` for use from several threads, cached on disk.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> @kernel
+    ... def total(x):
+    ...     s = 0.0
+    ...     for value in x:
+    ...         s += value
+    ...     return s
+    >>> float(total(np.array([1.0, 2.0])))
+    3.0
+    """
+    cache = not function.__code__.co_filename.startswith("<")  # nothing to cache for a function typed at a prompt
+    return numba.njit(nogil=True, fastmath=FASTMATH, cache=cache)(function)

@@ -1,0 +1,102 @@
+"""Loops over the observed entries of a sparse matrix, row by row.
+
+The same functions serve rows (CSR) and columns (CSC). `lo, hi` is the range of rows; `indptr, indices` the sparsity
+pattern; arrays over entries are indexed by the position of an entry in the pattern.
+"""
+
+import numpy as np
+
+from cofactor.kernels.compile import kernel
+
+
+@kernel
+def scores(lo, hi, indptr, indices, U, V, b, c, out):  # type: ignore[no-untyped-def]
+    """Write x_ij = U_i·V_j + b_i + c_j for the stored entries of rows lo..hi."""
+    d = U.shape[1]
+    for i in range(lo, hi):
+        u = U[i]
+        for k in range(indptr[i], indptr[i + 1]):
+            v = V[indices[k]]
+            s = b[i] + c[indices[k]]
+            for f in range(d):
+                s += u[f] * v[f]
+            out[k] = s
+
+
+@kernel
+def accumulate(lo, hi, indptr, indices, weights, V, out):  # type: ignore[no-untyped-def]
+    """Write out_i = Σ_k w_ik V_k over the stored entries of each row, four entries at a time.
+
+    Four rows of `V` per sweep over `out_i` quarter the loads and stores of `out_i`.
+    """
+    d = V.shape[1]
+    for i in range(lo, hi):
+        o = out[i]
+        o[:] = 0
+        k = indptr[i]
+        end = indptr[i + 1]
+        while k + 3 < end:
+            w0 = weights[k]
+            w1 = weights[k + 1]
+            w2 = weights[k + 2]
+            w3 = weights[k + 3]
+            v0 = V[indices[k]]
+            v1 = V[indices[k + 1]]
+            v2 = V[indices[k + 2]]
+            v3 = V[indices[k + 3]]
+            for f in range(d):
+                o[f] += w0 * v0[f] + w1 * v1[f] + w2 * v2[f] + w3 * v3[f]
+            k += 4
+        while k < end:
+            w = weights[k]
+            v = V[indices[k]]
+            for f in range(d):
+                o[f] += w * v[f]
+            k += 1
+
+
+@kernel
+def row_sums(lo, hi, indptr, weights, out):  # type: ignore[no-untyped-def]
+    """Write out_i = Σ_k w_ik over the stored entries of each row."""
+    for i in range(lo, hi):
+        s = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            s += weights[k]
+        out[i] = s
+
+
+@kernel
+def gather(start, stop, order, source, out):  # type: ignore[no-untyped-def]
+    """Write out_k = source_order(k) for start <= k < stop."""
+    for k in range(start, stop):
+        out[k] = source[order[k]]
+
+
+@kernel
+def pair_scores(start, stop, rows, columns, U, V, b, c, out):  # type: ignore[no-untyped-def]
+    """Write x = U_i·V_j + b_i + c_j for the listed pairs (i, j)."""
+    d = U.shape[1]
+    for k in range(start, stop):
+        i = rows[k]
+        j = columns[k]
+        s = b[i] + c[j]
+        for f in range(d):
+            s += U[i, f] * V[j, f]
+        out[k] = s
+
+
+def levels_above(scores: np.ndarray, thresholds: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return 1 + #{r : x > θ_{i,r}} for scores x of rows i (corrected rule after (3.16), ERRATA 6)."""
+    out = np.empty(len(scores), dtype=np.int64)
+    _levels_above(scores, thresholds, rows, out)
+    return out
+
+
+@kernel
+def _levels_above(scores, thresholds, rows, out):  # type: ignore[no-untyped-def]
+    for k in range(len(scores)):
+        level = 1
+        for r in range(thresholds.shape[1]):
+            if scores[k] > thresholds[rows[k], r]:
+                level += 1
+        out[k] = level

@@ -1,0 +1,154 @@
+"""From scores and levels to margins and back, for the losses built on thresholds.
+
+An entry of level y with score x has one margin for each threshold r = 1..R-1: θ_r - x where r >= y (the score should
+lie below), x - θ_r where r < y (above). `expand` writes these margins, a kernel of `kernels.margins` turns them into
+losses and slopes, `reduce` sums those up into row losses, derivatives by score and derivatives by threshold.
+Margins of entry k stand at positions (k - first) * (R - 1) + r - 1.
+"""
+
+from cofactor.kernels.compile import kernel
+
+
+@kernel
+def expand_all(lo, hi, indptr, levels, scores, thresholds, z):  # type: ignore[no-untyped-def]
+    """Write the margins of the all-threshold construction (2.8)."""
+    n_thresholds = thresholds.shape[1]
+    p = 0
+    for i in range(lo, hi):
+        for k in range(indptr[i], indptr[i + 1]):
+            for r in range(n_thresholds):
+                gap = thresholds[i, r] - scores[k]
+                z[p] = gap if r + 1 >= levels[k] else -gap
+                p += 1
+
+
+@kernel
+def reduce_all(lo, hi, indptr, levels, z, slope, d_scores, d_thresholds, losses):  # type: ignore[no-untyped-def]
+    """Sum losses and slopes of the all-threshold construction."""
+    n_thresholds = d_thresholds.shape[1]
+    p = 0
+    for i in range(lo, hi):
+        total = 0.0
+        for r in range(n_thresholds):
+            d_thresholds[i, r] = 0
+        for k in range(indptr[i], indptr[i + 1]):
+            d = slope[p] * 0
+            for r in range(n_thresholds):
+                s = slope[p] if r + 1 >= levels[k] else -slope[p]
+                d_thresholds[i, r] += s
+                d -= s
+                total += z[p]
+                p += 1
+            d_scores[k] = d
+        losses[i] = total
+
+
+@kernel
+def expand_immediate(lo, hi, indptr, levels, scores, thresholds, z):  # type: ignore[no-untyped-def]
+    """Write two margins for each entry, x - θ_{y-1} and θ_y - x (2.7); a huge one where the threshold is infinite."""
+    n_thresholds = thresholds.shape[1]
+    huge = z.dtype.type(1e20)
+    p = 0
+    for i in range(lo, hi):
+        for k in range(indptr[i], indptr[i + 1]):
+            y = int(levels[k])
+            z[p] = scores[k] - thresholds[i, y - 2] if y >= 2 else huge
+            z[p + 1] = thresholds[i, y - 1] - scores[k] if y <= n_thresholds else huge
+            p += 2
+
+
+@kernel
+def reduce_immediate(lo, hi, indptr, levels, z, slope, d_scores, d_thresholds, losses):  # type: ignore[no-untyped-def]
+    """Sum losses and slopes of the immediate-threshold construction."""
+    n_thresholds = d_thresholds.shape[1]
+    p = 0
+    for i in range(lo, hi):
+        total = 0.0
+        for r in range(n_thresholds):
+            d_thresholds[i, r] = 0
+        for k in range(indptr[i], indptr[i + 1]):
+            y = int(levels[k])
+            d = slope[p] * 0
+            if y >= 2:
+                d += slope[p]
+                d_thresholds[i, y - 2] -= slope[p]
+                total += z[p]
+            if y <= n_thresholds:
+                d -= slope[p + 1]
+                d_thresholds[i, y - 1] += slope[p + 1]
+                total += z[p + 1]
+            d_scores[k] = d
+            p += 2
+        losses[i] = total
+
+
+@kernel
+def level_means(lo, hi, indptr, levels, scores, means, counts):  # type: ignore[no-untyped-def]
+    """Write θ*_{i,r} = mean of the scores of user i's entries of level r, and their number; NaN where there is none."""
+    n_levels = means.shape[1]
+    for i in range(lo, hi):
+        for r in range(n_levels):
+            means[i, r] = 0
+            counts[i, r] = 0
+        for k in range(indptr[i], indptr[i + 1]):
+            r = int(levels[k]) - 1
+            means[i, r] += scores[k]
+            counts[i, r] += 1
+        for r in range(n_levels):
+            means[i, r] = means[i, r] / counts[i, r] if counts[i, r] > 0 else means.dtype.type(float("nan"))
+
+
+@kernel
+def expand_proximal(lo, hi, indptr, levels, scores, means, counts, z):  # type: ignore[no-untyped-def]
+    """Write T (x - θ*_r) for every level r: T = +1 below the entry's level, -1 above (4.3).
+
+    Levels without a mean get a margin so large that every margin loss is zero there (ERRATA 17);
+    the entry's own level gets one too, since its loss is the square.
+    """
+    n_levels = means.shape[1]
+    huge = z.dtype.type(1e20)
+    p = 0
+    for i in range(lo, hi):
+        for k in range(indptr[i], indptr[i + 1]):
+            y = int(levels[k])
+            for r in range(1, n_levels + 1):
+                if r == y or counts[i, r - 1] == 0:
+                    z[p] = huge
+                else:
+                    gap = scores[k] - means[i, r - 1]
+                    z[p] = gap if r < y else -gap
+                p += 1
+
+
+@kernel
+def reduce_proximal(lo, hi, indptr, levels, scores, means, counts, z, slope, d_scores, d_means, losses):  # type: ignore[no-untyped-def]
+    """Sum the loss (4.2) and its derivative by the score, the path through θ* included (4.4), (4.5).
+
+    d_means collects ∂J/∂θ*_r. The squares add nothing to it, since the θ* are their means; so an entry of level r
+    gets 2 (x - θ*_r) + Σ T h' directly, and ∂J/∂θ*_r / n_r through the mean.
+    """
+    n_levels = means.shape[1]
+    p = 0
+    for i in range(lo, hi):
+        total = 0.0
+        for r in range(n_levels):
+            d_means[i, r] = 0
+        for k in range(indptr[i], indptr[i + 1]):
+            y = int(levels[k])
+            gap = scores[k] - means[i, y - 1]
+            total += gap * gap
+            d = 2 * gap
+            for r in range(1, n_levels + 1):
+                s = slope[p] if r < y else -slope[p]
+                if r != y:
+                    d += s
+                    d_means[i, r - 1] -= s
+                    total += z[p]
+                p += 1
+            d_scores[k] = d
+        for r in range(n_levels):
+            if counts[i, r] > 0:
+                d_means[i, r] /= counts[i, r]
+        for k in range(indptr[i], indptr[i + 1]):
+            d_scores[k] += d_means[i, int(levels[k]) - 1]
+        losses[i] = total

@@ -1,0 +1,116 @@
+"""Threads for kernels: a number, a limit, and a loop over independent blocks.
+
+Kernels release the interpreter's lock, therefore plain Python threads carry them. This needs no threading layer of
+Numba (some abort when two threads enter them at once), and the stages of `HMF`, which run side by side in threads
+themselves, can use it too.
+"""
+
+import itertools
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+
+import numpy as np
+
+_local = threading.local()
+
+
+@lru_cache(maxsize=1)
+def _default_threads() -> int:
+    value = os.environ.get("COFACTOR_NUM_THREADS")
+    if value is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not value.isdigit() or int(value) < 1:
+        raise ValueError(f"COFACTOR_NUM_THREADS={value!r}: expected a whole number of at least 1")
+    return int(value)
+
+
+def n_threads() -> int:
+    """Return how many threads kernels use here: the limit in force, `COFACTOR_NUM_THREADS`, or all cores.
+
+    Examples
+    --------
+    >>> with thread_limit(2):
+    ...     n_threads()
+    2
+    """
+    return getattr(_local, "limit", None) or _default_threads()
+
+
+@contextmanager
+def thread_limit(limit: int | None) -> Iterator[None]:
+    """Let kernels called from this thread use at most `limit` threads (None: no change).
+
+    Results do not depend on it, only the time does.
+    """
+    before = getattr(_local, "limit", None)
+    _local.limit = before if limit is None else max(1, int(limit))
+    try:
+        yield
+    finally:
+        _local.limit = before
+
+
+@lru_cache(maxsize=1)
+def _pool(process: int) -> ThreadPoolExecutor:
+    # A forked child must not inherit the parent's pool, whose threads do not exist there: hence the key.
+    return ThreadPoolExecutor(max_workers=max(1, (os.cpu_count() or 1) * 2), thread_name_prefix="cofactor")
+
+
+def parallel_for(task: Callable[[int], object], n_tasks: int) -> None:
+    """Call `task(0)`, ..., `task(n_tasks - 1)`, in any order, spread over `n_threads()` threads.
+
+    The tasks must be independent of each other; they must not call `parallel_for` themselves.
+    The first exception raised by a task is raised here, after all threads have ended.
+    """
+    workers = min(n_threads(), n_tasks)
+    if workers <= 1:
+        for k in range(n_tasks):
+            task(k)
+        return
+    counter = itertools.count()
+
+    def work() -> None:
+        while (k := next(counter)) < n_tasks:
+            task(k)
+
+    futures = [_pool(os.getpid()).submit(work) for _ in range(workers - 1)]
+    try:
+        work()
+    finally:
+        errors = [future.exception() for future in futures]
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+def cut_rows(indptr: np.ndarray, entries_per_block: int) -> np.ndarray:
+    """Return boundaries which cut rows into blocks of about `entries_per_block` stored entries.
+
+    Parameters
+    ----------
+    indptr : ndarray of shape (n_rows + 1,)
+        Row pointers of a CSR (or column pointers of a CSC) matrix.
+    entries_per_block : int
+        Wanted number of entries in a block; a single row is never cut.
+
+    Returns
+    -------
+    ndarray of shape (n_blocks + 1,)
+        Row numbers, from 0 to n_rows.
+
+    Examples
+    --------
+    >>> cut_rows(np.array([0, 3, 4, 9, 10]), 4)
+    array([0, 2, 3, 4])
+    """
+    n_rows = len(indptr) - 1
+    # Empty rows cost time too: count one entry for each row.
+    cost = indptr + np.arange(n_rows + 1)
+    n_blocks = max(1, int(round(cost[-1] / (entries_per_block + 1))))
+    cuts = np.searchsorted(cost, np.linspace(0, cost[-1], n_blocks + 1))
+    cuts[0], cuts[-1] = 0, n_rows
+    return np.unique(cuts)

@@ -1,0 +1,182 @@
+"""Sums, products and combinations of long flat vectors, the same to the bit for any number of threads.
+
+All vector arithmetic of the solvers is here, so that another array library can stand in for it.
+Sums run in float64 over blocks of fixed length; the sums of the blocks are added in their order.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from cofactor.kernels.compile import kernel
+from cofactor.kernels.threads import parallel_for
+
+BLOCK = 4096  #: elements in a block: a dozen float32 vectors of this length fit a second-level cache
+RUN = 512  #: elements whose sum stays in the vectors' own precision
+_TASK = 32  #: blocks in a unit of work for one thread
+
+
+def dots(vectors: np.ndarray, rows: Sequence[int]) -> np.ndarray:
+    """Return the inner products of each row of `vectors` (k, n) with the given ones of its rows, in float64.
+
+    Examples
+    --------
+    >>> dots(np.array([[1.0, 2.0], [0.0, 1.0]]), [1])
+    array([[2.],
+           [1.]])
+    """
+    chosen = np.asarray(rows)
+    return _sum_blocks(
+        lambda first, last, out: _dots(first, last, vectors, chosen, out), vectors.shape[1], (len(vectors), len(rows))
+    )
+
+
+def dot(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the inner product of two vectors, in float64."""
+    return float(_sum_blocks(lambda first, last, out: _dot(first, last, a, b, out), len(a), (1, 1))[0, 0])
+
+
+def advance(
+    x: np.ndarray, x_new: np.ndarray, g_new: np.ndarray, vectors: np.ndarray, s: int, y: int, g: int
+) -> np.ndarray:
+    """Move a quasi-Newton method to its new point, in one pass over memory.
+
+    Sets row s of `vectors` to x_new - x and row y to g_new - g, then x to x_new and row g to g_new.
+    Returns the inner products of every row with rows s, y and g, shape (k, 3).
+    """
+    return _sum_blocks(
+        lambda first, last, out: _advance(first, last, x, x_new, g_new, vectors, s, y, g, out),
+        len(x),
+        (len(vectors), 3),
+    )
+
+
+def _sum_blocks(
+    task: Callable[[int, int, np.ndarray], None], n: int, shape: tuple[int, int]
+) -> np.ndarray:
+    """Let `task` write one sum per block of a vector of length n; add them up in order."""
+    n_blocks = -(-n // BLOCK)
+    partial = np.empty((n_blocks, *shape))
+    parallel_for(
+        lambda t: task(t * _TASK, min((t + 1) * _TASK, n_blocks), partial), -(-n_blocks // _TASK)
+    )
+    return np.add.reduce(partial, axis=0)
+
+
+def combine(coefficients: np.ndarray, vectors: np.ndarray, out: np.ndarray) -> None:
+    """Write out = Σ_k c_k v_k over the rows v_k of `vectors`."""
+    c = np.asarray(coefficients, dtype=vectors.dtype)
+    n_blocks = -(-len(out) // BLOCK)
+    parallel_for(
+        lambda t: _combine(t * _TASK, min((t + 1) * _TASK, n_blocks), c, vectors, out), -(-n_blocks // _TASK)
+    )
+
+
+def step(x: np.ndarray, t: float, direction: np.ndarray, out: np.ndarray) -> None:
+    """Write out = x + t · direction."""
+    _step(x, x.dtype.type(t), direction, out)
+
+
+def add_ridge(weight: float, x: np.ndarray, gradient: np.ndarray) -> float:
+    """Add weight · x to the gradient; return weight/2 ‖x‖² (float64)."""
+    return 0.5 * weight * _add_ridge(x.dtype.type(weight), x, gradient)
+
+
+# The loops below run over slices from 0 on: of an index which might be negative the compiler must assume that it
+# counts from the end, and then it does not vectorize.
+
+
+@kernel
+def _run_dot(a, b):  # type: ignore[no-untyped-def]
+    q = a.dtype.type(0)
+    for k in range(len(a)):
+        q += a[k] * b[k]
+    return q
+
+
+@kernel
+def _block_dot(a, b):  # type: ignore[no-untyped-def]
+    """Short runs in the vectors' own precision (fast), their sums in float64 (exact enough)."""
+    total = 0.0
+    for run in range(0, len(a), RUN):
+        total += _run_dot(a[run : run + RUN], b[run : run + RUN])
+    return total
+
+
+@kernel
+def _dot(first, last, a, b, partial):  # type: ignore[no-untyped-def]
+    for block in range(first, last):
+        here = slice(block * BLOCK, (block + 1) * BLOCK)
+        partial[block, 0, 0] = _block_dot(a[here], b[here])
+
+
+@kernel
+def _dots(first, last, vectors, rows, partial):  # type: ignore[no-untyped-def]
+    for block in range(first, last):
+        here = slice(block * BLOCK, (block + 1) * BLOCK)
+        for a in range(len(vectors)):
+            for b in range(len(rows)):
+                partial[block, a, b] = _block_dot(vectors[a][here], vectors[rows[b]][here])
+
+
+@kernel
+def _move(x, x_new, g_new, s, y, g):  # type: ignore[no-untyped-def]
+    for k in range(len(x)):
+        s[k] = x_new[k] - x[k]
+        y[k] = g_new[k] - g[k]
+        x[k] = x_new[k]
+        g[k] = g_new[k]
+
+
+@kernel
+def _advance(first, last, x, x_new, g_new, vectors, s, y, g, partial):  # type: ignore[no-untyped-def]
+    for block in range(first, last):
+        here = slice(block * BLOCK, (block + 1) * BLOCK)
+        vs = vectors[s][here]
+        vy = vectors[y][here]
+        vg = vectors[g][here]
+        _move(x[here], x_new[here], g_new[here], vs, vy, vg)
+        for a in range(len(vectors)):
+            row = vectors[a][here]
+            partial[block, a, 0] = _block_dot(row, vs)
+            partial[block, a, 1] = _block_dot(row, vy)
+            partial[block, a, 2] = _block_dot(row, vg)
+
+
+@kernel
+def _scale(c, x, out):  # type: ignore[no-untyped-def]
+    for k in range(len(x)):
+        out[k] = c * x[k]
+
+
+@kernel
+def _add_scaled(c, x, out):  # type: ignore[no-untyped-def]
+    for k in range(len(x)):
+        out[k] += c * x[k]
+
+
+@kernel
+def _combine(first, last, coefficients, vectors, out):  # type: ignore[no-untyped-def]
+    for block in range(first, last):
+        here = slice(block * BLOCK, (block + 1) * BLOCK)
+        o = out[here]
+        _scale(coefficients[0], vectors[0][here], o)
+        for a in range(1, len(vectors)):
+            if coefficients[a] != 0:
+                _add_scaled(coefficients[a], vectors[a][here], o)
+
+
+@kernel
+def _step(x, t, direction, out):  # type: ignore[no-untyped-def]
+    for k in range(len(x)):
+        out[k] = x[k] + t * direction[k]
+
+
+@kernel
+def _add_ridge(weight, x, gradient):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for run in range(0, len(x), RUN):
+        part = x[run : run + RUN]
+        _add_scaled(weight, part, gradient[run : run + RUN])
+        total += _run_dot(part, part)
+    return total

@@ -1,0 +1,60 @@
+"""What every loss on observed entries offers to a problem."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Literal
+
+import numpy as np
+
+
+class EntryLoss(ABC):
+    """A loss which is a sum over rows, each row depending on its own scores, targets and thresholds only.
+
+    Attributes
+    ----------
+    smooth : bool
+        Whether the derivative is continuous.
+    convex : bool
+        Whether the loss is convex in scores and thresholds together.
+    curvature_bound : float or None
+        A bound of the second derivative by one score, None where there is none.
+    target : {"sign", "ordinal", "real", "nonneg"}
+        What the targets must be: ±1, levels 1..R, any real numbers, numbers which are not negative.
+    """
+
+    smooth: ClassVar[bool]
+    convex: ClassVar[bool]
+    target: ClassVar[Literal["sign", "ordinal", "real", "nonneg"]]
+    curvature_bound: float | None
+
+    @abstractmethod
+    def evaluate(
+        self,
+        lo: int,
+        hi: int,
+        indptr: np.ndarray,
+        targets: np.ndarray,
+        scores: np.ndarray,
+        thresholds: np.ndarray,
+        d_scores: np.ndarray,
+        d_thresholds: np.ndarray,
+        losses: np.ndarray,
+    ) -> None:
+        """Write losses and derivatives of the rows lo..hi.
+
+        Parameters
+        ----------
+        lo, hi : int
+            The range of rows.
+        indptr : ndarray of shape (n + 1,)
+            Where each row's entries stand in the arrays over entries.
+        targets, scores : ndarray of shape (n_entries,)
+            Target and score of every entry.
+        thresholds : ndarray of shape (n, n_thresholds)
+            Thresholds of every row; no columns where a loss has none.
+        d_scores : ndarray of shape (n_entries,)
+            Receives the derivative by each score.
+        d_thresholds : ndarray of shape (n, n_thresholds)
+            Receives the derivative by each threshold.
+        losses : ndarray of shape (n,)
+            Receives the sum of the losses of each row (float64).
+        """

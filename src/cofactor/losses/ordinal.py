@@ -1,0 +1,175 @@
+"""Losses for levels 1..R: margins to thresholds, or nearness to proximal planes (thesis, sections 2.2.2 and 4.2)."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from cofactor.kernels import ordinal
+from cofactor.losses.base import EntryLoss
+from cofactor.losses.binary import MarginLoss, SmoothHinge
+
+
+class _OnMargins(EntryLoss):
+    """A loss on levels built on a margin loss."""
+
+    target: ClassVar[Literal["sign", "ordinal", "real", "nonneg"]] = "ordinal"
+
+    def __init__(self, margin: MarginLoss | None = None) -> None:
+        self.margin = SmoothHinge() if margin is None else margin
+        self.smooth = self.margin.smooth  # type: ignore[misc]
+        self.convex = self.margin.convex  # type: ignore[misc]
+        self.curvature_bound = None
+
+    def value(self, level: int, score: float, thresholds: Any) -> float:
+        """Return the loss of one entry.
+
+        Parameters
+        ----------
+        level : int
+            The level y, from 1.
+        score : float
+            The score x.
+        thresholds : array-like of shape (R - 1,)
+            The thresholds θ_1..θ_{R-1}.
+        """
+        theta = np.atleast_2d(np.asarray(thresholds, dtype=float))
+        losses, slope = np.empty(1), np.empty(1)
+        one = np.array([0, 1])
+        self.evaluate(0, 1, one, np.array([level]), np.array([float(score)]), theta, slope, np.empty_like(theta), losses)
+        return float(losses[0])
+
+
+class _Thresholded(_OnMargins):
+    """A loss on levels as a sum of margin losses to thresholds."""
+
+    _expand: ClassVar[Callable[..., None]]
+    _reduce: ClassVar[Callable[..., None]]
+
+    def _n_margins(self, n_thresholds: int) -> int:
+        return n_thresholds
+
+    def evaluate(  # noqa: D102
+        self,
+        lo: int,
+        hi: int,
+        indptr: np.ndarray,
+        targets: np.ndarray,
+        scores: np.ndarray,
+        thresholds: np.ndarray,
+        d_scores: np.ndarray,
+        d_thresholds: np.ndarray,
+        losses: np.ndarray,
+    ) -> None:
+        n_entries = int(indptr[hi] - indptr[lo])
+        z = np.empty(n_entries * self._n_margins(thresholds.shape[1]), dtype=scores.dtype)
+        slope = np.empty_like(z)
+        type(self)._expand(lo, hi, indptr, targets, scores, thresholds, z)
+        type(self.margin).in_place(z, slope)
+        type(self)._reduce(lo, hi, indptr, targets, z, slope, d_scores, d_thresholds, losses)
+
+
+class AllThreshold(_Thresholded):
+    """All-threshold loss (2.8), (3.11): Σ_{r<y} h(x - θ_r) + Σ_{r>=y} h(θ_r - x).
+
+    Every threshold on the wrong side costs, so the loss grows with the distance between levels.
+
+    Parameters
+    ----------
+    margin : MarginLoss, default=SmoothHinge()
+        The margin loss h.
+
+    Examples
+    --------
+    The worked example of thesis section 3.3 (level 4, score .37), which gives 0.75:
+
+    >>> round(AllThreshold().value(4, 0.37, [-0.61, -0.18, 0.51, 1.21]), 2)
+    0.75
+    """
+
+    _expand = ordinal.expand_all
+    _reduce = ordinal.reduce_all
+
+
+class ImmediateThreshold(_Thresholded):
+    """Immediate-threshold loss (2.7): h(x - θ_{y-1}) + h(θ_y - x), with θ_0 = -∞ and θ_R = +∞.
+
+    Parameters
+    ----------
+    margin : MarginLoss, default=SmoothHinge()
+        The margin loss h.
+
+    Examples
+    --------
+    The worked example of thesis section 3.3 (level 4, score .37), which gives 0.65:
+
+    >>> round(ImmediateThreshold().value(4, 0.37, [-0.61, -0.18, 0.51, 1.21]), 2)
+    0.65
+    """
+
+    _expand = ordinal.expand_immediate
+    _reduce = ordinal.reduce_immediate
+
+    def _n_margins(self, n_thresholds: int) -> int:
+        return 2
+
+
+class Proximal(_OnMargins):
+    r"""Proximal loss (4.2): squared distance to the plane of the own level, margin losses to the planes of the others.
+
+    .. math:: \sum_{ij} (x_{ij} - \theta^*_{i,y_{ij}})^2 + \sum_{ij} \sum_{r \ne y_{ij}} h(T^r_{ij} (x_{ij} - \theta^*_{i,r}))
+
+    with θ*_{i,r} the mean score of user i's entries of level r, T = +1 for r < y and -1 for r > y (4.3). The planes
+    are functions of the scores, and the derivative goes through them (ERRATA 16). A level which a user never used
+    has no plane and takes no part (ERRATA 17).
+
+    Parameters
+    ----------
+    margin : MarginLoss, default=SmoothHinge()
+        The margin loss h.
+    n_levels : int
+        The number R of levels.
+
+    Examples
+    --------
+    Two entries of one level lie 1 apart, so each is 1/2 away from their mean:
+
+    >>> loss, indptr = Proximal(n_levels=2), np.array([0, 2])
+    >>> slope, sums = np.empty(2), np.empty(1)
+    >>> loss.evaluate(0, 1, indptr, np.array([1, 1]), np.array([0.0, 1.0]), np.empty((1, 0)), slope, np.empty((1, 0)), sums)
+    >>> float(sums[0]), slope
+    (0.5, array([-1.,  1.]))
+    """
+
+    def __init__(self, margin: MarginLoss | None = None, n_levels: int = 5) -> None:
+        super().__init__(margin)
+        self.n_levels = n_levels
+        self.convex = False  # type: ignore[misc]
+
+    def evaluate(  # noqa: D102
+        self,
+        lo: int,
+        hi: int,
+        indptr: np.ndarray,
+        targets: np.ndarray,
+        scores: np.ndarray,
+        thresholds: np.ndarray,
+        d_scores: np.ndarray,
+        d_thresholds: np.ndarray,
+        losses: np.ndarray,
+    ) -> None:
+        # The kernels number rows and entries from `lo` and `first` on, so the work arrays are no larger than the block.
+        first, last = int(indptr[lo]), int(indptr[hi])
+        rows, local = hi - lo, indptr[lo : hi + 1] - first
+        levels, x, slopes = targets[first:last], scores[first:last], d_scores[first:last]
+        means = np.empty((rows, self.n_levels), dtype=scores.dtype)
+        counts = np.empty(means.shape, dtype=np.int64)
+        d_means = np.empty_like(means)
+        z = np.empty((last - first) * self.n_levels, dtype=scores.dtype)
+        slope = np.empty_like(z)
+        ordinal.level_means(0, rows, local, levels, x, means, counts)
+        ordinal.expand_proximal(0, rows, local, levels, x, means, counts, z)
+        type(self.margin).in_place(z, slope)
+        ordinal.reduce_proximal(
+            0, rows, local, levels, x, means, counts, z, slope, slopes, d_means, losses[lo:hi]
+        )

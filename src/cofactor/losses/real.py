@@ -1,0 +1,156 @@
+"""Losses between a real target y and its estimate x (thesis, section 2.2.3)."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from cofactor.losses.base import EntryLoss
+from cofactor.losses.binary import row_losses
+
+
+class _Pointwise(EntryLoss):
+    """A loss l(y, x) of one target and one score."""
+
+    smooth = True
+    target: ClassVar[Literal["sign", "ordinal", "real", "nonneg"]] = "nonneg"
+
+    @abstractmethod
+    def value(self, y: Any, x: Any) -> np.ndarray:
+        """Return the loss of targets `y` and scores `x`, elementwise."""
+
+    @abstractmethod
+    def derivative(self, y: Any, x: Any) -> np.ndarray:
+        """Return the derivative by the score, elementwise."""
+
+    @abstractmethod
+    def curvature(self, y: Any, x: Any) -> np.ndarray:
+        """Return the second derivative by the score, elementwise."""
+
+    def evaluate(  # noqa: D102
+        self,
+        lo: int,
+        hi: int,
+        indptr: np.ndarray,
+        targets: np.ndarray,
+        scores: np.ndarray,
+        thresholds: np.ndarray,
+        d_scores: np.ndarray,
+        d_thresholds: np.ndarray,
+        losses: np.ndarray,
+    ) -> None:
+        entries = slice(indptr[lo], indptr[hi])
+        d_scores[entries] = self.derivative(targets[entries], scores[entries])
+        row_losses(lo, hi, indptr, self.value(targets[entries], scores[entries]), losses)
+
+
+class Squared(_Pointwise):
+    """Squared loss: l(y, x) = (y - x)² (2.9).
+
+    Examples
+    --------
+    >>> float(Squared().value(3.0, 1.0))
+    4.0
+    """
+
+    convex = True
+    curvature_bound = 2.0
+    target: ClassVar[Literal["sign", "ordinal", "real", "nonneg"]] = "real"
+
+    def value(self, y: Any, x: Any) -> np.ndarray:  # noqa: D102
+        return np.square(np.subtract(y, x))
+
+    def derivative(self, y: Any, x: Any) -> np.ndarray:  # noqa: D102
+        return np.asarray(2 * np.subtract(x, y))
+
+    def curvature(self, y: Any, x: Any) -> np.ndarray:  # noqa: D102
+        return np.full_like(np.subtract(x, y), 2)
+
+
+class BetaDivergence(_Pointwise):
+    """β-divergence of positive scores from targets which are not negative (2.12).
+
+    l(y, x) = y^β / (β (β - 1)) + x^β / β - y x^(β-1) / (β - 1); its limits are `KullbackLeibler` at β = 1 and
+    `ItakuraSaito` at β = 0; β = 2 is half the squared loss. The derivative is x^(β-2) (x - y) for every β.
+    A score of 0 or less costs +∞, so a line search steps back from it.
+
+    Parameters
+    ----------
+    beta : float, default=1.5
+        The order β >= 0.
+
+    Examples
+    --------
+    >>> float(BetaDivergence(2.0).value(3.0, 1.0))
+    2.0
+    """
+
+    def __init__(self, beta: float = 1.5) -> None:
+        if not beta >= 0:
+            raise ValueError(f"beta={beta!r}: the order of a β-divergence must be a number of at least 0")
+        self.beta = float(beta)
+        self.convex = 1 <= beta <= 2  # type: ignore[misc]
+        self.curvature_bound = 1.0 if beta == 2 else None
+
+    def value(self, y: Any, x: Any) -> np.ndarray:  # noqa: D102
+        y, x, inside = _positive(y, x)
+        if self.beta == 0:
+            ratio = y / x
+            loss = ratio - np.log(ratio) - 1
+        elif self.beta == 1:
+            # 0 log 0 = 0
+            loss = y * np.log(np.where(y > 0, y, 1) / x) - y + x
+        else:
+            b = self.beta
+            loss = y**b / (b * (b - 1)) + x**b / b - y * x ** (b - 1) / (b - 1)
+        return np.where(inside, loss, np.inf)
+
+    def derivative(self, y: Any, x: Any) -> np.ndarray:  # noqa: D102
+        y, x, _ = _positive(y, x)
+        return np.asarray(x ** (self.beta - 2) * (x - y))
+
+    def curvature(self, y: Any, x: Any) -> np.ndarray:  # noqa: D102
+        y, x, _ = _positive(y, x)
+        b = self.beta
+        return np.asarray((b - 1) * x ** (b - 2) - (b - 2) * y * x ** (b - 3))
+
+
+def _positive(y: Any, x: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return targets, scores lifted to the smallest one that keeps powers finite, and where no lifting was needed."""
+    x = np.asarray(x, dtype=np.result_type(x, np.float32))
+    y = np.asarray(y, dtype=x.dtype)
+    inside = x > 0
+    return y, np.maximum(x, x.dtype.type(1e-12)), inside
+
+
+class KullbackLeibler(BetaDivergence):
+    """Kullback–Leibler divergence: l(y, x) = y ln(y/x) - y + x (2.10), for x > 0.
+
+    Examples
+    --------
+    >>> float(KullbackLeibler().value(0.0, 2.0))
+    2.0
+    """
+
+    convex = True
+
+    def __init__(self) -> None:
+        super().__init__(1.0)
+
+
+class ItakuraSaito(BetaDivergence):
+    """Itakura–Saito divergence: l(y, x) = y/x - ln(y/x) - 1, for y, x > 0.
+
+    (2.11) and the third case of (2.12) print a factor y before the logarithm; without it the loss is the limit
+    β → 0 of the first case, has its minimum 0 at x = y, and does not change when both are scaled.
+
+    Examples
+    --------
+    >>> float(ItakuraSaito().value(3.0, 3.0))
+    0.0
+    """
+
+    convex = False
+
+    def __init__(self) -> None:
+        super().__init__(0.0)

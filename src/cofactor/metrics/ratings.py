@@ -1,0 +1,387 @@
+r"""Errors of predicted ratings, and the rating scale on which they are counted.
+
+All functions take the true ratings first and the predicted ones second, so that they work with
+scikit-learn's ``make_scorer``::
+
+    make_scorer(root_mean_squared_error, greater_is_better=False)
+    make_scorer(normalized_mean_absolute_error, greater_is_better=False, scale=[1, 2, 3, 4, 5])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "MAX_LEVELS",
+    "RATING_METRICS",
+    "as_scale",
+    "confusion_matrix",
+    "frobenius_relative_error",
+    "mean_absolute_error",
+    "nearest_levels",
+    "normalized_mean_absolute_error",
+    "rating_report",
+    "root_mean_squared_error",
+    "to_levels",
+    "zero_one_error",
+]
+
+MAX_LEVELS = 100
+"""Largest number of levels of a rating scale."""
+
+_SAME = 1e-4  # a rating this part of the smallest step away from a level is that level (float32 input)
+
+
+def as_scale(scale: ArrayLike) -> NDArray[np.float64]:
+    """Check a rating scale and return it as an array.
+
+    Parameters
+    ----------
+    scale : array-like of shape (R,)
+        The values a rating can take.
+
+    Returns
+    -------
+    ndarray of shape (R,), float64
+        A copy of the scale.
+
+    Raises
+    ------
+    ValueError
+        If the scale is not one-dimensional, finite and strictly increasing, or has fewer than 2 or more than
+        100 levels.
+
+    Examples
+    --------
+    >>> as_scale([1, 2, 3])
+    array([1., 2., 3.])
+    """
+    try:
+        levels = np.array(scale, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"scale must be an increasing list of numbers, found {scale!r}") from error
+    if levels.ndim != 1 or levels.size < 2:
+        raise ValueError(
+            f"scale must be a list of at least two levels, found shape {levels.shape}: "
+            "with a single level there is nothing to learn"
+        )
+    if not np.isfinite(levels).all() or (np.diff(levels) <= 0).any():
+        raise ValueError(f"scale must be finite and strictly increasing, found {some_of(levels)}")
+    if levels.size > MAX_LEVELS:
+        raise ValueError(
+            f"the scale has {levels.size} distinct values, at most {MAX_LEVELS} are possible: "
+            "continuous ratings: bin them with cofactor.datasets.bin_ratings or pass levels"
+        )
+    return levels
+
+
+def nearest_levels(values: ArrayLike, scale: ArrayLike) -> NDArray[np.uint8]:
+    """Return the level (1..R) nearest to each value, the upper one halfway between two.
+
+    Parameters
+    ----------
+    values : array-like
+        Real values, also outside the scale.
+    scale : array-like of shape (R,)
+        The increasing levels.
+
+    Returns
+    -------
+    ndarray of uint8
+        Levels, of the shape of ``values``.
+
+    Examples
+    --------
+    >>> nearest_levels([0.2, 3.5, 9], [1, 2, 3, 4, 5])
+    array([1, 4, 5], dtype=uint8)
+    """
+    levels = as_scale(scale)
+    steps = np.diff(levels)
+    # The slack keeps a mean such as (0.1 + 0.2) / 2, rounded a little too low, on the upper side of a tie.
+    boundaries = levels[:-1] + steps / 2 - 1e-9 * steps
+    found = np.searchsorted(boundaries, np.asarray(values, dtype=np.float64), side="left")
+    return (found + 1).astype(np.uint8)
+
+
+def to_levels(values: ArrayLike, scale: ArrayLike) -> NDArray[np.uint8]:
+    """Return the level (1..R) of ratings that all lie on the scale.
+
+    Parameters
+    ----------
+    values : array-like
+        Ratings.
+    scale : array-like of shape (R,)
+        The increasing levels.
+
+    Returns
+    -------
+    ndarray of uint8
+        Levels, of the shape of ``values``.
+
+    Raises
+    ------
+    ValueError
+        If a rating is not on the scale, up to one ten-thousandth of its smallest step.
+
+    Examples
+    --------
+    >>> to_levels([0.5, 5.0, 3.5], [0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5])
+    array([ 1, 10,  7], dtype=uint8)
+    """
+    checked, ratings = as_scale(scale), np.asarray(values, dtype=np.float64)
+    levels = nearest_levels(ratings, checked)
+    off = ~(np.abs(checked[levels - 1] - ratings) <= _SAME * np.diff(checked).min())
+    if off.any():
+        found = some_of(np.unique(ratings[off]))
+        raise ValueError(
+            f"{np.count_nonzero(off)} ratings are not on the scale {some_of(checked, 10)}, found {found}: "
+            "correct them, or pass the levels that these data have"
+        )
+    return levels
+
+
+def mean_absolute_error(y: ArrayLike, pred: ArrayLike) -> float:
+    r"""Mean absolute error, :math:`\frac{1}{n}\sum_k |y_k - \hat y_k|`.
+
+    Parameters
+    ----------
+    y, pred : array-like of shape (n,)
+        True and predicted ratings.
+
+    Returns
+    -------
+    float
+        The error; 0 is best.
+
+    Notes
+    -----
+    Kumar's thesis, section 3.6.4; the sum runs over the test entries (the printed Ω stands for them).
+
+    Examples
+    --------
+    >>> mean_absolute_error([1, 2, 5], [1, 4, 4])
+    1.0
+    """
+    true, predicted = _both(y, pred)
+    return float(np.abs(true - predicted).mean())
+
+
+def normalized_mean_absolute_error(y: ArrayLike, pred: ArrayLike, scale: ArrayLike) -> float:
+    r"""Mean absolute error in levels, relative to uniform guessing.
+
+    .. math:: \mathrm{NMAE} = \frac{1}{n}\sum_k |l(y_k) - l(\hat y_k)| \Big/ \frac{R^2 - 1}{3R}
+
+    The divisor is the mean distance of two independent uniform levels: 1.6 for R = 5 and 1.944 for R = 6.
+    The error is counted in levels :math:`l`, ranks on the scale: a half-star scale 0.5, 1, ..., 5 has R = 10
+    levels, divisor 3.3, and an error of one star counts 2. Values between two levels are interpolated
+    linearly, values outside the scale are extrapolated; on 1, ..., R this is MAE / ((R² − 1) / 3R).
+
+    Parameters
+    ----------
+    y, pred : array-like of shape (n,)
+        True and predicted ratings; the predicted ones may be any real numbers.
+    scale : array-like of shape (R,)
+        The increasing levels.
+
+    Returns
+    -------
+    float
+        The error; 0 is best, 1 is uniform guessing on uniform ratings.
+
+    Notes
+    -----
+    Kumar's thesis, section 3.6.4.
+
+    Examples
+    --------
+    >>> round(normalized_mean_absolute_error([1, 2, 5], [1, 4, 4], scale=[1, 2, 3, 4, 5]), 6)
+    0.625
+    """
+    true, predicted = _both(y, pred)
+    levels = as_scale(scale)
+    distance = np.abs(to_levels(true, levels) - _fractional_levels(predicted, levels)).mean()
+    return float(distance / ((levels.size**2 - 1) / (3 * levels.size)))
+
+
+def root_mean_squared_error(y: ArrayLike, pred: ArrayLike) -> float:
+    r"""Root mean squared error, :math:`\sqrt{\frac{1}{n}\sum_k (y_k - \hat y_k)^2}`.
+
+    Parameters
+    ----------
+    y, pred : array-like of shape (n,)
+        True and predicted ratings.
+
+    Returns
+    -------
+    float
+        The error; 0 is best.
+
+    Examples
+    --------
+    >>> root_mean_squared_error([1, 2, 5, 3], [1, 4, 5, 3])
+    1.0
+    """
+    true, predicted = _both(y, pred)
+    return float(np.sqrt(np.square(true - predicted).mean()))
+
+
+def frobenius_relative_error(y: ArrayLike, pred: ArrayLike) -> float:
+    r"""Relative error in the Frobenius norm, :math:`\sqrt{\sum_k (y_k - \hat y_k)^2 / \sum_k y_k^2}`.
+
+    Parameters
+    ----------
+    y, pred : array-like of shape (n,)
+        True and predicted ratings; not all true ones may be 0.
+
+    Returns
+    -------
+    float
+        The error; 0 is best, 1 is what predicting 0 gives.
+
+    Raises
+    ------
+    ValueError
+        If all true ratings are 0.
+
+    Notes
+    -----
+    Kumar's thesis, section 3.6.4; the sums run over the test entries.
+
+    Examples
+    --------
+    >>> frobenius_relative_error([3, 4], [3, 1])
+    0.6
+    """
+    true, predicted = _both(y, pred)
+    size = np.square(true).sum()
+    if size == 0:
+        raise ValueError("y holds only zeros: the relative error is not defined, use another metric")
+    return float(np.sqrt(np.square(true - predicted).sum() / size))
+
+
+def zero_one_error(y: ArrayLike, pred: ArrayLike, scale: ArrayLike | None = None) -> float:
+    """Share of ratings that are not predicted exactly.
+
+    Parameters
+    ----------
+    y, pred : array-like of shape (n,)
+        True and predicted ratings.
+    scale : array-like of shape (R,), optional
+        The increasing levels. If given, predicted values are first rounded to the nearest level (upwards
+        halfway between two); otherwise they must be equal to count as right.
+
+    Returns
+    -------
+    float
+        The error, 0 to 1; 0 is best.
+
+    Examples
+    --------
+    >>> zero_one_error([1, 2, 5, 3], [1, 2, 4.6, 3])
+    0.25
+    >>> zero_one_error([1, 2, 5, 3], [1, 2, 4.6, 3], scale=[1, 2, 3, 4, 5])
+    0.0
+    """
+    true, predicted = _both(y, pred)
+    if scale is None:
+        return float(np.mean(true != predicted))
+    return float(np.mean(to_levels(true, scale) != nearest_levels(predicted, scale)))
+
+
+def confusion_matrix(y: ArrayLike, pred: ArrayLike, scale: ArrayLike) -> NDArray[np.int64]:
+    """Count how often each level was predicted for each true level.
+
+    Parameters
+    ----------
+    y, pred : array-like of shape (n,)
+        True and predicted ratings; predicted values are rounded to the nearest level.
+    scale : array-like of shape (R,)
+        The increasing levels.
+
+    Returns
+    -------
+    ndarray of shape (R, R), int64
+        Entry (a, b): number of ratings of level a + 1 predicted as level b + 1. As scikit-learn's
+        ``confusion_matrix``, with a row and a column for every level of the scale.
+
+    Examples
+    --------
+    >>> confusion_matrix([1, 2, 2, 3], [1, 2, 3, 3], scale=[1, 2, 3])
+    array([[1, 0, 0],
+           [0, 1, 1],
+           [0, 0, 1]])
+    """
+    from sklearn.metrics import confusion_matrix as count_pairs  # heavy: only where it is used
+
+    true, predicted = _both(y, pred)
+    levels = np.arange(1, as_scale(scale).size + 1)
+    counts = count_pairs(to_levels(true, scale), nearest_levels(predicted, scale), labels=levels)
+    return np.asarray(counts, dtype=np.int64)
+
+
+def rating_report(y: ArrayLike, pred: ArrayLike, scale: ArrayLike) -> dict[str, float]:
+    """Return every metric of `RATING_METRICS`.
+
+    Parameters
+    ----------
+    y, pred : array-like of shape (n,)
+        True and predicted ratings.
+    scale : array-like of shape (R,)
+        The increasing levels.
+
+    Returns
+    -------
+    dict of str to float
+        ``mae``, ``nmae``, ``rmse``, ``fre`` and ``zero_one`` (predictions rounded to the nearest level).
+
+    Examples
+    --------
+    >>> report = rating_report([1, 2, 5, 3], [1, 4, 5, 3], scale=[1, 2, 3, 4, 5])
+    >>> {name: round(value, 4) for name, value in report.items()}
+    {'mae': 0.5, 'nmae': 0.3125, 'rmse': 1.0, 'fre': 0.3203, 'zero_one': 0.25}
+    """
+    return {name: metric(y, pred, scale) for name, metric in RATING_METRICS.items()}
+
+
+RATING_METRICS: dict[str, Callable[[Any, Any, Any], float]] = {
+    "mae": lambda y, pred, scale: mean_absolute_error(y, pred),
+    "nmae": normalized_mean_absolute_error,
+    "rmse": lambda y, pred, scale: root_mean_squared_error(y, pred),
+    "fre": lambda y, pred, scale: frobenius_relative_error(y, pred),
+    "zero_one": zero_one_error,
+}
+"""Metric of each name, called as ``metric(y, pred, scale)``; smaller is better."""
+
+
+def _both(y: ArrayLike, pred: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return true and predicted ratings as checked arrays."""
+    arrays = []
+    for name, values in (("y", y), ("pred", pred)):
+        array = np.asarray(values, dtype=np.float64)
+        if array.ndim != 1 or not array.size:
+            raise ValueError(f"{name} must be a non-empty one-dimensional array, found shape {array.shape}")
+        if not np.isfinite(array).all():
+            bad = np.flatnonzero(~np.isfinite(array))
+            raise ValueError(
+                f"{name} holds {bad.size} values that are NaN or infinite, the first at {bad[0]}"
+            )
+        arrays.append(array)
+    if arrays[0].size != arrays[1].size:
+        raise ValueError(f"y has {arrays[0].size} ratings but pred has {arrays[1].size}: they must agree")
+    return arrays[0], arrays[1]
+
+
+def _fractional_levels(values: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Interpolate the rank on the scale linearly, and continue the end pieces outside it."""
+    piece = np.clip(np.searchsorted(scale, values, side="right") - 1, 0, scale.size - 2)
+    return piece + 1 + (values - scale[piece]) / (scale[piece + 1] - scale[piece])
+
+
+def some_of(values: NDArray[Any], most: int = 5) -> str:
+    """Write the first few values of an array, for messages."""
+    shown = ", ".join(f"{v:g}" if isinstance(v, float) else repr(v) for v in values[:most].tolist())
+    return shown if len(values) <= most else f"{shown}, ... ({len(values)} in all)"

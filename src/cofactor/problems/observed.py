@@ -1,0 +1,179 @@
+"""Factorization of the observed entries of a sparse matrix."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+
+from cofactor.kernels import observed
+from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.losses.base import EntryLoss
+from cofactor.penalties import L2, Penalty
+from cofactor.problems.layout import Layout
+
+_ENTRIES_PER_BLOCK = 16384  #: margins and slopes of a block of this size stay in a second-level cache
+
+
+class Entries(Protocol):
+    """Sparsity pattern of observed entries, by rows and by columns (`Ratings` is one)."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    col_indptr: np.ndarray
+    col_indices: np.ndarray
+    to_csr: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+
+
+class ObservedProblem:
+    r"""Objective of a factorization of observed entries, with optional biases and thresholds.
+
+    .. math::
+
+        J = \sum_{(i,j) \in \Omega} \ell(y_{ij}, x_{ij}; \theta_i) + \sum_A p_A(A), \qquad
+        x_{ij} = U_i \cdot V_j + b_i + c_j, \qquad \theta_i = \theta_0 + \delta_i
+
+    over those of U, V, b, c, θ0 (named `common`), δ (named `own`) which are *free*; the others are *fixed* or absent
+    (zero). `p_A` is the penalty of the array A.
+
+    Parameters
+    ----------
+    entries : Entries
+        Where the observed entries are; n rows, m columns.
+    targets : ndarray of shape (n_entries,)
+        y in row order: ±1, levels 1..R or real numbers, as the loss asks.
+    loss : EntryLoss
+        The loss ℓ.
+    shapes : mapping from str to tuple of int
+        The free arrays: any of U (n, d), V (m, d), b (n,), c (m,), common (R-1,), own (n, R-1).
+    penalties : mapping from str to Penalty
+        Penalties of free arrays; an array without one is not penalized.
+    fixed : mapping from str to ndarray, optional
+        Arrays held fixed (for fold-in: V, c, common).
+    dtype : dtype, default=float32
+        Of the vector of parameters.
+
+    Attributes
+    ----------
+    layout : Layout
+        Where each free array stands in the vector of parameters.
+    smooth : bool
+        Whether loss and penalties all have gradients.
+    """
+
+    def __init__(
+        self,
+        entries: Entries,
+        targets: np.ndarray,
+        loss: EntryLoss,
+        shapes: Mapping[str, tuple[int, ...]],
+        penalties: Mapping[str, Penalty],
+        fixed: Mapping[str, np.ndarray] | None = None,
+        dtype: np.typing.DTypeLike = np.float32,
+    ) -> None:
+        self.entries, self.loss, self.dtype = entries, loss, np.dtype(dtype)
+        # Targets as real numbers live in the precision of the scores; levels stay bytes.
+        self.targets = targets if loss.target == "ordinal" else np.asarray(targets, dtype=self.dtype)
+        self.layout = Layout(shapes)
+        self.penalties = {name: penalties[name] for name in shapes if name in penalties}
+        self.smooth = loss.smooth and all(p.smooth for p in self.penalties.values())
+        n, m = entries.shape
+        self._fixed = {name: np.asarray(a, dtype=self.dtype) for name, a in (fixed or {}).items()}
+        self._fixed.setdefault("b", np.zeros(n, self.dtype))
+        self._fixed.setdefault("c", np.zeros(m, self.dtype))
+        self._row_cuts = cut_rows(entries.indptr, _ENTRIES_PER_BLOCK)
+        self._col_cuts = cut_rows(entries.col_indptr, _ENTRIES_PER_BLOCK)
+        n_entries = len(entries.indices)
+        self._scores = np.empty(n_entries, self.dtype)
+        self._slopes = np.empty(n_entries, self.dtype)
+        self._row_losses = np.empty(n)
+        n_thresholds = next((shapes[k][-1] for k in ("common", "own") if k in shapes), None)
+        if n_thresholds is None:
+            n_thresholds = len(self._fixed["common"]) if "common" in self._fixed else 0
+        self._thresholds = np.empty((n, n_thresholds), self.dtype)
+        self._d_thresholds = np.empty_like(self._thresholds)
+
+    @property
+    def size(self) -> int:
+        """Number of free parameters."""
+        return self.layout.size
+
+    def arrays(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """Return all arrays, free ones as views of `x`, fixed ones as they are."""
+        return self._fixed | self.layout.views(x)
+
+    def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        """Return the smooth part of J at `x` and write its gradient."""
+        arrays, out = self.arrays(x), self.layout.views(gradient)
+        self._set_thresholds(arrays)
+        parallel_for(lambda k: self._rows(k, arrays, out), len(self._row_cuts) - 1)
+        if "V" in out or "c" in out:
+            parallel_for(lambda k: self._columns(k, arrays, out), len(self._col_cuts) - 1)
+        if "common" in out:
+            out["common"][...] = np.add.reduce(self._d_thresholds, axis=0, dtype=np.float64)
+        if "own" in out:
+            out["own"][...] = self._d_thresholds
+        total = float(np.add.reduce(self._row_losses))
+        for name, penalty in self.penalties.items():
+            if isinstance(penalty, L2):
+                total += penalty.add_gradient(arrays[name], out[name])
+        return total
+
+    def nonsmooth_value(self, x: np.ndarray) -> float:
+        """Return the penalties without a gradient at `x`."""
+        arrays = self.layout.views(x)
+        return sum(p.value(arrays[name]) for name, p in self.penalties.items() if not p.smooth)
+
+    def prox(self, x: np.ndarray, step: float, out: np.ndarray) -> None:
+        """Write the proximal map of the penalties without a gradient."""
+        arrays, results = self.layout.views(x), self.layout.views(out)
+        for name, array in arrays.items():
+            penalty = self.penalties.get(name)
+            results[name][...] = array if penalty is None or penalty.smooth else penalty.prox(array, step)
+
+    def certificate(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        """Return the distance from stationarity at `x`, where `gradient` is that of the smooth part."""
+        arrays, slopes = self.layout.views(x), self.layout.views(gradient)
+        squares = 0.0
+        for name, array in arrays.items():
+            penalty = self.penalties.get(name)
+            if penalty is None or penalty.smooth:
+                squares += float(np.linalg.norm(slopes[name])) ** 2
+            else:
+                squares += penalty.distance(array, slopes[name]) ** 2
+        return float(np.sqrt(squares))
+
+    def _set_thresholds(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self._thresholds[...] = arrays.get("common", 0)
+        if "own" in arrays:
+            self._thresholds += arrays["own"]
+
+    def _rows(self, block: int, arrays: Mapping[str, np.ndarray], out: Mapping[str, np.ndarray]) -> None:
+        """Scores, losses, slopes and the gradients of U and b for one block of rows."""
+        lo, hi = self._row_cuts[block], self._row_cuts[block + 1]
+        e = self.entries
+        V = arrays["V"]
+        observed.scores(lo, hi, e.indptr, e.indices, arrays["U"], V, arrays["b"], arrays["c"], self._scores)
+        self.loss.evaluate(
+            lo, hi, e.indptr, self.targets, self._scores, self._thresholds,
+            self._slopes, self._d_thresholds, self._row_losses,
+        )  # fmt: skip
+        if "U" in out:
+            observed.accumulate(lo, hi, e.indptr, e.indices, self._slopes, V, out["U"])
+        if "b" in out:
+            observed.row_sums(lo, hi, e.indptr, self._slopes, out["b"])
+
+    def _columns(self, block: int, arrays: Mapping[str, np.ndarray], out: Mapping[str, np.ndarray]) -> None:
+        """Gradients of V and c for one block of columns, from the slopes that the rows left behind."""
+        lo, hi = self._col_cuts[block], self._col_cuts[block + 1]
+        e = self.entries
+        first, last = e.col_indptr[lo], e.col_indptr[hi]
+        # The scores are not needed any more: their place takes the slopes in column order.
+        observed.gather(first, last, e.to_csr, self._slopes, self._scores)
+        if "V" in out:
+            observed.accumulate(lo, hi, e.col_indptr, e.col_indices, self._scores, arrays["U"], out["V"])
+        if "c" in out:
+            observed.row_sums(lo, hi, e.col_indptr, self._scores, out["c"])

@@ -1,0 +1,432 @@
+"""Ratings as sparse rows and columns, built and checked once, then shared by every model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, Self, cast
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from cofactor.metrics.ratings import as_scale, nearest_levels, some_of, to_levels
+from cofactor.ratings.ids import IdMap, pair_columns
+
+__all__ = ["IdMap", "Ratings", "as_ratings"]
+
+Duplicates = Literal["error", "last", "mean"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ratings:
+    r"""Ratings of users for items on a discrete scale, by rows and by columns.
+
+    Build it with `from_pairs`, `from_sparse` or `as_ratings`; it is never changed afterwards, so treat its
+    arrays as read-only. A rating is stored as its level, the rank :math:`1 \dots R` on the scale.
+
+    Attributes
+    ----------
+    users, items : IdMap
+        Ids of the rows and of the columns.
+    scale : ndarray of shape (R,), float64
+        The increasing values a rating can take.
+    indptr : ndarray of shape (n_users + 1,), int64
+        The entries of user i are ``indptr[i]:indptr[i + 1]``.
+    indices : ndarray of shape (n_ratings,), int32
+        Item index of each entry, increasing within a user.
+    levels : ndarray of shape (n_ratings,), uint8
+        Level of each entry, 1..R.
+    col_indptr : ndarray of shape (n_items + 1,), int64
+        The column entries of item j are ``col_indptr[j]:col_indptr[j + 1]``.
+    col_indices : ndarray of shape (n_ratings,), int32
+        User index of each column entry, increasing within an item.
+    to_csr : ndarray of shape (n_ratings,), int32
+        Position of each column entry among the entries by user (int64 beyond 2³¹ ratings).
+
+    Examples
+    --------
+    >>> pairs = [("ann", "Up"), ("bob", "Up"), ("ann", "Alien")]
+    >>> ratings = Ratings.from_pairs(pairs, [4, 2, 5], scale=[1, 2, 3, 4, 5])
+    >>> ratings
+    Ratings(2 users, 2 items, 3 ratings on 1, 2, 3, 4, 5)
+    >>> ratings.indices.tolist(), ratings.levels.tolist()
+    ([0, 1, 1], [5, 4, 2])
+    """
+
+    users: IdMap
+    items: IdMap
+    scale: NDArray[np.float64]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    levels: NDArray[np.uint8]
+    col_indptr: NDArray[np.int64]
+    col_indices: NDArray[np.int32]
+    to_csr: NDArray[np.int32] | NDArray[np.int64]
+
+    @classmethod
+    def from_pairs(
+        cls,
+        X: Any,
+        y: Any,
+        scale: ArrayLike | None = None,
+        duplicates: Duplicates = "error",
+        items: IdMap | None = None,
+    ) -> Self:
+        """Build ratings from pairs of ids.
+
+        Parameters
+        ----------
+        X : array of shape (n, 2), list of pairs, pandas or polars frame of two columns
+            User id and item id of each rating.
+        y : array-like of shape (n,)
+            The ratings.
+        scale : array-like of shape (R,), optional
+            The increasing values a rating can take. By default the distinct values of ``y``.
+        duplicates : {"error", "last", "mean"}, default="error"
+            What to do with several ratings of one user for one item: refuse them, keep the last one, or take
+            their mean, rounded to the nearest level of the scale, upwards halfway between two levels.
+        items : IdMap, optional
+            The items, where they are given by a model. Then an unknown item is an error.
+
+        Returns
+        -------
+        Ratings
+            Checked ratings, independent of the order of the rows where the ids can be sorted.
+
+        Raises
+        ------
+        ValueError
+            If X or y has the wrong shape, is empty, or holds missing ids, duplicates, or ratings that are not
+            finite or not on the scale; if the scale has fewer than 2 or more than 100 levels.
+        """
+        user_ids, item_ids = pair_columns(X)
+        users = IdMap(user_ids, "the user ids of X")
+        if items is None:
+            items = IdMap(item_ids, "the item ids of X")
+        return cls._build(
+            users, items, users.index(user_ids), _known_items(items, item_ids), y, scale, duplicates
+        )
+
+    @classmethod
+    def from_sparse(
+        cls,
+        matrix: Any,
+        scale: ArrayLike | None = None,
+        duplicates: Duplicates = "error",
+        items: IdMap | None = None,
+    ) -> Self:
+        """Build ratings from a scipy sparse matrix or array of users × items.
+
+        Each stored entry is a rating, a stored zero too. Ids are row and column numbers; empty rows and
+        columns are users and items without ratings.
+
+        Parameters
+        ----------
+        matrix : scipy sparse matrix or array of shape (n_users, n_items)
+            The ratings.
+        scale, duplicates, items
+            As in `from_pairs`. Entries stored twice are duplicates; they are not added up.
+
+        Returns
+        -------
+        Ratings
+            Checked ratings.
+        """
+        shape = getattr(matrix, "shape", ())
+        if not sparse.issparse(matrix) or len(shape) != 2:
+            found = f"{type(matrix).__name__} of shape {shape}"
+            raise TypeError(f"matrix must be a two-dimensional scipy sparse matrix or array, found {found}")
+        entries = sparse.coo_array(cast(Any, matrix))
+        n_users, n_items = entries.shape
+        if items is None:
+            items = IdMap.of_range(n_items)
+        users = IdMap.of_range(n_users)
+        item_index = _known_items(items, entries.col)
+        return cls._build(users, items, entries.row, item_index, entries.data, scale, duplicates)
+
+    @classmethod
+    def _build(
+        cls,
+        users: IdMap,
+        items: IdMap,
+        user_index: NDArray[Any],
+        item_index: NDArray[Any],
+        y: Any,
+        scale: ArrayLike | None,
+        duplicates: Duplicates,
+    ) -> Self:
+        if duplicates not in ("error", "last", "mean"):
+            raise ValueError(f"duplicates must be 'error', 'last' or 'mean', found {duplicates!r}")
+        values = _rating_values(y)
+        if values.size != user_index.size:
+            raise ValueError(f"X has {user_index.size} rows but y has {values.size} ratings: they must agree")
+        if not values.size:
+            raise ValueError("X is empty: at least one rating is needed")
+        scale = _inferred_scale(values) if scale is None else as_scale(scale)
+        levels = to_levels(values, scale)
+        by_item, _ = _counting_sort(item_index, len(items))
+        by_user, indptr = _counting_sort(user_index[by_item], len(users))
+        order = by_item[by_user]
+        rows, columns, levels = user_index[order], item_index[order], levels[order]
+        repeated = (rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])
+        if repeated.any():
+            if duplicates == "error":
+                _refuse_duplicates(users.ids[rows[1:][repeated]], items.ids[columns[1:][repeated]])
+            if duplicates == "mean":
+                levels = _mean_levels(levels, repeated, scale)
+            last = np.append(~repeated, True)
+            rows, columns, levels = rows[last], columns[last], levels[last]
+            indptr = _offsets(rows, len(users))
+        return cls._from_rows(users, items, scale, indptr, rows, columns, levels)
+
+    @classmethod
+    def _from_rows(
+        cls,
+        users: IdMap,
+        items: IdMap,
+        scale: NDArray[np.float64],
+        indptr: NDArray[np.int64],
+        rows: NDArray[Any],
+        indices: NDArray[Any],
+        levels: NDArray[np.uint8],
+    ) -> Self:
+        """Add the view by columns to sorted rows."""
+        to_csr, col_indptr = _counting_sort(indices, len(items))
+        narrow = indices.astype(np.int32, copy=False)
+        col_indices = rows.astype(np.int32, copy=False)[to_csr]
+        return cls(users, items, scale, indptr, narrow, levels, col_indptr, col_indices, to_csr)
+
+    def __repr__(self) -> str:
+        n, m = self.shape
+        return f"Ratings({n} users, {m} items, {self.n_ratings} ratings on {some_of(self.scale, 10)})"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of users and number of items."""
+        return len(self.users), len(self.items)
+
+    @property
+    def n_ratings(self) -> int:
+        """Number of ratings."""
+        return self.levels.size
+
+    @property
+    def n_levels(self) -> int:
+        """Number R of levels of the scale."""
+        return self.scale.size
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Ratings on the original scale, in the order of the entries by user."""
+        return self.scale[self.levels - 1]
+
+    @property
+    def user_counts(self) -> NDArray[np.int64]:
+        """Number of ratings of each user."""
+        return np.diff(self.indptr)
+
+    @property
+    def item_counts(self) -> NDArray[np.int64]:
+        """Number of ratings of each item."""
+        return np.diff(self.col_indptr)
+
+    @property
+    def level_counts(self) -> NDArray[np.int64]:
+        """Number of ratings of each level, shape (R,)."""
+        return np.bincount(self.levels, minlength=self.n_levels + 1)[1:]
+
+    @cached_property
+    def row_of_entry(self) -> NDArray[np.int32]:
+        """User index of each entry, in the order of the entries by user."""
+        return np.repeat(np.arange(len(self.users), dtype=np.int32), self.user_counts)
+
+    def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return user index and item index of every entry, in the order of the entries by user."""
+        return self.row_of_entry, self.indices
+
+    def seen(self, user: int) -> NDArray[np.int32]:
+        """Return the item indices that the user of this index has rated, increasing."""
+        return self.indices[self.indptr[user] : self.indptr[user + 1]]
+
+    def rows(self, users: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8]]:
+        """Return the entries of some users.
+
+        Parameters
+        ----------
+        users : array-like of shape (m,)
+            User indices, in any order.
+
+        Returns
+        -------
+        indptr : ndarray of shape (m + 1,), int64
+            The entries of the k-th of these users are ``indptr[k]:indptr[k + 1]``.
+        indices : ndarray, int32
+            Item indices.
+        levels : ndarray, uint8
+            Levels.
+        """
+        chosen = np.asarray(users, dtype=np.int64)
+        counts = self.user_counts[chosen]
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        entries = np.arange(indptr[-1]) + np.repeat(self.indptr[chosen] - indptr[:-1], counts)
+        return indptr, self.indices[entries], self.levels[entries]
+
+    def subset(self, mask: NDArray[np.bool_]) -> Self:
+        """Return the ratings where the mask is true, with the same users, items and scale.
+
+        Parameters
+        ----------
+        mask : ndarray of shape (n_ratings,), bool
+            Which entries to keep, in the order of the entries by user.
+
+        Returns
+        -------
+        Ratings
+            The kept ratings; users and items without ratings remain.
+        """
+        if mask.dtype != np.bool_ or mask.shape != self.levels.shape:
+            raise ValueError(
+                f"mask must be boolean of shape {self.levels.shape}, found {mask.dtype} of shape {mask.shape}"
+            )
+        rows = self.row_of_entry[mask]
+        indptr = _offsets(rows, len(self.users))
+        kept = self.indices[mask], self.levels[mask]
+        return self._from_rows(self.users, self.items, self.scale, indptr, rows, *kept)
+
+
+def as_ratings(
+    X: Any,
+    y: Any = None,
+    scale: ArrayLike | None = None,
+    duplicates: Duplicates = "error",
+    items: IdMap | None = None,
+) -> Ratings:
+    """Return ratings from whatever holds them.
+
+    Parameters
+    ----------
+    X : Ratings, scipy sparse matrix, pairs as for `Ratings.from_pairs`, or a data set with attributes X and y
+        The ratings, or the user and item ids of them.
+    y : array-like of shape (n,), optional
+        The ratings, where X holds pairs of ids; otherwise None.
+    scale, duplicates, items
+        As in `Ratings.from_pairs`. A data set's own scale is used where none is given.
+
+    Returns
+    -------
+    Ratings
+        ``X`` itself if it is a `Ratings`.
+
+    Raises
+    ------
+    ValueError
+        If y is missing or superfluous, a `Ratings` has not the required scale or items, or the data are not
+        valid (see `Ratings.from_pairs`).
+
+    Examples
+    --------
+    >>> as_ratings([(1, 10), (1, 11), (2, 10)], [3, 1, 2]).shape
+    (2, 2)
+    """
+    # A data set has X and y; so may a frame, as the names of columns.
+    dataset = hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns")
+    if isinstance(X, Ratings) or sparse.issparse(X) or dataset:
+        if y is not None:
+            raise ValueError(
+                f"y must be None where X is a {type(X).__name__}, which holds the ratings itself"
+            )
+    elif y is None:
+        raise ValueError("y is missing: pass the ratings of the (user, item) pairs X")
+    if isinstance(X, Ratings):
+        if scale is not None and not np.array_equal(as_scale(scale), X.scale):
+            raise ValueError(
+                f"X has the scale {some_of(X.scale)} but {some_of(as_scale(scale))} is required: rebuild it"
+            )
+        if items is not None and items != X.items:
+            raise ValueError("X has other items than the model: build it with items=model.items_")
+        return X
+    if sparse.issparse(X):
+        return Ratings.from_sparse(X, scale, duplicates, items)
+    if dataset:
+        own = getattr(X, "scale", None) if scale is None else scale
+        return Ratings.from_pairs(X.X, X.y, own, duplicates, items)
+    return Ratings.from_pairs(X, y, scale, duplicates, items)
+
+
+def _known_items(items: IdMap, item_ids: NDArray[Any]) -> NDArray[np.int32]:
+    index = items.index(item_ids)
+    unknown = np.flatnonzero(index < 0)
+    if unknown.size:
+        raise ValueError(
+            f"{unknown.size} ratings are of items which the model does not know, for example "
+            f"{some_of(item_ids[unknown])}: remove them"
+        )
+    return index
+
+
+def _rating_values(y: Any) -> NDArray[np.float64]:
+    """Return the ratings as finite float64."""
+    series = nw.from_native(y, series_only=True, pass_through=True)
+    found = series.to_numpy() if isinstance(series, nw.Series) else np.asarray(y)
+    if found.ndim != 1:
+        raise ValueError(
+            f"y must be one-dimensional, found shape {found.shape}: pass y.ravel() or one column"
+        )
+    try:
+        if found.dtype.kind not in "biufO":
+            raise TypeError(f"found {found.dtype}")
+        values = found.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers ({error}): convert the ratings first") from error
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        raise ValueError(
+            f"y holds {bad.size} ratings that are NaN or infinite, the first in row {bad[0]}: remove them"
+        )
+    return values
+
+
+def _inferred_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    distinct = np.unique(values)
+    if distinct.size == 1:
+        raise ValueError(
+            f"all ratings are {distinct[0]:g}: with a single level there is nothing to learn; "
+            "pass the levels if the scale has others"
+        )
+    return as_scale(distinct)
+
+
+def _counting_sort(keys: NDArray[Any], n_keys: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the stable order that sorts keys 0..n_keys-1, and the offset of each key in it.
+
+    scipy's conversion from rows to columns is a counting sort, several times faster than ``argsort``.
+    """
+    rows = sparse.csr_array(
+        (np.ones(keys.size, dtype=np.bool_), keys, np.arange(keys.size + 1)), shape=(keys.size, n_keys)
+    )
+    columns = rows.tocsc()
+    narrow = np.int32 if keys.size <= np.iinfo(np.int32).max else np.int64
+    return columns.indices.astype(narrow, copy=False), columns.indptr.astype(np.int64, copy=False)
+
+
+def _offsets(rows: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_rows))]).astype(np.int64)
+
+
+def _refuse_duplicates(users: NDArray[Any], items: NDArray[Any]) -> None:
+    raise ValueError(
+        f"{users.size} ratings repeat a (user, item) pair of X, for example ({users.tolist()[0]!r}, "
+        f"{items.tolist()[0]!r}): remove them, or pass duplicates='last' or duplicates='mean'"
+    )
+
+
+def _mean_levels(
+    levels: NDArray[np.uint8], repeated: NDArray[np.bool_], scale: NDArray[np.float64]
+) -> NDArray[np.uint8]:
+    """Give every entry of a run of duplicates the level nearest to their mean."""
+    starts = np.flatnonzero(np.append(True, ~repeated))
+    lengths = np.diff(np.append(starts, levels.size))
+    means = np.add.reduceat(scale[levels - 1], starts) / lengths
+    return np.repeat(nearest_levels(means, scale), lengths)

@@ -1,0 +1,350 @@
+"""Ids of users and items: reading them from whatever holds them, and numbering them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cached_property
+from typing import Any, Self
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cofactor.metrics.ratings import some_of
+
+__all__ = ["IdMap", "pair_columns"]
+
+_DENSE_TABLE = 1 << 20  # a lookup table of up to this many int32 (4 MB) is always worth it
+_EXACT_FLOAT = 2.0**53  # whole floats beyond this may stand for several integers
+
+
+class IdMap:
+    """Two-way map between the ids of users or items and the indices 0..n-1.
+
+    Ids are sorted, so that the index of an id depends on the set of ids alone and not on the order of the
+    rows. Numbers are kept as int64 (floats that are whole numbers too) or float64; strings and other
+    hashable ids as objects. Ids of several types that do not compare are sorted by type name, then by
+    value; only ids which cannot be compared at all keep the order of their first appearance. Numbers and
+    strings are never converted into each other: 1 and ``"1"`` are two ids.
+
+    Parameters
+    ----------
+    ids : array-like of shape (n,)
+        The ids; repeated ones count once.
+    name : str, default="ids"
+        What error messages call them.
+
+    Raises
+    ------
+    ValueError
+        If an id is NaN, infinite or None.
+    TypeError
+        If an id is not hashable.
+
+    Examples
+    --------
+    >>> films = IdMap(["Alien", "Up", "Alien", "Brazil"])
+    >>> len(films), films.ids.tolist()
+    (3, ['Alien', 'Brazil', 'Up'])
+    >>> films.index(["Up", "Heat"]).tolist()
+    [2, -1]
+    """
+
+    ids: NDArray[Any]
+
+    def __init__(self, ids: ArrayLike, name: str = "ids") -> None:
+        self._set_ids(_distinct(_id_column(ids, name), name))
+
+    @classmethod
+    def of_range(cls, n: int) -> Self:
+        """Return the map of the integers 0..n-1 to themselves."""
+        return cls._of_distinct(np.arange(n, dtype=np.int64))
+
+    @classmethod
+    def _of_distinct(cls, ids: NDArray[Any]) -> Self:
+        """Wrap ids that are already distinct and in their final order."""
+        new = cls.__new__(cls)
+        new._set_ids(ids)
+        return new
+
+    def _set_ids(self, ids: NDArray[Any]) -> None:
+        ids.setflags(write=False)
+        self.ids = ids
+
+    def __len__(self) -> int:
+        return self.ids.size
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, IdMap):
+            return NotImplemented
+        return self.ids.dtype == other.ids.dtype and np.array_equal(self.ids, other.ids)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"IdMap({some_of(self.ids)})"
+
+    def index(self, values: ArrayLike) -> NDArray[np.int32]:
+        """Return the index of each id, -1 where the id is unknown.
+
+        Parameters
+        ----------
+        values : array-like of shape (m,)
+            Ids to look up.
+
+        Returns
+        -------
+        ndarray of shape (m,), int32
+            Indices in 0..n-1, or -1.
+        """
+        column = _id_column(values, "ids")
+        if self.ids.dtype == object or column.dtype == object:
+            return self._index_objects(column)
+        if self.ids.dtype == np.int64 and column.dtype == np.float64:
+            whole = (column == np.floor(column)) & (np.abs(column) <= _EXACT_FLOAT)
+            return np.where(
+                whole, self._index_numbers(np.where(whole, column, 0).astype(np.int64)), np.int32(-1)
+            )
+        return self._index_numbers(column.astype(self.ids.dtype, copy=False))
+
+    def _index_numbers(self, column: NDArray[Any]) -> NDArray[np.int32]:
+        if not len(self):
+            return np.full(column.size, -1, dtype=np.int32)
+        if self._table is not None:
+            known = (column >= self.ids[0]) & (column <= self.ids[-1])
+            # The last slot of the table is -1: ids outside the range go there.
+            return self._table[np.where(known, column - self.ids[0], self._table.size - 1)]
+        found = np.minimum(np.searchsorted(self.ids, column), len(self) - 1).astype(np.int32)
+        return np.where(self.ids[found] == column, found, np.int32(-1))
+
+    def _index_objects(self, column: NDArray[Any]) -> NDArray[np.int32]:
+        look, keys = self._positions, column.tolist()
+        try:
+            found = np.fromiter((look.get(key, -1) for key in keys), dtype=np.int32, count=column.size)
+        except TypeError as error:
+            raise TypeError(f"ids must be hashable ({error})") from error
+        _reject_missing([keys[k] for k in np.flatnonzero(found < 0)], "ids")
+        return found
+
+    @cached_property
+    def _table(self) -> NDArray[np.int32] | None:
+        """Index of every integer from the first id to the last, or None where that range is too wide."""
+        if self.ids.dtype != np.int64:
+            return None
+        span = int(self.ids[-1]) - int(self.ids[0]) + 1
+        if span > max(_DENSE_TABLE, 16 * len(self)):
+            return None
+        table = np.full(span + 1, -1, dtype=np.int32)
+        table[self.ids - self.ids[0]] = np.arange(len(self), dtype=np.int32)
+        return table
+
+    @cached_property
+    def _positions(self) -> dict[Hashable, int]:
+        return {key: k for k, key in enumerate(self.ids.tolist())}
+
+    def to_state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return the map as plain arrays and a header that JSON can hold.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            Numeric arrays.
+        header : dict
+            Kind of the ids, and the ids themselves where numbers and strings are mixed.
+
+        Raises
+        ------
+        TypeError
+            If an id is neither an integer, a float nor a string.
+        """
+        if self.ids.dtype != object:
+            return {"ids": self.ids}, {"kind": "number"}
+        ids = [key.item() if isinstance(key, np.generic) else key for key in self.ids.tolist()]
+        for key in ids:
+            if not isinstance(key, str | int | float):
+                raise TypeError(
+                    f"ids of type {type(key).__name__} cannot be saved, found {key!r}: "
+                    "use integers, floats or strings as ids of users and items"
+                )
+        if not all(isinstance(key, str) for key in ids):
+            return {}, {"kind": "mixed", "ids": ids}
+        encoded = [key.encode("utf-8", "surrogatepass") for key in ids]
+        lengths = np.array([len(text) for text in encoded], dtype=np.int64)
+        return {"text": np.frombuffer(b"".join(encoded), dtype=np.uint8), "lengths": lengths}, {
+            "kind": "text"
+        }
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Self:
+        """Rebuild a map from what `to_state` returned.
+
+        Parameters
+        ----------
+        arrays : dict of str to ndarray
+            Numeric arrays.
+        header : dict
+            Kind of the ids.
+
+        Returns
+        -------
+        IdMap
+            Equal to the map that was saved.
+        """
+        kind = header.get("kind")
+        if kind == "number":
+            return cls._of_distinct(np.array(arrays["ids"]))
+        if kind == "mixed":
+            return cls._of_distinct(_object_array(header["ids"]))
+        if kind != "text":
+            raise ValueError(f"the saved ids are of unknown kind {kind!r}: expected number, text or mixed")
+        text, ends = arrays["text"].tobytes(), np.cumsum(arrays["lengths"]).tolist()
+        starts = [0, *ends[:-1]]
+        parts = (text[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=True))
+        return cls._of_distinct(_object_array(list(parts)))
+
+
+def pair_columns(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Split pairs into the column of user ids and the column of item ids.
+
+    Parameters
+    ----------
+    X : array of shape (n, 2), list of pairs, pandas or polars frame of two columns
+        User id and item id of each row.
+
+    Returns
+    -------
+    users, items : ndarray of shape (n,)
+        Ids as int64, float64 or objects, checked for missing numbers.
+
+    Raises
+    ------
+    ValueError
+        If X does not hold pairs, or a number is NaN or infinite.
+
+    Examples
+    --------
+    >>> pair_columns([("ann", 7), ("bob", 9)])
+    (array(['ann', 'bob'], dtype=object), array([7, 9]))
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    columns: Sequence[Any]
+    if isinstance(frame, nw.DataFrame):
+        if len(frame.columns) != 2:
+            raise ValueError(f"X must have two columns, user ids and item ids; found {frame.columns}")
+        columns = [frame[name].to_numpy() for name in frame.columns]
+    elif isinstance(X, list | tuple):
+        columns = _columns_of_list(X)
+    else:
+        table = np.asarray(X)
+        if table.ndim != 2 or table.shape[1] != 2:
+            raise ValueError(_wrong_shape(X, table.shape))
+        columns = [table[:, 0], table[:, 1]]
+    return _id_column(columns[0], "the user ids of X"), _id_column(columns[1], "the item ids of X")
+
+
+def _columns_of_list(X: Sequence[Any]) -> Sequence[Any]:
+    if not X:
+        return [], []
+    if isinstance(X, tuple) and len(X) == 2 and len(X[0]) != 2:
+        raise ValueError(
+            "X is a tuple of two columns: pass rows of (user, item), such as list(zip(users, items))"
+        )
+    odd = next(
+        (pair for pair in X if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2), None
+    )
+    if odd is not None:
+        raise ValueError(f"X must be a list of (user, item) pairs, found {odd!r} in it")
+    return [pair[0] for pair in X], [pair[1] for pair in X]
+
+
+def _wrong_shape(X: Any, shape: tuple[int, ...]) -> str:
+    found = (
+        f"X must have shape (n, 2), rows of user id and item id; found {type(X).__name__} of shape {shape}"
+    )
+    if hasattr(X, "collect"):
+        return f"{found}: call .collect() on a lazy frame first"
+    if len(shape) == 2 and shape[0] == 2:
+        return f"{found}: transpose it, X.T"
+    if len(shape) == 2 and shape[1] == 3:
+        return f"{found}: pass the first two columns as X and the ratings as y"
+    return f"{found}. For a table of users × items, pass a scipy sparse matrix"
+
+
+def _id_column(values: Any, name: str) -> NDArray[Any]:
+    """Return ids as int64, float64 or objects; whatever can be int64 without loss is."""
+    column = _object_array(values) if isinstance(values, list | tuple) else np.asarray(values)
+    if column.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, found shape {column.shape}")
+    kind = column.dtype.kind
+    if kind == "O":
+        types = set(map(type, column.tolist()))
+        if all(issubclass(t, int | np.integer | np.bool_) for t in types):
+            kind = "i"
+        elif all(issubclass(t, int | float | np.integer | np.floating) for t in types):
+            kind = "f"
+    if kind in "biu":
+        try:
+            # Through Python integers, since NumPy wraps large unsigned ones around.
+            return (
+                column.astype(np.int64)
+                if column.dtype != np.uint64
+                else np.array(column.tolist(), dtype=np.int64)
+            )
+        except OverflowError:
+            return _object_array(column.tolist())
+    if kind == "f":
+        return _float_ids(column, name)
+    return column if kind == "O" else _object_array(column.tolist() if kind in "UST" else list(column))
+
+
+def _float_ids(column: NDArray[Any], name: str) -> NDArray[Any]:
+    try:
+        numbers = column.astype(np.float64)
+    except OverflowError:
+        return column
+    missing = np.flatnonzero(~np.isfinite(numbers))
+    if missing.size:
+        raise ValueError(
+            f"{name} hold {missing.size} values that are NaN or infinite, the first in row {missing[0]}: "
+            "remove these rows"
+        )
+    if (np.abs(numbers) > _EXACT_FLOAT).any():
+        return column if column.dtype == object else numbers
+    whole = numbers.astype(np.int64)
+    return whole if np.array_equal(whole, numbers) else numbers
+
+
+def _distinct(column: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return the distinct ids, sorted as `IdMap` documents."""
+    if column.dtype != object:
+        if column.dtype == np.int64 and column.size:
+            low, high = int(column.min()), int(column.max())
+            if high - low < max(_DENSE_TABLE, 16 * column.size):
+                present = np.zeros(high - low + 1, dtype=np.bool_)
+                present[column - low] = True
+                return np.flatnonzero(present) + low
+        return np.unique(column)
+    try:
+        keys = list(dict.fromkeys(column.tolist()))
+    except TypeError as error:
+        raise TypeError(f"{name} must be hashable ({error})") from error
+    _reject_missing(keys, name)
+    orders: list[Callable[[Any], Any]] = [lambda key: key, lambda key: (type(key).__qualname__, key)]
+    for order in orders:
+        try:
+            return _object_array(sorted(keys, key=order))
+        except TypeError:
+            continue
+    return _object_array(keys)
+
+
+def _reject_missing(keys: Iterable[Any], name: str) -> None:
+    for key in keys:
+        # NaN and NaT differ from themselves; pandas.NA answers neither yes nor no.
+        missing = key is None or not isinstance(key != key, bool | np.bool_) or bool(key != key)
+        if missing or key in (np.inf, -np.inf):
+            raise ValueError(f"{name} hold a missing or infinite value, found {key!r}: remove these rows")
+
+
+def _object_array(values: Sequence[Any]) -> NDArray[Any]:
+    return np.fromiter(values, dtype=object, count=len(values))

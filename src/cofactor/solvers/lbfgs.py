@@ -1,0 +1,127 @@
+"""Limited-memory BFGS, with the two-loop recursion carried out on a small matrix of inner products."""
+
+import numpy as np
+
+from cofactor.kernels import vectors
+from cofactor.solvers.linesearch import wolfe_step
+from cofactor.solvers.result import Callback, Problem, Result, Trace, require_smooth
+
+
+def lbfgs(
+    problem: Problem,
+    x0: np.ndarray,
+    *,
+    max_iter: int = 500,
+    tol: float = 1e-5,
+    memory: int = 5,
+    callback: Callback | None = None,
+) -> Result:
+    """Minimise a smooth problem by limited-memory BFGS with a weak Wolfe line search.
+
+    The direction is a combination of the 2·memory + 1 stored vectors; its coefficients follow from their inner
+    products (Nocedal & Wright 2006, algorithm 7.4, in the form of Chen, Wang & Zhou 2014). So an iteration reads the
+    stored vectors twice: once for the new inner products, once for the combination.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem with a gradient everywhere.
+    x0 : ndarray
+        Starting point; it is not changed.
+    max_iter : int, default=500
+        Largest number of iterations.
+    tol : float, default=1e-5
+        Converged when the objective fell by less than this share of itself per iteration over five iterations.
+    memory : int, default=5
+        Number of stored pairs (difference of points, difference of gradients).
+    callback : callable, optional
+        Called with a `Progress` after every iteration.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    SolverMismatchError
+        If the problem is not smooth.
+    """
+    require_smooth(problem, "lbfgs")
+    trace = Trace(problem, max_iter, tol, callback)
+    pairs = _Pairs(problem.size, memory, problem.dtype)
+    x, g = x0.astype(problem.dtype), pairs.gradient
+    x_new, g_new, p = np.empty_like(x), np.empty_like(x), np.empty_like(x)
+    objective = trace.evaluate(x, g)
+    trace.start(objective)
+    pairs.start()
+    while True:
+        slope = pairs.direction(p)
+        if not slope < 0:
+            trace.stop("the gradient is zero to working precision", converged=True)
+            break
+        first = 1.0 if pairs.order else min(1.0, 1.0 / np.sqrt(-slope))
+        t, objective = wolfe_step(trace, x, objective, slope, p, first, x_new, g_new)
+        if t == 0:
+            if pairs.order:  # perhaps the stored curvature misleads: start again from the gradient
+                pairs.order.clear()
+                continue
+            trace.stop("no step along the gradient lowers the objective: working precision reached", converged=True)
+            break
+        pairs.advance(x, x_new, g_new)
+        if trace.done(objective):
+            break
+    return trace.result(x, g)
+
+
+class _Pairs:
+    """The last differences of points (rows 0..m-1) and of gradients (rows m..2m-1), the gradient (row 2m).
+
+    `products` holds the inner products of all rows; `order` lists the pairs in use, oldest first.
+    """
+
+    def __init__(self, size: int, memory: int, dtype: np.dtype) -> None:
+        self.memory = memory
+        self.order: list[int] = []
+        self._last = -1
+        self.vectors = np.zeros((2 * memory + 1, size), dtype=dtype)
+        self.gradient = self.vectors[2 * memory]
+        self.products = np.zeros((2 * memory + 1, 2 * memory + 1))
+
+    def start(self) -> None:
+        """Note the squared norm of the first gradient."""
+        self.products[-1, -1] = vectors.dot(self.gradient, self.gradient)
+
+    def advance(self, x: np.ndarray, x_new: np.ndarray, g_new: np.ndarray) -> None:
+        """Move to the new point; the newest pair takes the oldest one's place, unless its curvature is not positive."""
+        m = self.memory
+        k = self._last = (self._last + 1) % m
+        if k in self.order:
+            self.order.remove(k)
+        rows = [k, m + k, 2 * m]
+        columns = vectors.advance(x, x_new, g_new, self.vectors, *rows)
+        self.products[:, rows] = columns
+        self.products[rows, :] = columns.T
+        if self.products[k, m + k] > 1e-10 * self.products[m + k, m + k]:
+            self.order.append(k)
+
+    def direction(self, out: np.ndarray) -> float:
+        """Write the quasi-Newton direction; return its slope."""
+        coefficients = self._two_loops()
+        vectors.combine(coefficients, self.vectors, out)
+        return float(coefficients @ self.products[-1])
+
+    def _two_loops(self) -> np.ndarray:
+        """Return the coefficients of the direction in the stored vectors."""
+        m, B = self.memory, self.products
+        c = np.zeros(2 * m + 1)
+        c[2 * m] = -1.0
+        shares = {}
+        for k in reversed(self.order):
+            shares[k] = (B[k] @ c) / B[k, m + k]
+            c[m + k] -= shares[k]
+        if self.order:
+            k = self.order[-1]
+            c *= B[k, m + k] / B[m + k, m + k]
+        for k in self.order:
+            c[k] += shares[k] - (B[m + k] @ c) / B[k, m + k]
+        return c

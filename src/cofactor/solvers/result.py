@@ -1,0 +1,183 @@
+"""What solvers take and give: the problem's interface, progress, results, and the stopping rule they share."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+
+class SolverMismatchError(ValueError):
+    """A solver was given a problem which lacks what it needs."""
+
+
+class Problem(Protocol):
+    """What a solver sees of a problem."""
+
+    dtype: np.dtype
+    smooth: bool
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+
+    def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        """Return the smooth part of the objective and write its gradient."""
+
+    def nonsmooth_value(self, x: np.ndarray) -> float:
+        """Return the part without a gradient."""
+
+    def prox(self, x: np.ndarray, step: float, out: np.ndarray) -> None:
+        """Write the proximal map of the part without a gradient."""
+
+    def certificate(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        """Return the distance from stationarity."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a solver stands, as handed to callbacks.
+
+    Attributes
+    ----------
+    iteration, max_iter : int
+        Iterations done and allowed.
+    objective : float
+        Objective at the current point.
+    elapsed : float
+        Seconds since the solver began.
+    stage : str
+        What is being solved, where a fit solves several problems.
+    """
+
+    iteration: int
+    max_iter: int
+    objective: float
+    elapsed: float
+    stage: str = ""
+
+
+Callback = Callable[[Progress], object]
+
+
+@dataclass
+class Result:
+    """Outcome of a minimisation.
+
+    Attributes
+    ----------
+    x : ndarray
+        The point with the lowest objective found.
+    objective : float
+        Objective at `x`.
+    history : list of float
+        Objective at the start and after every iteration; it never rises.
+    seconds : list of float
+        Seconds since the start, one for each entry of `history`.
+    n_iter, n_evaluations : int
+        Iterations, and evaluations of value and gradient.
+    converged : bool
+        Whether the stopping rule was met within `max_iter`.
+    certificate : float
+        Distance from stationarity at `x`: the norm of the gradient where the problem is smooth.
+    message : str
+        Why it stopped.
+    """
+
+    x: np.ndarray
+    objective: float
+    history: list[float]
+    seconds: list[float]
+    n_iter: int
+    n_evaluations: int
+    converged: bool
+    certificate: float
+    message: str
+
+
+@dataclass
+class Trace:
+    """History of a run and its stopping rule.
+
+    A run has converged when the objective fell by less than `tol` of itself per iteration, on average over the last
+    `window` iterations: single short steps are common in quasi-Newton methods and mean nothing.
+    """
+
+    problem: Problem
+    max_iter: int
+    tol: float
+    callback: Callback | None = None
+    window: int = 5
+    history: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    n_evaluations: int = 0
+    message: str = ""
+    converged: bool = False
+    _began: float = field(default_factory=time.perf_counter)
+
+    def __post_init__(self) -> None:
+        if not (self.max_iter >= 1 and self.tol >= 0):
+            raise ValueError(
+                f"max_iter={self.max_iter!r}, tol={self.tol!r}: expected max_iter >= 1 and tol >= 0"
+            )
+
+    def evaluate(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        """Evaluate the problem and count it."""
+        self.n_evaluations += 1
+        return self.problem.value_gradient(x, gradient)
+
+    def start(self, objective: float) -> None:
+        """Note the objective at the starting point."""
+        if not np.isfinite(objective):
+            raise ValueError(
+                f"the objective is {objective} at the starting point: check the data for huge or invalid values, "
+                "and whether the starting point lies in the domain of the loss"
+            )
+        self._note(objective)
+
+    def done(self, objective: float) -> bool:
+        """Note the objective after an iteration and tell whether to stop."""
+        self._note(objective)
+        n_iter = len(self.history) - 1
+        if self.callback is not None:
+            self.callback(Progress(n_iter, self.max_iter, objective, self.seconds[-1]))
+        if n_iter >= self.window:
+            drop = self.history[-1 - self.window] - objective
+            if drop <= self.tol * self.window * max(abs(objective), 1e-30):
+                return self.stop("the objective has settled", converged=True)
+        if n_iter >= self.max_iter:
+            return self.stop(f"max_iter={self.max_iter} reached before the objective settled", converged=False)
+        return False
+
+    def stop(self, message: str, *, converged: bool) -> bool:
+        """End the run for the reason given; always true."""
+        self.message, self.converged = message, converged
+        return True
+
+    def result(self, x: np.ndarray, gradient: np.ndarray) -> Result:
+        """Return the outcome at `x`, whose smooth part has `gradient`."""
+        return Result(
+            x=x,
+            objective=self.history[-1],
+            history=self.history,
+            seconds=self.seconds,
+            n_iter=len(self.history) - 1,
+            n_evaluations=self.n_evaluations,
+            converged=self.converged,
+            certificate=self.problem.certificate(x, gradient),
+            message=self.message,
+        )
+
+    def _note(self, objective: float) -> None:
+        self.history.append(objective)
+        self.seconds.append(time.perf_counter() - self._began)
+
+
+def require_smooth(problem: Problem, solver: str) -> None:
+    """Refuse a problem without a gradient, before the first iteration."""
+    if not problem.smooth:
+        raise SolverMismatchError(
+            f"solver {solver!r} needs a gradient everywhere, but the loss (hinge?) or a penalty (l1, l21, nonnegative?) "
+            "has none: take solver='apg' for such penalties, and a smooth loss (smooth-hinge, modified-square, logistic)"
+        )
