@@ -109,7 +109,9 @@ def _explicit(header: Sequence[str] | None, n_columns: int, role: str, column: C
             raise ValueError(f"{name}: no column {column!r} ({role}=); the columns are {', '.join(header)}")
         return list(header).index(column)
     if not 0 <= column < n_columns:
-        raise ValueError(f"{name}: {role}={column} is out of range; the file has {n_columns} columns, 0 the first")
+        raise ValueError(
+            f"{name}: {role}={column} is out of range; the file has {n_columns} columns, 0 the first"
+        )
     return int(column)
 
 
@@ -126,7 +128,9 @@ def _check_distinct(found: Mapping[str, int], name: str) -> None:
     for k, role in enumerate(roles):
         for other in roles[:k]:
             if found[role] == found[other]:
-                raise ValueError(f"{name}: {other}= and {role}= name the same column (position {found[role]})")
+                raise ValueError(
+                    f"{name}: {other}= and {role}= name the same column (position {found[role]})"
+                )
 
 
 def ids_from_text(cells: Sequence[str], mode: IdMode, role: str, name: str, lines: Sequence[int]) -> NDArray:
@@ -146,7 +150,9 @@ def ids_from_text(cells: Sequence[str], mode: IdMode, role: str, name: str, line
     return ids
 
 
-def numbers_from_text(cells: Sequence[str], label: str, name: str, lines: Sequence[int]) -> NDArray[np.float64]:
+def numbers_from_text(
+    cells: Sequence[str], label: str, name: str, lines: Sequence[int]
+) -> NDArray[np.float64]:
     """Finite or not, the numbers in cells; the first cell which is none is an error with its line."""
     try:
         if any("_" in cell for cell in set(cells)):

@@ -52,7 +52,9 @@ def read(data: bytes, name: str) -> ParquetTable:
         table = parquet.read_table(pa.BufferReader(data))
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise ValueError(f"{name}: the Parquet file is damaged or cut short ({reason}); copy it again") from None
+        raise ValueError(
+            f"{name}: the Parquet file is damaged or cut short ({reason}); copy it again"
+        ) from None
     if table.num_rows == 0:
         raise ValueError(f"{name}: the file is empty, expected rows with a user, an item and a rating")
     return ParquetTable(name, tuple(table.column_names), table)
@@ -65,7 +67,9 @@ def ids(table: ParquetTable, position: int, mode: IdMode, role: str) -> NDArray:
     label = f"{table.name}: column {table.names[position]!r} ({role})"
     if pa.types.is_floating(column.type):
         values = column.to_numpy(zero_copy_only=False).astype(np.float64)
-        bad = np.flatnonzero(~(np.isfinite(values) & (values == np.rint(values)) & (np.abs(values) < 2.0**53)))
+        bad = np.flatnonzero(
+            ~(np.isfinite(values) & (values == np.rint(values)) & (np.abs(values) < 2.0**53))
+        )
         if len(bad):
             raise ValueError(
                 f"{table.name}, row {bad[0] + 1}: the {role} id {values[bad[0]]} is no whole number; "
@@ -99,22 +103,27 @@ def numbers(table: ParquetTable, position: int) -> NDArray[np.float64]:
         raise ValueError(f"{table.name}: column {table.names[position]!r} has type {kind}, expected numbers")
     if pa.types.is_decimal(kind):
         column = column.cast(pa.float64())
-    return column.to_numpy(zero_copy_only=False).astype(np.float64)
+    values: NDArray[np.float64] = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    return values
 
 
 def times(table: ParquetTable, position: int, asked: Column | None) -> NDArray[np.int64] | None:
-    """Column of times as integers, dates as seconds since 1970; None where a column found by name has others."""
+    """Column of times, dates as seconds since 1970; None for other types in a column nobody asked for."""
     pa, _ = _pyarrow()
     kind = table.table.column(position).type
     if asked is None and table.table.column(position).null_count:
         return None
-    if pa.types.is_timestamp(kind):
-        return table.column(position).cast(pa.timestamp("s"), safe=False).cast(pa.int64()).to_numpy().copy()
-    if pa.types.is_integer(kind):
-        return table.column(position).cast(pa.int64()).to_numpy().copy()
+    if pa.types.is_timestamp(kind) or pa.types.is_integer(kind):
+        column = table.column(position)
+        if pa.types.is_timestamp(kind):
+            column = column.cast(pa.timestamp("s"), safe=False)
+        values: NDArray[np.int64] = column.cast(pa.int64()).to_numpy().copy()
+        return values
     if asked is None:
         return None
-    raise ValueError(f"{table.name}: column {table.names[position]!r} has type {kind}, expected integers or times")
+    raise ValueError(
+        f"{table.name}: column {table.names[position]!r} has type {kind}, expected integers or times"
+    )
 
 
 def encode(columns: Mapping[str, NDArray]) -> bytes:
@@ -124,7 +133,9 @@ def encode(columns: Mapping[str, NDArray]) -> bytes:
         table = pa.table({name: pa.array(values) for name, values in columns.items()})
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         reason = str(error).splitlines()[0]
-        raise ValueError(f"Parquet cannot hold a column of mixed types ({reason}); write .csv instead") from None
+        raise ValueError(
+            f"Parquet cannot hold a column of mixed types ({reason}); write .csv instead"
+        ) from None
     buffer = io.BytesIO()
     parquet.write_table(table, buffer)
     return buffer.getvalue()

@@ -147,8 +147,8 @@ def _is_rectangular(codes: NDArray[np.uint8], sep: int, n_columns: int) -> bool:
     separators = np.flatnonzero(codes == sep)
     if len(separators) != (len(line_ends) + 1) * (n_columns - 1):
         return False
-    separators = separators.reshape(-1, n_columns - 1)
-    return bool(np.all(separators[:-1, -1] < line_ends) and np.all(separators[1:, 0] > line_ends))
+    by_line = separators.reshape(-1, n_columns - 1)
+    return bool(np.all(by_line[:-1, -1] < line_ends) and np.all(by_line[1:, 0] > line_ends))
 
 
 def _has_padded_numbers(codes: NDArray[np.uint8]) -> bool:

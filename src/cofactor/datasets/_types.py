@@ -1,13 +1,15 @@
 """The form in which every loader and reader hands over ratings."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-_NO_NAMES: Mapping[Hashable, str] = MappingProxyType({})
+
+def _n_distinct(ids: NDArray) -> int:
+    return len(set(ids.tolist())) if ids.dtype == object else len(np.unique(ids))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,15 +52,19 @@ class RatingDataset:
     X: NDArray
     y: NDArray[np.float64]
     scale: NDArray[np.float64] | None
-    item_names: Mapping[Hashable, str] = field(default=_NO_NAMES)
+    item_names: Mapping[Any, str] = field(default_factory=dict)
     timestamps: NDArray[np.int64] | None = None
     description: str = ""
 
     def __post_init__(self) -> None:
         if self.X.ndim != 2 or self.X.shape[1] != 2:
-            raise ValueError(f"X must have shape (n, 2), a user id and an item id per rating; found {self.X.shape}")
+            raise ValueError(
+                f"X must have shape (n, 2), a user id and an item id per rating; found {self.X.shape}"
+            )
         if self.y.shape != (len(self.X),):
-            raise ValueError(f"y must have shape ({len(self.X)},), one rating per row of X; found {self.y.shape}")
+            raise ValueError(
+                f"y must have shape ({len(self.X)},), one rating per row of X; found {self.y.shape}"
+            )
         if self.timestamps is not None and self.timestamps.shape != self.y.shape:
             raise ValueError(f"timestamps must have shape {self.y.shape}; found {self.timestamps.shape}")
         if self.scale is not None and (self.scale.ndim != 1 or not np.all(np.diff(self.scale) > 0)):
@@ -75,12 +81,12 @@ class RatingDataset:
     @property
     def n_users(self) -> int:
         """Number of users with at least one rating."""
-        return len(set(self.X[:, 0].tolist()))
+        return _n_distinct(self.X[:, 0])
 
     @property
     def n_items(self) -> int:
         """Number of items with at least one rating."""
-        return len(set(self.X[:, 1].tolist()))
+        return _n_distinct(self.X[:, 1])
 
     def level_counts(self) -> NDArray[np.int64]:
         """Count the ratings of each level of the scale.
@@ -98,12 +104,15 @@ class RatingDataset:
         --------
         >>> import numpy as np
         >>> from cofactor.datasets import RatingDataset
-        >>> data = RatingDataset("tiny", np.array([[1, 7], [2, 7]]), np.array([3.0, 3.0]), np.arange(1.0, 4.0))
+        >>> X, y = np.array([[1, 7], [2, 7]]), np.array([3.0, 3.0])
+        >>> data = RatingDataset("tiny", X, y, np.arange(1.0, 4.0))
         >>> data.level_counts().tolist()
         [0, 0, 2]
         """
         if self.scale is None:
-            raise ValueError(f"data set {self.name!r} is continuous; bin it first (cofactor.datasets.bin_ratings)")
+            raise ValueError(
+                f"data set {self.name!r} is continuous; bin it first (cofactor.datasets.bin_ratings)"
+            )
         return np.bincount(np.searchsorted(self.scale, self.y), minlength=len(self.scale))
 
     def __repr__(self) -> str:

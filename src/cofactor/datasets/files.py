@@ -58,13 +58,15 @@ def read_ratings(
     path : str or path-like
         Text (plain or gzip) or Parquet; the content decides which, not the suffix. ``"-"`` is standard input.
     user, item, rating : str or int, optional
-        Name of a column, or its position counted from 0. By default the columns are known by name in any spelling
-        of case, spaces and underscores (``user``, ``userId``, ``user_id``, ``movieId``, ``rating``, ``stars``, ...);
-        where there is no header, or none of its names is known, they are the first three. A header of which
-        only a part is known, in unusual places, is an error which asks for the other columns.
+        Name of a column, or its position counted from 0. By default the columns are known by name in any
+        spelling of case, spaces and underscores (``user``, ``userId``, ``user_id``, ``movieId``,
+        ``rating``, ``stars``, ...); where there is no header, or none of its names is known, they are the
+        first three. A header of which only a part is known, in unusual places, is an error which asks for
+        the other columns.
     timestamp : str or int, optional
-        Column of integer times. By default ``timestamp`` (or ``time``, ...) if the header has it, or the fourth of four
-        columns without header, provided that it holds integers; otherwise the data have no times.
+        Column of integer times. By default ``timestamp`` (or ``time``, ...) if the header has it, or the
+        fourth of four columns without header, provided that it holds integers; otherwise the data have no
+        times.
     sep : str, optional
         Separator; by default found from the first line: ``::``, tab, comma, semicolon, ``|`` or spaces.
         With a single character, cells may be quoted as in CSV.
@@ -238,7 +240,9 @@ def _positions(
     return positions
 
 
-def _from_text(table: TextTable, positions: Mapping[str, int], ids: IdMode, timestamp: Column | None) -> _Columns:
+def _from_text(
+    table: TextTable, positions: Mapping[str, int], ids: IdMode, timestamp: Column | None
+) -> _Columns:
     kinds = {"user": "i8", "item": "i8", "rating": "f8", "timestamp": "i8"}
     roles = list(positions)
     if ids != "str":
@@ -290,7 +294,9 @@ def _check_scale(scale: ArrayLike, columns: _Columns) -> NDArray[np.float64]:
     off = np.flatnonzero(~np.isin(y, levels))
     if len(off):
         expected = ", ".join(f"{level:g}" for level in levels)
-        raise ValueError(f"{columns.where(int(off[0]))}: the rating {y[off[0]]:g} is not on the scale {expected}")
+        raise ValueError(
+            f"{columns.where(int(off[0]))}: the rating {y[off[0]]:g} is not on the scale {expected}"
+        )
     return levels
 
 
@@ -303,8 +309,8 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike]) -> None:
     Parameters
     ----------
     path : str or path-like
-        Suffix ``.csv``, ``.tsv``, ``.parquet`` (or ``.pq``), text also with ``.gz`` after it. ``"-"`` writes CSV to
-        standard output.
+        Suffix ``.csv``, ``.tsv``, ``.parquet`` (or ``.pq``), text also with ``.gz`` after it. ``"-"``
+        writes CSV to standard output.
     columns : mapping from name to array-like
         Columns of equal length, in this order.
 
@@ -347,7 +353,8 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike]) -> None:
         content = gzip.compress(content, mtime=0) if zipped else content
     else:
         raise ValueError(
-            f"{os.fspath(path)}: cannot tell the format from the suffix; use .csv, .tsv, .csv.gz, .tsv.gz or .parquet"
+            f"{os.fspath(path)}: cannot tell the format from the suffix; "
+            "use .csv, .tsv, .csv.gz, .tsv.gz or .parquet"
         )
     with replacing(path) as stream:
         stream.write(content)

@@ -27,8 +27,8 @@ def bin_ratings(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Turn continuous ratings into R levels.
 
-    With edges :math:`e_0 < e_1 < ... < e_R`, a rating y has level r, the r with :math:`e_{r-1} <= y < e_r`; the last bin
-    includes its upper edge, y = e_R (the convention of `numpy.histogram`).
+    With edges :math:`e_0 < e_1 < ... < e_R`, a rating y has level r, the r with :math:`e_{r-1} <= y < e_r`;
+    the last bin includes its upper edge, y = e_R (the convention of `numpy.histogram`).
 
     Parameters
     ----------
@@ -69,10 +69,14 @@ def bin_ratings(
     n_levels = len(edges) - 1
     levels = np.arange(1.0, n_levels + 1) if scale is None else np.array(scale, dtype=np.float64)
     if levels.shape != (n_levels,) or not np.all(np.diff(levels) > 0):
-        raise ValueError(f"scale must hold {n_levels} increasing values, one per bin; found {levels.tolist()}")
+        raise ValueError(
+            f"scale must hold {n_levels} increasing values, one per bin; found {levels.tolist()}"
+        )
     outside = (values < edges[0]) | (values > edges[-1])
     if outside.any():
-        raise ValueError(f"the rating {values[outside][0]:g} is outside the edges {edges[0]:g} to {edges[-1]:g}")
+        raise ValueError(
+            f"the rating {values[outside][0]:g} is outside the edges {edges[0]:g} to {edges[-1]:g}"
+        )
     index = np.minimum(np.searchsorted(edges, values, side="right") - 1, n_levels - 1)
     return levels[index], levels
 
@@ -108,8 +112,8 @@ def load_jester(
     data_home : str or path-like, optional
         Folder to look in, see `cofactor.datasets.locate`; by default the usual places.
     bins : int or array-like, optional
-        Number of bins of equal width between -10 and 10, or the edges of the bins; the ratings then become the
-        levels 1..R as in `bin_ratings`. By default they stay continuous and ``scale`` is None, which
+        Number of bins of equal width between -10 and 10, or the edges of the bins; the ratings then become
+        the levels 1..R as in `bin_ratings`. By default they stay continuous and ``scale`` is None, which
         methods for levels refuse.
 
     Returns
@@ -126,9 +130,9 @@ def load_jester(
 
     Notes
     -----
-    K. Goldberg, T. Roeder, D. Gupta, C. Perkins: Eigentaste: a constant time collaborative filtering algorithm.
-    Information Retrieval 4(2), 2001. The file has one line per user: the number of ratings, then one cell per
-    joke in which 99 stands for "not rated".
+    K. Goldberg, T. Roeder, D. Gupta, C. Perkins: Eigentaste: a constant time collaborative
+    filtering algorithm. Information Retrieval 4(2), 2001. The file has one line per user: the number of
+    ratings, then one cell per joke in which 99 stands for "not rated".
 
     Examples
     --------
@@ -197,5 +201,6 @@ def _check_matrix(path: Path, table: NDArray[np.float64], rated: NDArray[np.bool
     if len(wrong):
         row = int(wrong[0])
         raise ValueError(
-            f"{path}, line {row + 1}: column 1 counts {table[row, 0]:g} ratings, but {rated[row].sum()} are there"
+            f"{path}, line {row + 1}: column 1 counts {table[row, 0]:g} ratings, "
+            f"but {rated[row].sum()} are there"
         )

@@ -31,9 +31,9 @@ def load_movielens(
     Parameters
     ----------
     name : {"100k", "1m", "latest-small"}, default "100k"
-        100K: 943 users, 1,682 films, 100,000 ratings. 1M: 6,040 users, 3,706 rated films, 1,000,209 ratings. latest-small
-        (September 2018): 610 users, 9,724 rated films, 100,836 ratings with half stars, ten levels.
-        The longer names ``"ml-100k"`` etc. are understood too.
+        100K: 943 users, 1,682 films, 100,000 ratings. 1M: 6,040 users, 3,706 rated films, 1,000,209
+        ratings. latest-small (September 2018): 610 users, 9,724 rated films, 100,836 ratings with half
+        stars, ten levels. The longer names ``"ml-100k"`` etc. are understood too.
     data_home : str or path-like, optional
         Folder to look in, see `cofactor.datasets.locate`; nothing is downloaded then. By default the
         usual places, then the server of GroupLens.
@@ -55,9 +55,9 @@ def load_movielens(
 
     Notes
     -----
-    F. M. Harper, J. A. Konstan: The MovieLens datasets: history and context. ACM Transactions on Interactive Intelligent
-    Systems 5(4), 2015. The terms of GroupLens allow research with acknowledgement, and neither commercial use
-    nor, for 100K and 1M, redistribution.
+    F. M. Harper, J. A. Konstan: The MovieLens datasets: history and context. ACM Transactions
+    on Interactive Intelligent Systems 5(4), 2015. The terms of GroupLens allow research with
+    acknowledgement, and neither commercial use nor, for 100K and 1M, redistribution.
 
     Examples
     --------
@@ -72,10 +72,8 @@ def load_movielens(
     if short not in _SCALES:
         raise ValueError(f"name={name!r} is not a known MovieLens set; expected one of {', '.join(_SCALES)}")
     full = f"ml-{short}"
-    if data_home is None and download:
-        folder = registry.fetch(full)
-    else:
-        folder = registry.locate(full, data_home)
+    may_download = data_home is None and download
+    folder = registry.fetch(full) if may_download else registry.locate(full, data_home)
     ratings = read_ratings(
         registry.find_file(full, "ratings", folder), user=0, item=1, rating=2, ids="int", scale=_SCALES[short]
     )

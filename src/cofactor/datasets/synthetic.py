@@ -77,7 +77,8 @@ def make_ratings(
     Parameters
     ----------
     n_users, n_items : int, default 1000
-        N and M. Ids are 0..N-1 and 0..M-1, so that ``complete[data.X[:, 0], data.X[:, 1]]`` equals ``data.y``.
+        N and M. Ids are 0..N-1 and 0..M-1, so that ``complete[data.X[:, 0], data.X[:, 1]]`` equals
+        ``data.y``.
     n_factors : int, default 5
         d, number of columns of U and V; at most min(N, M).
     n_levels : int, default 5
@@ -85,12 +86,13 @@ def make_ratings(
     density : float, default 0.1
         Share of the entries which are sampled, 0 < density <= 1 (at least one entry).
     start : {"factors", "uniform"}, default "factors"
-        The source leaves open how Y and U are drawn, and it matters. ``"factors"``: U has a constant column and
-        d - 1 standard normal ones, Y is a product of normal factors with these columns cut at its quantiles into
-        R levels of equal frequency; so the complete matrix keeps all levels, and its structure has rank d.
-        ``"uniform"``: the entries of Y are uniform on 1..R, those of U on [0, 1), independent of each
-        other. There is no structure to start from then: for N = M = 1000 and d = 2, 5, 10 between 89 and
-        98 % of the variance of the result are the users' means. (With normal U, nearly all of Y becomes 1.)
+        The source leaves open how Y and U are drawn, and it matters. ``"factors"``: U has a constant column
+        and d - 1 standard normal ones, Y is a product of normal factors with these columns cut at its
+        quantiles into R levels of equal frequency; so the complete matrix keeps all levels, and its
+        structure has rank d. ``"uniform"``: the entries of Y are uniform on 1..R, those of U on [0, 1),
+        independent of each other. There is no structure to start from then: for N = M = 1000 and d = 2, 5,
+        10 between 89 and 98 % of the variance of the result are the users' means. (With normal U, nearly
+        all of Y becomes 1.)
     max_iter : int, default 2000
         Largest number of rounds (both steps); the defaults need about 70.
     random_state : int, Generator, RandomState or None
@@ -117,9 +119,9 @@ def make_ratings(
 
     Notes
     -----
-    Kumar, *Collaborative Filtering and Multi-Label Classification with Matrix Factorization* (thesis, Hyderabad
-    2018), section 3.6.1. The update of U is printed there as :math:`Y (V V^T)^{-1} V`, whose sizes do not fit; the form
-    above is the least-squares solution that is meant.
+    Kumar, *Collaborative Filtering and Multi-Label Classification with Matrix Factorization*
+    (thesis, Hyderabad 2018), section 3.6.1. The update of U is printed there as :math:`Y (V V^T)^{-1} V`,
+    whose sizes do not fit; the form above is the least-squares solution that is meant.
 
     Examples
     --------
@@ -162,8 +164,9 @@ def _start_from_factors(
     V = rng.standard_normal((n_items, d))
     U[:, 0] = 1.0  # keeps the mean level, which is not zero, within reach of the factors
     scores = U[:, 1:] @ V[:, 1:].T if d > 1 else U @ V.T
-    cuts = np.quantile(scores, np.arange(1, n_levels) / n_levels)
-    return 1.0 + np.searchsorted(cuts, scores.ravel()).reshape(scores.shape), U
+    cuts: NDArray[np.float64] = np.quantile(scores, np.arange(1, n_levels) / n_levels)
+    levels = 1.0 + np.searchsorted(cuts, scores.ravel())
+    return levels.reshape(scores.shape).astype(np.float64), U
 
 
 def _start_uniform(
@@ -173,8 +176,10 @@ def _start_uniform(
     return Y, rng.random((n_users, d))
 
 
-def _stabilise(Y: NDArray[np.float64], U: NDArray[np.float64], n_levels: int, max_iter: int) -> tuple[int, bool]:
-    """Alternate the two steps on `Y` in place until neither changes it; returns the rounds and whether it is stable."""
+def _stabilise(
+    Y: NDArray[np.float64], U: NDArray[np.float64], n_levels: int, max_iter: int
+) -> tuple[int, bool]:
+    """Alternate the steps on `Y` in place until neither changes it; returns rounds, stable or not."""
     product = np.empty_like(Y)
 
     def round_into_y(left: NDArray[np.float64], right: NDArray[np.float64]) -> bool:
@@ -203,8 +208,8 @@ def _warn_unstable(max_iter: int) -> None:
     from sklearn.exceptions import ConvergenceWarning
 
     warnings.warn(
-        f"make_ratings: the matrix still changed after max_iter={max_iter} rounds; raise max_iter, or take fewer "
-        "factors",
+        f"make_ratings: the matrix still changed after max_iter={max_iter} rounds; raise max_iter, or "
+        "take fewer factors",
         ConvergenceWarning,
         stacklevel=3,
     )
@@ -233,7 +238,9 @@ def _check(
         if value < least[name]:
             raise ValueError(f"{name} must be at least {least[name]}, found {value}")
     if n_factors > min(n_users, n_items):
-        raise ValueError(f"n_factors={n_factors} must not exceed min(n_users, n_items) = {min(n_users, n_items)}")
+        raise ValueError(
+            f"n_factors={n_factors} must not exceed min(n_users, n_items) = {min(n_users, n_items)}"
+        )
     if not 0 < density <= 1:
         raise ValueError(f"density must lie in (0, 1], found {density}")
     if start not in ("factors", "uniform"):

@@ -46,8 +46,8 @@ def evaluate(
     Parameters
     ----------
     model : estimator
-        A rating model with ``fit(X, y)`` and ``predict(X)``; for the strong protocol also ``fold_in(X, y)``, which
-        returns a fitted model of the new users. It is cloned, and not changed.
+        A rating model with ``fit(X, y)`` and ``predict(X)``; for the strong protocol also ``fold_in(X, y)``,
+        which returns a fitted model of the new users. It is cloned, and not changed.
     X : array of shape (n, 2), list of pairs, pandas or polars frame of two columns
         User id and item id of each rating.
     y : array-like of shape (n,)
@@ -65,15 +65,15 @@ def evaluate(
     test_users : float or int, default=0.1
         Part, or number, of the users to hold out ("strong").
     scale : array-like of shape (R,), optional
-        The levels of the ratings, for NMAE and zero-one error. By default the ``levels`` of the model if it has any,
-        otherwise the distinct values of y.
+        The levels of the ratings, for NMAE and zero-one error. By default the ``levels`` of the model if it
+        has any, otherwise the distinct values of y.
 
     Returns
     -------
     list of dict
-        For each split ``mae``, ``nmae``, ``rmse``, ``fre``, ``zero_one`` (see `cofactor.metrics.rating_report`),
-        ``n_train``, ``n_test``, ``fit_seconds``, ``predict_seconds``, and for the strong protocol
-        ``fold_in_seconds``.
+        For each split ``mae``, ``nmae``, ``rmse``, ``fre``, ``zero_one`` (as
+        `cofactor.metrics.rating_report`), ``n_train``, ``n_test``, ``fit_seconds``, ``predict_seconds``, and
+        for the strong protocol ``fold_in_seconds``.
 
     Raises
     ------
@@ -90,6 +90,8 @@ def evaluate(
     >>> [(result["n_train"], result["n_test"]) for result in results]
     [(15, 5), (15, 5), (15, 5)]
     """
+    if n_splits < 1:
+        raise ValueError(f"n_splits must be a positive integer, found {n_splits!r}")
     splitter = _splitter(protocol, n_splits, random_state, test_size, test_users)
     check_consistent_length(X, y)
     ratings = np.asarray(y)

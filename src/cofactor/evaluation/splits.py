@@ -1,7 +1,7 @@
-"""Ways to split ratings into training and test rows, for scikit-learn's ``cross_validate`` and for `evaluate`.
+"""Ways to split ratings into training and test rows, for ``cross_validate`` and for `evaluate`.
 
-Every splitter takes X, the pairs of user id and item id (array of shape (n, 2), list of pairs, or frame of two
-columns), and yields sorted arrays of row numbers. The same ``random_state`` gives the same split.
+Every splitter takes X, the pairs of user id and item id (array of shape (n, 2), list of pairs, or frame of
+two columns), and yields sorted arrays of row numbers. The same ``random_state`` gives the same split.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ class WeakGeneralization(BaseShuffleSplit):
 class StrongGeneralization(BaseShuffleSplit):
     """Hold out users: train on all ratings of the others, then predict one rating of each held-out user.
 
-    The held-out users G are drawn among those with at least two ratings. The model never sees them in ``fit``;
-    it learns about them by fold-in from all their ratings but one, and predicts that one.
+    The held-out users G are drawn among those with at least two ratings. The model never sees them in
+    ``fit``; it learns about them by fold-in from all their ratings but one, and predicts that one.
     `split_fold_in` yields these three parts, and ``evaluate(..., protocol="strong")`` uses them.
     ``split`` yields training and test rows only. In ``cross_validate`` or ``GridSearchCV`` pair it with
     `FoldInScorer`, which folds the users of the test rows in; other scorers see only the predictions for
@@ -130,7 +130,7 @@ class StrongGeneralization(BaseShuffleSplit):
     >>> X = [(user, item) for user in range(10) for item in range(4)]
     >>> for train, fold_in, test in StrongGeneralization(2, n_splits=1, random_state=0).split_fold_in(X):
     ...     print(train.size, fold_in, test)
-    32 [ 8  9 11 32 33 35] [10 34]
+    32 [ 8 10 11 32 33 34] [ 9 35]
     """
 
     def __init__(self, test_users: float = 0.1, n_splits: int = 3, random_state: Any = None) -> None:
@@ -183,8 +183,8 @@ class StrongGeneralization(BaseShuffleSplit):
         n_test = self._n_test_users(users.counts.size)
         if n_test > users.with_two.size:
             raise ValueError(
-                f"{n_test} users are to be held out, but only {users.with_two.size} have the two ratings that "
-                "fold-in and test need: lower test_users"
+                f"{n_test} users are to be held out, but only {users.with_two.size} have two ratings, one to "
+                "fold in and one to test: lower test_users"
             )
         rng = check_random_state(self.random_state)
         for _ in range(self.get_n_splits()):
@@ -202,8 +202,8 @@ class StrongGeneralization(BaseShuffleSplit):
         n_test = int(self.test_users) if whole else int(np.ceil(self.test_users * n_users - 1e-9))
         if not 0 < n_test < n_users or not (whole or 0 < self.test_users < 1):
             raise ValueError(
-                f"test_users must be a part between 0 and 1 or a number from 1 to {n_users - 1} (of {n_users} "
-                f"users, some must remain for training), found {self.test_users!r}"
+                f"test_users must be a part between 0 and 1 or a number from 1 to {n_users - 1} (some of "
+                f"{n_users} users must remain for training), found {self.test_users!r}"
             )
         return n_test
 
@@ -253,7 +253,7 @@ def _column(X: Any, k: int) -> NDArray[Any]:
             f"X must hold (user, item) pairs, shape (n, 2), found {type(X).__name__} of shape {shape}"
         )
     if isinstance(frame, nw.DataFrame):
-        return frame[frame.columns[k]].to_numpy()
+        return frame[:, k].to_numpy()
     if isinstance(X, list | tuple):
         return np.fromiter((pair[k] for pair in X), dtype=object, count=len(X))
     column: NDArray[Any] = np.asarray(X)[:, k]

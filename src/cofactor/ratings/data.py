@@ -369,17 +369,17 @@ def _known_items(items: IdMap, item_ids: NDArray[Any]) -> NDArray[np.int32]:
 def _rating_values(y: Any) -> NDArray[np.float64]:
     """Return the ratings as finite float64."""
     series = nw.from_native(y, series_only=True, pass_through=True)
-    found = series.to_numpy() if isinstance(series, nw.Series) else np.asarray(y)
-    if found.ndim != 1:
-        raise ValueError(
-            f"y must be one-dimensional, found shape {found.shape}: pass y.ravel() or one column"
-        )
     try:
+        found = series.to_numpy() if isinstance(series, nw.Series) else np.asarray(y)
         if found.dtype.kind not in "biufO":
             raise TypeError(f"found {found.dtype}")
         values = found.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y must hold numbers ({error}): convert the ratings first") from error
+    if values.ndim != 1:
+        raise ValueError(
+            f"y must be one-dimensional, found shape {values.shape}: pass y.ravel() or one column"
+        )
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         raise ValueError(

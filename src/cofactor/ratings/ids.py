@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cofactor.metrics.ratings import some_of
 
@@ -52,7 +52,7 @@ class IdMap:
 
     ids: NDArray[Any]
 
-    def __init__(self, ids: ArrayLike, name: str = "ids") -> None:
+    def __init__(self, ids: Any, name: str = "ids") -> None:
         self._set_ids(_distinct(_id_column(ids, name), name))
 
     @classmethod
@@ -84,7 +84,7 @@ class IdMap:
     def __repr__(self) -> str:
         return f"IdMap({some_of(self.ids)})"
 
-    def index(self, values: ArrayLike) -> NDArray[np.int32]:
+    def index(self, values: Any) -> NDArray[np.int32]:
         """Return the index of each id, -1 where the id is unknown.
 
         Parameters
@@ -231,7 +231,7 @@ def pair_columns(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     if isinstance(frame, nw.DataFrame):
         if len(frame.columns) != 2:
             raise ValueError(f"X must have two columns, user ids and item ids; found {frame.columns}")
-        columns = [frame[name].to_numpy() for name in frame.columns]
+        columns = [frame[:, 0].to_numpy(), frame[:, 1].to_numpy()]
     elif isinstance(X, list | tuple):
         columns = _columns_of_list(X)
     else:

@@ -1,0 +1,133 @@
+"""The synthetic generator: its fixed point, its seeds, its sample."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+
+from cofactor.datasets import make_ratings
+from cofactor.datasets.synthetic import _stabilise, _start_from_factors
+
+
+def test_default_sizes():
+    data, complete = make_ratings(random_state=0, return_complete=True)
+    assert complete.shape == (1000, 1000)
+    assert data.n_ratings == 100_000
+    assert data.scale.tolist() == [1, 2, 3, 4, 5]
+    assert set(np.unique(complete)) == {1, 2, 3, 4, 5}
+    # all levels stay in use, and users' means explain next to nothing
+    assert min(data.level_counts()) > 5000
+    assert complete.mean(axis=1).var() < 0.05 * complete.var()
+
+
+@given(
+    n=st.integers(1, 30),
+    m=st.integers(1, 30),
+    d=st.integers(1, 6),
+    levels=st.integers(2, 7),
+    density=st.floats(0.01, 1),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=40, deadline=None)
+def test_sample_agrees_with_the_complete_matrix(n, m, d, levels, density, seed):
+    d = min(d, n, m)
+    data, complete = make_ratings(n, m, d, levels, density, random_state=seed, return_complete=True)
+    assert complete.shape == (n, m)
+    assert np.isin(complete, np.arange(1, levels + 1)).all()
+    np.testing.assert_array_equal(complete[data.X[:, 0], data.X[:, 1]], data.y)
+    assert len(np.unique(data.X, axis=0)) == len(data.X) == max(1, round(density * n * m))
+    order = np.lexsort((data.X[:, 1], data.X[:, 0]))
+    np.testing.assert_array_equal(order, np.arange(len(order)))
+
+
+@pytest.mark.parametrize("start", ["factors", "uniform"])
+def test_rounded_low_rank_product_reproduces_the_matrix(start):
+    """Independent of the generator's own loop: least squares from the leading left factors of its last step."""
+    n_levels, d = 5, 3
+    _, complete = make_ratings(80, 60, d, n_levels, start=start, random_state=4, return_complete=True)
+    rng = np.random.default_rng(4)
+    if start == "factors":
+        Y, U = _start_from_factors(rng, 80, 60, d, n_levels)
+    else:
+        Y = rng.integers(1, n_levels + 1, size=(80, 60)).astype(float)
+        U = rng.random((80, d))
+    for _ in range(3000):
+        V = Y.T @ U @ np.linalg.inv(U.T @ U)  # the formulas as they are written, with the inverse
+        Y1 = np.clip(np.round(U @ V.T), 1, n_levels)
+        U = Y1 @ V @ np.linalg.inv(V.T @ V)
+        Y2 = np.clip(np.round(U @ V.T), 1, n_levels)
+        if (Y1 == Y).all() and (Y2 == Y1).all():
+            break
+        Y = Y2
+    np.testing.assert_array_equal(complete, Y2)
+    np.testing.assert_array_equal(np.clip(np.round(U @ V.T), 1, n_levels), complete)
+
+
+def test_stable_matrix_is_left_alone():
+    Y = np.add.outer(np.arange(3.0), np.ones(4))
+    before = Y.copy()
+    rounds, stable = _stabilise(Y, np.column_stack((np.ones(3), np.arange(3.0))), 3, 5)
+    assert (rounds, stable) == (1, True)
+    np.testing.assert_array_equal(Y, before)
+
+
+def test_seeds():
+    first, again, other = (make_ratings(50, 40, 3, random_state=s) for s in (1, 1, 2))
+    np.testing.assert_array_equal(first.X, again.X)
+    np.testing.assert_array_equal(first.y, again.y)
+    assert not np.array_equal(first.y, other.y)
+    a = make_ratings(50, 40, 3, random_state=np.random.default_rng(1))
+    np.testing.assert_array_equal(first.y, a.y)
+    b, c = (make_ratings(50, 40, 3, random_state=np.random.RandomState(5)) for _ in range(2))
+    np.testing.assert_array_equal(b.X, c.X)
+    np.testing.assert_array_equal(b.y, c.y)
+
+
+def test_result_does_not_depend_on_the_number_of_blas_threads():
+    code = (
+        "import hashlib; from cofactor.datasets import make_ratings; "
+        "d, Y = make_ratings(400, 300, 4, random_state=3, return_complete=True); "
+        "print(hashlib.sha256(Y.tobytes() + d.X.tobytes() + d.y.tobytes()).hexdigest())"
+    )
+    digests = set()
+    for threads in ("1", "2", "3"):
+        env = {**os.environ, "OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
+        out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+        digests.add(out.stdout)
+    assert len(digests) == 1
+
+
+def test_full_density_and_tiny_density():
+    data, complete = make_ratings(6, 7, 2, density=1.0, random_state=0, return_complete=True)
+    np.testing.assert_array_equal(data.y, complete.ravel())
+    assert make_ratings(6, 7, 2, density=1e-9, random_state=0).n_ratings == 1
+
+
+def test_unfinished_matrix_warns():
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 rounds; raise max_iter"):
+        _, complete = make_ratings(50, 50, 5, max_iter=1, random_state=0, return_complete=True)
+    assert set(np.unique(complete)) <= {1, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "error", "message"),
+    [
+        ({"n_users": 0}, ValueError, "n_users must be at least 1, found 0"),
+        ({"n_items": 2.5}, TypeError, "n_items must be an integer, found 2.5"),
+        ({"n_users": True}, TypeError, "n_users must be an integer, found True"),
+        ({"n_factors": 11, "n_users": 10}, ValueError, r"n_factors=11 must not exceed .* = 10"),
+        ({"n_levels": 1}, ValueError, "n_levels must be at least 2"),
+        ({"density": 0}, ValueError, r"density must lie in \(0, 1\], found 0"),
+        ({"density": float("nan")}, ValueError, "density must lie in"),
+        ({"start": "x"}, ValueError, "start must be 'factors' or 'uniform', found 'x'"),
+        ({"max_iter": 0}, ValueError, "max_iter must be at least 1"),
+    ],
+)
+def test_bad_arguments(kwargs, error, message):
+    with pytest.raises(error, match=message):
+        make_ratings(**kwargs)
