@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from cofactor.datasets import make_ratings
+from cofactor.datasets import make_ratings, synthetic
 from cofactor.datasets.synthetic import _stabilise, _start_from_factors
 
 
@@ -45,27 +46,48 @@ def test_sample_agrees_with_the_complete_matrix(n, m, d, levels, density, seed):
     np.testing.assert_array_equal(order, np.arange(len(order)))
 
 
-@pytest.mark.parametrize("start", ["factors", "uniform"])
-def test_rounded_low_rank_product_reproduces_the_matrix(start):
-    """Independent of the generator's own loop: least squares from the leading left factors of its last step."""
-    n_levels, d = 5, 3
-    _, complete = make_ratings(80, 60, d, n_levels, start=start, random_state=4, return_complete=True)
-    rng = np.random.default_rng(4)
-    if start == "factors":
-        Y, U = _start_from_factors(rng, 80, 60, d, n_levels)
-    else:
-        Y = rng.integers(1, n_levels + 1, size=(80, 60)).astype(float)
-        U = rng.random((80, d))
+def printed_steps(Y, U, n_levels):
+    """The steps of the source, with inverses, until a whole round changes nothing."""
     for _ in range(3000):
-        V = Y.T @ U @ np.linalg.inv(U.T @ U)  # the formulas as they are written, with the inverse
+        V = Y.T @ U @ np.linalg.inv(U.T @ U)
         Y1 = np.clip(np.round(U @ V.T), 1, n_levels)
         U = Y1 @ V @ np.linalg.inv(V.T @ V)
         Y2 = np.clip(np.round(U @ V.T), 1, n_levels)
         if (Y1 == Y).all() and (Y2 == Y1).all():
-            break
+            return Y2
         Y = Y2
-    np.testing.assert_array_equal(complete, Y2)
-    np.testing.assert_array_equal(np.clip(np.round(U @ V.T), 1, n_levels), complete)
+    raise AssertionError("no fixed point")
+
+
+@pytest.mark.parametrize("start", ["factors", "uniform"])
+@pytest.mark.parametrize("seed", range(12))
+def test_result_is_that_of_the_printed_steps(start, seed):
+    n, m, d, n_levels = 40, 30, 4, 5
+    _, complete = make_ratings(n, m, d, n_levels, start=start, random_state=seed, return_complete=True)
+    rng = np.random.default_rng(seed)
+    if start == "factors":
+        Y, U = _start_from_factors(rng, n, m, d, n_levels)
+    else:
+        Y = rng.integers(1, n_levels + 1, size=(n, m)).astype(float)
+        U = rng.random((n, d))
+    np.testing.assert_array_equal(complete, printed_steps(Y, U, n_levels))
+
+
+def test_a_change_in_the_second_step_counts():
+    """Stable means that neither step changes the matrix; here the first one alone leaves it as it is."""
+    rng = np.random.default_rng(43)
+    U = np.column_stack((np.ones(6), rng.standard_normal((6, 2))[:, 1]))
+    for _ in range(1000):
+        Y = np.clip(np.rint(U @ (rng.standard_normal((2, 5)) + np.array([[3.0], [0.0]]))), 1, 5)
+        V_t = np.linalg.pinv(U) @ Y
+        first = np.clip(np.rint(U @ V_t), 1, 5)
+        second = np.clip(np.rint(Y @ np.linalg.pinv(V_t) @ V_t), 1, 5)
+        if (first == Y).all() and not (second == Y).all():
+            break
+    assert (first == Y).all()
+    assert not (second == Y).all()
+    assert _stabilise(Y, U, 5, 1) == (1, False)
+    np.testing.assert_array_equal(Y, second)
 
 
 def test_stable_matrix_is_left_alone():
@@ -97,9 +119,25 @@ def test_result_does_not_depend_on_the_number_of_blas_threads():
     digests = set()
     for threads in ("1", "2", "3"):
         env = {**os.environ, "OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
-        out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+        out = subprocess.run(
+            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+        )
         digests.add(out.stdout)
     assert len(digests) == 1
+
+
+def test_blas_works_with_one_thread(monkeypatch):
+    seen = []
+
+    def spy(*args):
+        seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return _stabilise(*args)
+
+    monkeypatch.setattr(synthetic, "_stabilise", spy)
+    with threadpool_limits(limits=2, user_api="blas"):
+        make_ratings(10, 10, 2, random_state=0)
+    assert seen
+    assert set(seen) == {1}
 
 
 def test_full_density_and_tiny_density():

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _QUOTED = re.compile(r'"[^"]*"')
+_QUOTES = "; is a quotation mark missing, or one too many?"
 _ZERO, _NINE, _MINUS, _POINT, _NEWLINE = b"09-.\n"
 
 
@@ -57,7 +58,7 @@ def split_table(
     next_start, next_line = _skip_blank(data, after, line_number + 1)
     following: list[str] = []
     if next_start < len(data):
-        following = _split_line(_line_at(data, next_start)[0], sep, f"{name}, line {next_line}")
+        following = _split_line(_line_at(data, next_start)[0], sep)
     if not is_header(cells, following):
         return TextTable(name, sep, None, len(cells), data[start:], line_number, line_number)
     if next_start == len(data):
@@ -92,15 +93,16 @@ def _sniff(line: str) -> str:
     return best
 
 
-def _split_line(line: str, sep: str, where: str) -> list[str]:
+def _split_line(line: str, sep: str, where: str | None = None) -> list[str]:
+    """Cells of one line; faults in its quotes are an error which begins with `where`, or pass without it."""
     if sep == " ":
         return line.split()
     if len(sep) > 1:
         return [cell.strip() for cell in line.split(sep)]
     try:
-        rows = list(csv.reader([line], delimiter=sep, strict=True))
+        rows = list(csv.reader([line], delimiter=sep, strict=where is not None))
     except csv.Error as error:
-        raise ValueError(f"{where}: {error}") from None
+        raise ValueError(f"{where}: {error}{_QUOTES}") from None
     return [cell.strip() for cell in rows[0]]
 
 
@@ -195,4 +197,4 @@ def _rows(table: TextTable) -> Iterator[tuple[int, list[str]]]:
                 yield line, row
             line = table.first_line + reader.line_num
     except csv.Error as error:
-        raise ValueError(f"{table.where(line)}: {error}; is a quotation mark missing or too many?") from None
+        raise ValueError(f"{table.where(line)}: {error}{_QUOTES}") from None

@@ -24,13 +24,13 @@ def hinge(z, slope):  # type: ignore[no-untyped-def]
 
 @kernel
 def smooth_hinge(z, slope):  # type: ignore[no-untyped-def]
-    """With t = min(max(1 - z, 0), 1): h(z) = t (1 - z) - t²/2, h'(z) = -t. No branches, so it vectorizes."""
+    """With g = max(1 - z, 0) and t = min(g, 1): h(z) = t g - t²/2, h'(z) = -t. No branches, so it vectorizes."""
     zero = z.dtype.type(0)
     one = z.dtype.type(1)
     half = z.dtype.type(0.5)
     for k in range(len(z)):
-        gap = one - z[k]
-        t = min(max(gap, zero), one)
+        gap = max(one - z[k], zero)
+        t = min(gap, one)
         slope[k] = -t
         z[k] = t * (gap - half * t)
 

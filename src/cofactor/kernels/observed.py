@@ -74,29 +74,19 @@ def gather(start, stop, order, source, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def pair_scores(start, stop, rows, columns, U, V, b, c, out):  # type: ignore[no-untyped-def]
-    """Write x = U_i·V_j + b_i + c_j for the listed pairs (i, j)."""
+    """Write x = U_i·V_j + b_i + c_j for the listed pairs (i, j); what belongs to an index of -1 counts as zero."""
     d = U.shape[1]
     for k in range(start, stop):
         i = rows[k]
         j = columns[k]
-        s = b[i] + c[j]
-        for f in range(d):
-            s += U[i, f] * V[j, f]
+        s = c.dtype.type(0)
+        if i >= 0:
+            s += b[i]
+        if j >= 0:
+            s += c[j]
+        if i >= 0 and j >= 0:
+            u = U[i]
+            v = V[j]
+            for f in range(d):
+                s += u[f] * v[f]
         out[k] = s
-
-
-def levels_above(scores: np.ndarray, thresholds: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return 1 + #{r : x > θ_{i,r}} for scores x of rows i (corrected rule after (3.16), ERRATA 6)."""
-    out = np.empty(len(scores), dtype=np.int64)
-    _levels_above(scores, thresholds, rows, out)
-    return out
-
-
-@kernel
-def _levels_above(scores, thresholds, rows, out):  # type: ignore[no-untyped-def]
-    for k in range(len(scores)):
-        level = 1
-        for r in range(thresholds.shape[1]):
-            if scores[k] > thresholds[rows[k], r]:
-                level += 1
-        out[k] = level

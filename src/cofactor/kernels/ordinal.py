@@ -32,7 +32,7 @@ def reduce_all(lo, hi, indptr, levels, z, slope, d_scores, d_thresholds, losses)
         for r in range(n_thresholds):
             d_thresholds[i, r] = 0
         for k in range(indptr[i], indptr[i + 1]):
-            d = slope[p] * 0
+            d = slope.dtype.type(0)
             for r in range(n_thresholds):
                 s = slope[p] if r + 1 >= levels[k] else -slope[p]
                 d_thresholds[i, r] += s
@@ -68,7 +68,7 @@ def reduce_immediate(lo, hi, indptr, levels, z, slope, d_scores, d_thresholds, l
             d_thresholds[i, r] = 0
         for k in range(indptr[i], indptr[i + 1]):
             y = int(levels[k])
-            d = slope[p] * 0
+            d = slope.dtype.type(0)
             if y >= 2:
                 d += slope[p]
                 d_thresholds[i, y - 2] -= slope[p]

@@ -21,6 +21,16 @@ class _OnMargins(EntryLoss):
         self.convex = self.margin.convex  # type: ignore[misc]
         self.curvature_bound = None
 
+
+class _Thresholded(_OnMargins):
+    """A loss on levels as a sum of margin losses to thresholds."""
+
+    _expand: ClassVar[Callable[..., None]]
+    _reduce: ClassVar[Callable[..., None]]
+
+    def _n_margins(self, n_thresholds: int) -> int:
+        return n_thresholds
+
     def value(self, level: int, score: float, thresholds: Any) -> float:
         """Return the loss of one entry.
 
@@ -38,16 +48,6 @@ class _OnMargins(EntryLoss):
         one = np.array([0, 1])
         self.evaluate(0, 1, one, np.array([level]), np.array([float(score)]), theta, slope, np.empty_like(theta), losses)
         return float(losses[0])
-
-
-class _Thresholded(_OnMargins):
-    """A loss on levels as a sum of margin losses to thresholds."""
-
-    _expand: ClassVar[Callable[..., None]]
-    _reduce: ClassVar[Callable[..., None]]
-
-    def _n_margins(self, n_thresholds: int) -> int:
-        return n_thresholds
 
     def evaluate(  # noqa: D102
         self,
@@ -120,7 +120,8 @@ class Proximal(_OnMargins):
     .. math:: \sum_{ij} (x_{ij} - \theta^*_{i,y_{ij}})^2 + \sum_{ij} \sum_{r \ne y_{ij}} h(T^r_{ij} (x_{ij} - \theta^*_{i,r}))
 
     with θ*_{i,r} the mean score of user i's entries of level r, T = +1 for r < y and -1 for r > y (4.3). The planes
-    are functions of the scores, and the derivative goes through them (ERRATA 16). A level which a user never used
+    are functions of the scores, and the derivative goes through them (ERRATA 16); linear ones, so the loss is convex
+    where h is. A level which a user never used
     has no plane and takes no part (ERRATA 17).
 
     Parameters
@@ -144,7 +145,6 @@ class Proximal(_OnMargins):
     def __init__(self, margin: MarginLoss | None = None, n_levels: int = 5) -> None:
         super().__init__(margin)
         self.n_levels = n_levels
-        self.convex = False  # type: ignore[misc]
 
     def evaluate(  # noqa: D102
         self,

@@ -58,7 +58,8 @@ class Squared(_Pointwise):
     target: ClassVar[Literal["sign", "ordinal", "real", "nonneg"]] = "real"
 
     def value(self, y: Any, x: Any) -> np.ndarray:  # noqa: D102
-        return np.square(np.subtract(y, x))
+        with np.errstate(over="ignore"):  # float32 ends at 3.4e38: +∞ makes a line search step back
+            return np.asarray(np.square(np.subtract(y, x)))
 
     def derivative(self, y: Any, x: Any) -> np.ndarray:  # noqa: D102
         return np.asarray(2 * np.subtract(x, y))
@@ -94,30 +95,36 @@ class BetaDivergence(_Pointwise):
 
     def value(self, y: Any, x: Any) -> np.ndarray:  # noqa: D102
         y, x, inside = _positive(y, x)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            loss = self._formula(y, x)
+        # Where powers overflow the loss is +∞, also where it is a difference of two of them.
+        return np.where(inside & ~np.isnan(loss), loss, np.inf)
+
+    def _formula(self, y: np.ndarray, x: np.ndarray) -> np.ndarray:
         if self.beta == 0:
             ratio = y / x
-            loss = ratio - np.log(ratio) - 1
-        elif self.beta == 1:
-            # 0 log 0 = 0
-            loss = y * np.log(np.where(y > 0, y, 1) / x) - y + x
-        else:
-            b = self.beta
-            loss = y**b / (b * (b - 1)) + x**b / b - y * x ** (b - 1) / (b - 1)
-        return np.where(inside, loss, np.inf)
+            return np.asarray(ratio - np.log(ratio) - 1)
+        if self.beta == 1:  # 0 log 0 = 0
+            return np.asarray(y * np.log(np.where(y > 0, y, 1) / x) - y + x)
+        b = self.beta
+        return np.asarray(y**b / (b * (b - 1)) + x**b / b - y * x ** (b - 1) / (b - 1))
 
     def derivative(self, y: Any, x: Any) -> np.ndarray:  # noqa: D102
         y, x, _ = _positive(y, x)
-        return np.asarray(x ** (self.beta - 2) * (x - y))
+        with np.errstate(over="ignore"):
+            return np.asarray(x ** (self.beta - 2) * (x - y))
 
     def curvature(self, y: Any, x: Any) -> np.ndarray:  # noqa: D102
         y, x, _ = _positive(y, x)
         b = self.beta
-        return np.asarray((b - 1) * x ** (b - 2) - (b - 2) * y * x ** (b - 3))
+        with np.errstate(over="ignore"):
+            return np.asarray((b - 1) * x ** (b - 2) - (b - 2) * y * x ** (b - 3))
 
 
 def _positive(y: Any, x: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return targets, scores lifted to the smallest one that keeps powers finite, and where no lifting was needed."""
-    x = np.asarray(x, dtype=np.result_type(x, np.float32))
+    x = np.asarray(x)
+    x = x if x.dtype.kind == "f" else x.astype(float)
     y = np.asarray(y, dtype=x.dtype)
     inside = x > 0
     return y, np.maximum(x, x.dtype.type(1e-12)), inside

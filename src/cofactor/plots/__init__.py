@@ -1,1 +1,32 @@
-"""."""
+"""Pictures of fits and of results, for reports and notebooks; they need the extra ``cofactor[plots]``.
+
+==================  =====================================================================
+`plot_convergence`  objective of several solvers against seconds or iterations
+`plot_confusion`    which level was predicted for which, as a matrix
+`plot_tradeoff`     test error against training error along alpha, for several methods
+`plot_validation`   validation error along alpha, with its spread and the chosen alpha
+`plot_scaling`      seconds against size, log–log, with a reference slope
+`plot_embedding`    items in the plane, with the thresholds of one user as parallel lines
+`save_figure`       a picture to a PNG, SVG or PDF file, whole or not at all
+==================  =====================================================================
+
+Each ``plot_`` function takes data, draws into `ax` or into a new figure, and returns the Axes. New figures do
+not pass through ``matplotlib.pyplot``: they need no display, are never shown by themselves, and are freed
+like any other object. The colours, `OKABE_ITO`, can be told apart with any kind of colour vision, and each
+series also has a marker or a line style of its own.
+"""
+
+from cofactor.plots.curves import plot_convergence, plot_scaling, plot_tradeoff, plot_validation
+from cofactor.plots.figures import OKABE_ITO, save_figure
+from cofactor.plots.ratings import plot_confusion, plot_embedding
+
+__all__ = [
+    "OKABE_ITO",
+    "plot_confusion",
+    "plot_convergence",
+    "plot_embedding",
+    "plot_scaling",
+    "plot_tradeoff",
+    "plot_validation",
+    "save_figure",
+]

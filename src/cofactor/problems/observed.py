@@ -8,7 +8,7 @@ import numpy as np
 from cofactor.kernels import observed
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.losses.base import EntryLoss
-from cofactor.penalties import L2, Penalty
+from cofactor.penalties import Penalty, SmoothPenalty
 from cofactor.problems.layout import Layout
 
 _ENTRIES_PER_BLOCK = 16384  #: margins and slopes of a block of this size stay in a second-level cache
@@ -53,6 +53,10 @@ class ObservedProblem:
         Penalties of free arrays; an array without one is not penalized.
     fixed : mapping from str to ndarray, optional
         Arrays held fixed (for fold-in: V, c, common).
+    units : mapping from str to float, optional
+        The vector of parameters holds an array divided by its unit. It changes no optimum, only the way there: a
+        bias or a threshold moves every entry of its row by itself, an entry of U only by that of V, so the unit of
+        biases and thresholds should be the size of an entry of V.
     dtype : dtype, default=float32
         Of the vector of parameters.
 
@@ -72,9 +76,11 @@ class ObservedProblem:
         shapes: Mapping[str, tuple[int, ...]],
         penalties: Mapping[str, Penalty],
         fixed: Mapping[str, np.ndarray] | None = None,
+        units: Mapping[str, float] | None = None,
         dtype: np.typing.DTypeLike = np.float32,
     ) -> None:
         self.entries, self.loss, self.dtype = entries, loss, np.dtype(dtype)
+        self._units = {name: self.dtype.type(u) for name, u in (units or {}).items() if name in shapes}
         # Targets as real numbers live in the precision of the scores; levels stay bytes.
         self.targets = targets if loss.target == "ordinal" else np.asarray(targets, dtype=self.dtype)
         self.layout = Layout(shapes)
@@ -102,8 +108,15 @@ class ObservedProblem:
         return self.layout.size
 
     def arrays(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """Return all arrays, free ones as views of `x`, fixed ones as they are."""
-        return self._fixed | self.layout.views(x)
+        """Return all arrays: free ones from `x` (views of it where they have no unit), fixed ones as they are."""
+        free = self.layout.views(x)
+        return self._fixed | free | {name: free[name] * unit for name, unit in self._units.items()}
+
+    def pack(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the vector of parameters which holds the free arrays given."""
+        return self.layout.pack(
+            {name: arrays[name] / self._units.get(name, 1) for name in self.layout.shapes}, self.dtype
+        )
 
     def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
         """Return the smooth part of J at `x` and write its gradient."""
@@ -118,8 +131,10 @@ class ObservedProblem:
             out["own"][...] = self._d_thresholds
         total = float(np.add.reduce(self._row_losses))
         for name, penalty in self.penalties.items():
-            if isinstance(penalty, L2):
+            if isinstance(penalty, SmoothPenalty):
                 total += penalty.add_gradient(arrays[name], out[name])
+        for name, unit in self._units.items():
+            out[name] *= unit
         return total
 
     def nonsmooth_value(self, x: np.ndarray) -> float:

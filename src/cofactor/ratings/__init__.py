@@ -1,1 +1,33 @@
-"""."""
+"""Models of ratings: users × items, on a discrete scale.
+
+`MODELS` is the registry; a new model is one file and one line in it. Contract tests, the command line and
+`cofactor.load` walk it.
+"""
+
+from cofactor.ratings.als import ALS
+from cofactor.ratings.base import RatingModel
+from cofactor.ratings.bmmmf import BinaryMMMF
+from cofactor.ratings.data import IdMap, Ratings, as_ratings
+from cofactor.ratings.ensemble import Ensemble
+from cofactor.ratings.hmf import HMF
+from cofactor.ratings.mmmf import MMMF
+from cofactor.ratings.pmmmf import PMMMF
+
+#: Every model by its class name.
+MODELS: dict[str, type[RatingModel]] = {
+    model.__name__: model for model in (BinaryMMMF, MMMF, HMF, PMMMF, ALS, Ensemble)
+}
+
+__all__ = [
+    "ALS",
+    "HMF",
+    "MMMF",
+    "MODELS",
+    "PMMMF",
+    "BinaryMMMF",
+    "Ensemble",
+    "IdMap",
+    "RatingModel",
+    "Ratings",
+    "as_ratings",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self, cast
 
@@ -180,6 +180,46 @@ class Ratings:
             rows, columns, levels = rows[last], columns[last], levels[last]
             indptr = _offsets(rows, len(users))
         return cls._from_rows(users, items, scale, indptr, rows, columns, levels)
+
+    @classmethod
+    def from_csr(
+        cls,
+        users: IdMap,
+        items: IdMap,
+        scale: NDArray[np.float64],
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        levels: NDArray[np.uint8],
+    ) -> Self:
+        """Rebuild ratings from their rows, as a saved model holds them; the arrays are trusted.
+
+        Parameters
+        ----------
+        users, items, scale, indptr, indices, levels
+            The attributes of the same names.
+
+        Returns
+        -------
+        Ratings
+        """
+        rows = np.repeat(np.arange(len(users), dtype=np.int32), np.diff(indptr))
+        return cls._from_rows(users, items, scale, indptr, rows, indices, levels)
+
+    def at_boundary(self, level: int) -> Self:
+        """Return the bi-level ratings of (3.17): -1 for levels up to `level`, +1 above.
+
+        Parameters
+        ----------
+        level : int
+            The boundary q = 1..R-1.
+
+        Returns
+        -------
+        Ratings
+            On the scale -1, 1, sharing all index arrays.
+        """
+        levels = (self.levels > level).astype(np.uint8) + np.uint8(1)
+        return replace(self, scale=np.array([-1.0, 1.0]), levels=levels)
 
     @classmethod
     def _from_rows(

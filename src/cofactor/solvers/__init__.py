@@ -7,6 +7,7 @@ with proximal steps, `nonsmooth_value(x)` and `prox(x, step, out)`. All solvers 
 
 from collections.abc import Callable
 
+from cofactor.solvers.als import alternating_least_squares
 from cofactor.solvers.apg import proximal_gradient
 from cofactor.solvers.cg import conjugate_gradient
 from cofactor.solvers.gradient import gradient_descent
@@ -27,6 +28,7 @@ __all__ = [
     "Progress",
     "Result",
     "SolverMismatchError",
+    "alternating_least_squares",
     "conjugate_gradient",
     "gradient_descent",
     "lbfgs",

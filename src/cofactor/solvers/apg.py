@@ -5,6 +5,8 @@ import numpy as np
 from cofactor.kernels import vectors
 from cofactor.solvers.result import Callback, Problem, Result, SolverMismatchError, Trace
 
+_TINY = 1e-30  #: a step that projects and does nothing else
+
 
 def proximal_gradient(
     problem: Problem,
@@ -53,7 +55,8 @@ def proximal_gradient(
         )
     trace = Trace(problem, max_iter, tol, callback)
     x = np.empty(problem.size, problem.dtype)
-    problem.prox(x0.astype(problem.dtype), step, x)  # into the domain of g
+    # Into the domain of g; a step of any length would shrink the start itself, perhaps to 0, where factors get stuck.
+    problem.prox(x0.astype(problem.dtype), _TINY, x)
     g, g_new, x_new = np.empty_like(x), np.empty_like(x), np.empty_like(x)
     smooth = trace.evaluate(x, g)
     objective = smooth + problem.nonsmooth_value(x)
@@ -87,12 +90,13 @@ def _backtrack(
 ) -> tuple[float, float]:
     """Halve the step until the quadratic model at `z` bounds f at the proximal point; return step and f there."""
     point = np.empty_like(z)
+    rounding = max(1e-12, float(np.finfo(z.dtype).eps))
     while True:
         vectors.step(z, -step, g, point)
         trace.problem.prox(point, step, x_new)
         value = trace.evaluate(x_new, g_new)
         move = x_new - z
         bound = smooth + vectors.dot(g, move) + vectors.dot(move, move) / (2 * step)
-        if value <= bound + 1e-7 * abs(bound) or step < 1e-14:
+        if value <= bound + rounding * abs(bound) or step < 1e-14:
             return step, value
         step *= 0.5

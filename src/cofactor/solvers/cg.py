@@ -48,7 +48,7 @@ def conjugate_gradient(
     x_new, g_new = np.empty_like(x), np.empty_like(x)
     objective = trace.evaluate(x, g)
     trace.start(objective)
-    p, slope = -g, -vectors.dot(g, g)
+    p, slope, steepest = -g, -vectors.dot(g, g), True
     first = min(1.0, 1.0 / np.sqrt(-slope)) if slope < 0 else 0.0
     while True:
         if not slope < 0:
@@ -57,19 +57,20 @@ def conjugate_gradient(
         t, objective = wolfe_step(trace, x, objective, slope, p, first, x_new, g_new, curvature=0.1)
         squared = vectors.dot(g, g)
         if t == 0:
-            if slope > -squared:  # not the steepest direction: restart from it
-                p, slope, first = -g, -squared, 1.0 / np.sqrt(squared)
+            if not steepest:
+                p, slope, first, steepest = -g, -squared, 1.0 / np.sqrt(squared), True
                 continue
             trace.stop("no step along the gradient lowers the objective: working precision reached", converged=True)
             break
         beta = max(0.0, (vectors.dot(g_new, g_new) - vectors.dot(g_new, g)) / squared)
         before = t * slope
-        p = beta * p - g_new if beta > 0 else -g_new
+        steepest = beta == 0
+        p = -g_new if steepest else beta * p - g_new
         p = p.astype(problem.dtype, copy=False)
         x, x_new, g, g_new = x_new, x, g_new, g
         slope = vectors.dot(g, p)
         if slope >= 0:
-            p, slope = -g, -vectors.dot(g, g)
+            p, slope, steepest = -g, -vectors.dot(g, g), True
         first = before / slope if slope < 0 else 0.0  # the same first-order decrease as the last step
         if trace.done(objective):
             break

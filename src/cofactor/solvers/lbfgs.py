@@ -45,7 +45,11 @@ def lbfgs(
     ------
     SolverMismatchError
         If the problem is not smooth.
+    ValueError
+        If `memory` is not positive.
     """
+    if memory < 1:
+        raise ValueError(f"memory={memory!r}: expected a whole number of at least 1 (5 to 10 is usual)")
     require_smooth(problem, "lbfgs")
     trace = Trace(problem, max_iter, tol, callback)
     pairs = _Pairs(problem.size, memory, problem.dtype)

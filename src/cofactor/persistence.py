@@ -1,0 +1,357 @@
+r"""Models on disk: one safetensors file of arrays, with a JSON header which tells what they are.
+
+Nothing in a model file is ever unpickled or evaluated: it holds numbers and text, and only classes which the
+reader already knows are built from it. The layout, format 1: an ordinary safetensors file, whose metadata has
+one entry, ``cofactor``, a JSON object with the members
+
+=============  =======================================================================
+``class``      name of the model's class (files written by `save`)
+``format``     number of this layout; a reader refuses higher numbers
+``version``    version of cofactor which wrote the file, for messages
+``crc32``      checksum over everything else in the header and over all arrays
+*others*       whatever the model wants to keep, such as its parameters
+=============  =======================================================================
+
+Thanks to the checksum a damaged file is refused rather than read as another model. It guards against
+accidents, not against forgery.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors import numpy as safetensors
+
+import cofactor
+from cofactor.datasets._bytes import PathLike, replacing
+
+__all__ = ["FORMAT", "ModelFileError", "Storable", "load", "read_model", "save", "write_model"]
+
+FORMAT = 1
+"""Number of the layout which this version writes, and the highest one which it reads."""
+
+_ENTRY = "cofactor"
+_MAX_HEADER = 100_000_000  # safetensors itself refuses to read longer headers, though it writes them
+_INTEGERS = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
+_DTYPES = frozenset({"bool", "float16", "float32", "float64", "complex64"} | _INTEGERS)
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class ModelFileError(ValueError):
+    """A file is not a whole model file which this version of cofactor can read."""
+
+
+class Storable(Protocol):
+    """What `save` and `load` need of a model."""
+
+    def _to_state(self) -> tuple[dict[str, Any], Arrays]:
+        """Return what belongs into the header, and the arrays."""
+
+    @classmethod
+    def _from_state(cls, header: dict[str, Any], arrays: Arrays) -> Storable:
+        """Return the model which `_to_state` described."""
+
+
+_Model = TypeVar("_Model", bound=Storable)
+
+
+def write_model(path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays and a header to one file, whole or not at all.
+
+    The file is written under a temporary name in the same folder, flushed to disk and renamed. If anything
+    fails, the temporary file is removed and a file that had this name before stays as it was.
+
+    Parameters
+    ----------
+    path : path-like
+        File to write. Its folder must exist.
+    header : mapping of str to JSON values
+        None, bool, numbers, strings, and lists, tuples and mappings of them. NumPy numbers are accepted;
+        tuples come back as lists. The members ``format``, ``version`` and ``crc32`` are set here, whatever
+        `header` says, so that a header which was read can be written again.
+    arrays : mapping of str to ndarray
+        Arrays of any shape (also empty ones): bool, integers of 8 to 64 bits, float16, float32, float64 or
+        complex64. They need not be contiguous.
+
+    Raises
+    ------
+    TypeError
+        If a member of the header has no JSON form, or an array no safetensors form; the message names it.
+    ValueError
+        If a number in the header is NaN or infinite, or the header is too long.
+    FileNotFoundError, IsADirectoryError
+        If the folder of `path` does not exist, or `path` is a folder itself.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = pathlib.Path(folder.name, "model.safetensors")
+    >>> write_model(file, {"class": "Mean", "params": {"alpha": 0.5}}, {"mean": np.array([3.5, 2.0])})
+    >>> header, arrays = read_model(file)
+    >>> header["class"], header["params"], arrays["mean"]
+    ('Mean', {'alpha': 0.5}, array([3.5, 2. ]))
+    >>> folder.cleanup()
+    """
+    full = {str(key): value for key, value in _plain(header, "header").items() if key != "crc32"}
+    full |= {"format": FORMAT, "version": cofactor.__version__}
+    tidy = {_checked_name(name): _tidy(array, name) for name, array in arrays.items()}
+    full["crc32"] = _checksum(full, tidy)
+    data = safetensors.save(tidy, metadata={_ENTRY: json.dumps(full, allow_nan=False)})
+    size = int.from_bytes(data[:8], "little")
+    if size > _MAX_HEADER:
+        raise ValueError(
+            f"the header takes {size:,} bytes, more than the {_MAX_HEADER:,} a reader accepts: "
+            "put long lists among the arrays"
+        )
+    with replacing(path) as stream:
+        stream.write(data)
+
+
+def read_model(path: PathLike) -> tuple[dict[str, Any], Arrays]:
+    """Read a file written by `write_model`.
+
+    Parameters
+    ----------
+    path : path-like
+        File to read.
+
+    Returns
+    -------
+    header : dict
+        The header, with ``format`` and ``version`` as they stand in the file.
+    arrays : dict of str to ndarray
+        The arrays, sorted by name, writeable, and independent of the file.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        If there is no such file, or `path` is a folder.
+    ModelFileError
+        If the file is cut short or damaged, is not a model file, or was written by a newer version in a
+        layout which this one does not know.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = pathlib.Path(folder.name, "model.safetensors")
+    >>> write_model(file, {}, {"U": np.eye(2, dtype=np.float32)})
+    >>> read_model(file)[1]
+    {'U': array([[1., 0.],
+           [0., 1.]], dtype=float32)}
+    >>> folder.cleanup()
+    """
+    name = os.fspath(path)
+    data = _read_bytes(name)
+    header = _parse_header(data, name)
+    try:
+        found = safetensors.load(data)
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        _refuse(name, f"its arrays cannot be read ({error}): it was cut short or damaged")
+    arrays = {key: found[key] for key in sorted(found)}
+    if header.pop("crc32", None) != _checksum(header, arrays):
+        _refuse(name, "its checksum does not match: it was damaged after it was written")
+    return header, arrays
+
+
+def save(path: PathLike, model: Storable) -> None:
+    """Write a model to a file, whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        File to write; see `write_model`.
+    model : object
+        Its method ``_to_state()`` returns the header and the arrays. The name of its class is added as
+        member ``class`` of the header.
+
+    Raises
+    ------
+    TypeError, ValueError, FileNotFoundError
+        As `write_model`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> class Mean:
+    ...     def __init__(self, mean):
+    ...         self.mean = mean
+    ...
+    ...     def _to_state(self):
+    ...         return {}, {"mean": self.mean}
+    ...
+    ...     @classmethod
+    ...     def _from_state(cls, header, arrays):
+    ...         return cls(arrays["mean"])
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = pathlib.Path(folder.name, "model.safetensors")
+    >>> save(file, Mean(np.array([3.5, 2.0])))
+    >>> load(file, {"Mean": Mean}).mean
+    array([3.5, 2. ])
+    >>> folder.cleanup()
+    """
+    header, arrays = model._to_state()
+    write_model(path, {**header, "class": type(model).__name__}, arrays)
+
+
+def load(path: PathLike, registry: Mapping[str, type[_Model]]) -> _Model:
+    """Read a model from a file written by `save`.
+
+    Parameters
+    ----------
+    path : path-like
+        File to read.
+    registry : mapping of str to type
+        The classes which may be built, by name. Their class method ``_from_state(header, arrays)`` builds the
+        model.
+
+    Returns
+    -------
+    object
+        An instance of the class which the file names.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ModelFileError
+        If the file cannot be read (see `read_model`), names a class which is not in `registry`, or lacks what
+        the class needs.
+
+    Examples
+    --------
+    See `save`.
+    """
+    name = os.fspath(path)
+    header, arrays = read_model(path)
+    kind = header.get("class")
+    if not isinstance(kind, str) or kind not in registry:
+        known = ", ".join(sorted(registry)) or "none"
+        _refuse(name, f"it holds a model of class {kind!r}, which is not known here (known: {known})")
+    try:
+        return registry[kind]._from_state(header, arrays)  # type: ignore[return-value]
+    except (KeyError, TypeError, ValueError) as error:
+        reason = f"no entry {error}" if isinstance(error, KeyError) else str(error)
+        raise ModelFileError(f"{name}: does not hold a whole model of class {kind} ({reason})") from error
+
+
+def _refuse(name: str, reason: str) -> NoReturn:
+    raise ModelFileError(f"{name}: {reason}") from None
+
+
+def _read_bytes(name: str) -> bytes:
+    path = Path(name)
+    if not path.exists():
+        raise FileNotFoundError(f"{name}: no such file")
+    if path.is_dir():
+        raise IsADirectoryError(f"{name}: is a folder, expected a model file")
+    # The opening is judged before the rest is read: someone may pass a ratings file of many gigabytes.
+    with path.open("rb") as stream:
+        start = stream.read(9)
+        length = int.from_bytes(start[:8], "little")
+        # A safetensors file opens with the length of its JSON header, which needs at least "{}".
+        if start[8:] not in (b"", b"{") or (len(start) >= 8 and not 2 <= length <= _MAX_HEADER):
+            _refuse(name, "is not a cofactor model (no safetensors file)")
+        stream.seek(0)
+        data = stream.read()
+    if len(data) < 8 + length or len(start) < 9:
+        _refuse(name, f"is not a whole model file: it ends after {len(data)} bytes, within its header")
+    return data
+
+
+def _parse_header(data: bytes, name: str) -> dict[str, Any]:
+    """Return our part of the safetensors header, having checked that this version may read the file."""
+    length = int.from_bytes(data[:8], "little")
+    outer = _strict_json(data[8 : 8 + length], name, "its safetensors header")
+    metadata = outer.get("__metadata__")
+    text = metadata.get(_ENTRY) if isinstance(metadata, dict) else None
+    if not isinstance(text, str):
+        _refuse(name, "is a safetensors file but not a cofactor model: it has no cofactor header")
+    header = _strict_json(text, name, "its cofactor header")
+    number = header.get("format")
+    if type(number) is not int or number < 1:
+        _refuse(name, f"its cofactor header is damaged: format={number!r}, expected a number from 1")
+    if number > FORMAT:
+        _refuse(
+            name,
+            f"was written by cofactor {header.get('version')} in format {number}, but this is cofactor "
+            f"{cofactor.__version__}, which reads formats up to {FORMAT}: upgrade cofactor",
+        )
+    return header
+
+
+def _strict_json(text: str | bytes, name: str, what: str) -> dict[str, Any]:
+    def refuse_constant(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is no JSON number")
+
+    try:
+        value = json.loads(text, parse_constant=refuse_constant)
+    except (ValueError, RecursionError) as error:
+        _refuse(name, f"{what} is not JSON ({error}): the file is damaged, or is not a cofactor model")
+    if not isinstance(value, dict):
+        _refuse(name, f"{what} is not a JSON object: the file is damaged, or is not a cofactor model")
+    return value
+
+
+def _plain(value: Any, where: str) -> Any:
+    """Return a header value as plain Python, or name the part which has no JSON form."""
+    if value is None or isinstance(value, bool | np.bool_):
+        return None if value is None else bool(value)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        if not math.isfinite(value):
+            raise ValueError(f"{where} is {value}, which JSON cannot hold: put it among the arrays")
+        return float(value)
+    if isinstance(value, Mapping):
+        wrong = [key for key in value if not isinstance(key, str)]
+        if wrong:
+            raise TypeError(f"{where} has the key {wrong[0]!r}: keys of a header must be strings")
+        return {str(key): _plain(part, f"{where}[{key!r}]") for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part, f"{where}[{index}]") for index, part in enumerate(value)]
+    advice = "put it among the arrays" if isinstance(value, np.ndarray) else "keep a plain description of it"
+    raise TypeError(f"{where} is a {type(value).__name__}, which JSON cannot hold: {advice}")
+
+
+def _checked_name(name: str) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"the array name {name!r} is a {type(name).__name__}, expected str")
+    if name == "__metadata__":
+        raise ValueError("an array cannot be called '__metadata__': safetensors keeps its header there")
+    return name
+
+
+def _tidy(array: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return a contiguous little-endian array, the same one where it is that already."""
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"arrays[{name!r}] is a {type(array).__name__}, expected a NumPy array")
+    if array.dtype.name not in _DTYPES:
+        raise TypeError(
+            f"arrays[{name!r}] has dtype {array.dtype}, which a model file cannot hold: "
+            f"convert it to one of {', '.join(sorted(_DTYPES))}"
+        )
+    return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
+
+
+def _checksum(header: dict[str, Any], arrays: Arrays) -> int:
+    """Return the CRC-32 of the contents, so that any single damaged byte shows."""
+    crc = zlib.crc32(json.dumps(header, sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        crc = zlib.crc32(json.dumps([name, array.dtype.name, array.shape]).encode(), crc)
+        crc = zlib.crc32(array.reshape(-1).view(np.uint8).data, crc)
+    return crc

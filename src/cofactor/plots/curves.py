@@ -1,0 +1,381 @@
+"""Curves: objectives, errors along alpha, and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cofactor.plots.figures import (
+    MUTED,
+    OKABE_ITO,
+    new_axes,
+    numbers,
+    same_size,
+    series,
+    series_style,
+    tidy,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_convergence", "plot_scaling", "plot_tradeoff", "plot_validation"]
+
+
+def plot_convergence(
+    histories: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    ax: Axes | None = None,
+    *,
+    x: Literal["seconds", "iterations"] = "seconds",
+    gap: bool = False,
+) -> Axes:
+    """Plot the objective of one or several solvers against time or iterations.
+
+    Parameters
+    ----------
+    histories : mapping of str to (seconds, objective)
+        For each solver or starting point, the seconds since the start and the objective at the start and
+        after every iteration: ``(result.seconds, result.history)`` of a solver's result.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    x : {"seconds", "iterations"}, default="seconds"
+        The horizontal axis.
+    gap : bool, default=False
+        Plot the objective less the lowest value which any of the solvers reached, on a logarithmic axis: this
+        shows the rate of convergence. The lowest value itself has no place on such an axis.
+
+    Returns
+    -------
+    matplotlib Axes
+        One line per solver, with a marker where it stopped.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a history is not a pair of equally long, finite sequences, or `x` is neither of the two.
+    ImportError
+        If matplotlib is not installed.
+
+    References
+    ----------
+    As figures 3.4 and 3.7 of V. Kumar's thesis on maximum-margin matrix factorization.
+
+    Examples
+    --------
+    >>> seconds, objective = [0.0, 0.1, 0.2], [90.0, 40.0, 35.0]
+    >>> ax = plot_convergence({"L-BFGS": (seconds, objective)}, x="iterations")
+    >>> ax.get_xlabel(), ax.lines[0].get_xydata().tolist()
+    ('iterations', [[0.0, 90.0], [1.0, 40.0], [2.0, 35.0]])
+    """
+    if x not in ("seconds", "iterations"):
+        raise ValueError(f"x must be 'seconds' or 'iterations', found {x!r}")
+    checked = list(series(histories, "histories", ("seconds", "objective")))
+    lowest = min(float(objective.min()) for _, _, objective in checked)
+    ax = new_axes(ax)
+    for index, (label, seconds, objective) in enumerate(checked):
+        across = seconds if x == "seconds" else np.arange(len(objective), dtype=np.float64)
+        height = objective
+        if gap:
+            height = np.where(objective > lowest, objective - lowest, np.nan)
+        drawn = np.flatnonzero(np.isfinite(height))
+        ax.plot(
+            across,
+            height,
+            label=label,
+            linewidth=1.8,
+            markersize=5,
+            markevery=drawn[-1:].tolist(),
+            **series_style(index),
+        )
+    if gap:
+        ax.set_yscale("log")
+    else:
+        ax.yaxis.set_major_formatter("{x:,.6g}")
+    if x == "iterations":
+        from matplotlib.ticker import MaxNLocator
+
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    tidy(
+        ax,
+        "time (seconds)" if x == "seconds" else "iterations",
+        f"objective J − {lowest:,.6g}, the lowest seen" if gap else "objective J",
+    )
+    ax.legend(frameon=False, loc="upper right")
+    return ax
+
+
+def plot_tradeoff(
+    curves: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    ax: Axes | None = None,
+    *,
+    error: str = "MAE",
+) -> Axes:
+    """Plot test error against training error along alpha, for one or several methods.
+
+    A method whose curve lies lower generalises better at the same training error.
+
+    Parameters
+    ----------
+    curves : mapping of str to (train_error, test_error)
+        For each method, the two errors for every alpha, in the order of alpha.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    error : str, default="MAE"
+        Name of the error, with its unit if it has one: for the labels of the axes.
+
+    Returns
+    -------
+    matplotlib Axes
+        One line per method; a ring marks its lowest test error.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a curve is not a pair of equally long, finite sequences.
+    ImportError
+        If matplotlib is not installed.
+
+    References
+    ----------
+    As figures 3.12 and 4.2 of V. Kumar's thesis on maximum-margin matrix factorization.
+
+    Examples
+    --------
+    >>> ax = plot_tradeoff({"MMMF": ([0.1, 0.3, 0.5], [0.74, 0.70, 0.72])}, error="MAE (stars)")
+    >>> ax.get_ylabel()
+    'test MAE (stars)'
+    """
+    checked = list(series(curves, "curves", ("train_error", "test_error")))
+    ax = new_axes(ax)
+    for index, (label, train, test) in enumerate(checked):
+        style = series_style(index)
+        ax.plot(train, test, label=label, linewidth=1.6, markersize=5, **style)
+        best = int(np.argmin(test))
+        ax.plot(
+            train[best],
+            test[best],
+            linestyle="none",
+            marker="o",
+            markersize=12,
+            markerfacecolor="none",
+            markeredgewidth=1.4,
+            color=style["color"],
+        )
+    # An entry of its own, so that the legend says what the rings are.
+    ax.plot(
+        [],
+        [],
+        linestyle="none",
+        marker="o",
+        markersize=10,
+        markerfacecolor="none",
+        color=MUTED,
+        label="lowest test error",
+    )
+    tidy(ax, f"training {error}", f"test {error}")
+    ax.legend(frameon=False)
+    return ax
+
+
+def plot_validation(
+    alphas: ArrayLike,
+    scores_mean: ArrayLike,
+    scores_std: ArrayLike | None,
+    best: float,
+    ax: Axes | None = None,
+    *,
+    score: str = "zero-one error",
+) -> Axes:
+    """Plot the validation error along alpha, with its spread and the chosen alpha.
+
+    Parameters
+    ----------
+    alphas : array-like of shape (n,)
+        The values that were tried, in any order.
+    scores_mean : array-like of shape (n,)
+        Mean validation error for each of them.
+    scores_std : array-like of shape (n,) or None
+        Standard deviation over the repetitions, drawn as a band; None where there was only one.
+    best : float
+        The chosen alpha, marked by a vertical line.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    score : str, default="zero-one error"
+        Name of the error, with its unit if it has one: for the label of the axis.
+
+    Returns
+    -------
+    matplotlib Axes
+        The horizontal axis is logarithmic.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the arrays are not equally long and finite, an alpha is not positive, or a deviation is negative.
+    ImportError
+        If matplotlib is not installed.
+
+    References
+    ----------
+    As figures 3.9 and 3.10 of V. Kumar's thesis on maximum-margin matrix factorization.
+
+    Examples
+    --------
+    >>> ax = plot_validation([1, 10, 100], [0.31, 0.27, 0.35], [0.01, 0.01, 0.02], best=10)
+    >>> ax.get_xscale(), ax.get_legend_handles_labels()[1][-1]
+    ('log', 'chosen: alpha = 10')
+    """
+    across = numbers(alphas, "alphas", positive=True)
+    mean = numbers(scores_mean, "scores_mean")
+    same_size(across, mean, "alphas", "scores_mean")
+    spread = None if scores_std is None else numbers(scores_std, "scores_std")
+    if spread is not None:
+        same_size(across, spread, "alphas", "scores_std")
+        if spread.min() < 0:
+            raise ValueError(f"scores_std must not be negative, found {spread.min()}")
+    chosen = float(numbers([best], "best", positive=True)[0])
+    order = np.argsort(across, kind="stable")
+    ax = new_axes(ax)
+    ax.set_xscale("log")
+    style: dict[str, Any] = {"color": OKABE_ITO[0]}
+    if spread is not None:
+        low, high = (mean - spread)[order], (mean + spread)[order]
+        ax.fill_between(
+            across[order], low, high, alpha=0.2, linewidth=0, label="± one standard deviation", **style
+        )
+    ax.plot(across[order], mean[order], marker="o", markersize=4, linewidth=1.6, label="mean", **style)
+    ax.axvline(
+        chosen, color=OKABE_ITO[1], linestyle="--", linewidth=1.4, label=f"chosen: alpha = {chosen:.4g}"
+    )
+    _plain_ticks(ax.xaxis, across)
+    tidy(ax, "alpha (weight of the penalty)", f"validation {score}")
+    ax.legend(frameon=False)
+    return ax
+
+
+def plot_scaling(
+    sizes: ArrayLike,
+    seconds: ArrayLike | Mapping[str, ArrayLike],
+    ax: Axes | None = None,
+    slope: float = 1.0,
+    *,
+    size: str = "number of ratings",
+) -> Axes:
+    r"""Plot seconds against size on logarithmic axes, with a line of reference slope.
+
+    The slope of a series is that of the least-squares line through :math:`(\log n, \log t)`: 1 means that the
+    cost is linear.
+
+    Parameters
+    ----------
+    sizes : array-like of shape (n,)
+        The sizes, at least two different ones.
+    seconds : array-like of shape (n,) or mapping of str to such
+        Seconds for each size; a mapping for several methods.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    slope : float, default=1.0
+        Slope of the reference line, which passes through the middle of the first series.
+    size : str, default="number of ratings"
+        What the sizes count: for the label of the axis.
+
+    Returns
+    -------
+    matplotlib Axes
+        One line per method, whose measured slope stands in the legend, and the reference line.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the arrays are not equally long and positive, or all sizes are equal.
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> ax = plot_scaling([1e5, 2e5, 4e5], {"HMF": [0.5, 1.0, 2.0]})
+    >>> ax.get_legend_handles_labels()[1]
+    ['HMF (slope 1.00)', 'slope 1']
+    """
+    across = numbers(sizes, "sizes", positive=True)
+    if across.min() == across.max():
+        raise ValueError(f"sizes must hold at least two different sizes, found only {across[0]:g}")
+    reference = float(numbers([slope], "slope")[0])
+    order = np.argsort(across, kind="stable")
+    drawn = {label: values[order] for label, values in _timings(seconds, across)}
+    across = across[order]
+    ax = new_axes(ax)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    for index, (label, values) in enumerate(drawn.items()):
+        measured = np.polyfit(np.log(across), np.log(values), 1)[0]
+        ax.plot(
+            across,
+            values,
+            linewidth=1.6,
+            markersize=6,
+            label=f"{label} (slope {measured:.2f})",
+            **series_style(index),
+        )
+    first = next(iter(drawn.values()))
+    middle = np.exp(np.log(across).mean()), np.exp(np.log(first).mean())
+    ends = across[[0, -1]]
+    ax.plot(
+        ends,
+        middle[1] * (ends / middle[0]) ** reference,
+        color="#DADADA",
+        linewidth=7,
+        solid_capstyle="round",
+        zorder=1,
+        label=f"slope {reference:g}",
+    )
+    _plain_ticks(ax.xaxis, across, at_values=True)
+    _plain_ticks(ax.yaxis, np.concatenate(list(drawn.values())))
+    tidy(ax, size, "time (seconds)")
+    ax.legend(frameon=False)
+    return ax
+
+
+def _timings(
+    seconds: ArrayLike | Mapping[str, ArrayLike], sizes: NDArray[np.float64]
+) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """Yield label and seconds of each method, having checked them."""
+    timed = seconds if isinstance(seconds, Mapping) else {"measured": seconds}
+    if not timed:
+        raise ValueError("seconds is empty: give the seconds of at least one method")
+    for label, values in timed.items():
+        name = f"seconds[{label!r}]" if isinstance(seconds, Mapping) else "seconds"
+        checked = numbers(values, name, positive=True)
+        same_size(sizes, checked, "sizes", name)
+        yield str(label), checked
+
+
+def _plain_ticks(axis: Any, values: NDArray[np.float64], *, at_values: bool = False) -> None:
+    """Write 0.5, 20, 100k on a logarithmic axis.
+
+    Ticks stand at the values themselves on request, if these are few and well apart, else at round numbers:
+    1, 2, 5 where the range is narrow.
+    """
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+    decades = np.log10(values.max() / values.min())
+    steps = (1.0, 2.0, 5.0) if decades < 3 else (1.0,)
+    distinct = np.unique(values)
+    if at_values and len(distinct) <= 8 and np.diff(np.log10(distinct)).min() >= decades / 14:
+        axis.set_major_locator(FixedLocator(distinct.tolist()))
+        axis.set_minor_locator(NullLocator())
+    else:
+        axis.set_major_locator(LogLocator(base=10, subs=steps, numticks=15))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _short(value: float) -> str:
+    """Write a number as in speech: 20, 100k, 2.5M."""
+    for factor, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return f"{value / factor:g}{suffix}"
+    return f"{value:g}"

@@ -1,0 +1,348 @@
+"""Pictures of rating models: errors by level, and items in the plane."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cofactor.metrics.ratings import as_scale
+from cofactor.plots.figures import INK, MARKERS, MUTED, OKABE_ITO, new_axes, numbers, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_confusion", "plot_embedding"]
+
+_CROWDED = 7  # from so many levels on, a cell has room for one line of text only
+_WORDLESS = 25  # beyond so many levels it has room for none
+
+
+def plot_confusion(counts: ArrayLike, scale: ArrayLike, ax: Axes | None = None) -> Axes:
+    r"""Plot how often each level was predicted for each true level.
+
+    Cell (a, b) has the colour of its share of its row,
+    :math:`p_{ab} = n_{ab} / \sum_c n_{ac}`, so that rare levels are seen as clearly as frequent ones.
+
+    Parameters
+    ----------
+    counts : array-like of shape (R, R)
+        Number of ratings of level a (row) predicted as level b (column): the result of
+        `cofactor.metrics.confusion_matrix`.
+    scale : array-like of shape (R,)
+        The levels on the original scale, for the ticks.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        Shares in percent and counts stand in the cells, as far as there is room for them: from 7 levels on
+        only shares, beyond 25 nothing. A dash marks a level which does not occur. The title gives the share
+        of all ratings which were predicted exactly, and at most one level off.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `counts` is not a square matrix of non-negative numbers with one row per level, or is all zero.
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> ax = plot_confusion([[6, 2], [1, 3]], scale=[1, 2])
+    >>> ax.images[0].get_array().tolist()
+    [[75.0, 25.0], [25.0, 75.0]]
+    """
+    levels = as_scale(scale)
+    table = _checked_counts(counts, levels.size)
+    rows = table.sum(axis=1, keepdims=True)
+    shares = np.divide(100 * table, rows, out=np.zeros_like(table), where=rows > 0)
+    top = 10 * np.ceil(shares.max() / 10)  # the whole range of colours, up to a round number
+    n_levels = levels.size
+    side = min(2.6 + 0.5 * n_levels, 9.0)
+    ax = new_axes(ax, 1.1 * side + 0.5, side)
+    image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=top, aspect="equal")
+    if n_levels <= _WORDLESS:
+        _write_cells(ax, image, table, shares)
+    ticks = range(0, n_levels, -(-n_levels // _WORDLESS))
+    names = [f"{levels[tick]:g}" for tick in ticks]
+    ax.set_xticks(ticks, names)
+    ax.set_yticks(ticks, names)
+    distance = np.abs(np.subtract.outer(np.arange(n_levels), np.arange(n_levels)))
+    exact, near = (100 * table[distance <= off].sum() / table.sum() for off in (0, 1))
+    tidy(
+        ax,
+        "predicted rating",
+        "true rating",
+        title=f"{exact:.1f} % exact, {near:.1f} % at most one level off",
+        grid=False,
+    )
+    ax.tick_params(which="both", length=0)
+    ax.spines[:].set_visible(False)
+    edges = np.arange(n_levels + 1) - 0.5
+    ax.set_xticks(edges, minor=True)
+    ax.set_yticks(edges, minor=True)
+    ax.grid(which="minor", color="#DADADA", linewidth=0.6)
+    bar = ax.figure.colorbar(image, cax=ax.inset_axes((1.03, 0, 0.045, 1)))
+    bar.set_label("share of the row (%)", color=INK)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=9, color=MUTED, labelcolor=INK)
+    return ax
+
+
+def _checked_counts(counts: ArrayLike, n_levels: int) -> NDArray[np.float64]:
+    try:
+        table = np.array(counts, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"counts must be a matrix of numbers, found {counts!r:.60}") from None
+    if table.shape != (n_levels, n_levels):
+        raise ValueError(
+            f"counts must have one row and one column for each of the {n_levels} levels of scale, "
+            f"found shape {table.shape}"
+        )
+    if not (np.isfinite(table) & (table >= 0)).all():
+        raise ValueError("counts must be finite and not negative")
+    if not table.any():
+        raise ValueError("counts is all zero: there is nothing to plot")
+    return table
+
+
+def _write_cells(ax: Axes, image: Any, table: NDArray[np.float64], shares: NDArray[np.float64]) -> None:
+    """Write share and count into each cell, black or white, whichever can be read better."""
+    n_levels = len(table)
+    crowded = n_levels >= _CROWDED
+    size = max(4.0, 9.0 - 0.25 * max(n_levels - _CROWDED, 0))
+    empty = table.sum(axis=1) == 0
+    for row, column in np.ndindex(table.shape):
+        if empty[row]:
+            text = "–"
+        elif crowded:
+            text = f"{shares[row, column]:.0f}" if table[row, column] else ""
+        else:
+            text = f"{shares[row, column]:.0f} %\n{table[row, column]:,.10g}"
+        ax.text(
+            column,
+            row,
+            text,
+            ha="center",
+            va="center",
+            fontsize=size,
+            linespacing=1.3,
+            color=_readable_on(image.to_rgba(shares[row, column])),
+        )
+
+
+def _readable_on(rgba: Any) -> str:
+    """Return white or black, whichever has the higher contrast (WCAG 2) on a colour: it is at least 4.5."""
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3])
+    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"
+
+
+def plot_embedding(
+    V: ArrayLike,
+    U_row: ArrayLike,
+    thresholds: ArrayLike,
+    levels: ArrayLike,
+    ax: Axes | None = None,
+    *,
+    scale: ArrayLike | None = None,
+) -> Axes:
+    r"""Plot items as points in the plane, with the thresholds of one user as parallel lines.
+
+    Line r is the set of points v with :math:`u \cdot v = \theta_r`. Under MMMF the R - 1 lines separate the
+    levels; under PMMMF each of the R lines runs through the items of its level.
+
+    Parameters
+    ----------
+    V : array-like of shape (n_items, 2)
+        Item factors of a model with ``n_factors=2``.
+    U_row : array-like of shape (2,)
+        Factors u of the user, not zero; drawn as an arrow in the direction in which the ratings rise.
+    thresholds : array-like of shape (n_thresholds,)
+        Thresholds of the user. Lines which lie outside the picture are left out.
+    levels : array-like of shape (n_items,)
+        Level 1..R of each item for this user, rated or predicted; 0 for items without one, drawn in grey.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    scale : array-like of shape (R,), optional
+        The levels on the original scale, for the legend; by default 1..R.
+
+    Returns
+    -------
+    matplotlib Axes
+        One collection of points per level that occurs, and one line per threshold.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the shapes do not fit together, a value is not finite, `U_row` is zero, or a level is not a whole
+        number from 0 to R.
+    ImportError
+        If matplotlib is not installed.
+
+    References
+    ----------
+    As figures 3.5, 3.6 and 4.1 of V. Kumar's thesis on maximum-margin matrix factorization.
+
+    Examples
+    --------
+    >>> V = [[-2, 0], [-1, 1], [1, 1], [2, -1]]
+    >>> ax = plot_embedding(V, U_row=[1, 0], thresholds=[0.0], levels=[1, 1, 2, 2])
+    >>> [line.get_xdata().tolist() for line in ax.lines]
+    [[0.0, 0.0]]
+    """
+    points, direction = _checked_plane(V, U_row)
+    theta = numbers(thresholds, "thresholds")
+    ranks, names = _checked_levels(levels, len(points), scale)
+    ax = new_axes(ax, 6.6, 5.2)
+    colours = _level_colours(len(names))
+    if (ranks == 0).any():
+        ax.scatter(
+            points[ranks == 0, 0],
+            points[ranks == 0, 1],
+            s=10,
+            color=MUTED,
+            alpha=0.4,
+            linewidths=0,
+            label="not rated",
+        )
+    for level in range(1, len(names) + 1):
+        chosen = points[ranks == level]
+        if len(chosen):
+            ax.scatter(
+                chosen[:, 0],
+                chosen[:, 1],
+                s=26,
+                color=[colours[level - 1]],
+                marker=MARKERS[(level - 1) % len(MARKERS)],
+                edgecolors="white",
+                linewidths=0.5,
+                label=f"{names[level - 1]:g}",
+            )
+    low, high = _window(points)
+    ax.set_xlim(low[0], high[0])
+    ax.set_ylim(low[1], high[1])
+    ax.set_aspect("equal", adjustable="box")
+    _draw_thresholds(ax, direction, theta, low, high)
+    _draw_direction(ax, direction, low, high)
+    tidy(ax, "item factor 1", "item factor 2", grid=False)
+    ax.legend(frameon=False, title="rating", loc="upper left", bbox_to_anchor=(1.07, 1.0), borderaxespad=0)
+    return ax
+
+
+def _checked_plane(V: ArrayLike, U_row: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    try:
+        points = np.array(V, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"V must be a matrix of numbers, found {V!r:.60}") from None
+    if points.ndim != 2 or points.shape[1] != 2 or not len(points):
+        raise ValueError(f"V must have shape (n_items, 2), from n_factors=2, found shape {points.shape}")
+    if not np.isfinite(points).all():
+        raise ValueError("V must be finite, found NaN or infinite factors")
+    direction = numbers(U_row, "U_row")
+    if direction.shape != (2,) or not direction.any():
+        raise ValueError(f"U_row must be two numbers, not both zero, found {direction.tolist()!r:.60}")
+    return points, direction
+
+
+def _checked_levels(
+    levels: ArrayLike, n_items: int, scale: ArrayLike | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the level of each item, and the rating which each level stands for."""
+    ranks = numbers(levels, "levels")
+    if len(ranks) != n_items:
+        raise ValueError(f"levels must hold one level for each of the {n_items} items, found {len(ranks)}")
+    names = np.arange(1.0, max(ranks.max(), 1) + 1) if scale is None else as_scale(scale)
+    wrong = (ranks < 0) | (ranks > len(names)) | (ranks != np.floor(ranks))
+    if wrong.any():
+        raise ValueError(
+            f"levels must be whole numbers from 0 to {len(names)}, found {ranks[wrong][0]:g}: "
+            "give ranks on the scale, not ratings"
+        )
+    return ranks, names
+
+
+def _level_colours(n_levels: int) -> list[Any]:
+    """Return distinct colours: the palette while it lasts, then even steps through viridis."""
+    if n_levels <= 7:
+        return list(OKABE_ITO[:n_levels])
+    from matplotlib import colormaps
+
+    return list(colormaps["viridis"](np.linspace(0, 0.95, n_levels)))
+
+
+def _window(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the corners of a picture around the points and the origin."""
+    low, high = np.minimum(points.min(axis=0), 0), np.maximum(points.max(axis=0), 0)
+    margin = 0.08 * max((high - low).max(), 1e-12)
+    return low - margin, high + margin
+
+
+def _draw_thresholds(
+    ax: Axes,
+    direction: NDArray[np.float64],
+    theta: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> None:
+    """Draw the lines u·v = θ as far as they cross the picture, each with its name at one end."""
+    normal = direction / np.linalg.norm(direction)
+    along = np.array([-normal[1], normal[0]])
+    for index, value in enumerate(theta):
+        foot = normal * (value / np.linalg.norm(direction))
+        ends = _clip(foot, along, low, high)
+        if ends is None:
+            continue
+        ax.plot(*ends.T, color=INK, linewidth=1.1, linestyle=(0, (5, 2)), zorder=1.5)
+        # Above the picture or right of it, since the tick labels stand on the other sides.
+        above, right = np.isclose(ends[:, 1], high[1]), np.isclose(ends[:, 0], high[0])
+        end = int(np.argmax(2 * above + right))
+        ax.annotate(
+            f"$\\theta_{{{index + 1}}}$",
+            ends[end],
+            xytext=(0, 3) if above[end] else (4, 0) if right[end] else (4, 6),
+            textcoords="offset points",
+            ha="center" if above[end] else "left",
+            va="bottom" if above[end] else "center",
+            fontsize=10,
+            color=INK,
+            annotation_clip=False,
+        )
+
+
+def _clip(
+    foot: NDArray[np.float64],
+    along: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> NDArray[np.float64] | None:
+    """Return the two ends of the part of a line inside a box, or None where it passes by."""
+    start, stop = -np.inf, np.inf
+    for axis in (0, 1):
+        if along[axis] == 0:
+            if not low[axis] < foot[axis] < high[axis]:
+                return None
+            continue
+        first, second = sorted((np.array([low[axis], high[axis]]) - foot[axis]) / along[axis])
+        start, stop = max(start, first), min(stop, second)
+    return None if start >= stop else foot + np.outer([start, stop], along)
+
+
+def _draw_direction(
+    ax: Axes, direction: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
+) -> None:
+    """Draw an arrow from the origin along u; its length says nothing, since u and θ share their scale."""
+    tip = direction / np.linalg.norm(direction) * 0.16 * (high - low).min()
+    ax.annotate(
+        "",
+        tip,
+        xytext=(0, 0),
+        arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1.8, "shrinkA": 0},
+        zorder=4,
+    )
+    ax.annotate(
+        "$u$", tip, xytext=tuple(6 * np.sign(direction)), textcoords="offset points", fontsize=11, color=INK
+    )

@@ -1,0 +1,105 @@
+"""Regularized least squares on observed entries, solvable exactly in rows or in columns."""
+
+from typing import Literal
+
+import numpy as np
+
+from cofactor.kernels import rows
+from cofactor.kernels.threads import parallel_for
+from cofactor.losses import Squared
+from cofactor.penalties import L2
+from cofactor.problems.observed import Entries, ObservedProblem
+
+CG_STEPS = 3  #: steps for each row; the row starts from its last solution (Takács, Pilászy & Tikk 2011)
+
+
+class LeastSquaresProblem(ObservedProblem):
+    r"""Squared loss with ridge penalties.
+
+    .. math:: J = \sum_{(i,j) \in \Omega} (y_{ij} - U_i \cdot V_j - b_i - c_j)^2
+        + \alpha (\|U\|_F^2 + \|V\|_F^2) + \alpha_b (\|b\|^2 + \|c\|^2)
+
+    With columns held fixed each row is a ridge regression of its own, and the other way round.
+
+    Parameters
+    ----------
+    entries : Entries
+        Where the observed entries are.
+    targets : ndarray of shape (n_entries,)
+        y in row order.
+    n_factors : int
+        d.
+    alpha : float
+        Weight of the factors' penalty.
+    alpha_bias : float or None
+        Weight of the biases' penalty; None for no biases.
+    row_solver : {"exact", "cg"}
+        Normal equations, O(n d² + d³) for a row of n entries, or three conjugate gradient steps, O(n d).
+    dtype : dtype, default=float32
+        Of the vector of parameters.
+    """
+
+    def __init__(
+        self,
+        entries: Entries,
+        targets: np.ndarray,
+        n_factors: int,
+        alpha: float,
+        alpha_bias: float | None,
+        row_solver: Literal["exact", "cg"],
+        dtype: np.typing.DTypeLike = np.float32,
+    ) -> None:
+        n, m = entries.shape
+        shapes: dict[str, tuple[int, ...]] = {"U": (n, n_factors), "V": (m, n_factors)}
+        if alpha_bias is not None:
+            shapes |= {"b": (n,), "c": (m,)}
+        weights = {"U": alpha, "V": alpha, "b": alpha_bias, "c": alpha_bias}
+        # The penalties carry a factor ½ of their own.
+        penalties = {name: L2(2 * float(weights[name] or 0)) for name in shapes}
+        super().__init__(entries, targets, Squared(), shapes, penalties, dtype=dtype)
+        self.row_solver = row_solver
+        self._ridge = np.full(n_factors + (alpha_bias is not None), alpha, dtype=self.dtype)
+        if alpha_bias is not None:
+            self._ridge[-1] = alpha_bias
+        self._targets_by_column = self.targets[entries.to_csr]
+
+    def update_rows(self, x: np.ndarray) -> None:
+        """Minimise J over U and b, in place."""
+        e = self.entries
+        self._update(x, ("U", "b"), ("V", "c"), e.indptr, e.indices, self.targets, self._row_cuts)
+
+    def update_columns(self, x: np.ndarray) -> None:
+        """Minimise J over V and c, in place."""
+        e = self.entries
+        targets = self._targets_by_column
+        self._update(x, ("V", "c"), ("U", "b"), e.col_indptr, e.col_indices, targets, self._col_cuts)
+
+    def _update(
+        self,
+        x: np.ndarray,
+        own: tuple[str, str],
+        other: tuple[str, str],
+        indptr: np.ndarray,
+        indices: np.ndarray,
+        targets: np.ndarray,
+        cuts: np.ndarray,
+    ) -> None:
+        arrays, free = self.arrays(x), self.layout.views(x)
+        features, current = arrays[other[0]], free[own[0]]
+        if own[1] in free:  # the own bias is the weight of a constant feature
+            features = np.column_stack([features, np.ones(len(features), self.dtype)])
+            current = np.column_stack([current, free[own[1]]])
+        features, out = np.ascontiguousarray(features), np.ascontiguousarray(current)
+        start = (indptr, indices, targets, arrays[other[1]], features, self._ridge)
+
+        def block(k: int) -> None:
+            if self.row_solver == "exact":
+                rows.ridge_exact(cuts[k], cuts[k + 1], *start, out)
+            else:
+                rows.ridge_cg(cuts[k], cuts[k + 1], *start, CG_STEPS, out)
+
+        parallel_for(block, len(cuts) - 1)
+        d = free[own[0]].shape[1]
+        free[own[0]][...] = out[:, :d]
+        if own[1] in free:
+            free[own[1]][...] = out[:, d]

@@ -1,0 +1,38 @@
+"""Checks of estimator parameters, made once, at the door of `fit`."""
+
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+def check_number(
+    name: str, value: Any, *, low: float, inclusive: bool = True, high: float = np.inf, whole: bool = False
+) -> None:
+    """Refuse a parameter which is not a number in its range."""
+    kind = Integral if whole else Real
+    word = "a whole number" if whole else "a number"
+    bound = f"{'of at least' if inclusive else 'above'} {low:g}" + (f" and at most {high:g}" if high < np.inf else "")
+    if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
+        raise TypeError(f"{name}={value!r}: expected {word} {bound}")
+    if not (value >= low if inclusive else value > low) or not value <= high or not np.isfinite(value):
+        raise ValueError(f"{name}={value!r}: expected {word} {bound}")
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Refuse a parameter which is none of its named choices."""
+    known = list(choices)
+    if value not in known:
+        raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, known))}")
+
+
+def make_generator(random_state: Any) -> np.random.Generator:
+    """Return a random generator for what scikit-learn calls a random state."""
+    if random_state is None or isinstance(random_state, int | np.integer | np.random.Generator):
+        return np.random.default_rng(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(np.iinfo(np.int32).max))
+    raise TypeError(
+        f"random_state={random_state!r}: expected None, an integer, a RandomState or a Generator of NumPy"
+    )

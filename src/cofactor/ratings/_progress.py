@@ -1,0 +1,78 @@
+"""Progress of a fit: calls the user's callback, and shows a line on the terminal for what takes over a second."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+from cofactor.solvers.result import Callback, Progress
+
+
+class Monitor:
+    """Receives `Progress` from solvers, also from several threads at once.
+
+    Parameters
+    ----------
+    callback : callable or None
+        The user's, called with every `Progress`.
+    show : bool
+        Whether to show progress on the terminal, once the fit has taken a second.
+    """
+
+    def __init__(self, callback: Callback | None, show: bool) -> None:
+        self.callback, self.show = callback, show
+        self._began = time.perf_counter()
+        self._lock = threading.Lock()
+        self._bar: Any = None
+        self._tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def stage(self, name: str) -> Callable[[Progress], None] | None:
+        """Return a callback which marks progress as that of the stage `name`; None if nobody listens."""
+        if self.callback is None and not self.show:
+            return None
+
+        def note(progress: Progress) -> None:
+            prefix = f"{name}, {progress.stage}" if progress.stage else name
+            self._note(replace(progress, stage=prefix))
+
+        return note
+
+    def note(self, stage: str, iteration: int, objective: float) -> None:
+        """Report a step that is no solver's iteration."""
+        if self.callback is not None or self.show:
+            elapsed = time.perf_counter() - self._began
+            self._note(Progress(iteration, iteration, objective, elapsed, stage))
+
+    def _note(self, progress: Progress) -> None:
+        if self.callback is not None:
+            self.callback(progress)
+        if self.show and (self._bar is not None or progress.elapsed > 1):
+            with self._lock:
+                self._draw(progress)
+
+    def _draw(self, progress: Progress) -> None:
+        from rich.progress import Progress as Bar
+        from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        if self._bar is None:
+            self._bar = Bar(
+                SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), transient=True
+            )
+            self._bar.start()
+        name = progress.stage.partition(",")[0]
+        if name not in self._tasks:
+            self._tasks[name] = self._bar.add_task(name, total=None)
+        text = f"{progress.stage}: iteration {progress.iteration}, objective {progress.objective:,.1f}"
+        self._bar.update(self._tasks[name], description=text)

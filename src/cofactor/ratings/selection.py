@@ -1,0 +1,196 @@
+"""Choice of the penalty weight by validation, as the thesis does it (section 3.6.5)."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from cofactor.ratings._progress import Monitor
+from cofactor.ratings.data import Ratings
+from cofactor.solvers import Result
+
+#: Exponents i of the candidates 10^(i/16).
+EXPONENTS = range(4, 41)
+_COARSE = 4  #: first every fourth candidate, then those around the best one
+_ENOUGH = 3000  #: held-out ratings after which a further repetition adds little
+_REPEATS = 3  #: most repetitions
+_PATH_TOL = 1e-4  #: tolerance of fits along the path
+
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class Tunable(Protocol):
+    """A model which can be fitted at a given alpha from a given start."""
+
+    def solve(
+        self, ratings: Ratings, alpha: float, start: Arrays, *, tol: float | None = None
+    ) -> tuple[Result, Arrays]:
+        """Fit."""
+
+    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]: ...
+
+    def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]: ...
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Validation errors along alpha.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (k,)
+        The candidates tried, increasing.
+    errors : ndarray of shape (k,)
+        Their zero-one errors, mean over repetitions.
+    deviations : ndarray of shape (k,)
+        Standard deviations over repetitions.
+    best : float
+        The alpha chosen.
+    """
+
+    alphas: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    deviations: NDArray[np.float64]
+    best: float
+
+
+def hold_out_one_per_user(ratings: Ratings, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Return the positions of one random entry of every user who has at least two."""
+    counts = ratings.user_counts
+    users = np.flatnonzero(counts >= 2)
+    return np.asarray(ratings.indptr[users] + generator.integers(counts[users]))
+
+
+class _Repetition:
+    """One validation split."""
+
+    def __init__(self, model: Tunable, ratings: Ratings, held_out: NDArray[np.int64]) -> None:
+        keep = np.ones(ratings.n_ratings, dtype=bool)
+        keep[held_out] = False
+        self.model, self.train = model, ratings.subset(keep)
+        self.users, self.items = ratings.row_of_entry[held_out], ratings.indices[held_out]
+        self.levels = ratings.levels[held_out]
+
+    def fit(self, alpha: float, start: Arrays) -> tuple[float, Arrays]:
+        """Return the zero-one error of the fit at `alpha` from `start`, and its arrays."""
+        _, arrays = self.model.solve(self.train, alpha, start, tol=_PATH_TOL)
+        levels = self.model._decode(self.model._margins(self.users, self.items))
+        return float(np.mean(levels != self.levels)), arrays
+
+
+def select_alpha(
+    model: Tunable, ratings: Ratings, start: Arrays, generator: np.random.Generator, monitor: Monitor
+) -> Validation:
+    """Choose alpha by the zero-one error on one held-out rating per user (thesis, section 3.6.5).
+
+    Candidates are 10^(i/16), i = 4..40. First every fourth candidate is tried, from the strongest penalty down until
+    the error has risen twice, each from the same start: the solution at a strong penalty is zero, where no other fit
+    can begin. Then the candidates around the best one are tried, each from the solution of its neighbour. The errors
+    of neighbours differ by less than their noise, so the candidate chosen is the one with the lowest mean over itself
+    and its neighbours. The split is repeated until 3,000 ratings have been held out, at most three times.
+
+    Parameters
+    ----------
+    model : Tunable
+        The model; copies of it are fitted.
+    ratings : Ratings
+        Training ratings.
+    start : mapping
+        Arrays to start from.
+    generator : Generator
+        Source of the splits.
+    monitor : Monitor
+        Told about each candidate.
+
+    Returns
+    -------
+    Validation
+
+    Raises
+    ------
+    ValueError
+        If no user has two ratings.
+    """
+    repetitions: list[_Repetition] = []
+    held = 0
+    while held < _ENOUGH and len(repetitions) < _REPEATS:
+        held_out = hold_out_one_per_user(ratings, generator)
+        if not len(held_out):
+            raise ValueError(
+                "alpha='auto' needs users with at least two ratings to hold one out, but there are none: "
+                "pass a number as alpha"
+            )
+        repetitions.append(_Repetition(copy.copy(model), ratings, held_out))
+        held += len(held_out)
+    path = _Path(repetitions, monitor)
+    starts = [start] * len(repetitions)
+    best, solutions, worse = -1, starts, 0
+    for exponent in reversed(EXPONENTS[::_COARSE]):
+        arrays = path.try_candidate(exponent, starts)
+        if best < 0 or path.mean(exponent) < path.mean(best):
+            best, solutions, worse = exponent, arrays, 0
+        elif (worse := worse + 1) == 2:
+            break
+    for direction in (1, -1):
+        arrays = solutions
+        for distance in range(1, _COARSE):
+            if best + direction * distance in EXPONENTS:
+                arrays = path.try_candidate(best + direction * distance, arrays)
+    return path.validation()
+
+
+class _Path:
+    """Errors of the candidates tried so far, by their exponents."""
+
+    def __init__(self, repetitions: list[_Repetition], monitor: Monitor) -> None:
+        self.repetitions, self.monitor = repetitions, monitor
+        self.errors: dict[int, list[float]] = {}
+
+    def mean(self, exponent: int) -> float:
+        return float(np.mean(self.errors[exponent]))
+
+    def try_candidate(self, exponent: int, starts: list[Arrays]) -> list[Arrays]:
+        """Note the errors of a candidate; return its solutions."""
+        alpha = candidate(exponent)
+        fits = [one.fit(alpha, start) for one, start in zip(self.repetitions, starts, strict=True)]
+        self.errors[exponent] = [error for error, _ in fits]
+        self.monitor.note(f"validation, alpha {alpha:.3g}", len(self.errors), self.mean(exponent))
+        return [arrays for _, arrays in fits]
+
+    def validation(self) -> Validation:
+        exponents = sorted(self.errors)
+
+        def smoothed(i: int) -> tuple[float, int]:
+            return float(np.mean([self.mean(k) for k in (i - 1, i, i + 1) if k in self.errors])), -i
+
+        fine = [i for i in exponents if i - 1 in self.errors or i + 1 in self.errors]
+        return Validation(
+            alphas=np.array([candidate(i) for i in exponents]),
+            errors=np.array([self.mean(i) for i in exponents]),
+            deviations=np.array([np.std(self.errors[i]) for i in exponents]),
+            best=candidate(min(fine, key=smoothed)),
+        )
+
+
+def candidate(exponent: int) -> float:
+    """Return 10^(i/16)."""
+    return float(10 ** (exponent / 16))
+
+
+def warn_if_unfinished(result: Result, model: Any) -> None:
+    """Warn when a solver ran out of iterations, with what to do about it."""
+    if not result.converged:
+        warnings.warn(
+            f"{type(model).__name__} stopped after {result.n_iter} iterations before its objective had settled "
+            f"(gradient norm {result.certificate:.3g}): raise max_iter={model.max_iter} or tol={model.tol:g}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,344 @@
+"""Reading ratings and pairs from files of any layout."""
+
+import gzip
+import io
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from cofactor.datasets import files, read_pairs, read_ratings
+
+
+@pytest.fixture
+def save(tmp_path):
+    def write(content, name="ratings.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+ROWS = [[1, 10], [1, 20], [2, 10]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1,10,4\n1,20,3\n2,10,5\n",
+        "1,10,4\n1,20,3\n2,10,5",  # no line end at the end
+        "1,10,4\r\n1,20,3\r\n2,10,5\r\n",
+        "1,10,4\r1,20,3\r2,10,5\r",
+        "\n\n1,10,4\n\n1,20,3\n2,10,5\n\n\n",
+        "1\t10\t4\n1\t20\t3\n2\t10\t5\n",
+        "1::10::4\n1::20::3\n2::10::5\n",
+        "1;10;4\n1;20;3\n2;10;5\n",
+        "1|10|4\n1|20|3\n2|10|5\n",
+        "1 10 4\n1  20 3\n2 10  5\n",
+        " 1 , 10 , 4\n1, 20, 3\n2,10,5.0\n",
+        '"1","10","4"\n"1","20","3"\n"2","10","5"\n',
+        "user,item,rating\n1,10,4\n1,20,3\n2,10,5\n",
+        "\ufeffuser,item,rating\n1,10,4\n1,20,3\n2,10,5\n",
+        "\ufeff1,10,4\n1,20,3\n2,10,5\n",
+        "userId,movieId,rating,timestamp\n1,10,4,7\n1,20,3,8\n2,10,5,9\n",
+        "rating,Movie ID,User_ID\n4,10,1\n3,20,1\n5,10,2\n",
+        "stars;noise;film;uid\n4;x;10;1\n3;y;20;1\n5;z;10;2\n",
+        ",user,item,rating\n0,1,10,4\n1,1,20,3\n2,2,10,5\n",  # a pandas index in front
+        "wer,was,wie\n1,10,4\n1,20,3\n2,10,5\n",  # no known name: the first three
+        "wer,movie,wie\n1,10,4\n1,20,3\n2,10,5\n",  # one known name in its usual place
+    ],
+)
+def test_same_ratings_from_every_layout(text, save):
+    data = read_ratings(save(text))
+    assert data.X.tolist() == ROWS
+    assert data.X.dtype == np.int64
+    assert data.y.tolist() == [4, 3, 5]
+    assert data.scale.tolist() == [3, 4, 5]
+    assert read_pairs(save(text)).tolist() == ROWS
+
+
+def test_gzip_is_known_by_its_content(save):
+    packed = gzip.compress(b"1,10,4\n1,20,3\n2,10,5\n")
+    for name in ("r.csv.gz", "r.csv", "r"):
+        assert read_ratings(save(packed, name)).X.tolist() == ROWS
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_standard_input(packed, monkeypatch):
+    content = b"user,item,rating\n1,10,4\n1,20,x\n"
+    stream = io.BytesIO(gzip.compress(content) if packed else content)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stream))
+    with pytest.raises(ValueError, match="standard input, line 3: expected a number in column 'rating'"):
+        read_ratings("-")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"1,10,4\n")))
+    data = read_ratings("-")
+    assert (data.name, data.X.tolist()) == ("stdin", [[1, 10]])
+
+
+def test_columns_by_name_and_position(save):
+    path = save("a,b,c,d\n1,2,3,4\n5,6,7,3\n")
+    data = read_ratings(path, user="d", item="b", rating="a", timestamp="c")
+    assert data.X.tolist() == [[4, 2], [3, 6]]
+    assert data.y.tolist() == [1, 5]
+    assert data.timestamps.tolist() == [3, 7]
+    assert read_ratings(path, user=3, item=1, rating=0).X.tolist() == [[4, 2], [3, 6]]
+    assert read_pairs(path, user="c", item="a").tolist() == [[3, 1], [7, 5]]
+
+
+def test_times(save):
+    assert read_ratings(save("1,2,3,99\n")).timestamps.tolist() == [99]
+    assert read_ratings(save("1,2,3,4,5\n")).timestamps is None
+    named = "time,user,item,rating,x\n11,1,2,3,a\n"
+    assert read_ratings(save(named)).timestamps.tolist() == [11]
+    # dates are not integers: no times, unless the column was asked for
+    dated = "user,item,rating,date\n1,2,3,2020-01-01\n"
+    assert read_ratings(save(dated)).timestamps is None
+    with pytest.raises(ValueError, match="line 2: the timestamp id must be an integer, found '2020-01-01'"):
+        read_ratings(save(dated), timestamp="date")
+    assert read_ratings(save("user,item,rating,time\n1,2,3,\n")).timestamps is None
+
+
+def test_text_ids_stay_text_in_their_column_only(save):
+    data = read_ratings(save("ann,10,4\nbob,7,3\n"))
+    assert data.X.tolist() == [["ann", 10], ["bob", 7]]
+    assert data.X.dtype == object
+    assert read_ratings(save("10,ann,4\nx,bob,3\n")).X.tolist() == [["10", "ann"], ["x", "bob"]]
+
+
+@pytest.mark.parametrize("odd", ["007", "-0", "+7", "7.0", "1e3", "9223372036854775808", "1_0", "0x1", "٣"])
+def test_what_only_resembles_an_integer_is_text(odd, save):
+    data = read_ratings(save(f"{odd},1,4\n5,1,4\n"))
+    assert data.X.tolist() == [[odd, 1], ["5", 1]]
+    assert read_ratings(save(f"1,{odd},4\n"), ids="each").X.tolist() == [[1, odd]]
+    with pytest.raises(ValueError, match="line 2: the item id must be an integer, found"):
+        read_ratings(save(f"1,1,4\n1,{odd},4\n"), ids="int")
+
+
+def test_extreme_integers(save):
+    path = save("9223372036854775807,-9223372036854775808,4\n0,-1,4\n")
+    assert read_ratings(path).X.tolist() == [[2**63 - 1, -(2**63)], [0, -1]]
+
+
+def test_id_modes(save):
+    path = save("1,2,4\nx,3,5\n")
+    assert read_pairs(path).tolist() == [["1", 2], ["x", 3]]
+    assert read_pairs(path, ids="each").tolist() == [[1, 2], ["x", 3]]
+    assert read_pairs(path, ids="str").tolist() == [["1", "2"], ["x", "3"]]
+    with pytest.raises(ValueError, match="ids='float' is not known"):
+        read_pairs(path, ids="float")
+
+
+def test_unicode_ids_and_quotes(save):
+    data = read_ratings(save('user,item,rating\n"Søren, ""S""",Čapek,4\n'))
+    assert data.X.tolist() == [['Søren, "S"', "Čapek"]]
+
+
+def test_encoding(save):
+    path = save("user,item,rating\nJosé,1,4\nRené,2,5\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"line 2, byte 4: 0xe9 is not valid utf-8; .*encoding='latin-1'"):
+        read_ratings(path)
+    assert read_ratings(path, encoding="latin-1").X[:, 0].tolist() == ["José", "René"]
+    with pytest.raises(ValueError, match="encoding='klingon' is not known"):
+        read_ratings(path, encoding="klingon")
+    wide = save("user,item,rating\n1,2,3\n".encode("utf-16"))
+    with pytest.raises(ValueError, match="starts with a UTF-16 mark.*encoding='utf-16'"):
+        read_ratings(wide)
+    assert read_ratings(wide, encoding="utf-16").X.tolist() == [[1, 2]]
+
+
+def test_scale_is_inferred_or_given(save):
+    path = save("1,1,2\n1,2,4\n")
+    assert read_ratings(path).scale.tolist() == [2, 4]
+    assert read_ratings(path, scale=[1, 2, 3, 4, 5]).scale.tolist() == [1, 2, 3, 4, 5]
+    with pytest.raises(ValueError, match="line 2: the rating 4 is not on the scale 1, 2, 3"):
+        read_ratings(path, scale=[1, 2, 3])
+    with pytest.raises(ValueError, match="increasing"):
+        read_ratings(path, scale=[2, 1])
+    percent = save("".join(f"1,{k},{k}\n" for k in range(101)))
+    assert len(read_ratings(percent).scale) == 101 == files.MAX_INFERRED_LEVELS
+    continuous = save("".join(f"1,{k},{k / 7}\n" for k in range(102)))
+    assert read_ratings(continuous).scale is None
+
+
+def test_duplicates_and_order_are_kept(save):
+    data = read_ratings(save("2,1,3\n1,1,4\n2,1,5\n"))
+    assert data.X.tolist() == [[2, 1], [1, 1], [2, 1]]
+    assert data.y.tolist() == [3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is empty, expected lines with a user, an item and a rating"),
+        ("\n \n", "the file is empty"),
+        ("user,item,rating\n", r"only a header \('user,item,rating'\), expected lines with data"),
+        ("1,2\n3,4\n", r"no column for the rating; found 2 column\(s\); check the separator"),
+        ("1\n2\n", r"no column for the item; found 1 column\(s\)"),
+        ("a,b\n1,2\n", r"no column for the rating; found 2 column\(s\) \(a, b\)"),
+        ("1,2,3\n1,2\n", "line 2: expected 3 columns as in line 1, found 2"),
+        ("user,item,rating\n1,2,3,4\n", "line 2: expected 3 columns as in line 1, found 4"),
+        ("1,2,3,4\n1,2\n1,2,3,4,5,6\n", "line 2: expected 4 columns as in line 1, found 2"),
+        ("1,2,3\n\n\n4,5,good\n", "line 4: expected a number in column 3, found 'good'"),
+        (
+            "user,item,stars\n1,2,3\n4,5,\n",
+            "line 3: expected a number in column 'stars', found an empty cell",
+        ),
+        ("1;2;3,5\n", r"line 1: expected a number .* found '3,5' \(write decimals with a point\)"),
+        ("user,item,rating\n1,2,1_0\n", "line 2: expected a number in column 'rating', found '1_0'"),
+        ("1,2,3\n1,2,nan\n", "line 2: the rating is nan, expected a finite number"),
+        ("user,item,rating\n1,2,-inf\n", "line 2: the rating is -inf, expected a finite number"),
+        ("a,2,3\nb,2,Infinity\n", "line 2: the rating is inf, expected a finite number"),
+        ("1,2,3\n,2,3\n", "line 2: the user id is empty"),
+        ("1,2,3\n1, ,3\n", "line 2: the item id is empty"),
+        ('1,2,3\n1,"2,3\n1,2,3\n', "line 2: .*quotation mark"),
+        ('1,2,3\n1,"2"x,3\n', "line 2: .*quotation mark"),
+        (
+            "who,movie_title,x,user\na,b,3,c\n",
+            "cannot tell which column holds the item and the rating; .*item=, rating=",
+        ),
+        ("PK\x03\x04...", "is a zip archive or a spreadsheet"),
+    ],
+)
+def test_bad_files_name_the_file_and_the_line(text, message, save):
+    with pytest.raises(ValueError, match=rf"ratings\.csv.*{message}") as caught:
+        read_ratings(save(text))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"user": "kunde"}, r"no column 'kunde' \(user=\); the columns are user, item, rating"),
+        ({"rating": 3}, "rating=3 is out of range; the file has 3 columns"),
+        ({"rating": -1}, "rating=-1 is out of range"),
+        ({"user": "item", "item": "item"}, "user= and item= name the same column"),
+        ({"header": False}, "line 1: expected a number in column 3, found 'rating'"),
+        ({"header": False, "user": "user"}, "names a column, but the file has no header"),
+        ({"sep": ";"}, r"no column for the item; found 1 column\(s\)"),
+        ({"sep": ""}, "sep='' cannot separate columns"),
+        ({"sep": '"'}, "cannot separate columns"),
+    ],
+)
+def test_bad_options(kwargs, message, save):
+    with pytest.raises(ValueError, match=message):
+        read_ratings(save("user,item,rating\n1,2,3\n"), **kwargs)
+
+
+def test_explicit_separator_and_header(save):
+    assert read_ratings(save("1--2--3\n"), sep="--").X.tolist() == [[1, 2]]
+    assert read_ratings(save("1\t2\t3\n"), sep="\\t").X.tolist() == [[1, 2]]
+    assert read_ratings(save("1,2,3\n4,5,1\n"), header=True).X.tolist() == [[4, 5]]
+
+
+def test_missing_file_and_folder(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.csv: no such file"):
+        read_ratings(tmp_path / "none.csv")
+    with pytest.raises(IsADirectoryError, match="is a folder, expected a file"):
+        read_pairs(tmp_path)
+
+
+@pytest.mark.parametrize("cut", [1, 9, 40])
+def test_truncated_gzip(cut, save):
+    packed = gzip.compress("".join(f"{k},{k},3\n" for k in range(200)).encode())
+    with pytest.raises(ValueError, match=r"r\.csv\.gz: the gzip file is cut short \(\d+ bytes"):
+        read_ratings(save(packed[:-cut], "r.csv.gz"))
+
+
+def test_damaged_gzip(save):
+    packed = bytearray(gzip.compress("".join(f"{k},{k},3\n" for k in range(200)).encode()))
+    packed[-6] ^= 0xFF  # part of the checksum
+    with pytest.raises(ValueError, match=r"r\.csv\.gz: the gzip file is damaged"):
+        read_ratings(save(bytes(packed), "r.csv.gz"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("user,item\nann,x\n", [["ann", "x"]]),
+        ("ann,x\nbob,y\n", [["ann", "x"], ["bob", "y"]]),  # no header: no known name, no number below
+        ("wer,was\n1,x\n", [[1, "x"]]),
+        ("1,2\n", [[1, 2]]),
+        ("rating,item,user\n5,2,1\n", [[1, 2]]),
+        ("user,item,rating\n1,2,\n", [[1, 2]]),  # the rating is what is asked for
+    ],
+)
+def test_pairs(text, expected, save):
+    assert read_pairs(save(text)).tolist() == expected
+
+
+CELLS = [
+    "1",
+    "20",
+    "0",
+    "-3",
+    " 4 ",
+    "007",
+    "-0",
+    "+5",
+    "1.0",
+    "",
+    "  ",
+    "nan",
+    "inf",
+    "1e3",
+    "0.5",
+    ".05",
+    "05",
+]
+CELLS += [
+    "9223372036854775807",
+    "9223372036854775808",
+    "a",
+    "é",
+    '"6"',
+    '"6',
+    "1_0",
+    "\x0b7",
+    "٣",
+    "-0.5",
+    "::",
+    "#1",
+]
+
+
+@given(
+    rows=st.lists(st.lists(st.sampled_from(CELLS), min_size=2, max_size=5), min_size=1, max_size=5),
+    width=st.sampled_from([None, 3, 4]),
+    sep=st.sampled_from([",", "\t", "::", ";"]),
+    blank=st.booleans(),
+)
+@example(  # the right number of commas, in all
+    rows=[["1", "2", "3"], ["1", "2"], ["1", "2", "3", "4"]], width=None, sep=",", blank=False
+)
+@example(rows=[["1"] * 5, ["1"] * 6, ["1"] * 4], width=None, sep=",", blank=False)
+@settings(max_examples=300, deadline=None)
+def test_fast_and_careful_way_agree(rows, width, sep, blank, tmp_path_factory):
+    rows = [(row * 3)[:width] if width else row for row in rows]
+    path = tmp_path_factory.mktemp("agree") / "x.csv"
+    path.write_text(("\n\n" if blank else "\n").join(sep.join(row) for row in rows))
+
+    def outcome():
+        try:
+            data = read_ratings(path, sep=sep, header=False)
+        except ValueError as error:
+            return str(error)
+        times = None if data.timestamps is None else data.timestamps.tolist()
+        return data.X.tolist(), data.X.dtype, data.y.tolist(), times
+
+    usual = outcome()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "numeric_columns", lambda *args: None)
+        assert outcome() == usual
+
+
+def test_the_fast_way_is_taken_for_plain_numbers(save, monkeypatch):
+    def fail(*args):
+        raise AssertionError("the careful way was taken")
+
+    monkeypatch.setattr(files, "text_columns", fail)
+    for text in ("1,10,4\n2,20,3.5\n", "1::10::4::99\n", "user\titem\trating\n100\t10\t0.5\n"):
+        assert len(read_ratings(save(text))) > 0

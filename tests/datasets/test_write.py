@@ -1,0 +1,209 @@
+"""Writing tables: content, all or nothing, Parquet both ways."""
+
+import gzip
+import os
+import stat
+import sys
+import threading
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cofactor.datasets import _bytes, read_pairs, read_ratings, write_table
+
+COLUMNS = {
+    "user": np.array(["ann", "bob, jr"], dtype=object),
+    "item": np.array([1, 2]),
+    "rating": [3.5, 0.1 + 0.2],
+}
+
+
+def test_text_formats(tmp_path):
+    write_table(tmp_path / "a.csv", COLUMNS)
+    assert (
+        tmp_path / "a.csv"
+    ).read_bytes() == b'user,item,rating\nann,1,3.5\n"bob, jr",2,0.30000000000000004\n'
+    write_table(tmp_path / "a.TSV", COLUMNS)
+    assert (
+        tmp_path / "a.TSV"
+    ).read_text() == "user\titem\trating\nann\t1\t3.5\nbob, jr\t2\t0.30000000000000004\n"
+    write_table(tmp_path / "a.csv.gz", COLUMNS)
+    assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()) == (tmp_path / "a.csv").read_bytes()
+
+
+def test_standard_output(capsys):
+    write_table("-", {"item": [1], "score": np.array([0.5], dtype=np.float32)})
+    assert capsys.readouterr().out == "item,score\n1,0.5\n"
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz", "t.parquet", "t.pq"])
+@given(
+    users=st.lists(st.text(alphabet="ab,\"'\té", min_size=1).map(lambda s: f"u{s}u"), min_size=1, max_size=6),
+    seed=st.integers(0, 10**6),
+)
+@settings(max_examples=25, deadline=None)
+def test_round_trip(name, users, seed, tmp_path_factory):
+    path = tmp_path_factory.mktemp("trip") / name
+    rng = np.random.default_rng(seed)
+    items = rng.integers(-(2**62), 2**62, size=len(users))
+    y = rng.standard_normal(len(users))
+    write_table(path, {"user": users, "item": items, "rating": y})
+    data = read_ratings(path)
+    assert data.X.tolist() == [list(pair) for pair in zip(users, items.tolist(), strict=True)]
+    np.testing.assert_array_equal(data.y, y)
+    assert os.listdir(path.parent) == [name]
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "message"),
+    [
+        ("t.xlsx", {"a": [1]}, r"t\.xlsx: cannot tell the format from the suffix; use \.csv"),
+        ("t", {"a": [1]}, "cannot tell the format"),
+        ("t.parquet.gz", {"a": [1]}, "cannot tell the format"),
+        ("t.csv", {}, "columns is empty"),
+        ("t.csv", {"a": [1], "b": [1, 2]}, "same length, found a: 1, b: 2"),
+        ("t.csv", {"a": [[1]]}, "column 'a' has shape"),
+        ("t.parquet", {"a": np.array([1, "x"], dtype=object)}, "Parquet cannot hold a column of mixed types"),
+    ],
+)
+def test_bad_tables_leave_nothing(name, columns, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        write_table(tmp_path / name, columns)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_folder_and_folder_in_place_of_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match="the folder .* does not exist; make it first"):
+        write_table(tmp_path / "no" / "t.csv", {"a": [1]})
+    (tmp_path / "t.csv").mkdir()
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        write_table(tmp_path / "t.csv", {"a": [1]})
+
+
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
+def test_interrupted_write_keeps_the_old_file(error, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("old")
+
+    def write():
+        with _bytes.replacing(path) as stream:
+            stream.write(b"new")
+            raise error
+
+    with pytest.raises(type(error)):
+        write()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_mode_of_the_file(tmp_path):
+    old = os.umask(0o027)
+    try:
+        write_table(tmp_path / "new.csv", {"a": [1]})
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "new.csv").stat().st_mode) == 0o640
+    (tmp_path / "new.csv").chmod(0o604)
+    write_table(tmp_path / "new.csv", {"a": [2]})
+    assert stat.S_IMODE((tmp_path / "new.csv").stat().st_mode) == 0o604
+
+
+def test_links_are_followed_and_pipes_are_written_to(tmp_path):
+    (tmp_path / "real.csv").write_text("old")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    write_table(tmp_path / "link.csv", {"a": [1]})
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").read_text() == "a\n1\n"
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    got = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_text()), daemon=True)
+    reader.start()
+    write_table(pipe, {"a": [1]})
+    reader.join(5)
+    assert got == ["a\n1\n"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_parquet_types(tmp_path):
+    path = tmp_path / "t.parquet"
+    frame = pd.DataFrame(
+        {
+            "userId": pd.Categorical(["ann", "bob"]),
+            "movieId": np.array([3.0, 4.0]),
+            "rating": np.array([1, 5], dtype=np.int8),
+            "timestamp": pd.to_datetime(["1970-01-01 00:00:05", "1970-01-02 00:00:00"]),
+        }
+    )
+    frame.to_parquet(path)
+    data = read_ratings(path)
+    assert data.X.tolist() == [["ann", 3], ["bob", 4]]
+    assert data.y.tolist() == [1, 5]
+    assert data.timestamps.tolist() == [5, 86400]
+    assert read_pairs(path, ids="str").tolist() == [["ann", "3"], ["bob", "4"]]
+
+
+def test_parquet_times_with_gaps_count_only_when_asked_for(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"user": [1, 2], "item": [1, 2], "rating": [3, 4], "time": [5, None]}), path)
+    assert read_ratings(path).timestamps is None
+    with pytest.raises(ValueError, match="row 2: column 'time' has no value"):
+        read_ratings(path, timestamp="time")
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"user": [1, None], "item": [1, 2], "rating": [1.0, 2.0]}, "row 2: column 'user' has no value"),
+        ({"user": [1, 2], "item": [1, 2], "rating": [1.0, None]}, "row 2: column 'rating' has no value"),
+        (
+            {"user": [1, 2], "item": [1, 2], "rating": [1.0, np.nan]},
+            "row 2: the rating is nan, expected a finite",
+        ),
+        (
+            {"user": [1, 2.5], "item": [1, 2], "rating": [1.0, 2.0]},
+            "row 2: the user id 2.5 is no whole number",
+        ),
+        ({"user": [1, 2], "item": [True, False], "rating": [1.0, 2.0]}, "column 'item' .* has type bool"),
+        (
+            {"user": [1, 2], "item": [1, 2], "rating": ["4", "5"]},
+            "column 'rating' has type string, expected numbers",
+        ),
+        ({"user": [1], "item": [""], "rating": [4]}, "the item id is empty"),
+        ({"user": pa.array([2**64 - 1], pa.uint64()), "item": [1], "rating": [4]}, "beyond 64-bit integers"),
+        ({"user": [1], "film_title": ["x"]}, "no column for the rating"),
+    ],
+)
+def test_bad_parquet(columns, message, tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table(columns), path)
+    with pytest.raises(ValueError, match=rf"t\.parquet.*{message}"):
+        read_ratings(path)
+
+
+def test_truncated_and_empty_parquet(tmp_path):
+    path = tmp_path / "t.parquet"
+    write_table(path, {"user": [1], "item": [2], "rating": [3]})
+    content = path.read_bytes()
+    path.write_bytes(content[:-10])
+    with pytest.raises(ValueError, match=r"t\.parquet: the Parquet file is damaged or cut short"):
+        read_ratings(path)
+    pq.write_table(pa.table({"user": pa.array([], pa.int64())}), path)
+    with pytest.raises(ValueError, match="the file is empty"):
+        read_ratings(path)
+
+
+def test_parquet_without_pyarrow(tmp_path, monkeypatch):
+    path = tmp_path / "t.parquet"
+    write_table(path, {"user": [1], "item": [2], "rating": [3]})
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r'pip install "cofactor\[parquet\]"'):
+        read_ratings(path)
+    with pytest.raises(ImportError, match=r'pip install "cofactor\[parquet\]"'):
+        write_table(tmp_path / "new.parquet", {"a": [1]})
+    assert [p.name for p in tmp_path.iterdir()] == ["t.parquet"]

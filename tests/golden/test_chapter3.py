@@ -1,0 +1,95 @@
+"""Worked examples of thesis chapter 3, recomputed from the printed factors.
+
+The printed tables follow from the factors *as printed* (two digits), so the only error allowed is the
+rounding of the table's own cells: half a unit of the second digit.
+"""
+
+import numpy as np
+import pytest
+
+from cofactor.losses import AllThreshold, Hinge, ImmediateThreshold, MarginLoss, SmoothHinge
+
+from . import thesis
+
+HALF_UNIT = 0.005 + 1e-9
+
+
+def indices(negatives: str) -> set[str]:
+    return set(negatives.split())
+
+
+@pytest.mark.parametrize(
+    ("U", "V", "table"),
+    [
+        (thesis.TABLE_3_2_U, thesis.TABLE_3_2_V, thesis.TABLE_3_3),
+        (thesis.TABLE_3_6_U, thesis.TABLE_3_6_V, thesis.TABLE_3_7),
+    ],
+    ids=["table 3.3", "table 3.7"],
+)
+def test_scores(U: np.ndarray, V: np.ndarray, table: np.ndarray) -> None:
+    assert np.abs(U @ V.T - table).max() <= HALF_UNIT
+
+
+@pytest.mark.parametrize(
+    ("loss", "table"),
+    [(Hinge, thesis.TABLE_3_4), (SmoothHinge, thesis.TABLE_3_5)],
+    ids=["table 3.4", "table 3.5"],
+)
+def test_losses(loss: type[MarginLoss], table: np.ndarray) -> None:
+    Y, scores = thesis.TABLE_3_1, thesis.TABLE_3_2_U @ thesis.TABLE_3_2_V.T
+    losses = np.where(Y != 0, loss().value(Y * scores), 0)
+    assert np.abs(losses - table).max() <= HALF_UNIT
+    assert np.abs(np.where(Y != 0, loss().value(Y * scores.astype(np.float32)), 0) - table).max() <= HALF_UNIT
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"), [(ImmediateThreshold, thesis.IMMEDIATE_LOSS), (AllThreshold, thesis.ALL_LOSS)]
+)
+def test_worked_losses(loss: type[ImmediateThreshold] | type[AllThreshold], expected: float) -> None:
+    """Entry (1, 3): level 4, score printed as 0.37."""
+    assert int(thesis.TABLE_3_6_Y[0, 2]) == 4
+    value = loss().value(4, thesis.TABLE_3_7[0, 2], thesis.TABLE_3_6_THETA[0])
+    assert abs(value - expected) <= HALF_UNIT
+
+
+@pytest.mark.parametrize("q", [1, 2, 3, 4])
+def test_stage_of_the_toy_example(q: int) -> None:
+    """Tables 3.9, 3.11, 3.13, 3.15: bi-level matrix (3.17), signs of the printed factors, Ω^q."""
+    stage, Y = thesis.STAGES[q - 1], thesis.TABLE_3_8
+    assert np.array_equal(stage.bilevel, np.where(Y == 0, 0, np.where(q >= Y, -1, 1)))
+    printed = thesis.PRINTED_ITEMS[q - 1]
+    scores = stage.U @ stage.V.T
+    assert np.array_equal(np.sign(stage.U @ stage.V[:printed].T), stage.prediction[:, :printed])
+    assert np.array_equal(np.sign(scores), stage.prediction)
+    negative = {f"{i + 1}{j + 1}" for i, j in np.argwhere(scores < 0)}
+    assert negative == indices(stage.negatives)
+
+
+@pytest.mark.parametrize("q", [1, 2, 3, 4])
+def test_partial_matrix_of_the_toy_example(q: int) -> None:
+    """Tables 3.10, 3.12, 3.14, 3.16: observed levels up to q, and first hits among the first q stages."""
+    Y = thesis.TABLE_3_8
+    predictions = np.array([stage.prediction for stage in thesis.STAGES[:q]])
+    completed = thesis.first_hit(predictions, Y)
+    assert np.array_equal(np.where(completed <= q, completed, 0), thesis.STAGES[q - 1].partial)
+
+
+def test_complete_matrix_of_the_toy_example() -> None:
+    """Table 3.17, from the signs and from the scores; observed entries stay (ERRATA 9)."""
+    Y = thesis.TABLE_3_8
+    assert np.array_equal(
+        thesis.first_hit(np.array([s.prediction for s in thesis.STAGES]), Y), thesis.TABLE_3_17
+    )
+    scores = np.array([stage.U @ stage.V.T for stage in thesis.STAGES])
+    assert np.array_equal(thesis.first_hit(scores, Y), thesis.TABLE_3_17)
+    assert np.array_equal(thesis.TABLE_3_17[Y > 0], Y[Y > 0])
+
+
+def test_the_printed_loop_would_overwrite() -> None:
+    """ERRATA 8: letting a later stage overwrite gives another matrix than table 3.17."""
+    Y = thesis.TABLE_3_8
+    last = Y.copy()
+    for q, stage in enumerate(thesis.STAGES, start=1):
+        last[(Y == 0) & (stage.prediction < 0)] = q
+    last[last == 0] = thesis.N_LEVELS
+    assert not np.array_equal(last, thesis.TABLE_3_17)

@@ -1,0 +1,59 @@
+"""Ridge regressions of rows against the normal equations in NumPy."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from cofactor.kernels import rows
+
+from .reference import cuttings, random_pattern
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "m", "d"), [(9, 7, 3), (1, 5, 1), (20, 15, 12)])
+def test_exact_and_conjugate_gradients(n: int, m: int, d: int, dtype: type) -> None:
+    rng = np.random.default_rng([n, m, d])
+    p = random_pattern(rng, n, m, 0.6)
+    features, offsets = rng.normal(size=(m, d)).astype(dtype), rng.normal(size=m).astype(dtype)
+    targets, ridge = rng.normal(size=len(p.indices)).astype(dtype), rng.uniform(0.5, 2, d).astype(dtype)
+    given = (p.indptr, p.indices, targets, offsets, features, ridge)
+    results = []
+    for cuts in cuttings(n):
+        out = np.full((n, d), np.nan, dtype)
+        for lo, hi in pairwise(cuts):
+            rows.ridge_exact(lo, hi, *given, out)
+        results.append(out)
+    expected = np.zeros((n, d))
+    for i in range(n):
+        own = slice(p.indptr[i], p.indptr[i + 1])
+        F = features[p.indices[own]].astype(float)
+        t = targets[own].astype(float) - offsets[p.indices[own]]
+        expected[i] = np.linalg.solve(F.T @ F + np.diag(ridge), F.T @ t)
+    tolerance = 1e-4 if dtype is np.float32 else 1e-11
+    np.testing.assert_allclose(results[0], expected, atol=tolerance)
+    assert all(np.array_equal(results[0], other) for other in results[1:])
+    # d steps of conjugate gradients end at the same point, one step lies between start and end.
+    out = np.zeros((n, d), dtype)
+    rows.ridge_cg(0, n, *given, 2 * d, out)
+    np.testing.assert_allclose(out, expected, atol=10 * tolerance)
+
+
+def test_conjugate_gradient_steps_never_raise_a_row_s_objective() -> None:
+    rng = np.random.default_rng(0)
+    p = random_pattern(rng, 12, 20, 0.5)
+    features, offsets = rng.normal(size=(20, 8)), rng.normal(size=20)
+    targets, ridge = rng.normal(size=len(p.indices)), rng.uniform(0.5, 2, 8)
+    out = rng.normal(size=(12, 8))
+
+    def objectives() -> np.ndarray:
+        gaps = (targets - offsets[p.indices] - np.sum(features[p.indices] * out[p.rows], axis=1)) ** 2
+        return np.bincount(p.rows, gaps, minlength=12) + np.sum(ridge * out**2, axis=1)
+
+    before = objectives()
+    for _ in range(6):
+        rows.ridge_cg(0, 12, p.indptr, p.indices, targets, offsets, features, ridge, 1, out)
+        after = objectives()
+        assert np.all(after <= before + 1e-12)
+        before = after
+    assert np.all(out[np.diff(p.indptr) == 0] == 0)  # rows without entries

@@ -1,0 +1,192 @@
+"""Threads for kernels: every task once, errors raised, limits nested, and callers that come all at once."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from cofactor.kernels.threads import cut_rows, n_threads, parallel_for, thread_limit
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 50])
+@pytest.mark.parametrize("n_tasks", [0, 1, 2, 100])
+def test_every_task_runs_once(limit: int, n_tasks: int) -> None:
+    counts = np.zeros(n_tasks, int)
+
+    def task(k: int) -> None:
+        counts[k] += 1
+
+    with thread_limit(limit):
+        parallel_for(task, n_tasks)
+    assert_array_equal(counts, 1)
+
+
+def test_the_limit_is_kept_and_several_threads_take_part() -> None:
+    barrier = threading.Barrier(3)  # passes only when three tasks are under way at the same time
+    names = set()
+
+    def task(k: int) -> None:
+        barrier.wait(timeout=60)
+        names.add(threading.current_thread().name)
+
+    with thread_limit(3):
+        parallel_for(task, 6)
+    assert len(names) == 3
+    assert threading.current_thread().name in names
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+@pytest.mark.parametrize("bad", [0, 7, 19])
+def test_an_exception_of_a_task_is_raised(limit: int, bad: int) -> None:
+    def task(k: int) -> None:
+        if k == bad:
+            raise ArithmeticError(f"task {k}")
+
+    with thread_limit(limit), pytest.raises(ArithmeticError, match=f"task {bad}"):
+        parallel_for(task, 20)
+    parallel_for(lambda k: None, 20)  # the threads are still there
+
+
+def test_an_exception_is_raised_after_all_threads_have_ended() -> None:
+    started, finished = threading.Event(), []
+
+    def task(k: int) -> None:
+        if k == 0:
+            started.wait(60)
+            raise ArithmeticError
+        started.set()
+        for _ in range(1000):
+            pass
+        finished.append(k)
+
+    with thread_limit(2), pytest.raises(ArithmeticError):
+        parallel_for(task, 20)
+    assert sorted(finished) == list(range(1, 20))
+
+
+def test_limits_nest_and_are_restored() -> None:
+    outside = n_threads()
+    with thread_limit(3):
+        assert n_threads() == 3
+        with thread_limit(None):
+            assert n_threads() == 3
+        with thread_limit(1):
+            assert n_threads() == 1
+        assert n_threads() == 3
+    assert n_threads() == outside
+
+
+def test_a_limit_ends_with_an_exception() -> None:
+    outside = n_threads()
+    limit = thread_limit(outside + 1)
+    with pytest.raises(KeyError), limit:
+        raise KeyError
+    assert n_threads() == outside
+
+
+def test_a_limit_holds_in_its_own_thread_only() -> None:
+    seen = []
+    with thread_limit(5):
+        other = threading.Thread(target=lambda: seen.append(n_threads()))
+        other.start()
+        other.join()
+        assert n_threads() == 5
+    assert seen == [n_threads()]
+
+
+def test_many_callers_at_once() -> None:
+    """More callers than the pool has threads: nobody waits for ever, nobody's tasks get mixed up."""
+    n_callers, n_tasks = 4 * (os.cpu_count() or 1) + 4, 300
+    barrier = threading.Barrier(n_callers)
+    results = np.zeros((n_callers, n_tasks), int)
+
+    def call(caller: int) -> None:
+        barrier.wait(timeout=60)
+        with thread_limit(4):
+            for _ in range(5):
+                parallel_for(lambda k: results.__setitem__((caller, k), results[caller, k] + caller), n_tasks)
+
+    threads = [threading.Thread(target=call, args=(caller,), daemon=True) for caller in range(n_callers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+        assert not thread.is_alive()
+    assert_array_equal(results, 5 * np.repeat(np.arange(n_callers)[:, None], n_tasks, axis=1))
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    environ = {key: value for key, value in os.environ.items() if key != "COFACTOR_NUM_THREADS"}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=environ | environment, capture_output=True, text=True, timeout=120
+    )
+
+
+SHOW = "from cofactor.kernels.threads import n_threads; print(n_threads())"
+
+
+def test_environment_variable() -> None:
+    assert run(SHOW, COFACTOR_NUM_THREADS="3").stdout == "3\n"
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    assert run(SHOW).stdout == f"{available}\n"
+
+
+@pytest.mark.parametrize("value", ["0", "two", "-1", ""])
+def test_bad_environment_variable_is_refused(value: str) -> None:
+    outcome = run(SHOW, COFACTOR_NUM_THREADS=value)
+    assert outcome.returncode == 1
+    assert f"COFACTOR_NUM_THREADS={value!r}: expected a whole number" in outcome.stderr
+
+
+SCRIPT = """
+import multiprocessing, sys
+import numpy as np
+from cofactor.kernels import vectors
+from cofactor.kernels.threads import thread_limit
+
+def total(seed):
+    x = np.random.default_rng(seed).normal(size=1_000_000).astype(np.float32)
+    with thread_limit(3):
+        return vectors.dot(x, x)
+
+if __name__ == "__main__":
+    here = [total(seed) for seed in range(3)]  # the parent's threads exist before the children do
+    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+        there = pool.map(total, range(3))
+    assert here == there, (here, there)
+    assert here == [total(seed) for seed in range(3)]
+    print("same")
+"""
+
+
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_kernels_work_in_child_processes(method: str, tmp_path: Path) -> None:
+    script = tmp_path / "children.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    outcome = subprocess.run(
+        [sys.executable, str(script), method], capture_output=True, text=True, timeout=120
+    )
+    assert outcome.stdout == "same\n", outcome.stderr
+
+
+@given(counts=st.lists(st.integers(0, 50), min_size=1, max_size=60), wanted=st.integers(1, 200))
+def test_cuts_cover_all_rows_in_blocks_of_about_the_wanted_size(counts: list[int], wanted: int) -> None:
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    cuts = cut_rows(indptr, wanted)
+    assert cuts[0] == 0
+    assert cuts[-1] == len(counts)
+    assert np.all(np.diff(cuts) > 0)
+    # An empty row counts as one entry, and a row is never cut.
+    assert np.diff((indptr + np.arange(len(indptr)))[cuts]).max() <= 2 * (wanted + 1) + max(counts) + 1
+
+
+def test_no_rows_give_no_blocks() -> None:
+    assert cut_rows(np.array([0]), 10).tolist() == [0]
