@@ -72,7 +72,7 @@ def values(loss: EntryLoss, seed: int = 2) -> dict[str, np.ndarray]:
 
 
 def formula(loss: EntryLoss) -> Callable[[Pattern, np.ndarray, np.ndarray, np.ndarray], float]:
-    """The loss summed over all entries, of (pattern, targets, dense scores, thresholds), from formulas alone."""
+    """The loss summed over all entries, from formulas alone: f(pattern, targets, scores, thresholds)."""
     margin: Any = loss if isinstance(loss, MarginLoss) else getattr(loss, "margin", None)
     h = MARGINS[type(margin)][0] if margin is not None else None
 

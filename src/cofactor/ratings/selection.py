@@ -21,7 +21,8 @@ EXPONENTS = range(4, 41)
 _COARSE = 4  #: first every fourth candidate, then those around the best one
 _ENOUGH = 3000  #: held-out ratings after which a further repetition adds little
 _REPEATS = 3  #: most repetitions
-_PATH_TOL = 1e-4  #: tolerance of fits along the path
+_ALIVE = 0.05  #: size of entries of U from which a solution counts as more than nearly zero
+_PATH_TOL = 1e-5
 
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -92,10 +93,10 @@ def select_alpha(
     """Choose alpha by the zero-one error on one held-out rating per user (thesis, section 3.6.5).
 
     Candidates are 10^(i/16), i = 4..40. First every fourth candidate is tried, from the strongest penalty down until
-    the error has risen twice, each from the same start: the solution at a strong penalty is zero, where no other fit
-    can begin. Then the candidates around the best one are tried, each from the solution of its neighbour. The errors
+    the error is two standard errors above the lowest, each from the same start: the solution at a strong penalty is
+    zero, where no other fit can begin. Then the candidates around the best one are tried, each from the solution of its neighbour. The errors
     of neighbours differ by less than their noise, so the candidate chosen is the one with the lowest mean over itself
-    and its neighbours. The split is repeated until 3,000 ratings have been held out, at most three times.
+    and its two neighbours on each side. The split is repeated until 3,000 ratings have been held out, at most three times.
 
     Parameters
     ----------
@@ -132,16 +133,19 @@ def select_alpha(
         held += len(held_out)
     path = _Path(repetitions, monitor)
     starts = [start] * len(repetitions)
-    best, solutions, worse = -1, starts, 0
+    best, solutions = -1, starts
     for exponent in reversed(EXPONENTS[::_COARSE]):
         arrays = path.try_candidate(exponent, starts)
         if best < 0 or path.mean(exponent) < path.mean(best):
-            best, solutions, worse = exponent, arrays, 0
-        elif (worse := worse + 1) == 2:
-            break
+            best, solutions = exponent, arrays
+        lowest = path.mean(best)
+        if path.mean(exponent) > lowest + 2 * np.sqrt(lowest * (1 - lowest) / held):
+            # Above the best penalty the error may rise and fall again, where the solution is nearly zero.
+            if np.square(arrays[0]["U"]).mean() > _ALIVE**2:
+                break
     for direction in (1, -1):
         arrays = solutions
-        for distance in range(1, _COARSE):
+        for distance in range(1, _COARSE + 1):
             if best + direction * distance in EXPONENTS:
                 arrays = path.try_candidate(best + direction * distance, arrays)
     return path.validation()
@@ -169,9 +173,9 @@ class _Path:
         exponents = sorted(self.errors)
 
         def smoothed(i: int) -> tuple[float, int]:
-            return float(np.mean([self.mean(k) for k in (i - 1, i, i + 1) if k in self.errors])), -i
+            return float(np.mean([self.mean(k) for k in range(i - 2, i + 3) if k in self.errors])), -i
 
-        fine = [i for i in exponents if i - 1 in self.errors or i + 1 in self.errors]
+        fine = [i for i in exponents if all(k in self.errors for k in range(i - 2, i + 3) if k in EXPONENTS)]
         return Validation(
             alphas=np.array([candidate(i) for i in exponents]),
             errors=np.array([self.mean(i) for i in exponents]),

@@ -59,7 +59,7 @@ def wolfe_step(
             t = 2 * t if np.isinf(high) else 0.5 * (low + high)
         else:
             return t, value
-        if high - low <= 1e-12 * high:
+        if np.isfinite(high) and high - low <= 1e-12 * high:
             break
     if low > 0:
         vectors.step(x, low, direction, x_new)

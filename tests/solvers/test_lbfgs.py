@@ -1,0 +1,106 @@
+"""L-BFGS: its direction against the textbook recursion, its memory, its line search."""
+
+import numpy as np
+import pytest
+
+from cofactor.losses import SmoothHinge
+from cofactor.solvers import lbfgs
+from cofactor.solvers.lbfgs import _Pairs
+from cofactor.solvers.linesearch import DECREASE, wolfe_step
+from cofactor.solvers.result import Trace
+
+from .problems import Function, factorization, quadratic, rosenbrock
+
+
+def two_loops(pairs: list[tuple[np.ndarray, np.ndarray]], g: np.ndarray) -> np.ndarray:
+    """Nocedal & Wright 2006, algorithm 7.4, as printed."""
+    q, shares = g.copy(), []
+    for s, y in reversed(pairs):
+        shares.append((s @ q) / (y @ s))
+        q -= shares[-1] * y
+    if pairs:
+        s, y = pairs[-1]
+        q *= (s @ y) / (y @ y)
+    for (s, y), share in zip(pairs, reversed(shares), strict=True):
+        q += s * (share - (y @ q) / (y @ s))
+    return -q
+
+
+@pytest.mark.parametrize("memory", [1, 2, 5])
+def test_direction_is_that_of_the_two_loop_recursion(memory: int) -> None:
+    """Also when the oldest pairs drop out, and when a pair without positive curvature is left out."""
+    rng = np.random.default_rng(0)
+    n = 40
+    A = np.diag(rng.uniform(0.5, 5, n))
+    state = _Pairs(n, memory, np.dtype(float))
+    x = rng.normal(size=n)
+    state.gradient[:] = g = A @ x
+    state.start()
+    kept: list[tuple[np.ndarray, np.ndarray] | None] = []
+    out = np.empty(n)
+    for step in range(12):
+        slope = state.direction(out)
+        recent = [pair for pair in kept[-memory:] if pair is not None]
+        np.testing.assert_allclose(out, two_loops(recent, g), rtol=1e-9, atol=1e-11)
+        assert slope == pytest.approx(float(out @ g), rel=1e-9)
+        x_new = x + 0.1 * rng.normal(size=n)
+        g_new = A @ x_new if step != 4 else g - (x_new - x)  # once with negative curvature
+        kept.append((x_new - x, g_new - g) if step != 4 else None)
+        state.advance(x, x_new.copy(), g_new.copy())
+        g = g_new
+        assert np.array_equal(x, x_new)
+
+
+def test_a_longer_memory_needs_fewer_iterations() -> None:
+    problem, _ = quadratic(size=60, condition=1e4)
+    counts = [
+        lbfgs(problem, np.zeros(60), tol=1e-12, max_iter=5000, memory=memory).n_iter for memory in (1, 5, 30)
+    ]
+    assert counts[0] > counts[1] > counts[2]
+
+
+@pytest.mark.parametrize("memory", [1, 2, 20])
+def test_any_memory_reaches_the_optimum(memory: int) -> None:
+    result = lbfgs(rosenbrock(), np.array([-1.2, 1.0]), tol=0, memory=memory, max_iter=2000)
+    np.testing.assert_allclose(result.x, [1, 1], atol=1e-5)
+
+
+@pytest.mark.parametrize("memory", [0, -3])
+def test_no_memory_is_refused(memory: int) -> None:
+    problem, x0 = factorization(SmoothHinge())
+    with pytest.raises(ValueError, match=f"memory={memory}: expected a whole number of at least 1"):
+        lbfgs(problem, x0, memory=memory)
+
+
+FUNCTIONS = {
+    "quadratic": lambda t: ((t - 3) ** 2, 2 * (t - 3)),
+    "quartic": lambda t: (t**4 - 5 * t, 4 * t**3 - 5),
+    "flat, then steep": lambda t: (np.logaddexp(0, 9 * (t - 2)) - t / 10, 9 / (1 + np.exp(18 - 9 * t)) - 0.1),
+    "wiggly": lambda t: (np.sin(5 * t) - t + 0.1 * t**2, 5 * np.cos(5 * t) - 1 + 0.2 * t),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS)
+@pytest.mark.parametrize("first", [1e-4, 0.1, 1.0, 30.0])
+@pytest.mark.parametrize("curvature", [0.1, 0.9])
+def test_steps_meet_the_wolfe_conditions(f, first: float, curvature: float) -> None:  # type: ignore[no-untyped-def]
+    start = -0.4
+    direction = np.array([-np.sign(f(start)[1])])
+    problem = Function(1, lambda x: (f(x[0])[0], np.array([f(x[0])[1]])))
+    x, x_new, g_new = np.array([start]), np.empty(1), np.empty(1)
+    value, slope = f(start)[0], float(f(start)[1] * direction[0])
+    step, found = wolfe_step(
+        Trace(problem, 10, 0.0), x, value, slope, direction, first, x_new, g_new, curvature=curvature
+    )
+    assert step > 0
+    assert x_new[0] == start + step * direction[0]
+    assert found == f(x_new[0])[0] <= value + DECREASE * step * slope
+    assert g_new[0] * direction[0] >= curvature * slope
+    assert x[0] == start
+
+
+def test_a_direction_without_descent_gives_step_zero() -> None:
+    problem = Function(1, lambda x: (x[0] ** 2, 2 * x))
+    x, x_new, g_new = np.array([1.0]), np.empty(1), np.empty(1)
+    # A slope that is not the function's: no step along +1 lowers it.
+    assert wolfe_step(Trace(problem, 1, 0.0), x, 1.0, -2.0, np.array([1.0]), 1.0, x_new, g_new) == (0.0, 1.0)
