@@ -126,6 +126,15 @@ def test_gradient_by_differences(factory: type[SmoothPenalty], dtype: type) -> N
         assert gradient[at] - start[at] == pytest.approx((ends[0] - ends[1]) / 2e-3, abs=tolerance)
 
 
+@pytest.mark.parametrize("factory", [L2, CentredL2])
+def test_gradient_arrives_in_arrays_of_any_layout(factory: type[SmoothPenalty]) -> None:
+    A, gradient = entries(), np.ones((6, 3))
+    value = factory(1.7).add_gradient(A, gradient)
+    for turned, out in [(A, np.ones((3, 6)).T), (np.asfortranarray(A), np.ones((6, 3)))]:
+        assert factory(1.7).add_gradient(turned, out) == pytest.approx(value, rel=1e-14)
+        np.testing.assert_allclose(out, gradient, rtol=1e-14)
+
+
 @pytest.mark.parametrize("factory", FACTORIES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_precision_is_kept_and_the_argument_unchanged(factory: type[Penalty], dtype: type) -> None:

@@ -75,6 +75,9 @@ class L2(SmoothPenalty):
         return 0.5 * self.alpha * vectors.dot(flat, flat)
 
     def add_gradient(self, A: np.ndarray, gradient: np.ndarray) -> float:  # noqa: D102
+        if not (A.flags.c_contiguous and gradient.flags.c_contiguous):  # flattening would copy them
+            gradient += self.alpha * A
+            return self.value(A)
         return vectors.add_ridge(self.alpha, A.reshape(-1), gradient.reshape(-1))
 
     def prox(self, A: np.ndarray, step: float) -> np.ndarray:  # noqa: D102

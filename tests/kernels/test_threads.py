@@ -55,6 +55,18 @@ def test_an_exception_of_a_task_is_raised(limit: int, bad: int) -> None:
     parallel_for(lambda k: None, 20)  # the threads are still there
 
 
+def test_an_exception_of_another_thread_is_raised_in_the_caller() -> None:
+    caller, both = threading.current_thread(), threading.Barrier(2)
+
+    def task(k: int) -> None:
+        both.wait(timeout=60)  # so that each of the two threads has a task
+        if threading.current_thread() is not caller:
+            raise ArithmeticError("elsewhere")
+
+    with thread_limit(2), pytest.raises(ArithmeticError, match="elsewhere"):
+        parallel_for(task, 2)
+
+
 def test_an_exception_is_raised_after_all_threads_have_ended() -> None:
     started, finished = threading.Event(), []
 

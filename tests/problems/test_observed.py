@@ -325,3 +325,53 @@ def test_rows_and_columns_without_entries_have_only_their_penalty() -> None:
     np.testing.assert_allclose(slopes["V"][column], 1.3 * arrays["V"][column], rtol=1e-15)
     np.testing.assert_allclose(slopes["b"][row], 0.2 * arrays["b"][row], rtol=1e-15)
     np.testing.assert_allclose(slopes["c"][column], 0.4 * arrays["c"][column], rtol=1e-15)
+@pytest.mark.parametrize("penalty", [L1(0.3), L21(0.3), NonNegative()])
+def test_units_and_penalties_without_gradient(penalty: Penalty) -> None:
+    """Value, proximal map and certificate are those of the array itself, not of the array in its unit."""
+    p, arrays, unit, step = entries(), values(Squared()), 2.5, 0.7
+    shapes = {"U": (N, D), "V": (M, D)}
+    y = targets(Squared(), p)
+    plain, scaled = (
+        ObservedProblem(p, y, Squared(), shapes, {"U": penalty}, units=units, dtype=np.float64)
+        for units in (None, {"U": unit})
+    )
+    arrays["U"][:, 0] = np.abs(arrays["U"][:, 0])
+    x, z = plain.pack(arrays), scaled.pack(arrays)
+    assert scaled.nonsmooth_value(z) == pytest.approx(plain.nonsmooth_value(x))
+    scaled.prox(z, step, out := np.empty_like(z))
+    # argmin_z p(unit z) + ||z - z0||^2 / (2 step)
+    expected = penalty.prox(arrays["U"], step * unit**2)
+    np.testing.assert_allclose(scaled.arrays(out)["U"], expected, atol=1e-14)
+    at = {**arrays, "U": penalty.prox(arrays["U"], step)}
+    x, z = plain.pack(at), scaled.pack(at)
+    plain.value_gradient(x, g := np.empty_like(x))
+    scaled.value_gradient(z, h := np.empty_like(z))
+    slopes = plain.layout.views(g)
+    expected_distance = np.hypot(unit * penalty.distance(at["U"], slopes["U"]), np.linalg.norm(slopes["V"]))
+    assert scaled.certificate(z, h) == pytest.approx(expected_distance, rel=1e-12)
+
+
+def test_fixed_own_thresholds_without_common_ones() -> None:
+    p, arrays, loss = entries(), values(AllThreshold()), AllThreshold()
+    y = targets(loss, p)
+    problem = ObservedProblem(
+        p, y, loss, {"U": (N, D)}, {}, fixed={"V": arrays["V"], "own": arrays["own"]}, dtype=np.float64
+    )
+    used = {name: arrays[name] for name in ("U", "V", "own")}
+    x = problem.pack(used)
+    assert problem.value_gradient(x, np.empty_like(x)) == pytest.approx(brute(loss, p, y, used, ()), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["U", "V", "b", "c", "common", "own"])
+def test_arrays_that_do_not_fit_are_refused(name: str) -> None:
+    """The kernels read without looking, so a wrong shape would read beyond the arrays."""
+    p, loss = entries(), AllThreshold()
+    shapes = {**SHAPES, name: (SHAPES[name][0] - 1, *SHAPES[name][1:])}
+    with pytest.raises(ValueError, match="has shape"):
+        ObservedProblem(p, targets(loss, p), loss, shapes, {})
+
+
+def test_factors_must_be_given() -> None:
+    p = entries()
+    with pytest.raises(ValueError, match="V is neither free nor fixed"):
+        ObservedProblem(p, targets(Squared(), p), Squared(), {"U": (N, D)}, {})

@@ -89,6 +89,16 @@ def test_alternating_least_squares_never_rises(row_solver: str, dtype: type) -> 
     check_history(problem, result)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_alternating_least_squares_ends_before_rounding_lets_it_rise(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p = random_pattern(rng, 25, 20, 0.5)
+    problem = LeastSquaresProblem(p, rng.normal(size=len(p.indices)), 3, 0.5, 0.1, "exact")
+    result = alternating_least_squares(problem, rng.normal(size=problem.size), max_iter=2000, tol=0)
+    assert result.converged
+    check_history(problem, result)
+
+
 @solvers
 def test_minimiser_of_a_quadratic(solver: Solver) -> None:
     problem, best = quadratic(condition=50)

@@ -90,3 +90,19 @@ def pair_scores(start, stop, rows, columns, U, V, b, c, out):  # type: ignore[no
             for f in range(d):
                 s += u[f] * v[f]
         out[k] = s
+
+
+@kernel
+def all_scores(rows, U, V, b, c, out):  # type: ignore[no-untyped-def]
+    """Write x = U_i·V_j + b_i + c_j for the listed rows i and all columns j; same bits as `pair_scores`."""
+    d = U.shape[1]
+    for k in range(len(rows)):
+        i = rows[k]
+        u = U[i]
+        o = out[k]
+        for j in range(len(V)):
+            v = V[j]
+            s = b[i] + c[j]
+            for f in range(d):
+                s += u[f] * v[f]
+            o[j] = s

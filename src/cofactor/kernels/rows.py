@@ -9,25 +9,105 @@ from cofactor.kernels.compile import kernel
 
 
 @kernel
+def _add_outer(F, gram):  # type: ignore[no-untyped-def]
+    """Add FᵀF to the lower triangle of `gram`, four rows of F at a time."""
+    n, d = F.shape
+    k = 0
+    while k + 3 < n:
+        f0 = F[k]
+        f1 = F[k + 1]
+        f2 = F[k + 2]
+        f3 = F[k + 3]
+        for a in range(d):
+            row = gram[a]
+            for b in range(a + 1):
+                row[b] += f0[a] * f0[b] + f1[a] * f1[b] + f2[a] * f2[b] + f3[a] * f3[b]
+        k += 4
+    while k < n:
+        f = F[k]
+        for a in range(d):
+            row = gram[a]
+            for b in range(a + 1):
+                row[b] += f[a] * f[b]
+        k += 1
+
+
+@kernel
+def _solve_in_place(A, x):  # type: ignore[no-untyped-def]
+    """Solve A x = b by Cholesky, where A's lower triangle and x = b are overwritten."""
+    d = len(x)
+    for j in range(d):
+        row = A[j]
+        s = row[j]
+        for k in range(j):
+            s -= row[k] * row[k]
+        pivot = np.sqrt(s)
+        row[j] = pivot
+        for i in range(j + 1, d):
+            other = A[i]
+            t = other[j]
+            for k in range(j):
+                t -= other[k] * row[k]
+            other[j] = t / pivot
+    for i in range(d):
+        t = x[i]
+        for k in range(i):
+            t -= A[i, k] * x[k]
+        x[i] = t / A[i, i]
+    for i in range(d - 1, -1, -1):
+        x[i] /= A[i, i]
+        for k in range(i):
+            x[k] -= A[i, k] * x[i]
+
+
+@kernel
 def ridge_exact(lo, hi, indptr, indices, targets, offsets, features, ridge, out):  # type: ignore[no-untyped-def]
-    """Write the minimisers of rows lo..hi, from the normal equations; zero for a row without entries."""
+    """Write the minimisers of rows lo..hi, from the normal equations; zero for a row without entries.
+
+    Own loops instead of BLAS: its threads would fight with ours, and its sums depend on their number.
+    """
     d = features.shape[1]
+    gram = np.empty((d, d), dtype=features.dtype)
     for i in range(lo, hi):
         start = indptr[i]
         n = indptr[i + 1] - start
+        x = out[i]
+        x[:] = 0
         if n == 0:
-            out[i, :] = 0
             continue
         F = np.empty((n, d), dtype=features.dtype)
-        t = np.empty(n, dtype=features.dtype)
         for k in range(n):
             j = indices[start + k]
-            F[k] = features[j]
-            t[k] = targets[start + k] - offsets[j]
-        gram = np.dot(F.T, F)
+            t = targets[start + k] - offsets[j]
+            for f in range(d):
+                F[k, f] = features[j, f]
+                x[f] += t * features[j, f]
+        gram[:] = 0
         for f in range(d):
-            gram[f, f] += ridge[f]
-        out[i] = np.linalg.solve(gram, np.dot(F.T, t))
+            gram[f, f] = ridge[f]
+        _add_outer(F, gram)
+        _solve_in_place(gram, x)
+
+
+@kernel
+def _times(F, p, out):  # type: ignore[no-untyped-def]
+    """Write out = F p."""
+    for k in range(len(out)):
+        row = F[k]
+        s = p[0] * 0
+        for f in range(len(p)):
+            s += row[f] * p[f]
+        out[k] = s
+
+
+@kernel
+def _add_transposed(F, q, out):  # type: ignore[no-untyped-def]
+    """Add Fᵀ q to `out`."""
+    for k in range(len(q)):
+        row = F[k]
+        t = q[k]
+        for f in range(len(out)):
+            out[f] += t * row[f]
 
 
 @kernel
@@ -37,27 +117,32 @@ def ridge_cg(lo, hi, indptr, indices, targets, offsets, features, ridge, n_steps
     for i in range(lo, hi):
         start = indptr[i]
         n = indptr[i + 1] - start
+        w = out[i]
         if n == 0:
-            out[i, :] = 0
+            w[:] = 0
             continue
         F = np.empty((n, d), dtype=features.dtype)
-        rest = np.empty(n, dtype=features.dtype)
+        q = np.empty(n, dtype=features.dtype)
         for k in range(n):
-            j = indices[start + k]
-            F[k] = features[j]
-            rest[k] = targets[start + k] - offsets[j]
-        w = out[i].copy()
-        r = np.dot(F.T, rest - np.dot(F, w)) - ridge * w
+            F[k] = features[indices[start + k]]
+        _times(F, w, q)
+        for k in range(n):
+            q[k] = targets[start + k] - offsets[indices[start + k]] - q[k]
+        r = -ridge * w
+        _add_transposed(F, q, r)
         p = r.copy()
-        squared = np.dot(r, r)
+        squared = np.sum(r * r)
         for _ in range(n_steps):
             if squared <= 1e-20:
                 break
-            q = np.dot(F.T, np.dot(F, p)) + ridge * p
-            t = squared / np.dot(p, q)
-            w += t * p
-            r -= t * q
-            following = np.dot(r, r)
-            p = r + (following / squared) * p
+            _times(F, p, q)
+            A_p = ridge * p
+            _add_transposed(F, q, A_p)
+            t = squared / np.sum(p * A_p)
+            for f in range(d):
+                w[f] += t * p[f]
+                r[f] -= t * A_p[f]
+            following = np.sum(r * r)
+            for f in range(d):
+                p[f] = r[f] + (following / squared) * p[f]
             squared = following
-        out[i] = w

@@ -129,6 +129,19 @@ def _move(x, x_new, g_new, s, y, g):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _run_dots(a, s, y, g):  # type: ignore[no-untyped-def]
+    """Three products with one vector in one sweep over it."""
+    by_s = a.dtype.type(0)
+    by_y = a.dtype.type(0)
+    by_g = a.dtype.type(0)
+    for k in range(len(a)):
+        by_s += a[k] * s[k]
+        by_y += a[k] * y[k]
+        by_g += a[k] * g[k]
+    return by_s, by_y, by_g
+
+
+@kernel
 def _advance(first, last, x, x_new, g_new, vectors, s, y, g, partial):  # type: ignore[no-untyped-def]
     for block in range(first, last):
         here = slice(block * BLOCK, (block + 1) * BLOCK)
@@ -136,11 +149,15 @@ def _advance(first, last, x, x_new, g_new, vectors, s, y, g, partial):  # type: 
         vy = vectors[y][here]
         vg = vectors[g][here]
         _move(x[here], x_new[here], g_new[here], vs, vy, vg)
+        partial[block] = 0
         for a in range(len(vectors)):
             row = vectors[a][here]
-            partial[block, a, 0] = _block_dot(row, vs)
-            partial[block, a, 1] = _block_dot(row, vy)
-            partial[block, a, 2] = _block_dot(row, vg)
+            for run in range(0, len(row), RUN):
+                part = slice(run, run + RUN)
+                by_s, by_y, by_g = _run_dots(row[part], vs[part], vy[part], vg[part])
+                partial[block, a, 0] += by_s
+                partial[block, a, 1] += by_y
+                partial[block, a, 2] += by_g
 
 
 @kernel

@@ -26,6 +26,33 @@ class EntryLoss(ABC):
     target: ClassVar[Literal["sign", "ordinal", "real", "nonneg"]]
     curvature_bound: float | None
 
+    def check_targets(self, targets: np.ndarray, n_thresholds: int) -> None:
+        """Refuse targets which the loss does not take; kernels would read beyond their arrays.
+
+        Parameters
+        ----------
+        targets : ndarray of shape (n_entries,)
+            Targets.
+        n_thresholds : int
+            Number of thresholds of each row.
+        """
+        if not len(targets):
+            return
+        low, high = targets.min(), targets.max()
+        if self.target == "sign" and not np.all(np.abs(targets) == 1):
+            raise ValueError(f"{type(self).__name__} takes targets -1 and +1, found values from {low} to {high}")
+        if self.target == "ordinal" and not (targets.dtype.kind in "iu" and low >= 1 and high <= self.levels(n_thresholds)):
+            raise ValueError(
+                f"{type(self).__name__} takes whole levels from 1 to {self.levels(n_thresholds)}, "
+                f"found {targets.dtype} from {low} to {high}"
+            )
+        if self.target == "nonneg" and not low >= 0:
+            raise ValueError(f"{type(self).__name__} takes targets of at least 0, found {low}")
+
+    def levels(self, n_thresholds: int) -> int:
+        """Return the number of levels that go with a number of thresholds."""
+        return n_thresholds + 1
+
     @abstractmethod
     def evaluate(
         self,

@@ -146,6 +146,9 @@ class Proximal(_OnMargins):
         super().__init__(margin)
         self.n_levels = n_levels
 
+    def levels(self, n_thresholds: int) -> int:  # noqa: D102
+        return self.n_levels
+
     def evaluate(  # noqa: D102
         self,
         lo: int,

@@ -96,9 +96,10 @@ class ObservedProblem:
         self._scores = np.empty(n_entries, self.dtype)
         self._slopes = np.empty(n_entries, self.dtype)
         self._row_losses = np.empty(n)
-        n_thresholds = next((shapes[k][-1] for k in ("common", "own") if k in shapes), None)
-        if n_thresholds is None:
-            n_thresholds = len(self._fixed["common"]) if "common" in self._fixed else 0
+        given = {name: a.shape for name, a in self._fixed.items()} | dict(shapes)
+        n_thresholds = next((given[name][-1] for name in ("common", "own") if name in given), 0)
+        _check_shapes(given, n, m, n_thresholds)
+        loss.check_targets(self.targets, n_thresholds)
         self._thresholds = np.empty((n, n_thresholds), self.dtype)
         self._d_thresholds = np.empty_like(self._thresholds)
 
@@ -139,15 +140,18 @@ class ObservedProblem:
 
     def nonsmooth_value(self, x: np.ndarray) -> float:
         """Return the penalties without a gradient at `x`."""
-        arrays = self.layout.views(x)
+        arrays = self.arrays(x)
         return sum(p.value(arrays[name]) for name, p in self.penalties.items() if not p.smooth)
 
     def prox(self, x: np.ndarray, step: float, out: np.ndarray) -> None:
         """Write the proximal map of the penalties without a gradient."""
         arrays, results = self.layout.views(x), self.layout.views(out)
         for name, array in arrays.items():
-            penalty = self.penalties.get(name)
-            results[name][...] = array if penalty is None or penalty.smooth else penalty.prox(array, step)
+            penalty, unit = self.penalties.get(name), self._units.get(name, 1)
+            if penalty is None or penalty.smooth:
+                results[name][...] = array
+            else:  # z = A / unit: the prox of p(unit z) is that of p with step unit² t, in units
+                results[name][...] = penalty.prox(array * unit, step * float(unit) ** 2) / unit
 
     def certificate(self, x: np.ndarray, gradient: np.ndarray) -> float:
         """Return the distance from stationarity at `x`, where `gradient` is that of the smooth part."""
@@ -158,7 +162,8 @@ class ObservedProblem:
             if penalty is None or penalty.smooth:
                 squares += float(np.linalg.norm(slopes[name])) ** 2
             else:
-                squares += penalty.distance(array, slopes[name]) ** 2
+                unit = self._units.get(name, 1)
+                squares += (unit * penalty.distance(array * unit, slopes[name] / unit)) ** 2
         return float(np.sqrt(squares))
 
     def _set_thresholds(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -192,3 +197,17 @@ class ObservedProblem:
             observed.accumulate(lo, hi, e.col_indptr, e.col_indices, self._scores, arrays["U"], out["V"])
         if "c" in out:
             observed.row_sums(lo, hi, e.col_indptr, self._scores, out["c"])
+
+
+def _check_shapes(given: Mapping[str, tuple[int, ...]], n: int, m: int, n_thresholds: int) -> None:
+    """Refuse arrays that do not fit the entries: the kernels read without looking."""
+    missing = [name for name in ("U", "V") if name not in given]
+    if missing:
+        raise ValueError(f"{missing[0]} is neither free nor fixed: name it in shapes or in fixed (d = 0 for biases alone)")
+    d = given["U"][-1]
+    expected: dict[str, tuple[int, ...]] = {
+        "U": (n, d), "V": (m, d), "b": (n,), "c": (m,), "common": (n_thresholds,), "own": (n, n_thresholds),
+    }  # fmt: skip
+    for name, shape in given.items():
+        if tuple(shape) != expected.get(name):
+            raise ValueError(f"{name} has shape {tuple(shape)}, expected {expected.get(name)} for {n} rows, {m} columns")

@@ -13,23 +13,28 @@ def check_number(
     """Refuse a parameter which is not a number in its range."""
     kind = Integral if whole else Real
     word = "a whole number" if whole else "a number"
-    bound = f"{'of at least' if inclusive else 'above'} {low:g}" + (f" and at most {high:g}" if high < np.inf else "")
+    if low > -np.inf:
+        word += f" {'of at least' if inclusive else 'above'} {low:g}"
+    if high < np.inf:
+        word += f" and at most {high:g}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
-        raise TypeError(f"{name}={value!r}: expected {word} {bound}")
+        raise TypeError(f"{name}={value!r}: expected {word}")
     if not (value >= low if inclusive else value > low) or not value <= high or not np.isfinite(value):
-        raise ValueError(f"{name}={value!r}: expected {word} {bound}")
+        raise ValueError(f"{name}={value!r}: expected {word}")
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
     """Refuse a parameter which is none of its named choices."""
     known = list(choices)
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, known))}")
 
 
 def make_generator(random_state: Any) -> np.random.Generator:
     """Return a random generator for what scikit-learn calls a random state."""
     if random_state is None or isinstance(random_state, int | np.integer | np.random.Generator):
+        if isinstance(random_state, int | np.integer) and random_state < 0:
+            raise ValueError(f"random_state={random_state!r}: a seed must not be negative")
         return np.random.default_rng(random_state)
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(np.iinfo(np.int32).max))

@@ -1,5 +1,7 @@
 """Progress of a fit: calls the user's callback, and shows a line on the terminal for what takes over a second."""
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable
@@ -27,6 +29,10 @@ class Monitor:
         self._lock = threading.Lock()
         self._bar: Any = None
         self._tasks: dict[str, Any] = {}
+
+    def __reduce__(self) -> tuple[type[Monitor], tuple[None, bool]]:
+        """A copy in another process is silent: nothing it does could reach the caller."""
+        return type(self), (None, False)
 
     def __enter__(self) -> Self:
         return self

@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from threadpoolctl import threadpool_limits
 
 from cofactor.problems import LeastSquaresProblem
-from cofactor.ratings._checks import check_choice
+from cofactor.ratings._checks import check_choice, check_number
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors import TunedModel
 from cofactor.solvers import Result, alternating_least_squares
@@ -126,14 +125,13 @@ class ALS(TunedModel):
         """Minimise J at `alpha` from the arrays `start`; set factors, biases and thresholds."""
         self.mean_ = float(ratings.values.mean())
         problem = self._problem(ratings, alpha, start["U"].shape[1])
-        with threadpool_limits(1, "blas"):  # the rows run side by side already
-            result = alternating_least_squares(
-                problem,
-                problem.pack(start),
-                max_iter=self.max_iter,
-                tol=self.tol if tol is None else tol,
-                callback=callback,
-            )
+        result = alternating_least_squares(
+            problem,
+            problem.pack(start),
+            max_iter=self.max_iter,
+            tol=self.tol if tol is None else tol,
+            callback=callback,
+        )
         arrays = {name: np.array(array) for name, array in problem.arrays(result.x).items()}
         self.U_, self.V_ = arrays["U"], arrays["V"]
         self.user_bias_, self.item_bias_ = arrays["b"], arrays["c"]
@@ -147,7 +145,7 @@ class ALS(TunedModel):
 
     def _set_thresholds(self, n_users: int) -> None:
         """Put boundaries half way between levels; a rating on one goes to the upper level."""
-        self.common_thresholds_ = np.nextafter((self.scale_[1:] + self.scale_[:-1]) / 2, -np.inf) - self.mean_
+        self.common_thresholds_ = np.nextafter((self.scale_[1:] + self.scale_[:-1]) / 2, -np.inf)
         self.thresholds_ = np.tile(self.common_thresholds_, (n_users, 1))
 
     def _fold_in_ratings(self, ratings: Ratings) -> None:
@@ -158,22 +156,17 @@ class ALS(TunedModel):
             {"U": np.zeros((n, self.V_.shape[1])), "V": self.V_, "b": np.zeros(n), "c": self.item_bias_}
         )
         problem.row_solver = "exact"
-        with threadpool_limits(1, "blas"):
-            problem.update_rows(x)
+        problem.update_rows(x)
         arrays = problem.arrays(x)
         self.U_, self.user_bias_ = np.array(arrays["U"]), np.array(arrays["b"])
         self._set_thresholds(n)
 
-    def decision_function(self, X: Any) -> NDArray[Any]:
-        """Return estimated ratings, not rounded to levels.
+    def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        return super()._scores(users, items) + self.mean_
 
-        Parameters
-        ----------
-        X : array of shape (n, 2), frame of two columns, or list of pairs
-            User id and item id of each pair.
+    def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
+        return super()._score_block(users) + self.mean_
 
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        return super().decision_function(X) + self.mean_
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        check_number("mean_", self.mean_, low=-np.inf)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -13,13 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from cofactor import persistence
 from cofactor.kernels.threads import parallel_for
-from cofactor.metrics.ratings import mean_absolute_error
+from cofactor.metrics.ratings import as_scale, mean_absolute_error
 from cofactor.ratings._checks import check_choice, check_number
 from cofactor.ratings._progress import Monitor
+from cofactor.ratings._state import from_plain, member, plain, saved_ids
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.ids import IdMap, pair_columns
 
@@ -49,6 +48,11 @@ class RatingModel(BaseEstimator, ABC):
     duplicates: str
     unknown: str
 
+    users_: IdMap
+    items_: IdMap
+    scale_: NDArray[np.float64]
+    ratings_: Ratings | None
+
     _learned: ClassVar[tuple[str, ...]] = ()
 
     # ---------------------------------------------------------------- what a subclass provides
@@ -77,6 +81,14 @@ class RatingModel(BaseEstimator, ABC):
         """Refuse parameters out of their range."""
         check_choice("duplicates", self.duplicates, ("error", "last", "mean"))
         check_choice("unknown", self.unknown, ("fallback", "error"))
+        callback = getattr(self, "callback", None)
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback={callback!r}: expected a function of one argument, a Progress")
+        if self.levels is not None:
+            try:
+                as_scale(self.levels)
+            except ValueError as error:
+                raise ValueError(f"levels={self.levels!r}: {error}") from error
 
     def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]:
         """Return levels 1..R from margins: one more than the boundaries below the score."""
@@ -106,10 +118,12 @@ class RatingModel(BaseEstimator, ABC):
         """
         self._check_params()
         ratings = as_ratings(X, y, scale=self.levels, duplicates=self.duplicates)  # type: ignore[arg-type]
-        self.users_, self.items_, self.scale_ = ratings.users, ratings.items, ratings.scale
-        self.ratings_: Ratings | None = ratings
+        fitted = copy.copy(self)  # a fit which fails, or is interrupted, leaves this model as it was
+        fitted.users_, fitted.items_, fitted.scale_ = ratings.users, ratings.items, ratings.scale
+        fitted.ratings_ = ratings
         with Monitor(getattr(self, "callback", None), bool(getattr(self, "verbose", 0))) as monitor:
-            self._fit_ratings(ratings, monitor)
+            fitted._fit_ratings(ratings, monitor)
+        vars(self).update(vars(fitted))
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -220,8 +234,7 @@ class RatingModel(BaseEstimator, ABC):
             best[here, :n_best] = np.where(np.isneginf(value), -1, columns[found])
             scores[here, :n_best] = value
 
-        with threadpool_limits(1, "blas"):  # the blocks run side by side already
-            parallel_for(block, -(-len(rows) // _USERS_PER_BLOCK))
+        parallel_for(block, -(-len(rows) // _USERS_PER_BLOCK))
         ids = self.items_.ids[best]
         if (best < 0).any():
             ids = np.where(best < 0, None, ids.astype(object))
@@ -241,12 +254,8 @@ class RatingModel(BaseEstimator, ABC):
             Of the same class, with the same methods, knowing the new users only.
         """
         check_is_fitted(self)
-        if sparse.issparse(X) and X.shape[1] != len(self.items_):
-            turned = ": the matrix seems to be transposed" if X.shape[0] == len(self.items_) else ""
-            raise ValueError(
-                f"X has {X.shape[1]} columns but the model knows {len(self.items_)} items{turned}; "
-                "rows are users and columns are items"
-            )
+        if sparse.issparse(X):
+            self._check_columns(X)
         ratings = as_ratings(X, y, scale=self.scale_, duplicates=self.duplicates, items=self.items_)  # type: ignore[arg-type]
         new = copy.copy(self)
         new.users_, new.ratings_ = ratings.users, ratings
@@ -302,9 +311,28 @@ class RatingModel(BaseEstimator, ABC):
 
     # ---------------------------------------------------------------- ids
 
+    def _check_columns(self, X: Any) -> None:
+        """Refuse a sparse matrix whose columns are not the model's items."""
+        m = len(self.items_)
+        if X.shape[1] != m:
+            turned = ": the matrix seems to be transposed" if X.shape[0] == m else ""
+            raise ValueError(
+                f"X has {X.shape[1]} columns but the model knows {m} items{turned}; "
+                "rows are users and columns are items"
+            )
+        if self.items_ != IdMap.of_range(m):
+            raise ValueError(
+                f"the columns of a sparse matrix are the items 0 to {m - 1}, but the model was fitted on items with "
+                "other ids: pass pairs of user id and item id"
+            )
+
     def _indices(self, X: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return user and item indices of pairs, -1 for ids that are not known."""
         check_is_fitted(self)
+        if sparse.issparse(X) or isinstance(X, Ratings):
+            raise TypeError(
+                f"X is a {type(X).__name__}, expected pairs of user id and item id; complete() predicts every entry"
+            )
         user_ids, item_ids = pair_columns(X)
         users, items = self.users_.index(user_ids), self.items_.index(item_ids)
         missing = (users < 0) | (items < 0)
@@ -366,7 +394,7 @@ class RatingModel(BaseEstimator, ABC):
 
     def _own_state(self, prefix: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return parameters and what was learned, without users, items and ratings."""
-        params = {k: _plain(v) for k, v in self.get_params(deep=False).items() if k != "callback"}
+        params = {k: plain(v) for k, v in self.get_params(deep=False).items() if k != "callback"}
         learned: dict[str, Any] = {}
         arrays: dict[str, NDArray[Any]] = {}
         for name in ("scale_", *self._learned):
@@ -374,7 +402,7 @@ class RatingModel(BaseEstimator, ABC):
             if isinstance(value, np.ndarray):
                 arrays[f"{prefix}learned.{name}"] = value
             else:
-                learned[name] = _plain(value)
+                learned[name] = plain(value)
         parts = []
         for k, part in enumerate(self._parts()):
             header, more = part._own_state(f"{prefix}part{k}.")
@@ -384,15 +412,12 @@ class RatingModel(BaseEstimator, ABC):
 
     @classmethod
     def _from_state(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """Rebuild a model from what `_to_state` returned."""
-        ids = {}
-        for name in ("users", "items"):
-            own = {key.removeprefix(f"{name}."): a for key, a in arrays.items() if key.startswith(f"{name}.")}
-            ids[name] = IdMap.from_state(own, header["ids"][name])
-        model = cls._rebuild(header, arrays, "", ids["users"], ids["items"])
+        """Rebuild a model from what `_to_state` returned; whatever does not fit together is refused."""
+        users, items = (saved_ids(header, arrays, name) for name in ("users", "items"))
+        model = cls._rebuild(header, arrays, "", users, items)
         if "ratings.indptr" in arrays:
             rows = (arrays[f"ratings.{name}"] for name in ("indptr", "indices", "levels"))
-            model.ratings_ = Ratings.from_csr(model.users_, model.items_, model.scale_, *rows)
+            model.ratings_ = Ratings.from_csr(users, items, model.scale_, *rows)
         return model
 
     @classmethod
@@ -401,49 +426,36 @@ class RatingModel(BaseEstimator, ABC):
     ) -> Self:
         from cofactor.ratings import MODELS
 
-        params = {k: _from_plain(v, MODELS) for k, v in header["params"].items()}
-        model = cls(**params)
+        model = cls(**{k: from_plain(v, MODELS) for k, v in member(header, "params", dict).items()})
+        model._check_params()
         model.users_, model.items_, model.ratings_ = users, items, None
+        learned = member(header, "learned", dict)
         for name in ("scale_", *cls._learned):
             key = f"{prefix}learned.{name}"
-            setattr(model, name, arrays[key] if key in arrays else header["learned"][name])
+            setattr(model, name, arrays[key] if key in arrays else learned[name])
         parts = [
             MODELS[part["class"]]._rebuild(part, arrays, f"{prefix}part{k}.", users, items)
-            for k, part in enumerate(header["parts"])
+            for k, part in enumerate(member(header, "parts", list))
         ]
         model._set_parts(parts)
+        model._check_learned()
         return model
+
+    def _check_learned(self) -> None:
+        """Refuse what was read from a file if it does not fit together: kernels do not check indices."""
+        self.scale_ = as_scale(self.scale_)
 
 
 def _largest(table: NDArray[Any], n: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Return column and value of the n largest entries of each row, best first, ties by column."""
     if n < table.shape[1]:
         part = np.argpartition(table, table.shape[1] - n, axis=1)[:, table.shape[1] - n :]
+        worst = np.take_along_axis(table, part, axis=1).min(axis=1)
+        tied = np.count_nonzero(table >= worst[:, None], axis=1) > n  # then a partition takes any of them
+        part[tied] = np.argsort(-table[tied], axis=1, kind="stable")[:, :n]
         part.sort(axis=1)
     else:
         part = np.broadcast_to(np.arange(table.shape[1]), table.shape)
     values = np.take_along_axis(table, part, axis=1)
     order = np.argsort(-values, axis=1, kind="stable")
     return np.take_along_axis(part, order, axis=1), np.take_along_axis(values, order, axis=1)
-
-
-def _plain(value: Any) -> Any:
-    """Return a parameter in a form that JSON can hold."""
-    if isinstance(value, RatingModel):
-        return {"class": type(value).__name__, "params": {k: _plain(v) for k, v in value.get_params(deep=False).items()}}
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(v) for v in value]
-    if value is None or isinstance(value, str | int | float):
-        return value
-    return None  # a random generator or a callback: the fitted model does not need it
-
-
-def _from_plain(value: Any, models: Mapping[str, type[RatingModel]]) -> Any:
-    """Return a parameter from the form that JSON holds."""
-    if isinstance(value, dict):
-        return models[value["class"]](**{k: _from_plain(v, models) for k, v in value["params"].items()})
-    return value

@@ -69,7 +69,7 @@ class BinaryMMMF(LossModel):
     U_, V_, user_bias_, item_bias_, thresholds_
         See `FactorModel`.
     alpha_, validation_, objective_, history_, certificate_, n_iter_
-        See `LossModel`.
+        See `TunedModel`.
 
     Examples
     --------

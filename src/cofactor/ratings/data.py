@@ -191,7 +191,7 @@ class Ratings:
         indices: NDArray[np.int32],
         levels: NDArray[np.uint8],
     ) -> Self:
-        """Rebuild ratings from their rows, as a saved model holds them; the arrays are trusted.
+        """Rebuild ratings from their rows, as a saved model holds them.
 
         Parameters
         ----------
@@ -201,7 +201,13 @@ class Ratings:
         Returns
         -------
         Ratings
+
+        Raises
+        ------
+        ValueError
+            If the arrays do not fit together.
         """
+        _check_rows(len(users), len(items), scale.size, indptr, indices, levels)
         rows = np.repeat(np.arange(len(users), dtype=np.int32), np.diff(indptr))
         return cls._from_rows(users, items, scale, indptr, rows, indices, levels)
 
@@ -404,6 +410,24 @@ def _known_items(items: IdMap, item_ids: NDArray[Any]) -> NDArray[np.int32]:
             f"{some_of(item_ids[unknown])}: remove them"
         )
     return index
+
+
+def _check_rows(
+    n_users: int, n_items: int, n_levels: int, indptr: NDArray[Any], indices: NDArray[Any], levels: NDArray[Any]
+) -> None:
+    """Refuse rows which no `Ratings` could have: kernels do not check indices."""
+    types = (indptr.dtype, indices.dtype, levels.dtype) == (np.int64, np.int32, np.uint8)
+    if not types or indptr.shape != (n_users + 1,) or indices.ndim != 1 or indices.shape != levels.shape:
+        raise ValueError("the arrays of the ratings have wrong types or shapes")
+    if indptr[0] != 0 or indptr[-1] != indices.size or (np.diff(indptr) < 0).any():
+        raise ValueError("the offsets of the users' ratings do not increase from 0 to the number of ratings")
+    same_row = np.ones(max(indices.size - 1, 0), dtype=np.bool_)
+    starts = indptr[1:-1]
+    same_row[starts[(starts > 0) & (starts < indices.size)] - 1] = False
+    if ((indices < 0) | (indices >= n_items)).any() or (np.diff(indices)[same_row] <= 0).any():
+        raise ValueError(f"the ratings' item indices do not increase within 0 to {n_items - 1} for each user")
+    if ((levels < 1) | (levels > n_levels)).any():
+        raise ValueError(f"levels of the ratings are not within 1 to {n_levels}")
 
 
 def _rating_values(y: Any) -> NDArray[np.float64]:

@@ -52,7 +52,8 @@ class Ensemble(RatingModel):
     random_state : int, RandomState or Generator, optional
         Seed of members' starts and of the parts they see.
     callback : callable, optional
-        Called with a `Progress` after every iteration of every member, possibly from several threads.
+        Called with a `Progress` after every iteration of every member, possibly from several threads; not for
+        members which joblib sends to other processes.
     verbose : int, default=0
         1 shows progress on the terminal.
 
@@ -104,8 +105,15 @@ class Ensemble(RatingModel):
         check_number("n_members", self.n_members, low=1, whole=True)
         check_choice("method", self.method, ("starts", "bagging"))
         check_number("max_samples", self.max_samples, low=0, inclusive=False, high=1)
-        if self.estimator is not None and not isinstance(self.estimator, RatingModel):
+        if self.n_jobs is not None:
+            check_number("n_jobs", self.n_jobs, low=-np.inf, whole=True)
+        if self.estimator is None:
+            return
+        if not isinstance(self.estimator, RatingModel):
             raise TypeError(f"estimator={self.estimator!r}: expected a rating model such as MMMF(n_factors=8)")
+        own = self.estimator.levels
+        if own is not None and (self.levels is None or not np.array_equal(np.asarray(own), np.asarray(self.levels))):
+            raise ValueError(f"levels={self.levels!r}, but the estimator has levels={own!r}: pass them to Ensemble")
 
     def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
         generator = make_generator(self.random_state)
@@ -166,6 +174,13 @@ class Ensemble(RatingModel):
 
     def _set_parts(self, parts: list[RatingModel]) -> None:
         self.members_ = parts
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        if not self.members_ or len({type(member) for member in self.members_}) > 1:
+            raise ValueError("an Ensemble needs at least one part, all of one class")
+        if any(not np.array_equal(member.scale_, self.scale_) for member in self.members_):
+            raise ValueError("the parts of an Ensemble must have its scale")
 
 
 def _fit_member(

@@ -15,6 +15,7 @@ from cofactor.penalties import L2, Penalty
 from cofactor.problems import ObservedProblem
 from cofactor.ratings._checks import check_choice, check_number, make_generator
 from cofactor.ratings._progress import Monitor
+from cofactor.ratings._state import check_array
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.selection import Validation, select_alpha, warn_if_unfinished
@@ -66,15 +67,24 @@ class FactorModel(RatingModel):
         return out
 
     def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
-        table = self.U_[users] @ self.V_.T
-        table += self.item_bias_
-        table += self.user_bias_[users, None]
+        table = np.empty((len(users), len(self.V_)), dtype=self.V_.dtype)
+        observed.all_scores(users, self.U_, self.V_, self.user_bias_, self.item_bias_, table)
         return table
 
     def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         boundaries = self.thresholds_[users]
         boundaries[users < 0] = self.common_thresholds_
         return self._scores(users, items)[:, None] - boundaries
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        n, m, n_thresholds = len(self.users_), len(self.items_), len(self.scale_) - 1
+        d = self.V_.shape[-1] if isinstance(self.V_, np.ndarray) and self.V_.ndim else 0
+        check_array("V_", self.V_, (m, d))
+        for name, shape in {"U_": (n, d), "user_bias_": (n,), "item_bias_": (m,)}.items():
+            check_array(name, getattr(self, name), shape, self.V_.dtype)
+        check_array("thresholds_", self.thresholds_, (n, n_thresholds))
+        check_array("common_thresholds_", self.common_thresholds_, (n_thresholds,))
 
 
 class TunedModel(FactorModel):
@@ -96,7 +106,13 @@ class TunedModel(FactorModel):
         Number of iterations.
     """
 
-    _learned = (*FactorModel._learned, "alpha_", "objective_", "history_", "seconds_", "certificate_", "n_iter_")
+    _learned = (
+        *FactorModel._learned,
+        "alpha_", "validation_", "objective_", "history_", "seconds_", "certificate_", "n_iter_",
+    )  # fmt: skip
+
+    alpha_: float
+    validation_: Validation | None
 
     n_factors: int
     alpha: Any
@@ -137,7 +153,7 @@ class TunedModel(FactorModel):
     def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
         generator = make_generator(self.random_state)
         start = self.first_arrays(ratings, generator)
-        self.validation_: Validation | None = None
+        self.validation_ = None
         alpha = self.alpha
         if alpha == "auto":
             self.validation_ = select_alpha(self, ratings, start, generator, monitor)
@@ -147,6 +163,12 @@ class TunedModel(FactorModel):
         self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
         self.history_, self.seconds_ = result.history, result.seconds
         warn_if_unfinished(result, self)
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        check_number("alpha_", self.alpha_, low=0, inclusive=False)
+        if self.validation_ is not None:
+            self.validation_ = Validation.from_plain(self.validation_)
 
     def first_arrays(self, ratings: Ratings, generator: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Return where a fit begins: small random factors, no biases, thresholds a margin of one apart.
@@ -230,7 +252,8 @@ class LossModel(TunedModel):
         fixed = {"V": self.V_, "c": self.item_bias_, "common": self.common_thresholds_}
         if "own" not in penalties:
             del fixed["common"]
-        _, arrays = self._minimise(ratings, penalties, start, fixed, None, None)
+        result, arrays = self._minimise(ratings, penalties, start, fixed, None, None)
+        warn_if_unfinished(result, self)
         self.U_, self.user_bias_ = arrays["U"], arrays["b"]
         if "own" in arrays:
             arrays["own"] = arrays["own"] + self.common_thresholds_
@@ -263,8 +286,9 @@ class LossModel(TunedModel):
             tol=self.tol if tol is None else tol,
             callback=callback,
         )
-        # Copies: views would keep the whole vector of parameters alive for one small array.
-        return result, {name: np.array(array) for name, array in problem.arrays(result.x).items()}
+        arrays = problem.arrays(result.x)
+        # Copies of free arrays: views would keep the whole vector of parameters alive for one small array.
+        return result, arrays | {name: np.array(arrays[name]) for name in penalties}
 
 
 def mean_thresholds(thresholds: NDArray[Any]) -> NDArray[Any]:

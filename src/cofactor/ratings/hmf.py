@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits
 
 from cofactor.kernels.threads import n_threads, thread_limit
-from cofactor.ratings._checks import check_choice, make_generator
+from cofactor.ratings._checks import check_choice, check_number, make_generator
 from cofactor.ratings._progress import Monitor
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.bmmmf import BinaryMMMF
@@ -68,7 +69,8 @@ class HMF(RatingModel):
     random_state : int, RandomState or Generator, optional
         Seed of the starts and of validation splits.
     callback : callable, optional
-        Called with a `Progress` after every iteration of every stage, possibly from several threads.
+        Called with a `Progress` after every iteration of every stage, possibly from several threads; not for
+        stages which joblib sends to other processes.
     verbose : int, default=0
         1 shows progress on the terminal.
 
@@ -132,8 +134,16 @@ class HMF(RatingModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_choice("decoding", self.decoding, ("first", "count"))
-        for alpha in [self.alpha] if np.isscalar(self.alpha) else self.alpha:
+        if self.n_jobs is not None:
+            check_number("n_jobs", self.n_jobs, low=-np.inf, whole=True)
+        for alpha in self._alphas(1):
             self._stage(alpha, 0)._check_params()
+
+    def _alphas(self, n_stages: int) -> list[Any]:
+        """Return alpha as it was given for each stage, or n_stages times the one given for all."""
+        if isinstance(self.alpha, Iterable) and not isinstance(self.alpha, str):
+            return list(self.alpha)
+        return [self.alpha] * n_stages
 
     def _stage(self, alpha: Any, seed: int) -> BinaryMMMF:
         """Return the unfitted model of a stage."""
@@ -152,7 +162,7 @@ class HMF(RatingModel):
 
     def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
         n_stages = ratings.n_levels - 1
-        alphas = [self.alpha] * n_stages if np.isscalar(self.alpha) else list(self.alpha)
+        alphas = self._alphas(n_stages)
         if len(alphas) != n_stages:
             raise ValueError(
                 f"alpha has {len(alphas)} values but the {ratings.n_levels} levels make {n_stages} stages: "
@@ -196,6 +206,11 @@ class HMF(RatingModel):
     def _set_parts(self, parts: list[RatingModel]) -> None:
         self.stages_ = parts
 
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        if len(self.stages_) != len(self.scale_) - 1 or any(type(s) is not BinaryMMMF for s in self.stages_):
+            raise ValueError(f"{len(self.scale_)} levels need {len(self.scale_) - 1} parts of class BinaryMMMF")
+
 
 def first_below(margins: NDArray[Any]) -> NDArray[np.int64]:
     """Return the first stage with a negative margin, one more than the number of stages where there is none (3.18).
@@ -230,7 +245,9 @@ def side_by_side(task: Callable[..., Any], arguments: Any, n_tasks: int, n_jobs:
         n_jobs = min(threads, n_tasks)
     share = max(1, threads // min(effective_n_jobs(n_jobs), n_tasks))
     parallel = Parallel(n_jobs=n_jobs, prefer="threads")
-    return list(parallel(delayed(task)(*args, share) for args in arguments))
+    # One limit around all tasks: limits which they set and lift for themselves would undo each other.
+    with threadpool_limits(1, "blas"):
+        return list(parallel(delayed(task)(*args, share) for args in arguments))
 
 
 def _fit_stage(

@@ -57,8 +57,8 @@ class MMMF(LossModel):
         Converged when the objective fell by less than this share of itself per iteration.
     dtype : {"float32", "float64"}, default="float32"
         Precision of the factors.
-    levels : array-like of shape (2,), optional
-        The two ratings, increasing; by default the distinct ones in y.
+    levels : array-like of shape (R,), optional
+        The values a rating can take, increasing; by default the distinct ones in y.
     duplicates : {"error", "last", "mean"}, default="error"
         What to do with several ratings of one user for one item.
     unknown : {"fallback", "error"}, default="fallback"
@@ -75,7 +75,7 @@ class MMMF(LossModel):
     U_, V_, item_bias_, thresholds_, common_thresholds_
         See `FactorModel`.
     alpha_, validation_, objective_, history_, certificate_, n_iter_
-        See `LossModel`.
+        See `TunedModel`.
 
     Examples
     --------

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cofactor.kernels import ordinal
 from cofactor.losses import MARGIN_LOSSES, EntryLoss, Proximal
+from cofactor.ratings._state import check_array
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors import LossModel
 from cofactor.solvers.result import Callback
@@ -50,8 +51,8 @@ class PMMMF(LossModel):
         Converged when the objective fell by less than this share of itself per iteration.
     dtype : {"float32", "float64"}, default="float32"
         Precision of the factors.
-    levels : array-like of shape (2,), optional
-        The two ratings, increasing; by default the distinct ones in y.
+    levels : array-like of shape (R,), optional
+        The values a rating can take, increasing; by default the distinct ones in y.
     duplicates : {"error", "last", "mean"}, default="error"
         What to do with several ratings of one user for one item.
     unknown : {"fallback", "error"}, default="fallback"
@@ -70,7 +71,7 @@ class PMMMF(LossModel):
     planes_ : ndarray of shape (n_users, R)
         The planes θ*, NaN where a user never used a level.
     alpha_, validation_, objective_, history_, certificate_, n_iter_
-        See `LossModel`.
+        See `TunedModel`.
 
     Examples
     --------
@@ -126,6 +127,10 @@ class PMMMF(LossModel):
         ordinal.level_means(0, n, ratings.indptr, ratings.levels, scores, planes, counts)
         self.planes_ = planes
         return boundaries(planes, counts)
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        check_array("planes_", self.planes_, (len(self.users_), len(self.scale_)))
 
 
 def boundaries(planes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:

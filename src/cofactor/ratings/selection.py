@@ -62,6 +62,13 @@ class Validation:
     deviations: NDArray[np.float64]
     best: float
 
+    @classmethod
+    def from_plain(cls, values: Any) -> Self:
+        """Rebuild from a mapping of the attributes to lists and numbers, as a saved model holds it."""
+        new = cls(**{**values, "best": float(values["best"])})
+        arrays = (np.asarray(a, dtype=np.float64) for a in (new.alphas, new.errors, new.deviations))
+        return cls(*arrays, new.best)
+
 
 def hold_out_one_per_user(ratings: Ratings, generator: np.random.Generator) -> NDArray[np.int64]:
     """Return the positions of one random entry of every user who has at least two."""

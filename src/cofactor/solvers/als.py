@@ -55,9 +55,17 @@ def alternating_least_squares(
         )
     trace = Trace(problem, max_iter, tol, callback)
     x, g = x0.astype(problem.dtype), np.empty(problem.size, problem.dtype)
-    trace.start(trace.evaluate(x, g))
+    objective = trace.evaluate(x, g)
+    trace.start(objective)
     while True:
+        before = x.copy()
         problem.update_rows(x)
         problem.update_columns(x)
-        if trace.done(trace.evaluate(x, g)):
+        value = trace.evaluate(x, g)
+        if not value <= objective:  # by rounding alone: what the updates solve has no lower objective
+            trace.stop("no update lowers the objective: working precision reached", converged=True)
+            trace.evaluate(before, g)
+            return trace.result(before, g)
+        objective = value
+        if trace.done(objective):
             return trace.result(x, g)

@@ -1,0 +1,207 @@
+"""Speed and memory against what was asked: `python benchmarks/speed.py [solver] [hmf] [memory] [serve] [scaling]`.
+
+Everything is warm: each case runs once before it is timed, then the median of the runs counts.
+"""
+
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from common import ml1m, ml100k, publish, table
+from scipy.optimize import minimize
+
+from cofactor.losses import SmoothHinge
+from cofactor.penalties import L2
+from cofactor.problems import ObservedProblem
+from cofactor.ratings import HMF, MMMF, BinaryMMMF, Ratings
+from cofactor.solvers import SOLVERS, Result
+
+TARGET = 29_140
+
+
+def median_seconds(job, runs: int = 5) -> float:
+    job()
+    seconds = []
+    for _ in range(runs):
+        began = time.perf_counter()
+        job()
+        seconds.append(time.perf_counter() - began)
+    return float(np.median(seconds))
+
+
+def solver_problem() -> tuple[ObservedProblem, np.ndarray]:
+    ratings = Ratings.from_pairs(*ml100k()).at_boundary(3)
+    n, m = ratings.shape
+    targets = 2.0 * ratings.levels - 3.0
+    problem = ObservedProblem(
+        ratings, targets, SmoothHinge(), {"U": (n, 100), "V": (m, 100)}, {"U": L2(8), "V": L2(8)}
+    )
+    x0 = 0.1 * np.random.default_rng(0).standard_normal(problem.size)
+    return problem, x0.astype(np.float32)
+
+
+def seconds_to_target(result: Result) -> float:
+    hit = next((k for k, value in enumerate(result.history) if value <= TARGET), None)
+    return np.inf if hit is None else result.seconds[hit]
+
+
+class _ReachedError(Exception):
+    """The objective reached the target."""
+
+
+def scipy_seconds(problem: ObservedProblem, x0: np.ndarray) -> float:
+    """Seconds of scipy's L-BFGS-B to the same objective, on the same kernels (it insists on float64 vectors)."""
+    gradient = np.empty(problem.size, np.float32)
+    began = time.perf_counter()
+
+    def evaluate(x: np.ndarray) -> tuple[float, np.ndarray]:
+        value = problem.value_gradient(x.astype(np.float32), gradient)
+        if value <= TARGET:
+            raise _ReachedError
+        return value, gradient.astype(np.float64)
+
+    try:
+        options = {"maxiter": 2000, "maxfun": 4000, "ftol": 0.0, "gtol": 0.0}
+        minimize(evaluate, x0.astype(np.float64), jac=True, method="L-BFGS-B", options=options)
+    except _ReachedError:
+        return time.perf_counter() - began
+    return np.inf
+
+
+def solver() -> None:
+    problem, x0 = solver_problem()
+    ours: dict[str, list[float]] = {}
+    theirs = []
+    scipy_seconds(problem, x0)
+    for name in ("lbfgs", "cg", "gd"):
+        SOLVERS[name](problem, x0, max_iter=20)
+    for _ in range(7):  # in turn, so that a change of the machine's speed meets both
+        ours.setdefault("lbfgs", []).append(seconds_to_target(SOLVERS["lbfgs"](problem, x0, tol=0, max_iter=80)))
+        theirs.append(scipy_seconds(problem, x0))
+    for name in ("cg", "gd"):
+        ours[name] = [
+            seconds_to_target(SOLVERS[name](problem, x0, tol=0, max_iter=3000 if name == "gd" else 600))
+            for _ in range(3)
+        ]
+    theirs_median = float(np.median(theirs))
+    rows = [
+        [name, f"{np.median(s):.3f}", f"{theirs_median / np.median(s):.1f}"] for name, s in ours.items()
+    ]
+    rows.append(["scipy.optimize L-BFGS-B, same kernels", f"{theirs_median:.3f}", "1"])
+    pairs = np.array(theirs) / np.array(ours["lbfgs"])
+    note = (
+        f"Paired runs of lbfgs against scipy: ratio median {np.median(pairs):.1f}, "
+        f"lowest {pairs.min():.1f}, highest {pairs.max():.1f}; asked: at least 10."
+    )
+    header = ["solver", "seconds to J ≤ 29,140", "times faster than scipy"]
+    publish("speed of solvers", table(header, rows) + "\n\n" + note)
+
+
+def hmf() -> None:
+    rows = []
+    for name, load, alpha, asked in (("100K", ml100k, 12.0, "1"), ("1M", ml1m, 22.0, "10")):
+        X, y = load()
+        ratings = Ratings.from_pairs(X, y)
+        for biases in (None, 3.0):
+            model = HMF(alpha=alpha, alpha_bias=biases, random_state=0)
+            seconds = median_seconds(lambda m=model, r=ratings: m.fit(r), 3)
+            iterations = [stage.n_iter_ for stage in model.stages_]
+            words = "no biases" if biases is None else "with biases"
+            rows.append([f"MovieLens {name}, d = 100, alpha = {alpha:g}, {words}", asked, f"{seconds:.2f}", iterations])
+    publish("speed of HMF", table(["data", "asked, s", "s, all four stages", "iterations"], rows))
+
+
+_MEMORY = """
+import resource, sys
+import numpy as np
+from cofactor.ratings import HMF
+HMF(n_factors=2, alpha=1.0, random_state=0).fit([(u, i) for u in range(5) for i in range(5)], [1, 2, 3, 4, 5] * 5)
+def now():
+    return int(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmRSS')))
+imported = now()
+from cofactor.datasets import load_dataset
+data = load_dataset('ml-1m')
+X, y = data.X, data.y
+del data
+loaded = now()
+open('/proc/self/clear_refs', 'w').write('5')  # the high-water mark starts afresh
+HMF(alpha=22.0, alpha_bias=None, random_state=0).fit(X, y)
+peak = int(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))
+print(imported / 1024, loaded / 1024, peak / 1024)
+"""
+
+
+def memory() -> None:
+    out = subprocess.run([sys.executable, "-c", _MEMORY], capture_output=True, text=True, check=True).stdout
+    imported, loaded, peak = map(float, out.split())
+    rows = [
+        ["package imported, kernels loaded", f"{imported:.0f}", "–"],
+        ["MovieLens 1M loaded as pairs", f"{loaded:.0f}", f"{loaded - imported:.0f}"],
+        ["peak during HMF.fit (d = 100, four stages)", f"{peak:.0f}", f"{peak - imported:.0f} (asked: ≤ 300)"],
+    ]
+    publish("memory", table(["", "MB", "MB above the imported package"], rows))
+
+
+def serve() -> None:
+    X, y = ml1m()
+    generator = np.random.default_rng(0)
+    rows = []
+    for model in (MMMF(alpha=22.0, random_state=0), HMF(alpha=22.0, random_state=0)):
+        model.fit(X, y)
+        users, items = model.users_.ids, model.items_.ids
+        pairs = np.column_stack([generator.choice(users, 1_000_000), generator.choice(items, 1_000_000)])
+        new = [("new", int(item)) for item in items[generator.permutation(len(items))[:20]]], [1, 2, 3, 4, 5] * 4
+        folded = model.fold_in(*new)
+        rows += [
+            [f"{type(model).__name__}: predict 1,000,000 pairs", "0.5 s", f"{median_seconds(lambda m=model, p=pairs: m.predict(p)):.3f} s"],
+            [f"{type(model).__name__}: ten items for each of 6,040 users", "3 s", f"{median_seconds(lambda m=model, u=users: m.recommend(u)):.2f} s"],
+            [f"{type(model).__name__}: fold in one user of 20 ratings", "–", f"{1e3 * median_seconds(lambda m=model, n=new: m.fold_in(*n), 50):.2f} ms"],
+            [f"{type(model).__name__}: his ten items", "–", f"{1e3 * median_seconds(lambda f=folded: f.recommend(['new']), 50):.2f} ms"],
+        ]  # fmt: skip
+    publish("speed of serving, MovieLens 1M", table(["task", "asked", "measured"], rows))
+
+
+def scaling() -> None:
+    from cofactor.plots import plot_scaling, save_figure
+
+    X, y = ml1m()
+    folder = Path(__file__).parent
+
+    def per_iteration(ratings: Ratings, d: int) -> float:
+        model = BinaryMMMF(n_factors=d, alpha=15.0, alpha_bias=None, max_iter=10, tol=0.0, random_state=0)
+        import warnings
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            seconds = median_seconds(lambda: model.fit(ratings.at_boundary(3)), 5)
+        return seconds / 10
+
+    generator = np.random.default_rng(0)
+    sizes = np.array([100_000, 200_000, 400_000, 700_000, len(y)])
+    full = Ratings.from_pairs(X, y)
+    by_size = []
+    for size in sizes:
+        mask = np.zeros(len(y), dtype=bool)
+        mask[generator.permutation(len(y))[:size]] = True
+        by_size.append(per_iteration(full.subset(mask), 100))
+    widths = np.array([25, 50, 100, 200])
+    by_width = [per_iteration(full, int(d)) for d in widths]
+    rows = [["ratings (d = 100)", f"{s:,}", f"{1e3 * t:.2f}", f"{1e9 * t / s:.1f}"] for s, t in zip(sizes, by_size, strict=True)]
+    rows += [["d (1,000,209 ratings)", d, f"{1e3 * t:.2f}", f"{1e3 * t / d:.4f} ms per factor"] for d, t in zip(widths, by_width, strict=True)]
+    slopes = [np.polyfit(np.log(a), np.log(b), 1)[0] for a, b in ((sizes, by_size), (widths, by_width))]
+    note = f"Slopes on log–log axes: {slopes[0]:.2f} against ratings, {slopes[1]:.2f} against d (1 is linear; asked: within 20 %)."
+    save_figure(plot_scaling(sizes, by_size), folder / "scaling-ratings.png")
+    save_figure(plot_scaling(widths, by_width, size="number of factors d"), folder / "scaling-factors.png")
+    header = ["varied", "value", "ms per iteration", "ns per rating / share"]
+    publish("scaling", table(header, rows) + f"\n\n{note}\n\n![ratings](scaling-ratings.png) ![factors](scaling-factors.png)")
+
+
+JOBS = {"solver": solver, "hmf": hmf, "memory": memory, "serve": serve, "scaling": scaling}
+
+if __name__ == "__main__":
+    for word in sys.argv[1:] or JOBS:
+        JOBS[word]()
+    print(f"peak of this process {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
