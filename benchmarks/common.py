@@ -18,7 +18,8 @@ SEEDS = (0, 1, 2)
 
 def machine() -> str:
     """Describe the machine in a line."""
-    names = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
     gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
         f"{names[0] if names else platform.processor()}, {len(os.sched_getaffinity(0))} cores, {gib:.0f} GiB, "

@@ -36,9 +36,7 @@ def solver_problem() -> tuple[ObservedProblem, np.ndarray]:
     ratings = Ratings.from_pairs(*ml100k()).at_boundary(3)
     n, m = ratings.shape
     targets = 2.0 * ratings.levels - 3.0
-    problem = ObservedProblem(
-        ratings, targets, SmoothHinge(), {"U": (n, 100), "V": (m, 100)}, {"U": L2(8), "V": L2(8)}
-    )
+    problem = ObservedProblem(ratings, targets, SmoothHinge(), {"U": (n, 100), "V": (m, 100)}, {"U": L2(8), "V": L2(8)})
     x0 = 0.1 * np.random.default_rng(0).standard_normal(problem.size)
     return problem, x0.astype(np.float32)
 
@@ -87,9 +85,7 @@ def solver() -> None:
             for _ in range(3)
         ]
     theirs_median = float(np.median(theirs))
-    rows = [
-        [name, f"{np.median(s):.3f}", f"{theirs_median / np.median(s):.1f}"] for name, s in ours.items()
-    ]
+    rows = [[name, f"{np.median(s):.3f}", f"{theirs_median / np.median(s):.1f}"] for name, s in ours.items()]
     rows.append(["scipy.optimize L-BFGS-B, same kernels", f"{theirs_median:.3f}", "1"])
     pairs = np.array(theirs) / np.array(ours["lbfgs"])
     note = (
@@ -155,12 +151,17 @@ def serve() -> None:
         pairs = np.column_stack([generator.choice(users, 1_000_000), generator.choice(items, 1_000_000)])
         new = [("new", int(item)) for item in items[generator.permutation(len(items))[:20]]], [1, 2, 3, 4, 5] * 4
         folded = model.fold_in(*new)
+        name = type(model).__name__
+        predict = median_seconds(lambda m=model, p=pairs: m.predict(p))
+        everyone = median_seconds(lambda m=model, u=users: m.recommend(u))
+        one_in = median_seconds(lambda m=model, n=new: m.fold_in(*n), 50)
+        one_out = median_seconds(lambda f=folded: f.recommend(["new"]), 50)
         rows += [
-            [f"{type(model).__name__}: predict 1,000,000 pairs", "0.5 s", f"{median_seconds(lambda m=model, p=pairs: m.predict(p)):.3f} s"],
-            [f"{type(model).__name__}: ten items for each of 6,040 users", "3 s", f"{median_seconds(lambda m=model, u=users: m.recommend(u)):.2f} s"],
-            [f"{type(model).__name__}: fold in one user of 20 ratings", "–", f"{1e3 * median_seconds(lambda m=model, n=new: m.fold_in(*n), 50):.2f} ms"],
-            [f"{type(model).__name__}: his ten items", "–", f"{1e3 * median_seconds(lambda f=folded: f.recommend(['new']), 50):.2f} ms"],
-        ]  # fmt: skip
+            [f"{name}: predict 1,000,000 pairs", "0.5 s", f"{predict:.3f} s"],
+            [f"{name}: ten items for each of 6,040 users", "3 s", f"{everyone:.2f} s"],
+            [f"{name}: fold in one user of 20 ratings", "–", f"{1e3 * one_in:.2f} ms"],
+            [f"{name}: his ten items", "–", f"{1e3 * one_out:.2f} ms"],
+        ]
     publish("speed of serving, MovieLens 1M", table(["task", "asked", "measured"], rows))
 
 
@@ -189,14 +190,26 @@ def scaling() -> None:
         by_size.append(per_iteration(full.subset(mask), 100))
     widths = np.array([25, 50, 100, 200])
     by_width = [per_iteration(full, int(d)) for d in widths]
-    rows = [["ratings (d = 100)", f"{s:,}", f"{1e3 * t:.2f}", f"{1e9 * t / s:.1f}"] for s, t in zip(sizes, by_size, strict=True)]
-    rows += [["d (1,000,209 ratings)", d, f"{1e3 * t:.2f}", f"{1e3 * t / d:.4f} ms per factor"] for d, t in zip(widths, by_width, strict=True)]
+    rows = [
+        ["ratings (d = 100)", f"{s:,}", f"{1e3 * t:.2f}", f"{1e9 * t / s:.1f}"]
+        for s, t in zip(sizes, by_size, strict=True)
+    ]
+    rows += [
+        ["d (1,000,209 ratings)", d, f"{1e3 * t:.2f}", f"{1e3 * t / d:.4f} ms per factor"]
+        for d, t in zip(widths, by_width, strict=True)
+    ]
     slopes = [np.polyfit(np.log(a), np.log(b), 1)[0] for a, b in ((sizes, by_size), (widths, by_width))]
-    note = f"Slopes on log–log axes: {slopes[0]:.2f} against ratings, {slopes[1]:.2f} against d (1 is linear; asked: within 20 %)."
+    note = (
+        f"Slopes on log–log axes: {slopes[0]:.2f} against ratings, {slopes[1]:.2f} against d "
+        "(1 is linear; asked: within 20 %)."
+    )
     save_figure(plot_scaling(sizes, by_size), folder / "scaling-ratings.png")
     save_figure(plot_scaling(widths, by_width, size="number of factors d"), folder / "scaling-factors.png")
     header = ["varied", "value", "ms per iteration", "ns per rating / share"]
-    publish("scaling", table(header, rows) + f"\n\n{note}\n\n![ratings](scaling-ratings.png) ![factors](scaling-factors.png)")
+    publish(
+        "scaling",
+        table(header, rows) + f"\n\n{note}\n\n![ratings](scaling-ratings.png) ![factors](scaling-factors.png)",
+    )
 
 
 JOBS = {"solver": solver, "hmf": hmf, "memory": memory, "serve": serve, "scaling": scaling}

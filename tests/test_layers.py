@@ -34,9 +34,7 @@ HEAVY = ("matplotlib", "pandas", "polars", "pyarrow", "pooch", "typer", "rich")
 
 def modules() -> list[Path]:
     return sorted(
-        path
-        for path in ROOT.rglob("*.py")
-        if path.parent != ROOT or path.stem not in {"__init__", "__main__"}
+        path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem not in {"__init__", "__main__"}
     )
 
 
@@ -55,11 +53,7 @@ def imports(source: str, path: Path) -> Iterator[tuple[int, str]]:
             module = ".".join([*base, *([node.module] if node.module else [])])
             # `from cofactor import kernels` names the package among the names.
             names = [f"{module}.{alias.name}" for alias in node.names] if module == "cofactor" else [module]
-        elif (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id == "cofactor"
-        ):
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "cofactor":
             names = [f"cofactor.{node.attr}"]  # after `import cofactor`
         else:
             continue
@@ -82,9 +76,7 @@ def violations(source: str, path: Path) -> list[str]:
 def test_every_module_has_a_layer() -> None:
     unknown = {package_of(path) for path in modules()} - set(HEIGHT)
     assert not unknown, f"give {sorted(unknown)} a place in LAYERS"
-    assert {"kernels", "losses", "penalties", "solvers", "problems", "ratings"} <= {
-        package_of(p) for p in modules()
-    }
+    assert {"kernels", "losses", "penalties", "solvers", "problems", "ratings"} <= {package_of(p) for p in modules()}
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))

@@ -331,9 +331,7 @@ def test_much_damage(tmp_path_factory, data):
     write_model(path, HEADER, ARRAYS)
     damaged = bytearray(path.read_bytes())
     where = st.integers(0, len(damaged) - 1)
-    for position, value in data.draw(
-        st.dictionaries(where, st.integers(0, 255), min_size=2, max_size=40)
-    ).items():
+    for position, value in data.draw(st.dictionaries(where, st.integers(0, 255), min_size=2, max_size=40)).items():
         damaged[position] = value
     cut = data.draw(st.integers(0, len(damaged)))
     inserted = data.draw(st.binary(max_size=12))
@@ -477,8 +475,6 @@ def test_reading_knows_no_pickle(file):
         "from cofactor.persistence import read_model\n"
         "print(sorted(read_model(sys.argv[1])[1]))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(sorted(ARRAYS))

@@ -168,7 +168,5 @@ def test_loading_imports_nothing_heavy(data_dir):
         "heavy = {'pandas', 'polars', 'pyarrow', 'pooch', 'requests', 'matplotlib', 'rich', 'typer'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )
-    out = subprocess.run(
-        [sys.executable, "-c", code, str(data_dir)], capture_output=True, text=True, check=True
-    )
+    out = subprocess.run([sys.executable, "-c", code, str(data_dir)], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"

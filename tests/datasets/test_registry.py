@@ -39,9 +39,7 @@ def make_zip(members):
     return buffer.getvalue()
 
 
-GOOD_ZIP = make_zip(
-    {"ml-100k/": "", "ml-100k/u.data": RATINGS, "ml-100k/u.item": TITLES, "ml-100k/README": "terms"}
-)
+GOOD_ZIP = make_zip({"ml-100k/": "", "ml-100k/u.data": RATINGS, "ml-100k/u.item": TITLES, "ml-100k/README": "terms"})
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -93,9 +91,7 @@ def source(monkeypatch):
     """Let ml-100k come from another address."""
 
     def set_source(url, archive=GOOD_ZIP):
-        entry = replace(
-            registry.KNOWN["ml-100k"], url=url, archive_sha256=hashlib.sha256(archive).hexdigest()
-        )
+        entry = replace(registry.KNOWN["ml-100k"], url=url, archive_sha256=hashlib.sha256(archive).hexdigest())
         monkeypatch.setitem(registry.KNOWN, "ml-100k", entry)
 
     return set_source
@@ -163,9 +159,7 @@ def test_verify_tells_what_is_wrong(data_dir, tmp_path):
     assert not result.ok
     titles = result.files[1]
     assert (titles.name, titles.status) == ("movies.dat", "different")
-    assert (
-        titles.expected == "0140fc2356357c1a851d0f52e893a1e4d3696df632c4141cea8d5bc3d621f0b9" != titles.found
-    )
+    assert titles.expected == "0140fc2356357c1a851d0f52e893a1e4d3696df632c4141cea8d5bc3d621f0b9" != titles.found
 
 
 def test_verify_of_truncated_and_unknown_files(tmp_path):
@@ -296,9 +290,7 @@ def test_progress(server, source, cache):
 )
 def test_failed_downloads_leave_nothing(path, reason, server, source, cache):
     source(address(server, path), archive=b"something else")
-    with pytest.raises(
-        DatasetNotFoundError, match=f"the download failed .*{reason}.*: put u.data and u.item"
-    ):
+    with pytest.raises(DatasetNotFoundError, match=f"the download failed .*{reason}.*: put u.data and u.item"):
         fetch("ml-100k")
     assert leftovers(cache) == []
     assert server.requests == [path]

@@ -119,9 +119,7 @@ def test_result_does_not_depend_on_the_number_of_blas_threads():
     digests = set()
     for threads in ("1", "2", "3"):
         env = {**os.environ, "OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
-        out = subprocess.run(
-            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
-        )
+        out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
         digests.add(out.stdout)
     assert len(digests) == 1
 

@@ -25,13 +25,9 @@ COLUMNS = {
 
 def test_text_formats(tmp_path):
     write_table(tmp_path / "a.csv", COLUMNS)
-    assert (
-        tmp_path / "a.csv"
-    ).read_bytes() == b'user,item,rating\nann,1,3.5\n"bob, jr",2,0.30000000000000004\n'
+    assert (tmp_path / "a.csv").read_bytes() == b'user,item,rating\nann,1,3.5\n"bob, jr",2,0.30000000000000004\n'
     write_table(tmp_path / "a.TSV", COLUMNS)
-    assert (
-        tmp_path / "a.TSV"
-    ).read_text() == "user\titem\trating\nann\t1\t3.5\nbob, jr\t2\t0.30000000000000004\n"
+    assert (tmp_path / "a.TSV").read_text() == "user\titem\trating\nann\t1\t3.5\nbob, jr\t2\t0.30000000000000004\n"
     write_table(tmp_path / "a.csv.gz", COLUMNS)
     assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()) == (tmp_path / "a.csv").read_bytes()
 

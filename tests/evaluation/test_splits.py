@@ -124,9 +124,7 @@ def test_seeds_and_forms_of_input(make):
     ]
 
     def rows(form, seed):
-        return [
-            [part.tolist() for part in split] for split in make(n_splits=3, random_state=seed).split(form)
-        ]
+        return [[part.tolist() for part in split] for split in make(n_splits=3, random_state=seed).split(form)]
 
     first = rows(X, 0)
     assert all(rows(form, 0) == first for form in forms)
@@ -177,9 +175,7 @@ def test_part_of_the_users_is_rounded_up(share, n_users):
 
 @pytest.mark.parametrize("test_users", [0, -1, 12, 0.0, 1.0, 1.5, -0.2])
 def test_bad_test_users(test_users):
-    with pytest.raises(
-        ValueError, match="test_users must be a part between 0 and 1 or a number from 1 to 11"
-    ):
+    with pytest.raises(ValueError, match="test_users must be a part between 0 and 1 or a number from 1 to 11"):
         next(StrongGeneralization(test_users).split(grid()[0]))
 
 
@@ -254,9 +250,7 @@ def test_fold_in_scorer_in_a_grid_search():
     X, y = grid()
     scorer = FoldInScorer(X, y, root_mean_squared_error)
     assert repr(scorer) == "FoldInScorer(72 ratings, root_mean_squared_error)"
-    search = GridSearchCV(
-        UserMean(), {"offset": [-2, 0, 2]}, scoring=scorer, cv=StrongGeneralization(4, 3, 0)
-    )
+    search = GridSearchCV(UserMean(), {"offset": [-2, 0, 2]}, scoring=scorer, cv=StrongGeneralization(4, 3, 0))
     search.fit(X, y)
     assert search.best_params_ == {"offset": 0}
 
@@ -310,9 +304,7 @@ def test_evaluate_takes_splitters_and_its_own_scale():
 
 def test_evaluate_refuses_bad_arguments():
     X, y = grid()
-    with pytest.raises(
-        ValueError, match="protocol must be one of holdout, weak, strong, kfold .*found 'loo'"
-    ):
+    with pytest.raises(ValueError, match="protocol must be one of holdout, weak, strong, kfold .*found 'loo'"):
         evaluate(UserMean(), X, y, "loo")
     with pytest.raises(TypeError, match="found 3"):
         evaluate(UserMean(), X, y, 3)

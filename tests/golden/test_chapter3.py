@@ -6,8 +6,10 @@ rounding of the table's own cells: half a unit of the second digit.
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from cofactor.losses import AllThreshold, Hinge, ImmediateThreshold, MarginLoss, SmoothHinge
+from cofactor.ratings import HMF, Ratings
 
 from . import thesis
 
@@ -77,9 +79,7 @@ def test_partial_matrix_of_the_toy_example(q: int) -> None:
 def test_complete_matrix_of_the_toy_example() -> None:
     """Table 3.17, from the signs and from the scores; observed entries stay (ERRATA 9)."""
     Y = thesis.TABLE_3_8
-    assert np.array_equal(
-        thesis.first_hit(np.array([s.prediction for s in thesis.STAGES]), Y), thesis.TABLE_3_17
-    )
+    assert np.array_equal(thesis.first_hit(np.array([s.prediction for s in thesis.STAGES]), Y), thesis.TABLE_3_17)
     scores = np.array([stage.U @ stage.V.T for stage in thesis.STAGES])
     assert np.array_equal(thesis.first_hit(scores, Y), thesis.TABLE_3_17)
     assert np.array_equal(thesis.TABLE_3_17[Y > 0], Y[Y > 0])
@@ -93,3 +93,23 @@ def test_the_printed_loop_would_overwrite() -> None:
         last[(Y == 0) & (stage.prediction < 0)] = q
     last[last == 0] = thesis.N_LEVELS
     assert not np.array_equal(last, thesis.TABLE_3_17)
+
+
+def test_hmf_completes_the_toy_example() -> None:
+    """Tables 3.8 to 3.17 by the estimator itself: its stages are given the printed factors."""
+    Y = thesis.TABLE_3_8
+    ratings = Ratings.from_sparse(csr_array(Y), scale=np.arange(1, thesis.N_LEVELS + 1))
+    model = HMF(n_factors=2, alpha=1.0, alpha_bias=None, random_state=0).fit(ratings)
+    for stage, printed in zip(model.stages_, thesis.STAGES, strict=True):
+        stage.U_, stage.V_ = printed.U.astype(np.float32), printed.V.astype(np.float32)
+    assert np.array_equal(model.complete(), thesis.TABLE_3_17)
+
+
+@pytest.mark.parametrize("q", [1, 2, 3, 4])
+def test_bilevel_ratings_of_the_toy_example(q: int) -> None:
+    """(3.17) by `Ratings.at_boundary`: the left parts of tables 3.9, 3.11, 3.13, 3.15."""
+    ratings = Ratings.from_sparse(csr_array(thesis.TABLE_3_8), scale=np.arange(1, thesis.N_LEVELS + 1))
+    bilevel = ratings.at_boundary(q)
+    found = np.zeros(thesis.TABLE_3_8.shape)
+    found[bilevel.pairs()] = bilevel.values
+    assert np.array_equal(found, thesis.STAGES[q - 1].bilevel)

@@ -65,9 +65,7 @@ def test_row_sums(n: int, m: int, dtype: type) -> None:
         for lo, hi in pairwise(cuts):
             observed.row_sums(lo, hi, p.indptr, a["w"], out)
         results.append(out)
-    np.testing.assert_allclose(
-        results[0], reference.dense_weights(p, a["w"]).sum(axis=1), atol=TOLERANCE[dtype]
-    )
+    np.testing.assert_allclose(results[0], reference.dense_weights(p, a["w"]).sum(axis=1), atol=TOLERANCE[dtype])
     assert all(np.array_equal(results[0], other) for other in results[1:])
 
 

@@ -183,9 +183,7 @@ if __name__ == "__main__":
 def test_kernels_work_in_child_processes(method: str, tmp_path: Path) -> None:
     script = tmp_path / "children.py"
     script.write_text(SCRIPT, encoding="utf-8")
-    outcome = subprocess.run(
-        [sys.executable, str(script), method], capture_output=True, text=True, timeout=120
-    )
+    outcome = subprocess.run([sys.executable, str(script), method], capture_output=True, text=True, timeout=120)
     assert outcome.stdout == "same\n", outcome.stderr
 
 

@@ -9,9 +9,7 @@ from cofactor.kernels import vectors
 from cofactor.kernels.threads import thread_limit
 
 BLOCK, TASK = vectors.BLOCK, vectors.BLOCK * 32
-lengths = pytest.mark.parametrize(
-    "n", [1, 511, 512, 513, BLOCK - 1, BLOCK, BLOCK + 1, TASK + 5, 3 * TASK - 7]
-)
+lengths = pytest.mark.parametrize("n", [1, 511, 512, 513, BLOCK - 1, BLOCK, BLOCK + 1, TASK + 5, 3 * TASK - 7])
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 

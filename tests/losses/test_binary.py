@@ -57,9 +57,7 @@ def test_curvature_is_the_derivative_of_the_derivative(loss: type[MarginLoss]) -
 )
 def test_extreme_margins(loss: type[MarginLoss], values: tuple, slopes: tuple, dtype: type) -> None:
     z = np.array([-1e20, 1e20], dtype=dtype)
-    with np.errstate(
-        over="ignore"
-    ):  # 1e40 is +∞ in float32: the loss itself must not warn, but this line would
+    with np.errstate(over="ignore"):  # 1e40 is +∞ in float32: the loss itself must not warn, but this line would
         expected = np.array(values, dtype=float).astype(dtype)
     assert np.array_equal(loss().value(z), expected)
     assert np.array_equal(loss().derivative(z), np.array(slopes, dtype=float).astype(dtype))

@@ -22,9 +22,7 @@ N_LEVELS = 5
 ACCURACY = {Logistic: (1e-3, 1e-9), SmoothHinge: (1e-6, 1e-5)}
 
 
-def random_users(
-    rng: np.random.Generator, n: int = 8
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def random_users(rng: np.random.Generator, n: int = 8) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Users with 0, 1 and more entries; some never use some levels; thresholds not always sorted."""
     counts = np.concatenate([[0, 1, 2], rng.integers(3, 12, size=n - 3)])
     indptr = np.concatenate([[0], np.cumsum(counts)])
@@ -82,9 +80,7 @@ def test_proximal_loss_equals_brute_force(margin: type[MarginLoss], seed: int) -
     )
     step, accuracy = ACCURACY[margin]
     np.testing.assert_allclose(losses, per_user(scores), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(
-        d_scores, gradient(lambda x: per_user(x).sum(), scores, step), atol=10 * accuracy
-    )
+    np.testing.assert_allclose(d_scores, gradient(lambda x: per_user(x).sum(), scores, step), atol=10 * accuracy)
 
 
 def test_proximal_derivative_needs_the_path_through_the_planes() -> None:
@@ -149,9 +145,7 @@ def test_extreme_scores(construction: str, score: float, dtype: type) -> None:
     theta = np.tile(np.array([-1, 0, 1, 2], dtype), (N_LEVELS, 1))
     levels = np.arange(1, N_LEVELS + 1, dtype=np.uint8)
     scores = np.full(N_LEVELS, score, dtype)
-    losses, d_scores, d_theta = run(
-        CONSTRUCTIONS[construction](), np.arange(N_LEVELS + 1), levels, scores, theta
-    )
+    losses, d_scores, d_theta = run(CONSTRUCTIONS[construction](), np.arange(N_LEVELS + 1), levels, scores, theta)
     wrong = np.arange(N_LEVELS) if score < 0 else np.arange(N_LEVELS)[::-1]
     if construction == "immediate":
         wrong = np.minimum(wrong, 1)

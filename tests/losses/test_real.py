@@ -37,9 +37,7 @@ IDS = ["squared", "kl", "is", *(f"beta={b}" for b in BETAS)]
 def test_value_derivative_and_curvature(loss, formula) -> None:  # type: ignore[no-untyped-def]
     np.testing.assert_allclose(loss.value(Y, X), formula(Y, X), rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(loss.derivative(Y, X), slope(lambda x: formula(Y, x), X), rtol=1e-6, atol=1e-8)
-    np.testing.assert_allclose(
-        loss.curvature(Y, X), slope(lambda x: loss.derivative(Y, x), X), rtol=1e-6, atol=1e-8
-    )
+    np.testing.assert_allclose(loss.curvature(Y, X), slope(lambda x: loss.derivative(Y, x), X), rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize(("loss", "formula"), CASES, ids=IDS)
@@ -153,8 +151,6 @@ def test_evaluate_sums_rows_and_touches_nothing_else(dtype: type) -> None:
     for loss in (Squared(), KullbackLeibler()):
         slopes, losses = np.full(6, 77, dtype), np.full(4, 77.0)
         loss.evaluate(1, 3, indptr, y, x, none, slopes, none, losses)
-        np.testing.assert_allclose(
-            losses, [77, 0, loss.value(y[2:5], x[2:5]).sum(dtype=float), 77], rtol=1e-6
-        )
+        np.testing.assert_allclose(losses, [77, 0, loss.value(y[2:5], x[2:5]).sum(dtype=float), 77], rtol=1e-6)
         np.testing.assert_array_equal(slopes[2:5], loss.derivative(y[2:5], x[2:5]))
         assert np.all(slopes[[0, 1, 5]] == 77)

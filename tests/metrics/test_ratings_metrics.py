@@ -162,6 +162,4 @@ def test_as_scorer_of_scikit_learn():
     scores = cross_val_score(model, np.zeros((12, 2)), y, scoring=scorer, cv=3)
     np.testing.assert_allclose(scores, [-1 / 1.6] * 3)
     scorer = make_scorer(root_mean_squared_error, greater_is_better=False)
-    np.testing.assert_allclose(
-        cross_val_score(model, np.zeros((12, 2)), y, scoring=scorer, cv=3), -np.sqrt(1.25)
-    )
+    np.testing.assert_allclose(cross_val_score(model, np.zeros((12, 2)), y, scoring=scorer, cv=3), -np.sqrt(1.25))

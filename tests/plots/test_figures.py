@@ -52,9 +52,7 @@ def test_failure_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_bad_names(tmp_path):
     ax = tradeoff()
-    with pytest.raises(
-        ValueError, match=r"a\.bmp: pictures are written as \.png, \.svg or \.pdf, found 'bmp'"
-    ):
+    with pytest.raises(ValueError, match=r"a\.bmp: pictures are written as \.png, \.svg or \.pdf, found 'bmp'"):
         save_figure(ax, tmp_path / "a.bmp")
     with pytest.raises(ValueError, match="found ''"):
         save_figure(ax, tmp_path / "picture")

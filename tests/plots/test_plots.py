@@ -392,9 +392,7 @@ def test_threshold_lines_solve_their_equation(u):
         ends = line.get_xydata()
         np.testing.assert_allclose(ends @ u, threshold, atol=1e-12 * np.linalg.norm(u))
         # Both ends lie on the frame.
-        distance = np.minimum(
-            np.abs(ends[:, 0, None] - [left, right]), np.abs(ends[:, 1, None] - [bottom, top])
-        )
+        distance = np.minimum(np.abs(ends[:, 0, None] - [left, right]), np.abs(ends[:, 1, None] - [bottom, top]))
         np.testing.assert_allclose(distance.min(axis=1), 0, atol=1e-9)
         assert np.linalg.norm(ends[1] - ends[0]) > 1
 

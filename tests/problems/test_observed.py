@@ -95,9 +95,7 @@ def formula(loss: EntryLoss) -> Callable[[Pattern, np.ndarray, np.ndarray, np.nd
     return total
 
 
-def brute(
-    loss: EntryLoss, p: Pattern, y: np.ndarray, arrays: dict[str, np.ndarray], free: tuple[str, ...]
-) -> float:
+def brute(loss: EntryLoss, p: Pattern, y: np.ndarray, arrays: dict[str, np.ndarray], free: tuple[str, ...]) -> float:
     zeros = {name: np.zeros(shape) for name, shape in SHAPES.items()}
     a = zeros | arrays
     X = a["U"] @ a["V"].T + a["b"][:, None] + a["c"]
@@ -138,9 +136,7 @@ IDS = [f"{loss_name(loss)} {'+'.join(free)}{' folded' if fixed else ''}" for los
 
 @pytest.mark.parametrize(("loss", "free", "fixed"), CASES, ids=IDS)
 @pytest.mark.parametrize("units", [False, True], ids=["", "units"])
-def test_objective_and_gradient(
-    loss: EntryLoss, free: tuple[str, ...], fixed: tuple[str, ...], units: bool
-) -> None:
+def test_objective_and_gradient(loss: EntryLoss, free: tuple[str, ...], fixed: tuple[str, ...], units: bool) -> None:
     p, arrays = entries(), values(loss)
     y = targets(loss, p)
     problem = ObservedProblem(
@@ -204,9 +200,7 @@ def large(loss: EntryLoss, dtype: type) -> tuple[ObservedProblem, np.ndarray]:
     return problem, rng.normal(size=problem.size).astype(dtype)
 
 
-@pytest.mark.parametrize(
-    "loss", [SmoothHinge(), AllThreshold(), Proximal(n_levels=R), Squared()], ids=loss_name
-)
+@pytest.mark.parametrize("loss", [SmoothHinge(), AllThreshold(), Proximal(n_levels=R), Squared()], ids=loss_name)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_bits_depend_neither_on_threads_nor_on_blocks(
     loss: EntryLoss, dtype: type, monkeypatch: pytest.MonkeyPatch
@@ -263,9 +257,7 @@ def test_penalties_without_gradient() -> None:
     assert problem.value_gradient(x, g) == plain.value_gradient(x, g_plain)
     assert np.array_equal(g, g_plain)
     rows = np.sqrt((arrays["V"] ** 2).sum(axis=1)).sum()
-    assert problem.nonsmooth_value(x) == pytest.approx(
-        0.3 * np.abs(arrays["U"]).sum() + 0.5 * rows, rel=1e-14
-    )
+    assert problem.nonsmooth_value(x) == pytest.approx(0.3 * np.abs(arrays["U"]).sum() + 0.5 * rows, rel=1e-14)
     problem.prox(x, 0.7, out)
     result = problem.arrays(out)
     assert np.array_equal(result["U"], L1(0.3).prox(arrays["U"], 0.7))
@@ -325,6 +317,8 @@ def test_rows_and_columns_without_entries_have_only_their_penalty() -> None:
     np.testing.assert_allclose(slopes["V"][column], 1.3 * arrays["V"][column], rtol=1e-15)
     np.testing.assert_allclose(slopes["b"][row], 0.2 * arrays["b"][row], rtol=1e-15)
     np.testing.assert_allclose(slopes["c"][column], 0.4 * arrays["c"][column], rtol=1e-15)
+
+
 @pytest.mark.parametrize("penalty", [L1(0.3), L21(0.3), NonNegative()])
 def test_units_and_penalties_without_gradient(penalty: Penalty) -> None:
     """Value, proximal map and certificate are those of the array itself, not of the array in its unit."""

@@ -94,9 +94,7 @@ FACTORIZATIONS: dict[str, EntryLoss] = {
 }
 
 
-def fold_in(
-    loss: EntryLoss, penalties: dict[str, Penalty], seed: int = 0
-) -> tuple[ObservedProblem, np.ndarray]:
+def fold_in(loss: EntryLoss, penalties: dict[str, Penalty], seed: int = 0) -> tuple[ObservedProblem, np.ndarray]:
     """Return a convex problem: factors and thresholds of the rows, with V fixed; and V."""
     rng = np.random.default_rng(seed)
     n, m, d = 12, 15, 3

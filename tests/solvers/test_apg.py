@@ -50,9 +50,7 @@ def test_group_sparsity_in_closed_form() -> None:
     _, V, Y = regression(L21(), orthonormal=True)
     plain = Y @ V
     length = np.linalg.norm(plain, axis=1, keepdims=True)
-    alpha = float(
-        np.sort(length[:, 0])[1:3].sum()
-    )  # twice the middle of the second and the third: two rows vanish
+    alpha = float(np.sort(length[:, 0])[1:3].sum())  # twice the middle of the second and the third: two rows vanish
     problem, *_ = regression(L21(alpha), orthonormal=True)
     result = proximal_gradient(problem, np.zeros(problem.size), tol=1e-14, max_iter=5000)
     U = problem.arrays(result.x)["U"]

@@ -53,9 +53,7 @@ def test_direction_is_that_of_the_two_loop_recursion(memory: int) -> None:
 
 def test_a_longer_memory_needs_fewer_iterations() -> None:
     problem, _ = quadratic(size=60, condition=1e4)
-    counts = [
-        lbfgs(problem, np.zeros(60), tol=1e-12, max_iter=5000, memory=memory).n_iter for memory in (1, 5, 30)
-    ]
+    counts = [lbfgs(problem, np.zeros(60), tol=1e-12, max_iter=5000, memory=memory).n_iter for memory in (1, 5, 30)]
     assert counts[0] > counts[1] > counts[2]
 
 

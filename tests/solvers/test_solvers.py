@@ -219,7 +219,8 @@ class Untouchable(ObservedProblem):
 
 def untouchable(loss: EntryLoss, penalty: L1 | L2 | L21 | NonNegative) -> Untouchable:
     p = random_pattern(np.random.default_rng(0), 6, 5)
-    return Untouchable(p, np.ones(len(p.indices)), loss, {"U": (6, 2), "V": (5, 2)}, {"U": penalty})
+    targets = np.ones(len(p.indices), dtype=np.uint8 if loss.target == "ordinal" else float)
+    return Untouchable(p, targets, loss, {"U": (6, 2), "V": (5, 2)}, {"U": penalty})
 
 
 @smooth_solvers
@@ -236,17 +237,13 @@ def untouchable(loss: EntryLoss, penalty: L1 | L2 | L21 | NonNegative) -> Untouc
 def test_smooth_solvers_refuse_kinks_before_the_first_evaluation(
     name: str, loss: EntryLoss, penalty: L1 | L2 | L21 | NonNegative
 ) -> None:
-    with pytest.raises(
-        SolverMismatchError, match=rf"solver '{name}' needs a gradient.*solver='apg'.*smooth-hinge"
-    ):
+    with pytest.raises(SolverMismatchError, match=rf"solver '{name}' needs a gradient.*solver='apg'.*smooth-hinge"):
         SOLVERS[name](untouchable(loss, penalty), np.zeros(22))
 
 
 @pytest.mark.parametrize("loss", [Hinge(), ZeroOne(), AllThreshold(Hinge())])
 def test_proximal_gradients_refuse_losses_with_kinks(loss: EntryLoss) -> None:
-    with pytest.raises(
-        SolverMismatchError, match=r"'apg' needs a smooth loss, but \w+ has kinks: .*smooth-hinge"
-    ):
+    with pytest.raises(SolverMismatchError, match=r"'apg' needs a smooth loss, but \w+ has kinks: .*smooth-hinge"):
         SOLVERS["apg"](untouchable(loss, L2()), np.zeros(22))
 
 

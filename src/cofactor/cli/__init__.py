@@ -1,1 +1,92 @@
-"""."""
+"""The command line: parsing, progress, tables. No mathematics.
+
+Every command is one file. `main` runs them and turns what users can put right into one line on standard error:
+
+======  =========================================================================
+status  meaning
+======  =========================================================================
+0       done
+1       something is broken (`cofactor doctor`), or a bug, with its traceback
+2       bad input; one line says which file, which line, what was expected
+130     interrupted by Ctrl-C, nothing half-written
+143     ended by SIGTERM, nothing half-written
+======  =========================================================================
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What stands after ``cofactor`` on the command line; by default that of the process.
+
+    Returns
+    -------
+    int
+        Exit status.
+
+    Examples
+    --------
+    >>> import cofactor
+    >>> main(["--version"])
+    cofactor 0...
+    0
+    """
+    from cofactor.cli import errors
+    from cofactor.cli.app import app
+
+    if threading.current_thread() is threading.main_thread():
+        # By default SIGTERM ends the process at once, which would leave temporary files behind.
+        signal.signal(signal.SIGTERM, _terminate)
+    shown = warnings.showwarning
+    warnings.showwarning = _show_warning
+    try:
+        status = app(args=arguments, prog_name="cofactor", standalone_mode=False)
+        sys.stdout.flush()
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 1
+    except BrokenPipeError:
+        errors.silence_stdout()
+        return 1
+    except KeyboardInterrupt:
+        return _interrupted()
+    except Exception as error:
+        if errors.is_abort(error):
+            return _interrupted()
+        message = errors.explain(error)
+        if message is None:
+            raise
+        print(f"cofactor: error: {message}", file=sys.stderr)
+        return 2
+    finally:
+        warnings.showwarning = shown
+    if status == 130:
+        return _interrupted()
+    return status if isinstance(status, int) else 0
+
+
+def _interrupted() -> int:
+    print("cofactor: interrupted, nothing was written", file=sys.stderr)
+    return 130
+
+
+def _terminate(number: int, frame: Any) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Show a warning in one line, without the place in the source."""
+    print(f"cofactor: warning: {message}", file=sys.stderr)

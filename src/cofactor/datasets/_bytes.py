@@ -52,9 +52,7 @@ def _gunzip(data: bytes, name: str) -> bytes:
 def to_utf8(data: bytes, name: str, encoding: str = "utf-8") -> bytes:
     """Return text as UTF-8 bytes without byte-order mark, with line feeds as the only line ends."""
     if data.startswith(_ZIP_MAGIC):
-        raise ValueError(
-            f"{name}: is a zip archive or a spreadsheet, expected text; unpack it, or export it as CSV"
-        )
+        raise ValueError(f"{name}: is a zip archive or a spreadsheet, expected text; unpack it, or export it as CSV")
     is_utf8 = encoding.lower().replace("_", "-") in ("utf-8", "utf8")
     if is_utf8:
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -91,9 +89,7 @@ def replacing(path: PathLike) -> Iterator[IO[bytes]]:
     if target.is_dir():
         raise IsADirectoryError(f"{os.fspath(path)}: is a folder, expected the name of a file to write")
     if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"{os.fspath(path)}: the folder {target.parent} does not exist; make it first"
-        )
+        raise FileNotFoundError(f"{os.fspath(path)}: the folder {target.parent} does not exist; make it first")
     if target.exists() and not target.is_file():
         with target.open("wb") as device:
             yield device

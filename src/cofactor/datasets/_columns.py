@@ -109,9 +109,7 @@ def _explicit(header: Sequence[str] | None, n_columns: int, role: str, column: C
             raise ValueError(f"{name}: no column {column!r} ({role}=); the columns are {', '.join(header)}")
         return list(header).index(column)
     if not 0 <= column < n_columns:
-        raise ValueError(
-            f"{name}: {role}={column} is out of range; the file has {n_columns} columns, 0 the first"
-        )
+        raise ValueError(f"{name}: {role}={column} is out of range; the file has {n_columns} columns, 0 the first")
     return int(column)
 
 
@@ -128,9 +126,7 @@ def _check_distinct(found: Mapping[str, int], name: str) -> None:
     for k, role in enumerate(roles):
         for other in roles[:k]:
             if found[role] == found[other]:
-                raise ValueError(
-                    f"{name}: {other}= and {role}= name the same column (position {found[role]})"
-                )
+                raise ValueError(f"{name}: {other}= and {role}= name the same column (position {found[role]})")
 
 
 def ids_from_text(cells: Sequence[str], mode: IdMode, role: str, name: str, lines: Sequence[int]) -> NDArray:
@@ -150,9 +146,7 @@ def ids_from_text(cells: Sequence[str], mode: IdMode, role: str, name: str, line
     return ids
 
 
-def numbers_from_text(
-    cells: Sequence[str], label: str, name: str, lines: Sequence[int]
-) -> NDArray[np.float64]:
+def numbers_from_text(cells: Sequence[str], label: str, name: str, lines: Sequence[int]) -> NDArray[np.float64]:
     """Finite or not, the numbers in cells; the first cell which is none is an error with its line."""
     try:
         if any("_" in cell for cell in set(cells)):
@@ -162,9 +156,7 @@ def numbers_from_text(
         k = next(k for k, cell in enumerate(cells) if not is_number(cell))
         found = repr(cells[k]) if cells[k] else "an empty cell"
         hint = " (write decimals with a point)" if is_number(cells[k].replace(",", ".", 1)) else ""
-        raise ValueError(
-            f"{name}, line {lines[k]}: expected a number in column {label}, found {found}{hint}"
-        ) from None
+        raise ValueError(f"{name}, line {lines[k]}: expected a number in column {label}, found {found}{hint}") from None
 
 
 def stack_pairs(users: NDArray, items: NDArray) -> NDArray:

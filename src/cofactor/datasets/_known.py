@@ -41,9 +41,7 @@ class KnownDataset:
 
 
 _GROUPLENS = "https://files.grouplens.org/datasets/movielens/"
-_GROUPLENS_TERMS = (
-    "research use with acknowledgement; no redistribution without permission; no commercial use"
-)
+_GROUPLENS_TERMS = "research use with acknowledgement; no redistribution without permission; no commercial use"
 
 # The checksums of the archives are those which GroupLens publishes as md5 (100K 0e33842e..., 1M
 # c4d9eecf...), in their sha256 form as recorded independently by many users; those of the files were
@@ -85,9 +83,7 @@ _ENTRIES = (
                 ("ratings.dat", "ratings_no_timestamp.dat", "ratings.csv", "ratings.tsv"),
                 {
                     "ratings.dat": "506d64ca44484487c11dc2d9a28de5c54948213e6b96285e298afe28d6ea4e0f",
-                    "ratings_no_timestamp.dat": (
-                        "2dad134c8b493373beed8d2a42e18ec2a93606fd957bd76c0bfbdef5c514b985"
-                    ),
+                    "ratings_no_timestamp.dat": ("2dad134c8b493373beed8d2a42e18ec2a93606fd957bd76c0bfbdef5c514b985"),
                 },
             ),
             KnownFile(

@@ -52,9 +52,7 @@ def read(data: bytes, name: str) -> ParquetTable:
         table = parquet.read_table(pa.BufferReader(data))
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise ValueError(
-            f"{name}: the Parquet file is damaged or cut short ({reason}); copy it again"
-        ) from None
+        raise ValueError(f"{name}: the Parquet file is damaged or cut short ({reason}); copy it again") from None
     if table.num_rows == 0:
         raise ValueError(f"{name}: the file is empty, expected rows with a user, an item and a rating")
     return ParquetTable(name, tuple(table.column_names), table)
@@ -67,9 +65,7 @@ def ids(table: ParquetTable, position: int, mode: IdMode, role: str) -> NDArray:
     label = f"{table.name}: column {table.names[position]!r} ({role})"
     if pa.types.is_floating(column.type):
         values = column.to_numpy(zero_copy_only=False).astype(np.float64)
-        bad = np.flatnonzero(
-            ~(np.isfinite(values) & (values == np.rint(values)) & (np.abs(values) < 2.0**53))
-        )
+        bad = np.flatnonzero(~(np.isfinite(values) & (values == np.rint(values)) & (np.abs(values) < 2.0**53)))
         if len(bad):
             raise ValueError(
                 f"{table.name}, row {bad[0] + 1}: the {role} id {values[bad[0]]} is no whole number; "
@@ -121,9 +117,7 @@ def times(table: ParquetTable, position: int, asked: Column | None) -> NDArray[n
         return values
     if asked is None:
         return None
-    raise ValueError(
-        f"{table.name}: column {table.names[position]!r} has type {kind}, expected integers or times"
-    )
+    raise ValueError(f"{table.name}: column {table.names[position]!r} has type {kind}, expected integers or times")
 
 
 def encode(columns: Mapping[str, NDArray]) -> bytes:
@@ -133,9 +127,7 @@ def encode(columns: Mapping[str, NDArray]) -> bytes:
         table = pa.table({name: pa.array(values) for name, values in columns.items()})
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         reason = str(error).splitlines()[0]
-        raise ValueError(
-            f"Parquet cannot hold a column of mixed types ({reason}); write .csv instead"
-        ) from None
+        raise ValueError(f"Parquet cannot hold a column of mixed types ({reason}); write .csv instead") from None
     buffer = io.BytesIO()
     parquet.write_table(table, buffer)
     return buffer.getvalue()

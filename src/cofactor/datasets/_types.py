@@ -58,13 +58,9 @@ class RatingDataset:
 
     def __post_init__(self) -> None:
         if self.X.ndim != 2 or self.X.shape[1] != 2:
-            raise ValueError(
-                f"X must have shape (n, 2), a user id and an item id per rating; found {self.X.shape}"
-            )
+            raise ValueError(f"X must have shape (n, 2), a user id and an item id per rating; found {self.X.shape}")
         if self.y.shape != (len(self.X),):
-            raise ValueError(
-                f"y must have shape ({len(self.X)},), one rating per row of X; found {self.y.shape}"
-            )
+            raise ValueError(f"y must have shape ({len(self.X)},), one rating per row of X; found {self.y.shape}")
         if self.timestamps is not None and self.timestamps.shape != self.y.shape:
             raise ValueError(f"timestamps must have shape {self.y.shape}; found {self.timestamps.shape}")
         if self.scale is not None and (self.scale.ndim != 1 or not np.all(np.diff(self.scale) > 0)):
@@ -110,9 +106,7 @@ class RatingDataset:
         [0, 0, 2]
         """
         if self.scale is None:
-            raise ValueError(
-                f"data set {self.name!r} is continuous; bin it first (cofactor.datasets.bin_ratings)"
-            )
+            raise ValueError(f"data set {self.name!r} is continuous; bin it first (cofactor.datasets.bin_ratings)")
         return np.bincount(np.searchsorted(self.scale, self.y), minlength=len(self.scale))
 
     def __repr__(self) -> str:

@@ -240,9 +240,7 @@ def _positions(
     return positions
 
 
-def _from_text(
-    table: TextTable, positions: Mapping[str, int], ids: IdMode, timestamp: Column | None
-) -> _Columns:
+def _from_text(table: TextTable, positions: Mapping[str, int], ids: IdMode, timestamp: Column | None) -> _Columns:
     kinds = {"user": "i8", "item": "i8", "rating": "f8", "timestamp": "i8"}
     roles = list(positions)
     if ids != "str":
@@ -250,17 +248,13 @@ def _from_text(
         if found is not None:
             fast = dict(zip(roles, found, strict=True))
             lines = range(table.first_line, table.first_line + len(fast["user"]))
-            return _Columns(
-                fast["user"], fast["item"], fast.get("rating"), fast.get("timestamp"), table.name, lines
-            )
+            return _Columns(fast["user"], fast["item"], fast.get("rating"), fast.get("timestamp"), table.name, lines)
     cells, line_of = text_columns(table, [positions[r] for r in roles])
     text = dict(zip(roles, cells, strict=True))
     numbers = line_of.tolist()
     ratings = None
     if "rating" in text:
-        ratings = numbers_from_text(
-            text["rating"], table.column_name(positions["rating"]), table.name, numbers
-        )
+        ratings = numbers_from_text(text["rating"], table.column_name(positions["rating"]), table.name, numbers)
     times = None
     if "timestamp" in text:
         times = _text_times(text["timestamp"], timestamp, table, numbers)
@@ -294,9 +288,7 @@ def _check_scale(scale: ArrayLike, columns: _Columns) -> NDArray[np.float64]:
     off = np.flatnonzero(~np.isin(y, levels))
     if len(off):
         expected = ", ".join(f"{level:g}" for level in levels)
-        raise ValueError(
-            f"{columns.where(int(off[0]))}: the rating {y[off[0]]:g} is not on the scale {expected}"
-        )
+        raise ValueError(f"{columns.where(int(off[0]))}: the rating {y[off[0]]:g} is not on the scale {expected}")
     return levels
 
 
@@ -353,8 +345,7 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike]) -> None:
         content = gzip.compress(content, mtime=0) if zipped else content
     else:
         raise ValueError(
-            f"{os.fspath(path)}: cannot tell the format from the suffix; "
-            "use .csv, .tsv, .csv.gz, .tsv.gz or .parquet"
+            f"{os.fspath(path)}: cannot tell the format from the suffix; use .csv, .tsv, .csv.gz, .tsv.gz or .parquet"
         )
     with replacing(path) as stream:
         stream.write(content)

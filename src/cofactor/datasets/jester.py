@@ -69,14 +69,10 @@ def bin_ratings(
     n_levels = len(edges) - 1
     levels = np.arange(1.0, n_levels + 1) if scale is None else np.array(scale, dtype=np.float64)
     if levels.shape != (n_levels,) or not np.all(np.diff(levels) > 0):
-        raise ValueError(
-            f"scale must hold {n_levels} increasing values, one per bin; found {levels.tolist()}"
-        )
+        raise ValueError(f"scale must hold {n_levels} increasing values, one per bin; found {levels.tolist()}")
     outside = (values < edges[0]) | (values > edges[-1])
     if outside.any():
-        raise ValueError(
-            f"the rating {values[outside][0]:g} is outside the edges {edges[0]:g} to {edges[-1]:g}"
-        )
+        raise ValueError(f"the rating {values[outside][0]:g} is outside the edges {edges[0]:g} to {edges[-1]:g}")
     index = np.minimum(np.searchsorted(edges, values, side="right") - 1, n_levels - 1)
     return levels[index], levels
 
@@ -201,6 +197,5 @@ def _check_matrix(path: Path, table: NDArray[np.float64], rated: NDArray[np.bool
     if len(wrong):
         row = int(wrong[0])
         raise ValueError(
-            f"{path}, line {row + 1}: column 1 counts {table[row, 0]:g} ratings, "
-            f"but {rated[row].sum()} are there"
+            f"{path}, line {row + 1}: column 1 counts {table[row, 0]:g} ratings, but {rated[row].sum()} are there"
         )

@@ -118,8 +118,7 @@ def available() -> list[DatasetStatus]:
     ['ml-100k', 'ml-1m', 'ml-latest-small', 'jester-1']
     """
     return [
-        DatasetStatus(e.name, e.description, _first_folder(e, None), e.url is not None, e.terms)
-        for e in KNOWN.values()
+        DatasetStatus(e.name, e.description, _first_folder(e, None), e.url is not None, e.terms) for e in KNOWN.values()
     ]
 
 
@@ -206,9 +205,7 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
 
 
 @overload
-def find_file(
-    name: str, role: Role, folder: PathLike | None = None, *, required: Literal[True] = True
-) -> Path: ...
+def find_file(name: str, role: Role, folder: PathLike | None = None, *, required: Literal[True] = True) -> Path: ...
 @overload
 def find_file(name: str, role: Role, folder: PathLike | None = None, *, required: bool) -> Path | None: ...
 def find_file(name: str, role: Role, folder: PathLike | None = None, *, required: bool = True) -> Path | None:

@@ -176,9 +176,7 @@ def _start_uniform(
     return Y, rng.random((n_users, d))
 
 
-def _stabilise(
-    Y: NDArray[np.float64], U: NDArray[np.float64], n_levels: int, max_iter: int
-) -> tuple[int, bool]:
+def _stabilise(Y: NDArray[np.float64], U: NDArray[np.float64], n_levels: int, max_iter: int) -> tuple[int, bool]:
     """Alternate the steps on `Y` in place until neither changes it; returns rounds, stable or not."""
     product = np.empty_like(Y)
 
@@ -238,9 +236,7 @@ def _check(
         if value < least[name]:
             raise ValueError(f"{name} must be at least {least[name]}, found {value}")
     if n_factors > min(n_users, n_items):
-        raise ValueError(
-            f"n_factors={n_factors} must not exceed min(n_users, n_items) = {min(n_users, n_items)}"
-        )
+        raise ValueError(f"n_factors={n_factors} must not exceed min(n_users, n_items) = {min(n_users, n_items)}")
     if not 0 < density <= 1:
         raise ValueError(f"density must lie in (0, 1], found {density}")
     if start not in ("factors", "uniform"):

@@ -106,9 +106,7 @@ def evaluate(
 def _splitter(protocol: Any, n_splits: int, random_state: Any, test_size: float, test_users: float) -> Any:
     if not isinstance(protocol, str):
         if not hasattr(protocol, "split"):
-            raise TypeError(
-                f"protocol must be one of {', '.join(PROTOCOLS)} or a splitter, found {protocol!r}"
-            )
+            raise TypeError(f"protocol must be one of {', '.join(PROTOCOLS)} or a splitter, found {protocol!r}")
         return protocol
     makers: dict[str, Callable[[], Any]] = {
         "holdout": lambda: Holdout(test_size, n_splits, random_state),
@@ -130,9 +128,7 @@ def _parts(splitter: Any, X: Any, y: Any) -> Iterator[tuple[Rows, Rows | None, R
         yield train, None, test
 
 
-def _run(
-    model: Any, X: Any, y: Any, parts: tuple[Rows, Rows | None, Rows], scale: ArrayLike
-) -> dict[str, float]:
+def _run(model: Any, X: Any, y: Any, parts: tuple[Rows, Rows | None, Rows], scale: ArrayLike) -> dict[str, float]:
     train, fold_in, test = parts
     seconds = {}
     started = time.perf_counter()
@@ -173,9 +169,7 @@ class FoldInScorer:
         cross_validate(model, X, y, cv=strong, scoring=scorer)
     """
 
-    def __init__(
-        self, X: Any, y: ArrayLike, metric: Callable[[Any, Any], float] = mean_absolute_error
-    ) -> None:
+    def __init__(self, X: Any, y: ArrayLike, metric: Callable[[Any, Any], float] = mean_absolute_error) -> None:
         check_consistent_length(X, y)
         self.X = X
         self.y = np.asarray(y)
@@ -191,8 +185,6 @@ class FoldInScorer:
         of_test_users = np.isin(users[:n_all], users[n_all:])
         rows = np.flatnonzero(of_test_users & ~np.isin(pairs[:n_all], pairs[n_all:]))
         if not rows.size:
-            raise ValueError(
-                "the users of the test rows have no other ratings in X: there is nothing to fold in"
-            )
+            raise ValueError("the users of the test rows have no other ratings in X: there is nothing to fold in")
         folded = model.fold_in(_safe_indexing(self.X, rows), self.y[rows])
         return -self.metric(y, folded.predict(X))

@@ -249,9 +249,7 @@ def _column(X: Any, k: int) -> NDArray[Any]:
     else:
         shape = np.shape(X)
     if len(shape) != 2 or shape[1] != 2:
-        raise ValueError(
-            f"X must hold (user, item) pairs, shape (n, 2), found {type(X).__name__} of shape {shape}"
-        )
+        raise ValueError(f"X must hold (user, item) pairs, shape (n, 2), found {type(X).__name__} of shape {shape}")
     if isinstance(frame, nw.DataFrame):
         return frame[:, k].to_numpy()
     if isinstance(X, list | tuple):

@@ -110,7 +110,7 @@ def cut_rows(indptr: np.ndarray, entries_per_block: int) -> np.ndarray:
     n_rows = len(indptr) - 1
     # Empty rows cost time too: count one entry for each row.
     cost = indptr + np.arange(n_rows + 1)
-    n_blocks = max(1, int(round(cost[-1] / (entries_per_block + 1))))
+    n_blocks = max(1, round(cost[-1] / (entries_per_block + 1)))
     cuts = np.searchsorted(cost, np.linspace(0, cost[-1], n_blocks + 1))
     cuts[0], cuts[-1] = 0, n_rows
     return np.unique(cuts)

@@ -51,15 +51,11 @@ def advance(
     )
 
 
-def _sum_blocks(
-    task: Callable[[int, int, np.ndarray], None], n: int, shape: tuple[int, int]
-) -> np.ndarray:
+def _sum_blocks(task: Callable[[int, int, np.ndarray], None], n: int, shape: tuple[int, int]) -> np.ndarray:
     """Let `task` write one sum per block of a vector of length n; add them up in order."""
     n_blocks = -(-n // BLOCK)
     partial = np.empty((n_blocks, *shape))
-    parallel_for(
-        lambda t: task(t * _TASK, min((t + 1) * _TASK, n_blocks), partial), -(-n_blocks // _TASK)
-    )
+    parallel_for(lambda t: task(t * _TASK, min((t + 1) * _TASK, n_blocks), partial), -(-n_blocks // _TASK))
     return np.add.reduce(partial, axis=0)
 
 
@@ -67,9 +63,7 @@ def combine(coefficients: np.ndarray, vectors: np.ndarray, out: np.ndarray) -> N
     """Write out = Σ_k c_k v_k over the rows v_k of `vectors`."""
     c = np.asarray(coefficients, dtype=vectors.dtype)
     n_blocks = -(-len(out) // BLOCK)
-    parallel_for(
-        lambda t: _combine(t * _TASK, min((t + 1) * _TASK, n_blocks), c, vectors, out), -(-n_blocks // _TASK)
-    )
+    parallel_for(lambda t: _combine(t * _TASK, min((t + 1) * _TASK, n_blocks), c, vectors, out), -(-n_blocks // _TASK))
 
 
 def step(x: np.ndarray, t: float, direction: np.ndarray, out: np.ndarray) -> None:

@@ -41,7 +41,9 @@ class EntryLoss(ABC):
         low, high = targets.min(), targets.max()
         if self.target == "sign" and not np.all(np.abs(targets) == 1):
             raise ValueError(f"{type(self).__name__} takes targets -1 and +1, found values from {low} to {high}")
-        if self.target == "ordinal" and not (targets.dtype.kind in "iu" and low >= 1 and high <= self.levels(n_thresholds)):
+        if self.target == "ordinal" and not (
+            targets.dtype.kind in "iu" and low >= 1 and high <= self.levels(n_thresholds)
+        ):
             raise ValueError(
                 f"{type(self).__name__} takes whole levels from 1 to {self.levels(n_thresholds)}, "
                 f"found {targets.dtype} from {low} to {high}"

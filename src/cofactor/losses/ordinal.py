@@ -46,10 +46,12 @@ class _Thresholded(_OnMargins):
         theta = np.atleast_2d(np.asarray(thresholds, dtype=float))
         losses, slope = np.empty(1), np.empty(1)
         one = np.array([0, 1])
-        self.evaluate(0, 1, one, np.array([level]), np.array([float(score)]), theta, slope, np.empty_like(theta), losses)
+        self.evaluate(
+            0, 1, one, np.array([level]), np.array([float(score)]), theta, slope, np.empty_like(theta), losses
+        )
         return float(losses[0])
 
-    def evaluate(  # noqa: D102
+    def evaluate(
         self,
         lo: int,
         hi: int,
@@ -173,6 +175,4 @@ class Proximal(_OnMargins):
         ordinal.level_means(0, rows, local, levels, x, means, counts)
         ordinal.expand_proximal(0, rows, local, levels, x, means, counts, z)
         type(self.margin).in_place(z, slope)
-        ordinal.reduce_proximal(
-            0, rows, local, levels, x, means, counts, z, slope, slopes, d_means, losses[lo:hi]
-        )
+        ordinal.reduce_proximal(0, rows, local, levels, x, means, counts, z, slope, slopes, d_means, losses[lo:hi])

@@ -27,7 +27,7 @@ class _Pointwise(EntryLoss):
     def curvature(self, y: Any, x: Any) -> np.ndarray:
         """Return the second derivative by the score, elementwise."""
 
-    def evaluate(  # noqa: D102
+    def evaluate(
         self,
         lo: int,
         hi: int,

@@ -366,9 +366,7 @@ def _both(y: ArrayLike, pred: ArrayLike) -> tuple[NDArray[np.float64], NDArray[n
             raise ValueError(f"{name} must be a non-empty one-dimensional array, found shape {array.shape}")
         if not np.isfinite(array).all():
             bad = np.flatnonzero(~np.isfinite(array))
-            raise ValueError(
-                f"{name} holds {bad.size} values that are NaN or infinite, the first at {bad[0]}"
-            )
+            raise ValueError(f"{name} holds {bad.size} values that are NaN or infinite, the first at {bad[0]}")
         arrays.append(array)
     if arrays[0].size != arrays[1].size:
         raise ValueError(f"y has {arrays[0].size} ratings but pred has {arrays[1].size}: they must agree")

@@ -243,13 +243,9 @@ def plot_validation(
     style: dict[str, Any] = {"color": OKABE_ITO[0]}
     if spread is not None:
         low, high = (mean - spread)[order], (mean + spread)[order]
-        ax.fill_between(
-            across[order], low, high, alpha=0.2, linewidth=0, label="± one standard deviation", **style
-        )
+        ax.fill_between(across[order], low, high, alpha=0.2, linewidth=0, label="± one standard deviation", **style)
     ax.plot(across[order], mean[order], marker="o", markersize=4, linewidth=1.6, label="mean", **style)
-    ax.axvline(
-        chosen, color=OKABE_ITO[1], linestyle="--", linewidth=1.4, label=f"chosen: alpha = {chosen:.4g}"
-    )
+    ax.axvline(chosen, color=OKABE_ITO[1], linestyle="--", linewidth=1.4, label=f"chosen: alpha = {chosen:.4g}")
     _plain_ticks(ax.xaxis, across)
     tidy(ax, "alpha (weight of the penalty)", f"validation {score}")
     ax.legend(frameon=False)

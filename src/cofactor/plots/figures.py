@@ -67,9 +67,7 @@ def require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError as error:
-        raise ImportError(
-            'pictures need matplotlib, which is not installed: pip install "cofactor[plots]"'
-        ) from error
+        raise ImportError('pictures need matplotlib, which is not installed: pip install "cofactor[plots]"') from error
 
 
 def tidy(ax: Axes, xlabel: str, ylabel: str, title: str = "", grid: bool = True) -> None:
@@ -132,9 +130,7 @@ def series(
 def same_size(first: NDArray[Any], second: NDArray[Any], first_name: str, second_name: str) -> None:
     """Refuse two arrays of different length."""
     if len(first) != len(second):
-        raise ValueError(
-            f"{first_name} and {second_name} must be equally long, found {len(first)} and {len(second)}"
-        )
+        raise ValueError(f"{first_name} and {second_name} must be equally long, found {len(first)} and {len(second)}")
 
 
 def save_figure(ax_or_fig: Axes | Figure, path: PathLike) -> None:
@@ -195,7 +191,5 @@ def _root_figure(ax_or_fig: Axes | Figure) -> Any:
     while figure is not None and figure.figure not in (None, figure):
         figure = figure.figure
     if not hasattr(figure, "savefig"):
-        raise TypeError(
-            f"ax_or_fig must be an Axes or a Figure of matplotlib, found {type(ax_or_fig).__name__}"
-        )
+        raise TypeError(f"ax_or_fig must be an Axes or a Figure of matplotlib, found {type(ax_or_fig).__name__}")
     return figure

@@ -343,6 +343,4 @@ def _draw_direction(
         arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1.8, "shrinkA": 0},
         zorder=4,
     )
-    ax.annotate(
-        "$u$", tip, xytext=tuple(6 * np.sign(direction)), textcoords="offset points", fontsize=11, color=INK
-    )
+    ax.annotate("$u$", tip, xytext=tuple(6 * np.sign(direction)), textcoords="offset points", fontsize=11, color=INK)

@@ -17,11 +17,25 @@ _ENTRIES_PER_BLOCK = 16384  #: margins and slopes of a block of this size stay i
 class Entries(Protocol):
     """Sparsity pattern of observed entries, by rows and by columns (`Ratings` is one)."""
 
-    indptr: np.ndarray
-    indices: np.ndarray
-    col_indptr: np.ndarray
-    col_indices: np.ndarray
-    to_csr: np.ndarray
+    @property
+    def indptr(self) -> np.ndarray:
+        """Where each row begins among the entries."""
+
+    @property
+    def indices(self) -> np.ndarray:
+        """Column of each entry."""
+
+    @property
+    def col_indptr(self) -> np.ndarray:
+        """Where each column begins among the entries by column."""
+
+    @property
+    def col_indices(self) -> np.ndarray:
+        """Row of each entry by column."""
+
+    @property
+    def to_csr(self) -> np.ndarray:
+        """Position of each entry by column among the entries by row."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -80,7 +94,7 @@ class ObservedProblem:
         dtype: np.typing.DTypeLike = np.float32,
     ) -> None:
         self.entries, self.loss, self.dtype = entries, loss, np.dtype(dtype)
-        self._units = {name: self.dtype.type(u) for name, u in (units or {}).items() if name in shapes}
+        self._units = {name: np.asarray(u, dtype=self.dtype)[()] for name, u in (units or {}).items() if name in shapes}
         # Targets as real numbers live in the precision of the scores; levels stay bytes.
         self.targets = targets if loss.target == "ordinal" else np.asarray(targets, dtype=self.dtype)
         self.layout = Layout(shapes)
@@ -203,11 +217,15 @@ def _check_shapes(given: Mapping[str, tuple[int, ...]], n: int, m: int, n_thresh
     """Refuse arrays that do not fit the entries: the kernels read without looking."""
     missing = [name for name in ("U", "V") if name not in given]
     if missing:
-        raise ValueError(f"{missing[0]} is neither free nor fixed: name it in shapes or in fixed (d = 0 for biases alone)")
+        raise ValueError(
+            f"{missing[0]} is neither free nor fixed: name it in shapes or in fixed (d = 0 for biases alone)"
+        )
     d = given["U"][-1]
     expected: dict[str, tuple[int, ...]] = {
         "U": (n, d), "V": (m, d), "b": (n,), "c": (m,), "common": (n_thresholds,), "own": (n, n_thresholds),
     }  # fmt: skip
     for name, shape in given.items():
         if tuple(shape) != expected.get(name):
-            raise ValueError(f"{name} has shape {tuple(shape)}, expected {expected.get(name)} for {n} rows, {m} columns")
+            raise ValueError(
+                f"{name} has shape {tuple(shape)}, expected {expected.get(name)} for {n} rows, {m} columns"
+            )

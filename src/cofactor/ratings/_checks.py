@@ -38,6 +38,4 @@ def make_generator(random_state: Any) -> np.random.Generator:
         return np.random.default_rng(random_state)
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(np.iinfo(np.int32).max))
-    raise TypeError(
-        f"random_state={random_state!r}: expected None, an integer, a RandomState or a Generator of NumPy"
-    )
+    raise TypeError(f"random_state={random_state!r}: expected None, an integer, a RandomState or a Generator of NumPy")

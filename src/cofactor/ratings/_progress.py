@@ -73,9 +73,7 @@ class Monitor:
         from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
         if self._bar is None:
-            self._bar = Bar(
-                SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), transient=True
-            )
+            self._bar = Bar(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), transient=True)
             self._bar.start()
         name = progress.stage.partition(",")[0]
         if name not in self._tasks:

@@ -152,9 +152,7 @@ class ALS(TunedModel):
         """Solve the new users' ridge regressions exactly; one half step does it."""
         problem = self._problem(ratings, self.alpha_, self.V_.shape[1])
         n = len(ratings.users)
-        x = problem.pack(
-            {"U": np.zeros((n, self.V_.shape[1])), "V": self.V_, "b": np.zeros(n), "c": self.item_bias_}
-        )
+        x = problem.pack({"U": np.zeros((n, self.V_.shape[1])), "V": self.V_, "b": np.zeros(n), "c": self.item_bias_})
         problem.row_solver = "exact"
         problem.update_rows(x)
         arrays = problem.arrays(x)

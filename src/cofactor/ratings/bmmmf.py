@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import ClassifierTags, Tags
 
 from cofactor.losses import MARGIN_LOSSES, EntryLoss
 from cofactor.penalties import L2, Penalty
@@ -114,6 +115,11 @@ class BinaryMMMF(LossModel):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = ClassifierTags(multi_class=False)  # two levels only
+        return tags
 
     def _check_params(self) -> None:
         super()._check_params()

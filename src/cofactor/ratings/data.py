@@ -105,9 +105,7 @@ class Ratings:
         users = IdMap(user_ids, "the user ids of X")
         if items is None:
             items = IdMap(item_ids, "the item ids of X")
-        return cls._build(
-            users, items, users.index(user_ids), _known_items(items, item_ids), y, scale, duplicates
-        )
+        return cls._build(users, items, users.index(user_ids), _known_items(items, item_ids), y, scale, duplicates)
 
     @classmethod
     def from_sparse(
@@ -380,9 +378,7 @@ def as_ratings(
     dataset = hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns")
     if isinstance(X, Ratings) or sparse.issparse(X) or dataset:
         if y is not None:
-            raise ValueError(
-                f"y must be None where X is a {type(X).__name__}, which holds the ratings itself"
-            )
+            raise ValueError(f"y must be None where X is a {type(X).__name__}, which holds the ratings itself")
     elif y is None:
         raise ValueError("y is missing: pass the ratings of the (user, item) pairs X")
     if isinstance(X, Ratings):
@@ -441,14 +437,10 @@ def _rating_values(y: Any) -> NDArray[np.float64]:
     except (TypeError, ValueError) as error:
         raise ValueError(f"y must hold numbers ({error}): convert the ratings first") from error
     if values.ndim != 1:
-        raise ValueError(
-            f"y must be one-dimensional, found shape {values.shape}: pass y.ravel() or one column"
-        )
+        raise ValueError(f"y must be one-dimensional, found shape {values.shape}: pass y.ravel() or one column")
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
-        raise ValueError(
-            f"y holds {bad.size} ratings that are NaN or infinite, the first in row {bad[0]}: remove them"
-        )
+        raise ValueError(f"y holds {bad.size} ratings that are NaN or infinite, the first in row {bad[0]}: remove them")
     return values
 
 

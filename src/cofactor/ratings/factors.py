@@ -61,9 +61,7 @@ class FactorModel(RatingModel):
 
     def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         out = np.empty(len(users), dtype=self.V_.dtype)
-        observed.pair_scores(
-            0, len(users), users, items, self.U_, self.V_, self.user_bias_, self.item_bias_, out
-        )
+        observed.pair_scores(0, len(users), users, items, self.U_, self.V_, self.user_bias_, self.item_bias_, out)
         return out
 
     def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:

@@ -250,9 +250,7 @@ def side_by_side(task: Callable[..., Any], arguments: Any, n_tasks: int, n_jobs:
         return list(parallel(delayed(task)(*args, share) for args in arguments))
 
 
-def _fit_stage(
-    model: BinaryMMMF, ratings: Ratings, q: int, callback: Callback | None, threads: int
-) -> BinaryMMMF:
+def _fit_stage(model: BinaryMMMF, ratings: Ratings, q: int, callback: Callback | None, threads: int) -> BinaryMMMF:
     model.callback = callback
     with thread_limit(threads):
         model.fit(ratings.at_boundary(q))

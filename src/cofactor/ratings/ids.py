@@ -102,9 +102,7 @@ class IdMap:
             return self._index_objects(column)
         if self.ids.dtype == np.int64 and column.dtype == np.float64:
             whole = (column == np.floor(column)) & (np.abs(column) <= _EXACT_FLOAT)
-            return np.where(
-                whole, self._index_numbers(np.where(whole, column, 0).astype(np.int64)), np.int32(-1)
-            )
+            return np.where(whole, self._index_numbers(np.where(whole, column, 0).astype(np.int64)), np.int32(-1))
         return self._index_numbers(column.astype(self.ids.dtype, copy=False))
 
     def _index_numbers(self, column: NDArray[Any]) -> NDArray[np.int32]:
@@ -170,9 +168,7 @@ class IdMap:
             return {}, {"kind": "mixed", "ids": ids}
         encoded = [key.encode("utf-8", "surrogatepass") for key in ids]
         lengths = np.array([len(text) for text in encoded], dtype=np.int64)
-        return {"text": np.frombuffer(b"".join(encoded), dtype=np.uint8), "lengths": lengths}, {
-            "kind": "text"
-        }
+        return {"text": np.frombuffer(b"".join(encoded), dtype=np.uint8), "lengths": lengths}, {"kind": "text"}
 
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Self:
@@ -246,21 +242,15 @@ def _columns_of_list(X: Sequence[Any]) -> Sequence[Any]:
     if not X:
         return [], []
     if isinstance(X, tuple) and len(X) == 2 and len(X[0]) != 2:
-        raise ValueError(
-            "X is a tuple of two columns: pass rows of (user, item), such as list(zip(users, items))"
-        )
-    odd = next(
-        (pair for pair in X if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2), None
-    )
+        raise ValueError("X is a tuple of two columns: pass rows of (user, item), such as list(zip(users, items))")
+    odd = next((pair for pair in X if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2), None)
     if odd is not None:
         raise ValueError(f"X must be a list of (user, item) pairs, found {odd!r} in it")
     return [pair[0] for pair in X], [pair[1] for pair in X]
 
 
 def _wrong_shape(X: Any, shape: tuple[int, ...]) -> str:
-    found = (
-        f"X must have shape (n, 2), rows of user id and item id; found {type(X).__name__} of shape {shape}"
-    )
+    found = f"X must have shape (n, 2), rows of user id and item id; found {type(X).__name__} of shape {shape}"
     if hasattr(X, "collect"):
         return f"{found}: call .collect() on a lazy frame first"
     if len(shape) == 2 and shape[0] == 2:
@@ -285,11 +275,7 @@ def _id_column(values: Any, name: str) -> NDArray[Any]:
     if kind in "biu":
         try:
             # Through Python integers, since NumPy wraps large unsigned ones around.
-            return (
-                column.astype(np.int64)
-                if column.dtype != np.uint64
-                else np.array(column.tolist(), dtype=np.int64)
-            )
+            return column.astype(np.int64) if column.dtype != np.uint64 else np.array(column.tolist(), dtype=np.int64)
         except OverflowError:
             return _object_array(column.tolist())
     if kind == "f":

@@ -51,7 +51,8 @@ def alternating_least_squares(
     """
     if not hasattr(problem, "update_rows"):
         raise SolverMismatchError(
-            "alternating least squares needs the squared loss with ridge penalties: take solver 'lbfgs' for other losses"
+            "alternating least squares needs the squared loss with ridge penalties: "
+            "take solver 'lbfgs' for other losses"
         )
     trace = Trace(problem, max_iter, tol, callback)
     x, g = x0.astype(problem.dtype), np.empty(problem.size, problem.dtype)

@@ -118,9 +118,7 @@ class Trace:
 
     def __post_init__(self) -> None:
         if not (self.max_iter >= 1 and self.tol >= 0):
-            raise ValueError(
-                f"max_iter={self.max_iter!r}, tol={self.tol!r}: expected max_iter >= 1 and tol >= 0"
-            )
+            raise ValueError(f"max_iter={self.max_iter!r}, tol={self.tol!r}: expected max_iter >= 1 and tol >= 0")
 
     def evaluate(self, x: np.ndarray, gradient: np.ndarray) -> float:
         """Evaluate the problem and count it."""
@@ -178,6 +176,7 @@ def require_smooth(problem: Problem, solver: str) -> None:
     """Refuse a problem without a gradient, before the first iteration."""
     if not problem.smooth:
         raise SolverMismatchError(
-            f"solver {solver!r} needs a gradient everywhere, but the loss (hinge?) or a penalty (l1, l21, nonnegative?) "
-            "has none: take solver='apg' for such penalties, and a smooth loss (smooth-hinge, modified-square, logistic)"
+            f"solver {solver!r} needs a gradient everywhere, but the loss (hinge?) or a penalty (l1, l21, "
+            "nonnegative?) has none: take solver='apg' for such penalties, and a smooth loss (smooth-hinge, "
+            "modified-square, logistic)"
         )

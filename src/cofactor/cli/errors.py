@@ -1,0 +1,142 @@
+"""What users can put right, told in one line; everything else is a bug and keeps its traceback."""
+
+from __future__ import annotations
+
+import dis
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+__all__ = ["InputError", "explain", "is_abort", "is_refusal", "renamed", "silence_stdout"]
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+#: Names by which messages of the library call a parameter, and the option which sets it.
+OPTIONS: Mapping[str, str] = {
+    "user": "--user",
+    "item": "--item",
+    "rating": "--rating",
+    "sep": "--sep",
+    "header": "--header",
+    "encoding": "--encoding",
+    "scale": "--levels",
+    "levels": "--levels",
+    "bins": "--bins",
+    "duplicates": "--duplicates",
+    "alpha": "--alpha",
+    "n_factors": "--factors",
+    "random_state": "--seed",
+    "n_splits": "--splits",
+}
+
+
+class InputError(ValueError):
+    """Bad input found by the command line itself."""
+
+
+def is_abort(error: Exception) -> bool:
+    """Whether the error stands for Ctrl-C or an end of input at a prompt."""
+    return isinstance(error, typer.Abort)
+
+
+def explain(error: Exception) -> str | None:
+    """Return one line for an error which the user can put right, None for a bug.
+
+    Parameters
+    ----------
+    error : Exception
+        What a command raised.
+
+    Returns
+    -------
+    str or None
+    """
+    usage = _usage_message(error)
+    if usage is not None:
+        return _one_line(usage)
+    if isinstance(error, InputError):
+        return _one_line(str(error))
+    if isinstance(error, MemoryError):
+        return _one_line(f"not enough memory. {error}")
+    if isinstance(error, OSError) and error.errno is not None:
+        names = [str(name) for name in (error.filename, error.filename2) if name is not None]
+        return _one_line(": ".join([*names[:1], error.strerror or "the operating system refused"]))
+    if isinstance(error, RuntimeError) and "no locator available" in str(error):
+        return (
+            "Numba finds no folder for its compiled code: set NUMBA_CACHE_DIR to a folder you can write to "
+            "(cofactor doctor tells more)"
+        )
+    return _one_line(in_options(str(error), OPTIONS)) if is_refusal(error) else None
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether an error was raised on purpose: by a `raise` statement of this package, or by the operating system.
+
+    An error of the same type that comes out of NumPy, or out of an operation in our own code which failed, is a
+    bug.
+    """
+    if isinstance(error, OSError):
+        return True
+    trace = error.__traceback__
+    if trace is None or not isinstance(error, ValueError | TypeError | ImportError):
+        return False
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    code = trace.tb_frame.f_code
+    on_purpose = dis.opname[code.co_code[trace.tb_lasti]] == "RAISE_VARARGS"
+    return on_purpose and code.co_filename.startswith(_PACKAGE)
+
+
+def in_options(message: str, options: Mapping[str, str]) -> str:
+    """Write options where a message of the library speaks of parameters.
+
+    Examples
+    --------
+    >>> in_options("not valid utf-8; give the right one with encoding=, for example encoding='latin-1'", OPTIONS)
+    'not valid utf-8; give the right one with --encoding, for example --encoding latin-1'
+    >>> in_options("alpha=-1: expected a number above 0", OPTIONS)
+    'alpha -1: expected a number above 0'
+    """
+    names = "|".join(options)
+
+    def option(match: re.Match[str]) -> str:
+        name, quoted, value = options[match[1]], match[2], match[3]
+        return f"{name} {quoted or value}" if quoted or value else name
+
+    return re.sub(rf"(?<![\w.-])({names})=(?:'([^']*)'|([\w.+-]+))?", option, message)
+
+
+@contextmanager
+def renamed(**options: str) -> Iterator[None]:
+    """Within the block, options which set these parameters have other names than usual."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if isinstance(error, InputError) or not is_refusal(error):
+            raise
+        raise InputError(in_options(str(error), {**OPTIONS, **options})) from error
+
+
+def silence_stdout() -> None:
+    """Stop writing to a reader who has gone, also at the end of the process."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+
+
+def _usage_message(error: Exception) -> str | None:
+    """Return the message of a wrong option or argument, with where to look it up."""
+    tell = getattr(error, "format_message", None)
+    if tell is None:
+        return None
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "cofactor"
+    return f"{str(tell()).rstrip('.')}; see {command} --help"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

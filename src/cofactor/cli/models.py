@@ -1,0 +1,157 @@
+"""Models by their names on the command line, and what to tell about a fitted one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cofactor.cli.errors import InputError
+
+if TYPE_CHECKING:
+    from cofactor.ratings import RatingModel
+
+__all__ = ["build_model", "chosen_alpha", "iterations", "model_names", "parse_alpha"]
+
+
+def model_names() -> dict[str, type[RatingModel]]:
+    """Return the models by their names on the command line.
+
+    Examples
+    --------
+    >>> sorted(model_names())
+    ['als', 'binary-mmmf', 'ensemble', 'hmf', 'mmmf', 'pmmmf']
+    """
+    from cofactor.ratings import MODELS
+
+    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower(): model for name, model in MODELS.items()}
+
+
+def parse_alpha(text: str) -> Any:
+    """Return a number, ``"auto"``, or a list of these.
+
+    Examples
+    --------
+    >>> parse_alpha("8"), parse_alpha("auto"), parse_alpha("8,auto,12.5")
+    (8.0, 'auto', [8.0, 'auto', 12.5])
+    """
+    try:
+        parts = [part if part == "auto" else float(part) for part in text.replace(" ", "").split(",")]
+    except ValueError:
+        raise InputError(
+            f"--alpha {text}: expected a number above 0, auto, or a comma-separated list of these"
+        ) from None
+    return parts[0] if len(parts) == 1 else parts
+
+
+def build_model(
+    name: str,
+    *,
+    alpha: str = "auto",
+    factors: int | None = None,
+    seed: int | None = 0,
+    params: Sequence[str] | None = None,
+    **settings: Any,
+) -> RatingModel:
+    """Return the unfitted model which the options describe.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model; case, hyphens and underscores do not matter.
+    alpha, factors, seed
+        As on the command line. For an ensemble, alpha and factors are those of its members.
+    params : sequence of str, optional
+        Other parameters, each ``name=value``.
+    **settings
+        Further parameters, as Python values.
+
+    Returns
+    -------
+    RatingModel
+
+    Raises
+    ------
+    InputError
+        If the model or a parameter is unknown.
+    """
+    kind = _find(name)
+    model = kind(**_of_ensemble(kind.__name__, params), random_state=seed, **settings)
+    inner = "estimator__" if kind.__name__ == "Ensemble" else ""
+    # An ensemble's own default members have a small d and alpha="auto"; nothing to set where nothing was asked.
+    values: dict[str, Any] = {} if alpha == "auto" else {f"{inner}alpha": parse_alpha(alpha)}
+    if factors is not None:
+        values[f"{inner}n_factors"] = factors
+    for text in params or ():
+        key, value = _split(text)
+        if key != "estimator":
+            values[_known(model, key, inner)] = value
+    model.set_params(**values)
+    return model
+
+
+def _find(name: str) -> type[RatingModel]:
+    names = model_names()
+    plain = {re.sub(r"[-_ ]", "", key): model for key, model in names.items()}
+    kind = plain.get(re.sub(r"[-_ ]", "", name.lower()))
+    if kind is None:
+        raise InputError(f"--model {name}: not a known model; expected one of {', '.join(names)}")
+    return kind
+
+
+def _of_ensemble(kind: str, params: Sequence[str] | None) -> dict[str, Any]:
+    """Return the members' kind, so that their parameters can be set by name."""
+    if kind != "Ensemble":
+        return {}
+    from cofactor.ratings import MMMF
+
+    asked = [value for key, value in map(_split, params or ()) if key == "estimator"]
+    if not asked:
+        return {"estimator": MMMF(n_factors=8)}
+    member = _find(str(asked[-1]))
+    return {"estimator": member(n_factors=8) if "n_factors" in member().get_params() else member()}
+
+
+def _split(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise InputError(f"--param {text}: expected NAME=VALUE, such as max_iter=200")
+    return key.strip(), _value(value.strip())
+
+
+def _value(text: str) -> Any:
+    """Return a number, a truth value, None, a list of these, or the text."""
+    if text in ("None", "True", "False"):
+        return {"None": None, "True": True, "False": False}[text]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _known(model: RatingModel, key: str, inner: str) -> str:
+    """Return the name under which `set_params` takes a parameter."""
+    hidden = {"callback", "verbose", "random_state", "levels", "duplicates", "estimator"}
+    for name in (key, inner + key):
+        if name in model.get_params() and name not in hidden:
+            return name
+    options = sorted(name for name in model.get_params() if name.split("__")[-1] not in hidden)
+    raise InputError(f"--param {key}: {type(model).__name__} has no such parameter; it has {', '.join(options)}")
+
+
+def chosen_alpha(model: RatingModel) -> float | list[float] | None:
+    """Return the penalty weight of a fitted model: one number, or one for each stage."""
+    members = getattr(model, "members_", None)
+    if members:
+        return chosen_alpha(members[0])
+    stages: list[float] | None = getattr(model, "alphas_", None)
+    return stages if stages is not None else getattr(model, "alpha_", None)
+
+
+def iterations(model: RatingModel) -> list[int]:
+    """Return the iterations of a fitted model: one number, or one for each stage or member."""
+    parts = getattr(model, "members_", None) or getattr(model, "stages_", None)
+    if parts:
+        return [sum(iterations(part)) for part in parts]
+    return [int(model.n_iter_)]  # type: ignore[attr-defined]

@@ -1,0 +1,93 @@
+"""The models under contract: every class of `MODELS`, with settings that fit fast, and data for them."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from cofactor.ratings import ALS, HMF, MMMF, PMMMF, BinaryMMMF, Ensemble, RatingModel
+
+FIVE = (1.0, 2.0, 3.0, 4.0, 5.0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """An unfitted model, and the scale of the data it gets."""
+
+    model: RatingModel
+    scale: tuple[float, ...] = FIVE
+
+
+CASES: dict[str, Case] = {
+    "BinaryMMMF": Case(BinaryMMMF(3, 1.0, random_state=0), (-1.0, 1.0)),
+    "MMMF": Case(MMMF(3, 1.0, random_state=0)),
+    "MMMF of the thesis": Case(MMMF(3, 1.0, alpha_bias=None, alpha_thresholds=0, random_state=0)),
+    "HMF": Case(HMF(3, 1.0, random_state=0)),
+    "PMMMF": Case(PMMMF(3, 1.0, random_state=0)),
+    "ALS": Case(ALS(3, 1.0, random_state=0)),
+    "ALS by cg, no biases": Case(ALS(3, 1.0, alpha_bias=None, solver="cg", random_state=0)),
+    "Ensemble": Case(Ensemble(MMMF(3, 1.0), 2, random_state=0)),
+    "Ensemble of HMF, bagging": Case(Ensemble(HMF(3, 1.0), 2, method="bagging", random_state=0)),
+}
+
+#: Runs a test for each case; the test gets its name.
+every = pytest.mark.parametrize("name", CASES)
+
+
+def fresh(name: str, **params: Any) -> RatingModel:
+    """Return an unfitted model of a case; parameters it lacks go to the members of an ensemble."""
+    model = clone(CASES[name].model)
+    own = model.get_params()
+    return model.set_params(**{k if k in own else f"estimator__{k}": v for k, v in params.items()})
+
+
+def planted(
+    scale: tuple[float, ...], n_users: int = 30, n_items: int = 24, density: float = 0.6, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return index pairs and ratings of a noisy matrix of rank 2 with equally frequent levels, rows shuffled."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(n_users, 2)) @ rng.normal(size=(2, n_items))
+    scores += 0.3 * rng.normal(size=scores.shape)
+    inner = np.quantile(scores, np.arange(1, len(scale)) / len(scale))
+    levels = np.searchsorted(inner, scores)
+    X = rng.permutation(np.argwhere(rng.random(scores.shape) < density))
+    return X, np.array(scale)[levels[X[:, 0], X[:, 1]]]
+
+
+@lru_cache
+def data(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of ids (users 100, 101, ..., items 0, 7, 14, ...) and ratings; not to be changed."""
+    X, y = planted(CASES[name].scale)
+    X = X * [1, 7] + [100, 0]
+    X.setflags(write=False)
+    y.setflags(write=False)
+    return X, y
+
+
+@lru_cache
+def fitted(name: str) -> RatingModel:
+    """Return the case's model, fitted on its data; not to be changed."""
+    return fresh(name).fit(*data(name))
+
+
+def all_pairs(model: RatingModel) -> np.ndarray:
+    """Return every pair of a user and an item of the model."""
+    users, items = model.users_.ids, model.items_.ids
+    return np.array([(u, i) for u in users for i in items], dtype=np.result_type(users, items))
+
+
+def bits(model: RatingModel) -> dict[str, tuple[str, bytes]]:
+    """Return all arrays a model learned, so that == compares them to the bit."""
+    _, arrays = model._to_state()
+    return {
+        name: (f"{a.dtype}{a.shape}", a.tobytes()) for name, a in arrays.items() if "ratings." not in name
+    }
+
+
+def simple_models(model: RatingModel) -> list[Any]:
+    """Return the models with one pair of factors that a model consists of."""
+    parts = model._parts()
+    return [simple for part in parts for simple in simple_models(part)] if parts else [model]

@@ -1,0 +1,157 @@
+"""Rating models behave as scikit-learn's estimators do."""
+
+import copy
+import inspect
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.utils.estimator_checks import check_estimator
+
+from cofactor.evaluation import FoldInScorer, Holdout, KFold, StrongGeneralization, WeakGeneralization
+from cofactor.ratings import MODELS
+
+from .models import CASES, bits, data, every, fitted, fresh
+
+#: Checks of scikit-learn that a model of pairs cannot pass, by the reason.
+EXPECTED_FAILURES = {
+    "its X is a feature matrix of another width, where ours holds two columns of ids": [
+        "check_complex_data",
+        "check_dict_unchanged",
+        "check_dont_overwrite_parameters",
+        "check_dtype_object",
+        "check_estimators_dtypes",
+        "check_estimators_empty_data_messages",
+        "check_estimators_nan_inf",
+        "check_estimators_pickle",
+        "check_f_contiguous_array_estimator",
+        "check_fit2d_1feature",
+        "check_fit2d_1sample",
+        "check_fit2d_predict1d",
+        "check_fit_score_takes_y",
+        "check_methods_sample_order_invariance",
+        "check_methods_subset_invariance",
+        "check_n_features_in_after_fitting",
+        "check_pipeline_consistency",
+        "check_positive_only_tag_during_fit",
+    ],
+    "ids are no features: there is no n_features_in_": ["check_n_features_in"],
+    "a sparse X is a matrix of ratings and comes without y": [
+        "check_estimator_sparse_array",
+        "check_estimator_sparse_matrix",
+        "check_estimator_sparse_tag",
+    ],
+}
+REASONS = {check: reason for reason, checks in EXPECTED_FAILURES.items() for check in checks}
+
+
+def test_every_model_is_under_contract():
+    assert {type(case.model) for case in CASES.values()} == set(MODELS.values())
+    assert all(name == model.__name__ for name, model in MODELS.items())
+
+
+@every
+def test_check_estimator(name):
+    results = check_estimator(fresh(name), expected_failed_checks=REASONS, on_fail=None, on_skip=None)
+    failed = [f"{r['check_name']}: {r['exception']!r}" for r in results if r["status"] == "failed"]
+    assert not failed, failed
+    assert sum(r["status"] == "passed" for r in results) >= 17
+    obsolete = {r["check_name"] for r in results if r["status"] == "passed" and r["expected_to_fail"]}
+    assert not obsolete
+
+
+@every
+def test_parameters_are_kept_as_given(name):
+    model = fresh(name)
+    names = list(inspect.signature(type(model)).parameters)
+    assert sorted(model.get_params(deep=False)) == sorted(names)
+    marks = {key: object() for key in names}
+    built = type(model)(**marks)
+    assert all(getattr(built, key) is mark for key, mark in marks.items())
+    assert all(fresh(name).set_params(**{key: mark}).get_params(deep=False)[key] is mark for key, mark in marks.items())
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        model.set_params(colour="red")
+
+
+@every
+def test_clone_is_unfitted_and_fits_the_same(name):
+    model = fitted(name)
+    copied = clone(model)
+    with pytest.raises(NotFittedError):
+        copied.predict(data(name)[0])
+    assert bits(copied.fit(*data(name))) == bits(model)
+
+
+@every
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model, X: model.predict(X),
+        lambda model, X: model.decision_function(X),
+        lambda model, X: model.margins(X),
+        lambda model, X: model.recommend([X[0, 0]]),
+        lambda model, X: model.fold_in(X, np.ones(len(X))),
+        lambda model, X: model.complete(),
+        lambda model, X: model.save("never-written"),
+    ],
+    ids=["predict", "decision_function", "margins", "recommend", "fold_in", "complete", "save"],
+)
+def test_nothing_works_before_fit(name, call):
+    with pytest.raises(NotFittedError):
+        call(fresh(name), data(name)[0])
+
+
+@every
+def test_score_is_minus_the_mean_absolute_error(name):
+    X, y = data(name)
+    model = fitted(name)
+    assert model.score(X, y) == -np.mean(np.abs(model.predict(X) - y))
+    assert model.score(X, y) > -np.mean(np.abs(np.median(y) - y))
+
+
+@every
+@pytest.mark.parametrize(
+    "cv", [Holdout(0.2, 2, 0), WeakGeneralization(2, 0), KFold(2, shuffle=True, random_state=0)], ids=repr
+)
+def test_cross_validate(name, cv):
+    X, y = data(name)
+    result = cross_validate(fresh(name), X, y, cv=cv, return_indices=True, return_estimator=True)
+    for k, (train, test) in enumerate(zip(*result["indices"].values(), strict=True)):
+        model = fresh(name).fit(X[train], y[train])
+        assert bits(model) == bits(result["estimator"][k])
+        assert result["test_score"][k] == -np.mean(np.abs(model.predict(X[test]) - y[test]))
+
+
+@every
+def test_strong_generalization_in_cross_validate(name):
+    X, y = data(name)
+    cv = StrongGeneralization(0.2, 2, 0)
+    result = cross_validate(fresh(name), X, y, cv=cv, scoring=FoldInScorer(X, y))
+    for score, (train, fold_in, test) in zip(result["test_score"], cv.split_fold_in(X), strict=True):
+        folded = fresh(name).fit(X[train], y[train]).fold_in(X[fold_in], y[fold_in])
+        assert score == -np.mean(np.abs(folded.predict(X[test]) - y[test]))
+
+
+@every
+def test_grid_search(name):
+    X, y = data(name)
+    key = "alpha" if "alpha" in fresh(name).get_params() else "estimator__alpha"
+    search = GridSearchCV(fresh(name), {key: [0.5, 100.0]}, cv=Holdout(0.2, 1, 0)).fit(X, y)
+    scores = search.cv_results_["mean_test_score"]
+    assert search.best_params_ == {key: 0.5 if scores[0] >= scores[1] else 100.0}
+    assert bits(search.best_estimator_) == bits(fresh(name, **search.best_params_).fit(X, y))
+
+
+@every
+def test_copies_by_pickle_joblib_and_copy(name, tmp_path):
+    X, _ = data(name)
+    model = fitted(name)
+    joblib.dump(model, tmp_path / "model.joblib")
+    for copied in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model.joblib"), copy.deepcopy(model)):
+        assert bits(copied) == bits(model)
+        assert np.array_equal(copied.predict(X), model.predict(X))
+        assert np.array_equal(copied.recommend([X[0, 0]])[0], model.recommend([X[0, 0]])[0])
