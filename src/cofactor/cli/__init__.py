@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return _interrupted()
-    except Exception as error:
+    except errors.EXPLAINED as error:
         if errors.is_abort(error):
             return _interrupted()
         message = errors.explain(error)

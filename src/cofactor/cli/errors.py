@@ -35,6 +35,21 @@ OPTIONS: Mapping[str, str] = {
 }
 
 
+#: Wrong options and arguments: the class has another module in older versions of typer.
+_UsageProblem = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+
+#: Errors which may have an explanation for the user; all others are bugs.
+EXPLAINED: tuple[type[Exception], ...] = (
+    ValueError,
+    TypeError,
+    ImportError,
+    OSError,
+    MemoryError,
+    RuntimeError,
+    _UsageProblem,
+)
+
+
 class InputError(ValueError):
     """Bad input found by the command line itself."""
 
@@ -100,7 +115,7 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     >>> in_options("not valid utf-8; give the right one with encoding=, for example encoding='latin-1'", OPTIONS)
     'not valid utf-8; give the right one with --encoding, for example --encoding latin-1'
     >>> in_options("alpha=-1: expected a number above 0", OPTIONS)
-    'alpha -1: expected a number above 0'
+    '--alpha -1: expected a number above 0'
     """
     names = "|".join(options)
 
@@ -130,12 +145,11 @@ def silence_stdout() -> None:
 
 def _usage_message(error: Exception) -> str | None:
     """Return the message of a wrong option or argument, with where to look it up."""
-    tell = getattr(error, "format_message", None)
-    if tell is None:
+    if not isinstance(error, _UsageProblem):
         return None
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "cofactor"
-    return f"{str(tell()).rstrip('.')}; see {command} --help"
+    return f"{error.format_message().rstrip('.')}; see {command} --help"
 
 
 def _one_line(text: str) -> str:

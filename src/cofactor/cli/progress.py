@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -129,7 +128,3 @@ def limited_threads(n: int | None) -> Iterator[None]:
     with thread_limit(n), threadpool_limits(n):
         yield
 
-
-def watched() -> bool:
-    """Whether standard error is a terminal."""
-    return sys.stderr.isatty()

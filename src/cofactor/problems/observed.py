@@ -1,7 +1,7 @@
 """Factorization of the observed entries of a sparse matrix."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class ObservedProblem:
         dtype: np.typing.DTypeLike = np.float32,
     ) -> None:
         self.entries, self.loss, self.dtype = entries, loss, np.dtype(dtype)
-        self._units = {name: np.asarray(u, dtype=self.dtype)[()] for name, u in (units or {}).items() if name in shapes}
+        self._units: dict[str, Any] = {name: np.asarray(u, self.dtype)[()] for name, u in (units or {}).items() if name in shapes}
         # Targets as real numbers live in the precision of the scores; levels stay bytes.
         self.targets = targets if loss.target == "ordinal" else np.asarray(targets, dtype=self.dtype)
         self.layout = Layout(shapes)
@@ -176,7 +176,7 @@ class ObservedProblem:
             if penalty is None or penalty.smooth:
                 squares += float(np.linalg.norm(slopes[name])) ** 2
             else:
-                unit = self._units.get(name, 1)
+                unit = float(self._units.get(name, 1))
                 squares += (unit * penalty.distance(array * unit, slopes[name] / unit)) ** 2
         return float(np.sqrt(squares))
 

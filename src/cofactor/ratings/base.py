@@ -345,7 +345,8 @@ class RatingModel(BaseEstimator, ABC):
             )
         if self.unknown == "error":
             k = int(np.flatnonzero(missing)[0])
-            word, bad = ("user", user_ids[k]) if users[k] < 0 else ("item", item_ids[k])
+            word, ids = ("user", user_ids) if users[k] < 0 else ("item", item_ids)
+            bad = ids[k : k + 1].tolist()[0]
             raise ValueError(
                 f"{int(missing.sum())} pairs of X hold ids that were not in training, the first is {word} {bad!r}: "
                 "leave them out, fold new users in with fold_in, or set unknown='fallback'"
@@ -359,7 +360,7 @@ class RatingModel(BaseEstimator, ABC):
         ids = np.atleast_1d(np.asarray(users)) if not isinstance(users, list | tuple) else users
         rows = self.users_.index(ids)
         if (rows < 0).any():
-            bad = ids[int(np.flatnonzero(rows < 0)[0])]
+            bad = np.asarray(ids, dtype=object)[rows < 0].tolist()[0]
             raise ValueError(f"user {bad!r} was not in training: fold new users in with fold_in(X, y) first")
         return rows
 

@@ -1,0 +1,87 @@
+"""What to beat: two rules without a model."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+
+from cofactor.ratings import as_ratings
+from cofactor.ratings.ids import pair_columns
+
+__all__ = ["MostFrequentLevel", "UserMedian"]
+
+
+class MostFrequentLevel(BaseEstimator):
+    """Predict for everyone the rating that occurs most often, the lowest of several.
+
+    Parameters
+    ----------
+    levels : array-like of shape (R,), optional
+        The values a rating can take.
+
+    Examples
+    --------
+    >>> MostFrequentLevel().fit([(1, 1), (1, 2), (2, 1)], [3, 5, 5]).predict([(7, 7)])
+    array([5.])
+    """
+
+    def __init__(self, levels: ArrayLike | None = None) -> None:
+        self.levels = levels
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Learn the rating."""
+        values, counts = np.unique(np.asarray(y, dtype=np.float64), return_counts=True)
+        self.rating_ = float(values[np.argmax(counts)])
+        return self
+
+    def fold_in(self, X: Any, y: ArrayLike) -> Self:
+        """Return the same rule: it knows no users."""
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return that rating for each pair."""
+        return np.full(len(pair_columns(X)[0]), self.rating_)
+
+
+class UserMedian(BaseEstimator):
+    """Predict for each user the lower median of his ratings, for unknown users that of all ratings.
+
+    Parameters
+    ----------
+    levels : array-like of shape (R,), optional
+        The values a rating can take.
+
+    Examples
+    --------
+    >>> model = UserMedian().fit([(1, 1), (1, 2), (1, 3), (2, 1)], [3, 5, 5, 1])
+    >>> model.predict([(1, 9), (2, 9), (7, 9)])
+    array([5., 1., 3.])
+    """
+
+    def __init__(self, levels: ArrayLike | None = None) -> None:
+        self.levels = levels
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Learn the medians."""
+        ratings = as_ratings(X, y, scale=self.levels, duplicates="last")
+        order = np.lexsort((ratings.levels, ratings.row_of_entry))
+        middle = ratings.indptr[:-1] + (ratings.user_counts - 1) // 2
+        self.users_ = ratings.users
+        self.medians_ = ratings.scale[ratings.levels[order][middle] - 1]
+        levels = np.sort(ratings.levels)
+        self.common_ = float(ratings.scale[levels[(len(levels) - 1) // 2] - 1])
+        return self
+
+    def fold_in(self, X: Any, y: ArrayLike) -> Self:
+        """Return the rule for new users."""
+        new = type(self)(self.levels).fit(X, y)
+        new.common_ = self.common_
+        return new
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the median of the user of each pair."""
+        users = self.users_.index(pair_columns(X)[0])
+        return np.where(users >= 0, self.medians_[users], self.common_)

@@ -1,0 +1,226 @@
+"""``cofactor doctor``: is this installation whole, and if not, what to do."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import typer
+
+from cofactor.cli import options
+from cofactor.cli.tables import human_console, print_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_NEEDED = (
+    *("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "joblib", "threadpoolctl"),
+    *("narwhals", "safetensors", "pooch", "typer", "rich"),
+)
+_OPTIONAL = {
+    "matplotlib": 'pictures of cofactor demo: pip install "cofactor[plots]"',
+    "pyarrow": 'Parquet files: pip install "cofactor[parquet]"',
+    "pandas": "data frames in Python, if you use them: pip install pandas",
+    "polars": "data frames in Python, if you use them: pip install polars",
+}
+
+#: What the self-test must reach: measured in float64; three solvers from two starts agree to 1e-8.
+SELF_TEST_OBJECTIVE = 406.306816
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding."""
+
+    group: str
+    name: str
+    status: Literal["ok", "note", "broken"]
+    found: str
+    advice: str = ""
+
+
+def doctor(json: options.Json = False) -> None:
+    """Check the installation: versions, threads, caches, data sets, extras, and a timed fit with a known result.
+
+    Exit status 1 if something is broken; each finding says what to do.
+    """
+    checks: list[Check] = []
+    console = human_console()
+    for check in examine():
+        checks.append(check)
+        if not json:
+            _show(console, check, new_group=len(checks) < 2 or checks[-2].group != check.group)
+    broken = sum(check.status == "broken" for check in checks)
+    if json:
+        print_json({"ok": not broken, "checks": [asdict(check) for check in checks]})
+    else:
+        console.print(
+            f"\n[bold red]{broken} broken[/bold red]: do what stands beside the crosses, then run this again."
+            if broken
+            else "\n[bold green]All is well.[/bold green] cofactor demo shows what it can do."
+        )
+    if broken:
+        raise typer.Exit(1)
+
+
+def examine() -> Iterator[Check]:
+    """Yield the findings, quick ones first."""
+    yield from _versions()
+    yield from _threads()
+    yield from _caches()
+    yield from _data_sets()
+    yield from _self_test()
+
+
+def _versions() -> Iterator[Check]:
+    import cofactor
+
+    group = "Versions"
+    place = Path(cofactor.__file__).parent
+    yield Check(group, "cofactor", "ok", f"{cofactor.__version__} in {place}")
+    new_enough = sys.version_info >= (3, 11)
+    yield Check(
+        group,
+        "Python",
+        "ok" if new_enough else "broken",
+        f"{platform.python_version()} on {platform.platform(terse=True)}, {platform.machine()}",
+        "" if new_enough else "cofactor needs Python 3.11 or newer",
+    )
+    for name in _NEEDED:
+        version = _version(name)
+        if version is None:
+            yield Check(group, name, "broken", "not installed", f"pip install {name}")
+        else:
+            yield Check(group, name, "ok", version)
+    for name, use in _OPTIONAL.items():
+        version = _version(name)
+        yield Check("Extras", name, "note" if version is None else "ok", version or "not installed", "" if version else use)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _threads() -> Iterator[Check]:
+    group = "Threads"
+    from threadpoolctl import threadpool_info
+
+    from cofactor.kernels.threads import n_threads
+
+    setting = os.environ.get("COFACTOR_NUM_THREADS")
+    try:
+        used = n_threads()
+    except ValueError as error:
+        yield Check(group, "kernels", "broken", str(error), "unset COFACTOR_NUM_THREADS, or set it to a number")
+        return
+    origin = "all cores this process may use" if setting is None else "from COFACTOR_NUM_THREADS"
+    yield Check(group, "kernels", "ok", f"{used}, {origin} ({os.cpu_count()} in the machine)")
+    import scipy.linalg  # noqa: F401  loads the BLAS that SciPy uses
+
+    for pool in threadpool_info():
+        name = pool["internal_api"]
+        version = pool.get("version") or "version unknown"
+        yield Check(group, f"{pool['user_api']}: {name}", "ok", f"{version}, {pool['num_threads']} threads")
+
+
+def _caches() -> Iterator[Check]:
+    group = "Caches"
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        yield Check(
+            group, "Numba", "broken", "NUMBA_DISABLE_JIT is set: everything is a hundred times slower", "unset NUMBA_DISABLE_JIT"
+        )
+    try:
+        from cofactor.kernels import observed
+
+        folder = Path(observed.scores.stats.cache_path)
+    except (RuntimeError, AttributeError) as error:
+        yield Check(
+            group,
+            "compiled code",
+            "broken",
+            f"no folder for it ({error})",
+            "set NUMBA_CACHE_DIR to a folder you can write to; else every start compiles for some ten seconds",
+        )
+    else:
+        yield _folder(group, "compiled code", folder, "set NUMBA_CACHE_DIR to a folder you can write to")
+    from cofactor.datasets import cache_dir
+
+    yield _folder(group, "data sets", cache_dir(), "set XDG_CACHE_HOME, or put data sets into $COFACTOR_DATA", "note")
+
+
+def _folder(
+    group: str, name: str, folder: Path, advice: str, bad: Literal["note", "broken"] = "broken"
+) -> Check:
+    """Check that a folder, or the nearest one above it that exists, can be written to."""
+    nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
+        return Check(group, name, "ok", f"{folder}" if folder.exists() else f"{folder} (made when needed)")
+    return Check(group, name, bad, f"{folder} cannot be written to", advice)
+
+
+def _data_sets() -> Iterator[Check]:
+    from cofactor.datasets import available
+
+    for status in available():
+        found = str(status.path) if status.path else "not here"
+        how = "fetch" if status.downloadable else "path"
+        advice = "" if status.path else f"if you want it: cofactor datasets {how} {status.name}"
+        yield Check("Data sets", status.name, "ok" if status.path else "note", found, advice)
+
+
+def _self_test() -> Iterator[Check]:
+    """Fit a small model twice: its objective is known, and the number of threads must not matter."""
+    group = "Self-test"
+    advice = "reinstall cofactor and its dependencies in a new virtual environment; if that does not help, report it"
+    began = time.perf_counter()
+    try:
+        first, second = _fit(1), _fit(2)
+    except (ArithmeticError, ImportError, LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
+        yield Check(group, "fit", "broken", f"{type(error).__name__}: {error}", advice)
+        return
+    seconds = time.perf_counter() - began
+    again = time.perf_counter()
+    _fit(2)
+    warm = time.perf_counter() - again
+    wrong = abs(first - SELF_TEST_OBJECTIVE) > 1e-6 * SELF_TEST_OBJECTIVE
+    found = f"objective {first:.4f}, expected {SELF_TEST_OBJECTIVE:.4f}"
+    yield Check(group, "fit", "broken" if wrong else "ok", found, advice if wrong else "")
+    same = first == second
+    found = "same to the bit with 1 and 2 threads" if same else f"{first!r} with 1 thread, {second!r} with 2"
+    yield Check(group, "threads", "ok" if same else "broken", found, "" if same else advice)
+    yield Check(group, "time", "ok", f"{1000 * warm:.0f} ms for a fit; {seconds:.1f} s for the first two, compiling included")
+
+
+def _fit(threads: int) -> float:
+    """Return the objective of a small model, on ratings which follow a formula."""
+    from cofactor.kernels.threads import thread_limit
+    from cofactor.ratings import MMMF
+
+    X = [(u, i) for u in range(40) for i in range(30) if (u + 2 * i) % 3]
+    y = [1 + (u * u + 3 * u * i + 2 * i) % 11 % 5 for u, i in X]
+    with thread_limit(threads):
+        model = MMMF(30, 2.0, dtype="float64", tol=1e-12, max_iter=5000, random_state=0).fit(X, y)
+    return float(model.objective_)
+
+
+def _show(console: Console, check: Check, *, new_group: bool) -> None:
+    from rich.markup import escape
+
+    if new_group:
+        console.print(f"\n[bold]{check.group}[/bold]")
+    mark = {"ok": "[green]✓[/green]", "note": "[yellow]–[/yellow]", "broken": "[bold red]✗[/bold red]"}[check.status]
+    console.print(f"  {mark} {check.name}: {escape(check.found)}", soft_wrap=True)
+    if check.advice:
+        colour = "red" if check.status == "broken" else "dim"
+        console.print(f"      [{colour}]{escape(check.advice)}[/{colour}]", soft_wrap=True)
+

@@ -1,0 +1,109 @@
+"""``cofactor fit``: learn a model from ratings."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cofactor.cli import options
+from cofactor.cli.models import build_model, chosen_alpha, iterations
+from cofactor.cli.progress import Download, fit_progress, limited_threads
+from cofactor.cli.reading import TableOptions, check_target, read_ratings_from, save_model
+from cofactor.cli.tables import join_numbers, print_facts, print_json
+
+if TYPE_CHECKING:
+    from cofactor.datasets import RatingDataset
+    from cofactor.ratings import RatingModel
+
+
+def fit(
+    file: options.RatingsFile,
+    model: Annotated[str, typer.Option("--model", "-m", metavar="NAME", help=options.MODEL_HELP + ".")] = "mmmf",
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FILE", help="Where the model goes; - for standard output.")
+    ] = "model.cofactor",
+    alpha: options.Alpha = "auto",
+    factors: options.Factors = None,
+    param: options.Params = None,
+    duplicates: options.DuplicateRatings = options.Duplicates.ERROR,
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    json: options.Json = False,
+    user: options.UserColumn = None,
+    item: options.ItemColumn = None,
+    rating: options.RatingColumn = None,
+    sep: options.Separator = None,
+    header: options.Header = None,
+    encoding: options.Encoding = "utf-8",
+    levels: options.Levels = None,
+    bins: options.Bins = None,
+) -> None:
+    """Learn a model from ratings and save it.
+
+    [bold]cofactor fit ratings.csv[/bold] is enough where the columns are called user, item and rating (in many
+    spellings), or stand in this order. The model keeps the ratings, so that recommend can leave out what users know.
+    """
+    check_target(out)
+    table = TableOptions(user, item, rating, sep, header, encoding, levels, bins)
+    data = read_ratings_from(file, table, progress=Download(file, quiet=json))
+    estimator = build_model(
+        model,
+        alpha=alpha,
+        factors=factors,
+        seed=seed,
+        params=param,
+        levels=data.scale,
+        duplicates=duplicates.value,
+    )
+    with fit_progress(f"fitting {type(estimator).__name__}", quiet=json) as callback, limited_threads(threads):
+        estimator.set_params(callback=callback)
+        began = time.perf_counter()
+        estimator.fit(data.X, data.y)
+        seconds = time.perf_counter() - began
+        estimator.set_params(callback=None)
+        facts = _facts(estimator, data, seconds)
+        save_model(estimator, out)
+    facts["out"] = out
+    if json and out != "-":
+        print_json(facts)
+    else:
+        _show(facts, stderr=out == "-")
+
+
+def _facts(model: RatingModel, data: RatingDataset, seconds: float) -> dict[str, Any]:
+    assert model.ratings_ is not None
+    return {
+        "model": type(model).__name__,
+        "data": data.name,
+        "users": len(model.users_),
+        "items": len(model.items_),
+        "ratings": model.ratings_.n_ratings,
+        "levels": model.scale_.tolist(),
+        "seconds": round(seconds, 3),
+        "iterations": iterations(model),
+        "alpha": chosen_alpha(model),
+        "train_mae": -model.score(data.X, data.y),
+    }
+
+
+def _show(facts: dict[str, Any], *, stderr: bool) -> None:
+    alpha = facts["alpha"]
+    size = "" if stderr else f" ({Path(facts['out']).stat().st_size / 1e6:.1f} MB)"
+    print_facts(
+        f"{facts['model']} fitted to {facts['data']}",
+        {
+            "users": f"{facts['users']:,}",
+            "items": f"{facts['items']:,}",
+            "ratings": f"{facts['ratings']:,}",
+            "levels": join_numbers(facts["levels"], "g"),
+            "seconds": f"{facts['seconds']:.2f}",
+            "iterations": join_numbers(facts["iterations"], ","),
+            "alpha": join_numbers(alpha, ".4g") if isinstance(alpha, list) else f"{alpha:.4g}",
+            "training MAE": f"{facts['train_mae']:.4f}",
+            "model file": "standard output" if stderr else facts["out"] + size,
+        },
+        stderr=stderr,
+    )

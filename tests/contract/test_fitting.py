@@ -1,0 +1,160 @@
+"""What happens during a fit: progress, exceptions, warnings; and what of its input a model keeps."""
+
+import gc
+import time
+import weakref
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from cofactor.ratings import RatingModel
+from cofactor.solvers import Progress
+
+from .models import bits, data, every, fitted, fresh, simple_models
+
+
+class StopError(Exception):
+    """Raised by a callback."""
+
+
+def stop(progress: Progress) -> None:
+    if progress.iteration >= 2:
+        raise StopError(progress.stage)
+
+
+@every
+def test_callback_gets_progress(name):
+    seen: list[Progress] = []
+    model = fresh(name).set_params(callback=seen.append).fit(*data(name))
+    assert bits(model) == bits(fitted(name))
+    assert all(type(p) is Progress and p.stage and p.elapsed >= 0 for p in seen)
+    stages = {stage: [p for p in seen if p.stage == stage] for stage in {p.stage for p in seen}}
+    assert len(stages) == len(simple_models(model))
+    for steps in stages.values():
+        assert [p.iteration for p in steps] == list(range(1, len(steps) + 1))
+        assert np.all(np.diff([p.objective for p in steps]) <= 0)
+        assert all(p.iteration <= p.max_iter for p in steps)
+    simple = simple_models(model)[0]
+    assert any([p.objective for p in steps] == simple.history_[1:] for steps in stages.values())
+
+
+@every
+def test_callback_is_told_about_validation(name):
+    seen: list[Progress] = []
+    fresh(name, alpha="auto").set_params(callback=seen.append).fit(*data(name))
+    tried = [p for p in seen if "validation" in p.stage]
+    assert tried
+    assert all(0 <= p.objective <= 1 for p in tried)
+
+
+@every
+def test_an_exception_in_the_callback_comes_out_and_changes_nothing(name):
+    model = fresh(name).set_params(callback=stop)
+    with pytest.raises(StopError):
+        model.fit(*data(name))
+    with pytest.raises(NotFittedError):
+        model.predict(data(name)[0])
+    model.set_params(callback=None).fit(*data(name))
+    assert bits(model) == bits(fitted(name))
+    X, y = data(name)
+    some = X[:, 0] > 110
+    with pytest.raises(StopError):  # a model fitted before is still the one it was
+        model.set_params(callback=stop).fit(X[some], y[some])
+    assert bits(model) == bits(fitted(name))
+    assert np.array_equal(model.predict(X), fitted(name).predict(X))
+
+
+@every
+def test_invalid_data_leave_a_fitted_model_as_it_was(name):
+    X, y = data(name)
+    model = fresh(name).fit(X, y)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(X, np.full(len(y), np.nan))
+    assert bits(model) == bits(fitted(name))
+
+
+@every
+def test_verbose_changes_nothing(name):
+    assert bits(fresh(name).set_params(verbose=1).fit(*data(name))) == bits(fitted(name))
+
+
+@every
+def test_verbose_shows_progress_after_a_second(name, monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    clock = time.perf_counter
+    start = clock()
+    monkeypatch.setattr("cofactor.solvers.result.time.perf_counter", lambda: start + 1000 * (clock() - start))
+    fresh(name).set_params(verbose=1).fit(*data(name))
+    shown = capsys.readouterr().out
+    assert "objective" in shown
+    assert "iteration" in shown
+
+
+@every
+def test_too_few_iterations_are_a_warning_with_advice(name):
+    model = fresh(name, max_iter=1, tol=0.0)
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=1 or tol=0"):
+        model.fit(*data(name))
+    assert model.score(*data(name)) < 0
+    assert {simple.n_iter_ for simple in simple_models(model)} == {1}
+
+
+@every
+def test_fit_does_not_change_its_input(name):
+    X, y = (a.copy() for a in data(name))
+    model = fresh(name, levels=None)
+    before = {k: repr(v) for k, v in model.get_params().items()}
+    assert model.fit(X, y) is model
+    assert np.array_equal(X, data(name)[0])
+    assert np.array_equal(y, data(name)[1])
+    assert {k: repr(v) for k, v in model.get_params().items()} == before
+    for array in (X, y):
+        array.setflags(write=False)
+    assert bits(fresh(name).fit(X, y)) == bits(fitted(name))
+
+
+def array_of_ids(X: np.ndarray, y: np.ndarray) -> tuple[object, object]:
+    return X.copy(), y.copy()
+
+
+def objects(X: np.ndarray, y: np.ndarray) -> tuple[object, object]:
+    return np.array([(f"u{a}", f"i{b}") for a, b in X], dtype=object), y.astype(np.float32)
+
+
+def frame(X: np.ndarray, y: np.ndarray) -> tuple[object, object]:
+    return pd.DataFrame({"user": X[:, 0], "item": X[:, 1]}), pd.Series(y.copy())
+
+
+def matrix(X: np.ndarray, y: np.ndarray) -> tuple[object, object]:
+    return sparse.csr_array((y, (X[:, 0], X[:, 1]))), None
+
+
+@every
+@pytest.mark.parametrize("form", [array_of_ids, objects, frame, matrix])
+def test_a_model_keeps_no_reference_to_its_input(name, form):
+    """A view of an array would keep the array itself alive."""
+    X, y = form(*data(name))
+    arrays = [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X, y]
+    watched = [weakref.ref(a) for a in arrays if not isinstance(a, memoryview)]
+    assert watched
+    model = fresh(name).fit(X, y)
+    folded = model.fold_in(X, y)
+    del X, y, arrays
+    gc.collect()
+    assert all(ref() is None for ref in watched)
+    assert isinstance(folded, RatingModel)
+
+
+@every
+def test_learned_arrays_own_their_memory(name):
+    """A view would keep a larger array alive, such as the whole vector of parameters."""
+    for simple in simple_models(fitted(name)):
+        for key in simple._learned:
+            array = getattr(simple, key)
+            if isinstance(array, np.ndarray):
+                owner = array if array.base is None else array.base
+                assert owner.nbytes == array.nbytes, key

@@ -1,0 +1,243 @@
+"""Predictions, completed matrices, recommendations and fold-in agree with each other and with brute force."""
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from cofactor.ratings import RatingModel
+from cofactor.ratings.base import _largest
+
+from .models import all_pairs, bits, data, every, fitted, fresh, planted, simple_models
+
+# ---------------------------------------------------------------- predictions
+
+
+@every
+def test_outputs_have_their_documented_forms(name):
+    X, _ = data(name)
+    model = fitted(name)
+    predicted, scores, margins = model.predict(X), model.decision_function(X), model.margins(X)
+    assert predicted.dtype == np.float64
+    assert np.isin(predicted, model.scale_).all()
+    assert scores.shape == (len(X),)
+    assert margins.shape == (len(X), len(model.scale_) - 1)
+    for method, shape in ((model.predict, (0,)), (model.decision_function, (0,)), (model.margins, margins[:0].shape)):
+        for nothing in ([], X[:0]):
+            assert method(nothing).shape == shape
+
+
+@every
+def test_rows_are_predicted_one_by_one(name):
+    X, _ = data(name)
+    model = fitted(name)
+    order = np.random.default_rng(0).permutation(len(X))
+    for method in (model.predict, model.decision_function, model.margins):
+        assert np.array_equal(method(X[order]), method(X)[order])
+        assert np.array_equal(np.concatenate([method(X[k : k + 1]) for k in range(20)]), method(X)[:20])
+        assert np.array_equal(method(np.vstack([X, X])), np.concatenate([method(X)] * 2))
+
+
+@every
+def test_higher_scores_of_a_user_never_mean_lower_ratings(name):
+    """Except where stages contradict each other, as those of HMF may."""
+    model = fitted(name)
+    pairs = all_pairs(model).reshape(len(model.users_), -1, 2)
+    swaps = total = 0
+    for row in pairs:
+        ranked = model.predict(row[np.argsort(model.decision_function(row), kind="stable")])
+        swaps += int(np.count_nonzero(np.diff(ranked) < 0))
+        total += len(ranked) - 1
+    assert swaps <= (0.25 * total if "HMF" in name or name == "Ensemble" else 0)
+
+
+@every
+def test_margins_decode_to_predictions(name):
+    model = fitted(name)
+    margins = model.margins(all_pairs(model))
+    at_most = np.isin(model.predict(all_pairs(model)), model.scale_[:1])
+    clear = np.abs(margins).min(axis=1) > 1e-6
+    assert np.array_equal((margins[:, 0] < 0)[clear], at_most[clear])
+
+
+@every
+def test_complete_keeps_ratings_and_predicts_the_rest(name):
+    X, y = data(name)
+    model = fitted(name)
+    full = model.complete()
+    assert full.dtype == np.float32
+    expected = model.predict(all_pairs(model)).reshape(full.shape)
+    assert not np.array_equal(full, expected)  # some ratings differ from their predictions
+    expected[X[:, 0] - 100, X[:, 1] // 7] = y
+    assert np.array_equal(full, expected)
+
+
+# ---------------------------------------------------------------- recommendations
+
+
+def assert_best(model: RatingModel, users: list, n: int, seen: dict, candidates: list, found: tuple) -> None:
+    """Compare with the sorted scores of `decision_function`, which rounds differently."""
+    items, scores = found
+    assert items.shape == scores.shape == (len(users), n)
+    for user, row, values in zip(users, items.tolist(), scores, strict=True):
+        allowed = [i for i in candidates if i not in seen.get(user, ())]
+        size = min(n, len(allowed))
+        assert row[size:] == [None] * (n - size)
+        assert np.all(values[size:] == -np.inf)
+        assert len(set(row[:size])) == size
+        assert set(row[:size]) <= set(allowed)
+        if not size:
+            continue
+        own = model.decision_function([(user, i) for i in row[:size]])
+        tolerance = 1e-5 * (1 + np.abs(own).max())
+        np.testing.assert_allclose(values[:size], own, atol=tolerance, rtol=0)
+        best = np.sort(model.decision_function([(user, i) for i in allowed]))[::-1][:size]
+        np.testing.assert_allclose(values[:size], best, atol=tolerance, rtol=0)
+
+
+@every
+@pytest.mark.parametrize("exclude_seen", [True, False])
+@pytest.mark.parametrize("some", [False, True], ids=["all items", "candidates"])
+@pytest.mark.parametrize("n", [1, 5, 24, 40])
+def test_recommendations_are_the_best_by_brute_force(name, exclude_seen, some, n):
+    X, _ = data(name)
+    model = fitted(name)
+    users, items = model.users_.ids.tolist(), model.items_.ids.tolist()
+    seen = {u: set(X[X[:, 0] == u, 1].tolist()) for u in users} if exclude_seen else {}
+    candidates = items[::-3] if some else items
+    found = model.recommend(users, n, exclude_seen=exclude_seen, candidates=candidates if some else None)
+    assert_best(model, users, n, seen, candidates, found)
+
+
+@every
+def test_recommendations_in_several_blocks_of_users(name):
+    X, y = planted(tuple(fitted(name).scale_.tolist()), 530, 12, 0.6)
+    model = fresh(name, tol=0.01).fit(X, y)
+    users = np.random.default_rng(0).permutation(np.repeat(model.users_.ids, 2))
+    assert len(users) > 1000
+    found = model.recommend(users, 3)
+    seen = {u: set(X[X[:, 0] == u, 1].tolist()) for u in model.users_.ids.tolist()}
+    some = slice(240, 300)
+    assert_best(model, users[some].tolist(), 3, seen, list(range(12)), tuple(a[some] for a in found))
+    for k in (0, 255, 256, 511, 1055):
+        items, scores = model.recommend(users[k], 3)
+        assert np.array_equal(items[0], found[0][k])
+        np.testing.assert_allclose(scores[0], found[1][k], rtol=1e-5)
+
+
+@every
+def test_forms_of_users_and_candidates(name):
+    model = fitted(name)
+    users, items = model.users_.ids[:3], model.items_.ids[:8]
+    expected = model.recommend(users, 2, candidates=items)
+    for some, choice in ((users.tolist(), items.tolist()), (users.astype(float), items[::-1]), (tuple(users), [*items, *items])):
+        found = model.recommend(some, 2, candidates=choice)
+        assert np.array_equal(found[0], expected[0])
+        assert np.array_equal(found[1], expected[1])
+    alone = model.recommend(users[0], 2, candidates=items)
+    assert np.array_equal(alone[0], expected[0][:1])
+    assert [a.shape for a in model.recommend([], 4)] == [(0, 4), (0, 4)]
+
+
+@given(
+    hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=12), elements=st.integers(-2, 2)),
+    st.integers(1, 12),
+)
+def test_largest_breaks_ties_by_column(table, n):
+    n = min(n, table.shape[1])
+    columns, values = _largest(table, n)
+    for row, found, value in zip(table, columns, values, strict=True):
+        expected = sorted(range(len(row)), key=lambda j: (-row[j], j))[:n]
+        assert found.tolist() == expected
+        assert value.tolist() == row[expected].tolist()
+
+
+# ---------------------------------------------------------------- fold-in
+
+
+@lru_cache
+def exact(name: str) -> RatingModel:
+    """Return a model fitted to high precision on the first 22 users."""
+    X, y = data(name)
+    old = X[:, 0] < 122
+    return fresh(name, tol=1e-9, dtype="float64", max_iter=20000).fit(X[old], y[old])
+
+
+@every
+def test_fold_in_of_training_users_finds_their_factors_again(name):
+    """At the optimum of all, each user's part is the optimum given the items."""
+    X, y = data(name)
+    model = exact(name)
+    old = X[:, 0] < 122
+    folded = model.fold_in(X[old], y[old])
+    a, b = folded.decision_function(X[old]), model.decision_function(X[old])
+    if "bagging" in name:  # members have seen nine tenths of the ratings, fold-in takes all
+        assert np.corrcoef(a, b)[0, 1] > 0.95
+        return
+    assert np.abs(a - b).max() < 2e-3 * b.std()
+    assert np.mean(folded.predict(X[old]) != model.predict(X[old])) < 0.01
+
+
+@every
+def test_fold_in_of_a_user_does_not_depend_on_the_others(name):
+    """Solved to high precision; with default tolerances, scores differ by less than a fiftieth of their spread."""
+    X, y = data(name)
+    new = X[:, 0] >= 122
+    for model, tolerance in ((exact(name), 1e-3), (fitted(name), 2e-2)):
+        together = model.fold_in(X[new], y[new])
+        spread = together.decision_function(X[new]).std()
+        for user in range(122, 130):
+            own = X[:, 0] == user
+            alone = model.fold_in(X[own], y[own])
+            gap = alone.decision_function(X[own]) - together.decision_function(X[own])
+            assert np.abs(gap).max() < tolerance * spread
+
+
+@every
+def test_fold_in_learns_and_leaves_the_model_as_it_was(name):
+    X, y = data(name)
+    new, model = X[:, 0] >= 122, exact(name)
+    before = bits(model)
+    folded = model.fold_in(X[new], y[new])
+    assert bits(model) == before
+    assert type(folded) is type(model)
+    assert folded.users_.ids.tolist() == list(range(122, 130))
+    assert folded.items_ == model.items_
+    errors = np.abs(folded.predict(X[new]) - y[new]).mean()
+    assert errors < 0.75 * np.abs(model.predict(X[new]) - y[new]).mean()  # there they are unknown users
+    for simple, old in zip(simple_models(folded), simple_models(model), strict=True):
+        assert simple.U_.shape == (8, old.U_.shape[1])
+        assert np.array_equal(simple.V_, old.V_)
+        assert np.array_equal(simple.item_bias_, old.item_bias_)
+
+
+@every
+def test_a_folded_in_model_is_a_whole_one(name):
+    X, y = data(name)
+    new, model = X[:, 0] >= 122, exact(name)
+    folded = model.fold_in(X[new], y[new])
+    users, items = folded.users_.ids.tolist(), folded.items_.ids.tolist()
+    seen = {u: set(X[X[:, 0] == u, 1].tolist()) for u in users}
+    assert_best(folded, users, 6, seen, items, folded.recommend(users, 6))
+    full = folded.complete()
+    expected = folded.predict(all_pairs(folded)).reshape(8, 24)
+    expected[X[new, 0] - 122, X[new, 1] // 7] = y[new]
+    assert np.array_equal(full, expected)
+    assert folded.score(X[new], y[new]) == -np.mean(np.abs(folded.predict(X[new]) - y[new]))
+    again = folded.fold_in(X[new], y[new])
+    assert bits(again) == bits(folded)
+    old = (X[:1, 0] - X[:1, 0] + 100).tolist()[0]
+    strangers = folded.decision_function([(old, i) for i in items])
+    assert np.array_equal(strangers, folded.decision_function([("nobody", i) for i in items]))
+
+
+@every
+def test_one_rating_is_enough_to_fold_in(name):
+    model = fitted(name)
+    item = model.items_.ids[3]
+    low, high = (model.fold_in([("new", item)], [value]) for value in model.scale_[[0, -1]])
+    assert low.decision_function([("new", item)]) <= high.decision_function([("new", item)])
+    assert low.predict([("new", item)]) <= high.predict([("new", item)])
