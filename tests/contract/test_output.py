@@ -51,7 +51,7 @@ def test_higher_scores_of_a_user_never_mean_lower_ratings(name):
         ranked = model.predict(row[np.argsort(model.decision_function(row), kind="stable")])
         swaps += int(np.count_nonzero(np.diff(ranked) < 0))
         total += len(ranked) - 1
-    assert swaps <= (0.25 * total if "HMF" in name or name == "Ensemble" else 0)
+    assert swaps <= (0.1 * total if "HMF" in name else 0), swaps / total
 
 
 @every
@@ -229,8 +229,7 @@ def test_a_folded_in_model_is_a_whole_one(name):
     assert folded.score(X[new], y[new]) == -np.mean(np.abs(folded.predict(X[new]) - y[new]))
     again = folded.fold_in(X[new], y[new])
     assert bits(again) == bits(folded)
-    old = (X[:1, 0] - X[:1, 0] + 100).tolist()[0]
-    strangers = folded.decision_function([(old, i) for i in items])
+    strangers = folded.decision_function([(100, i) for i in items])  # a user of the model, not of this one
     assert np.array_equal(strangers, folded.decision_function([("nobody", i) for i in items]))
 
 

@@ -135,14 +135,13 @@ IDS = [f"{loss_name(loss)} {'+'.join(free)}{' folded' if fixed else ''}" for los
 
 
 @pytest.mark.parametrize(("loss", "free", "fixed"), CASES, ids=IDS)
-@pytest.mark.parametrize("units", [False, True], ids=["", "units"])
-def test_objective_and_gradient(loss: EntryLoss, free: tuple[str, ...], fixed: tuple[str, ...], units: bool) -> None:
+def test_objective_and_gradient(loss: EntryLoss, free: tuple[str, ...], fixed: tuple[str, ...]) -> None:
     p, arrays = entries(), values(loss)
     y = targets(loss, p)
     problem = ObservedProblem(
         p, y, loss, {name: SHAPES[name] for name in free}, PENALTIES,
         fixed={name: arrays[name] for name in fixed if name not in free},
-        units={"b": 0.3, "own": 0.1, "V": 2.0, "common": 3.0} if units else None, dtype=np.float64,
+        dtype=np.float64,
     )  # fmt: skip
     used = {name: arrays[name] for name in {*free, *fixed}}
     x = problem.pack(used)
@@ -233,7 +232,7 @@ def test_nothing_given_is_changed() -> None:
     before = {name: a.copy() for name, a in arrays.items()}, y.copy()
     problem = ObservedProblem(
         p, y, AllThreshold(), {"U": (N, D), "own": (N, R - 1)}, PENALTIES,
-        fixed={name: arrays[name] for name in ("V", "c", "common")}, units={"own": 2.0}, dtype=np.float64,
+        fixed={name: arrays[name] for name in ("V", "c", "common")}, dtype=np.float64,
     )  # fmt: skip
     x = problem.pack(arrays)
     start = x.copy()
@@ -317,32 +316,6 @@ def test_rows_and_columns_without_entries_have_only_their_penalty() -> None:
     np.testing.assert_allclose(slopes["V"][column], 1.3 * arrays["V"][column], rtol=1e-15)
     np.testing.assert_allclose(slopes["b"][row], 0.2 * arrays["b"][row], rtol=1e-15)
     np.testing.assert_allclose(slopes["c"][column], 0.4 * arrays["c"][column], rtol=1e-15)
-
-
-@pytest.mark.parametrize("penalty", [L1(0.3), L21(0.3), NonNegative()])
-def test_units_and_penalties_without_gradient(penalty: Penalty) -> None:
-    """Value, proximal map and certificate are those of the array itself, not of the array in its unit."""
-    p, arrays, unit, step = entries(), values(Squared()), 2.5, 0.7
-    shapes = {"U": (N, D), "V": (M, D)}
-    y = targets(Squared(), p)
-    plain, scaled = (
-        ObservedProblem(p, y, Squared(), shapes, {"U": penalty}, units=units, dtype=np.float64)
-        for units in (None, {"U": unit})
-    )
-    arrays["U"][:, 0] = np.abs(arrays["U"][:, 0])
-    x, z = plain.pack(arrays), scaled.pack(arrays)
-    assert scaled.nonsmooth_value(z) == pytest.approx(plain.nonsmooth_value(x))
-    scaled.prox(z, step, out := np.empty_like(z))
-    # argmin_z p(unit z) + ||z - z0||^2 / (2 step)
-    expected = penalty.prox(arrays["U"], step * unit**2)
-    np.testing.assert_allclose(scaled.arrays(out)["U"], expected, atol=1e-14)
-    at = {**arrays, "U": penalty.prox(arrays["U"], step)}
-    x, z = plain.pack(at), scaled.pack(at)
-    plain.value_gradient(x, g := np.empty_like(x))
-    scaled.value_gradient(z, h := np.empty_like(z))
-    slopes = plain.layout.views(g)
-    expected_distance = np.hypot(unit * penalty.distance(at["U"], slopes["U"]), np.linalg.norm(slopes["V"]))
-    assert scaled.certificate(z, h) == pytest.approx(expected_distance, rel=1e-12)
 
 
 def test_fixed_own_thresholds_without_common_ones() -> None:

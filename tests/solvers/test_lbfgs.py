@@ -12,15 +12,16 @@ from cofactor.solvers.result import Trace
 from .problems import Function, factorization, quadratic, rosenbrock
 
 
-def two_loops(pairs: list[tuple[np.ndarray, np.ndarray]], g: np.ndarray) -> np.ndarray:
-    """Nocedal & Wright 2006, algorithm 7.4, as printed."""
+def two_loops(pairs: list[tuple[np.ndarray, np.ndarray]], g: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Nocedal & Wright 2006, algorithm 7.4, with the first inverse Hessian a multiple of diag(scale)."""
     q, shares = g.copy(), []
     for s, y in reversed(pairs):
         shares.append((s @ q) / (y @ s))
         q -= shares[-1] * y
+    q = scale * q
     if pairs:
         s, y = pairs[-1]
-        q *= (s @ y) / (y @ y)
+        q *= (s @ y) / (y @ (scale * y))
     for (s, y), share in zip(pairs, reversed(shares), strict=True):
         q += s * (share - (y @ q) / (y @ s))
     return -q
@@ -32,7 +33,8 @@ def test_direction_is_that_of_the_two_loop_recursion(memory: int) -> None:
     rng = np.random.default_rng(0)
     n = 40
     A = np.diag(rng.uniform(0.5, 5, n))
-    state = _Pairs(n, memory, np.dtype(float))
+    scale = rng.uniform(0.2, 2, n)
+    state = _Pairs(scale, memory)
     x = rng.normal(size=n)
     state.gradient[:] = g = A @ x
     state.start()
@@ -41,7 +43,7 @@ def test_direction_is_that_of_the_two_loop_recursion(memory: int) -> None:
     for step in range(12):
         slope = state.direction(out)
         recent = [pair for pair in kept[-memory:] if pair is not None]
-        np.testing.assert_allclose(out, two_loops(recent, g), rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(out, two_loops(recent, g, scale), rtol=1e-9, atol=1e-11)
         assert slope == pytest.approx(float(out @ g), rel=1e-9)
         x_new = x + 0.1 * rng.normal(size=n)
         g_new = A @ x_new if step != 4 else g - (x_new - x)  # once with negative curvature

@@ -4,7 +4,7 @@ All vector arithmetic of the solvers is here, so that another array library can 
 Sums run in float64 over blocks of fixed length; the sums of the blocks are added in their order.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -16,36 +16,27 @@ RUN = 512  #: elements whose sum stays in the vectors' own precision
 _TASK = 32  #: blocks in a unit of work for one thread
 
 
-def dots(vectors: np.ndarray, rows: Sequence[int]) -> np.ndarray:
-    """Return the inner products of each row of `vectors` (k, n) with the given ones of its rows, in float64.
-
-    Examples
-    --------
-    >>> dots(np.array([[1.0, 2.0], [0.0, 1.0]]), [1])
-    array([[2.],
-           [1.]])
-    """
-    chosen = np.asarray(rows)
-    return _sum_blocks(
-        lambda first, last, out: _dots(first, last, vectors, chosen, out), vectors.shape[1], (len(vectors), len(rows))
-    )
-
-
 def dot(a: np.ndarray, b: np.ndarray) -> float:
     """Return the inner product of two vectors, in float64."""
     return float(_sum_blocks(lambda first, last, out: _dot(first, last, a, b, out), len(a), (1, 1))[0, 0])
 
 
 def advance(
-    x: np.ndarray, x_new: np.ndarray, g_new: np.ndarray, vectors: np.ndarray, s: int, y: int, g: int
+    x: np.ndarray, x_new: np.ndarray, g_new: np.ndarray, vectors: np.ndarray, scale: np.ndarray, m: int, newest: int
 ) -> np.ndarray:
-    """Move a quasi-Newton method to its new point, in one pass over memory.
+    """Move a quasi-Newton method of memory m to its new point, in one pass over memory.
 
-    Sets row s of `vectors` to x_new - x and row y to g_new - g, then x to x_new and row g to g_new.
-    Returns the inner products of every row with rows s, y and g, shape (k, 3).
+    Rows 0..m-1 of `vectors` hold steps s, rows m..2m-1 differences y of gradients, row 2m the gradient g. Sets row
+    `newest` to x_new - x and row m + `newest` to g_new - g, then x to x_new and g to g_new.
+
+    Returns
+    -------
+    ndarray of shape (2m + 1, 3)
+        Products of every row with the newest s, y and g: plain ones where a step is involved, otherwise weighted by
+        `scale`. Products of steps with steps are left 0, nobody needs them.
     """
     return _sum_blocks(
-        lambda first, last, out: _advance(first, last, x, x_new, g_new, vectors, s, y, g, out),
+        lambda first, last, out: _advance(first, last, x, x_new, g_new, vectors, scale, m, newest, out),
         len(x),
         (len(vectors), 3),
     )
@@ -59,11 +50,14 @@ def _sum_blocks(task: Callable[[int, int, np.ndarray], None], n: int, shape: tup
     return np.add.reduce(partial, axis=0)
 
 
-def combine(coefficients: np.ndarray, vectors: np.ndarray, out: np.ndarray) -> None:
-    """Write out = Σ_k c_k v_k over the rows v_k of `vectors`."""
+def combine(coefficients: np.ndarray, vectors: np.ndarray, scale: np.ndarray, unscaled: int, out: np.ndarray) -> None:
+    """Write out = Σ_{k<u} c_k v_k + scale ∘ Σ_{k>=u} c_k v_k over the rows v_k of `vectors`, u = `unscaled`."""
     c = np.asarray(coefficients, dtype=vectors.dtype)
     n_blocks = -(-len(out) // BLOCK)
-    parallel_for(lambda t: _combine(t * _TASK, min((t + 1) * _TASK, n_blocks), c, vectors, out), -(-n_blocks // _TASK))
+    parallel_for(
+        lambda t: _combine(t * _TASK, min((t + 1) * _TASK, n_blocks), c, vectors, scale, unscaled, out),
+        -(-n_blocks // _TASK),
+    )
 
 
 def step(x: np.ndarray, t: float, direction: np.ndarray, out: np.ndarray) -> None:
@@ -105,15 +99,6 @@ def _dot(first, last, a, b, partial):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _dots(first, last, vectors, rows, partial):  # type: ignore[no-untyped-def]
-    for block in range(first, last):
-        here = slice(block * BLOCK, (block + 1) * BLOCK)
-        for a in range(len(vectors)):
-            for b in range(len(rows)):
-                partial[block, a, b] = _block_dot(vectors[a][here], vectors[rows[b]][here])
-
-
-@kernel
 def _move(x, x_new, g_new, s, y, g):  # type: ignore[no-untyped-def]
     for k in range(len(x)):
         s[k] = x_new[k] - x[k]
@@ -123,7 +108,18 @@ def _move(x, x_new, g_new, s, y, g):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _run_dots(a, s, y, g):  # type: ignore[no-untyped-def]
+def _run_dot2(a, y, g):  # type: ignore[no-untyped-def]
+    """Two products with one vector in one sweep over it."""
+    by_y = a.dtype.type(0)
+    by_g = a.dtype.type(0)
+    for k in range(len(a)):
+        by_y += a[k] * y[k]
+        by_g += a[k] * g[k]
+    return by_y, by_g
+
+
+@kernel
+def _run_dot3(a, s, y, g):  # type: ignore[no-untyped-def]
     """Three products with one vector in one sweep over it."""
     by_s = a.dtype.type(0)
     by_y = a.dtype.type(0)
@@ -136,20 +132,35 @@ def _run_dots(a, s, y, g):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _advance(first, last, x, x_new, g_new, vectors, s, y, g, partial):  # type: ignore[no-untyped-def]
+def _multiply(a, b, out):  # type: ignore[no-untyped-def]
+    for k in range(len(a)):
+        out[k] = a[k] * b[k]
+
+
+@kernel
+def _advance(first, last, x, x_new, g_new, vectors, scale, m, newest, partial):  # type: ignore[no-untyped-def]
+    scaled_y = np.empty(BLOCK, dtype=x.dtype)
+    scaled_g = np.empty(BLOCK, dtype=x.dtype)
     for block in range(first, last):
         here = slice(block * BLOCK, (block + 1) * BLOCK)
-        vs = vectors[s][here]
-        vy = vectors[y][here]
-        vg = vectors[g][here]
-        _move(x[here], x_new[here], g_new[here], vs, vy, vg)
+        s = vectors[newest][here]
+        y = vectors[m + newest][here]
+        g = vectors[2 * m][here]
+        _move(x[here], x_new[here], g_new[here], s, y, g)
+        dy = scaled_y[: len(s)]
+        dg = scaled_g[: len(s)]
+        _multiply(scale[here], y, dy)
+        _multiply(scale[here], g, dg)
         partial[block] = 0
-        for a in range(len(vectors)):
+        for a in range(2 * m + 1):
             row = vectors[a][here]
             for run in range(0, len(row), RUN):
                 part = slice(run, run + RUN)
-                by_s, by_y, by_g = _run_dots(row[part], vs[part], vy[part], vg[part])
-                partial[block, a, 0] += by_s
+                if a < m:
+                    by_y, by_g = _run_dot2(row[part], y[part], g[part])
+                else:
+                    by_s, by_y, by_g = _run_dot3(row[part], s[part], dy[part], dg[part])
+                    partial[block, a, 0] += by_s
                 partial[block, a, 1] += by_y
                 partial[block, a, 2] += by_g
 
@@ -167,14 +178,16 @@ def _add_scaled(c, x, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _combine(first, last, coefficients, vectors, out):  # type: ignore[no-untyped-def]
+def _combine(first, last, coefficients, vectors, scale, unscaled, out):  # type: ignore[no-untyped-def]
     for block in range(first, last):
         here = slice(block * BLOCK, (block + 1) * BLOCK)
         o = out[here]
-        _scale(coefficients[0], vectors[0][here], o)
-        for a in range(1, len(vectors)):
+        o[:] = 0
+        for a in range(len(vectors) - 1, -1, -1):
             if coefficients[a] != 0:
                 _add_scaled(coefficients[a], vectors[a][here], o)
+            if a == unscaled:
+                _multiply(scale[here], o, o)
 
 
 @kernel

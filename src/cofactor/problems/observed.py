@@ -1,7 +1,7 @@
 """Factorization of the observed entries of a sparse matrix."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from cofactor.losses.base import EntryLoss
 from cofactor.penalties import Penalty, SmoothPenalty
 from cofactor.problems.layout import Layout
 
+_SQUARED_ENTRY = 0.1  #: typical square of an entry of U or V
+_LEAST_CURVATURE = 0.1  #: for parameters that no rating and no penalty bears on
 _ENTRIES_PER_BLOCK = 16384  #: margins and slopes of a block of this size stay in a second-level cache
 
 
@@ -67,10 +69,6 @@ class ObservedProblem:
         Penalties of free arrays; an array without one is not penalized.
     fixed : mapping from str to ndarray, optional
         Arrays held fixed (for fold-in: V, c, common).
-    units : mapping from str to float, optional
-        The vector of parameters holds an array divided by its unit. It changes no optimum, only the way there: a
-        bias or a threshold moves every entry of its row by itself, an entry of U only by that of V, so the unit of
-        biases and thresholds should be the size of an entry of V.
     dtype : dtype, default=float32
         Of the vector of parameters.
 
@@ -90,11 +88,9 @@ class ObservedProblem:
         shapes: Mapping[str, tuple[int, ...]],
         penalties: Mapping[str, Penalty],
         fixed: Mapping[str, np.ndarray] | None = None,
-        units: Mapping[str, float] | None = None,
         dtype: np.typing.DTypeLike = np.float32,
     ) -> None:
         self.entries, self.loss, self.dtype = entries, loss, np.dtype(dtype)
-        self._units: dict[str, Any] = {name: np.asarray(u, self.dtype)[()] for name, u in (units or {}).items() if name in shapes}
         # Targets as real numbers live in the precision of the scores; levels stay bytes.
         self.targets = targets if loss.target == "ordinal" else np.asarray(targets, dtype=self.dtype)
         self.layout = Layout(shapes)
@@ -123,15 +119,30 @@ class ObservedProblem:
         return self.layout.size
 
     def arrays(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """Return all arrays: free ones from `x` (views of it where they have no unit), fixed ones as they are."""
-        free = self.layout.views(x)
-        return self._fixed | free | {name: free[name] * unit for name, unit in self._units.items()}
+        """Return all arrays, free ones as views of `x`, fixed ones as they are."""
+        return self._fixed | self.layout.views(x)
 
     def pack(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the vector of parameters which holds the free arrays given."""
-        return self.layout.pack(
-            {name: arrays[name] / self._units.get(name, 1) for name in self.layout.shapes}, self.dtype
-        )
+        return self.layout.pack(arrays, self.dtype)
+
+    def inverse_curvatures(self) -> np.ndarray:
+        """Return a rough guess of 1 / (second derivative of J) for each parameter, for solvers to scale with.
+
+        Every rating adds about 1 to the curvature in a bias or threshold, and about the square of the other factor's
+        entry to that in a factor; penalties add their weights. On MovieLens 100K the guess takes L-BFGS from 46 to 39
+        iterations without biases, and from 140 to 77 with biases and thresholds.
+        """
+        n_row, n_column = np.diff(self.entries.indptr), np.diff(self.entries.col_indptr)
+        ratings = {
+            "U": _SQUARED_ENTRY * n_row[:, None], "V": _SQUARED_ENTRY * n_column[:, None],
+            "b": n_row, "c": n_column, "own": n_row[:, None], "common": np.array([len(self.entries.indices)]),
+        }  # fmt: skip
+        scale = np.empty(self.size, self.dtype)
+        for name, view in self.layout.views(scale).items():
+            weight = getattr(self.penalties.get(name), "alpha", 0.0)
+            view[...] = 1 / np.maximum(ratings[name] + weight, _LEAST_CURVATURE)
+        return scale
 
     def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
         """Return the smooth part of J at `x` and write its gradient."""
@@ -148,24 +159,19 @@ class ObservedProblem:
         for name, penalty in self.penalties.items():
             if isinstance(penalty, SmoothPenalty):
                 total += penalty.add_gradient(arrays[name], out[name])
-        for name, unit in self._units.items():
-            out[name] *= unit
         return total
 
     def nonsmooth_value(self, x: np.ndarray) -> float:
         """Return the penalties without a gradient at `x`."""
-        arrays = self.arrays(x)
-        return sum(p.value(arrays[name]) for name, p in self.penalties.items() if not p.smooth)
+        arrays = self.layout.views(x)
+        return sum((p.value(arrays[name]) for name, p in self.penalties.items() if not p.smooth), 0.0)
 
     def prox(self, x: np.ndarray, step: float, out: np.ndarray) -> None:
         """Write the proximal map of the penalties without a gradient."""
         arrays, results = self.layout.views(x), self.layout.views(out)
         for name, array in arrays.items():
-            penalty, unit = self.penalties.get(name), self._units.get(name, 1)
-            if penalty is None or penalty.smooth:
-                results[name][...] = array
-            else:  # z = A / unit: the prox of p(unit z) is that of p with step unit² t, in units
-                results[name][...] = penalty.prox(array * unit, step * float(unit) ** 2) / unit
+            penalty = self.penalties.get(name)
+            results[name][...] = array if penalty is None or penalty.smooth else penalty.prox(array, step)
 
     def certificate(self, x: np.ndarray, gradient: np.ndarray) -> float:
         """Return the distance from stationarity at `x`, where `gradient` is that of the smooth part."""
@@ -176,8 +182,7 @@ class ObservedProblem:
             if penalty is None or penalty.smooth:
                 squares += float(np.linalg.norm(slopes[name])) ** 2
             else:
-                unit = float(self._units.get(name, 1))
-                squares += (unit * penalty.distance(array * unit, slopes[name] / unit)) ** 2
+                squares += penalty.distance(array, slopes[name]) ** 2
         return float(np.sqrt(squares))
 
     def _set_thresholds(self, arrays: Mapping[str, np.ndarray]) -> None:

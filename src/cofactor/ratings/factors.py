@@ -26,10 +26,6 @@ from cofactor.solvers.result import Callback
 #: on MovieLens 100K, .05 to .3 reach the same objective in the same number of iterations.
 START_SCALE = 0.1
 
-#: Unit of biases and thresholds (see `ObservedProblem`): about the size of an entry of V. On MovieLens 100K it
-#: brings 117 iterations down to 74.
-UNIT = 0.3
-
 
 class FactorModel(RatingModel):
     """A model x_ij = U_i·V_j + b_i + c_j with boundaries θ_i between levels.
@@ -275,7 +271,6 @@ class LossModel(TunedModel):
             {name: start[name].shape for name in penalties},
             {name: penalty for name, penalty in penalties.items() if penalty is not None},
             fixed,
-            {"b": UNIT, "c": UNIT, "own": UNIT},
             self.dtype,
         )
         result = SOLVERS[self.solver](

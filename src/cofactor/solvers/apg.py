@@ -73,9 +73,7 @@ def proximal_gradient(
             trace.stop("no proximal step lowers the objective: working precision reached", converged=True)
             break
         following = 0.5 * (1 + np.sqrt(1 + 4 * momentum**2))
-        vectors.combine(
-            np.array([1 + (momentum - 1) / following, -(momentum - 1) / following]), np.stack([x_new, x]), z
-        )
+        vectors.step(x_new, (momentum - 1) / following, x_new - x, z)
         x, x_new, objective, momentum = x_new, x, value, following
         if trace.done(objective):
             break

@@ -4,7 +4,7 @@ import numpy as np
 
 from cofactor.kernels import vectors
 from cofactor.solvers.linesearch import wolfe_step
-from cofactor.solvers.result import Callback, Problem, Result, Trace, require_smooth
+from cofactor.solvers.result import Callback, Problem, Result, Trace, preconditioner, require_smooth
 
 
 def conjugate_gradient(
@@ -17,8 +17,8 @@ def conjugate_gradient(
 ) -> Result:
     """Minimise a smooth problem by nonlinear conjugate gradients (Polak–Ribière with restart, PR+).
 
-    p_{k+1} = -g_{k+1} + max(0, g_{k+1}·(g_{k+1} - g_k) / ‖g_k‖²) p_k (Nocedal & Wright 2006, section 5.2). It keeps
-    four vectors, the least of all solvers here, and takes more evaluations than L-BFGS.
+    p_{k+1} = -D g_{k+1} + max(0, g_{k+1}·D (g_{k+1} - g_k) / g_k·D g_k) p_k (Nocedal & Wright 2006, section 5.2), where
+    D = diag(`inverse_curvatures`) of the problem if it has them. It takes more evaluations than L-BFGS and less memory.
 
     Parameters
     ----------
@@ -48,29 +48,32 @@ def conjugate_gradient(
     x_new, g_new = np.empty_like(x), np.empty_like(x)
     objective = trace.evaluate(x, g)
     trace.start(objective)
-    p, slope, steepest = -g, -vectors.dot(g, g), True
-    first = min(1.0, 1.0 / np.sqrt(-slope)) if slope < 0 else 0.0
+    scale = preconditioner(problem)
+    p, steepest = -scale * g, True
+    slope = vectors.dot(g, p)
+    first = 1.0
     while True:
         if not slope < 0:
             trace.stop("the gradient is zero to working precision", converged=True)
             break
         t, objective = wolfe_step(trace, x, objective, slope, p, first, x_new, g_new, curvature=0.1)
-        squared = vectors.dot(g, g)
+        scaled = scale * g
         if t == 0:
             if not steepest:
-                p, slope, first, steepest = -g, -squared, 1.0 / np.sqrt(squared), True
+                p, slope, first, steepest = -scaled, -vectors.dot(g, scaled), 1.0, True
                 continue
             trace.stop("no step along the gradient lowers the objective: working precision reached", converged=True)
             break
-        beta = max(0.0, (vectors.dot(g_new, g_new) - vectors.dot(g_new, g)) / squared)
+        scaled_new = scale * g_new
+        beta = max(0.0, (vectors.dot(g_new, scaled_new) - vectors.dot(g_new, scaled)) / vectors.dot(g, scaled))
         before = t * slope
         steepest = beta == 0
-        p = -g_new if steepest else beta * p - g_new
-        p = p.astype(problem.dtype, copy=False)
+        p = -scaled_new if steepest else (beta * p - scaled_new).astype(problem.dtype, copy=False)
         x, x_new, g, g_new = x_new, x, g_new, g
         slope = vectors.dot(g, p)
         if slope >= 0:
-            p, slope, steepest = -g, -vectors.dot(g, g), True
+            p, steepest = -scaled_new, True
+            slope = vectors.dot(g, p)
         first = before / slope if slope < 0 else 0.0  # the same first-order decrease as the last step
         if trace.done(objective):
             break

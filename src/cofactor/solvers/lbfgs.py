@@ -4,7 +4,7 @@ import numpy as np
 
 from cofactor.kernels import vectors
 from cofactor.solvers.linesearch import wolfe_step
-from cofactor.solvers.result import Callback, Problem, Result, Trace, require_smooth
+from cofactor.solvers.result import Callback, Problem, Result, Trace, preconditioner, require_smooth
 
 
 def lbfgs(
@@ -13,14 +13,15 @@ def lbfgs(
     *,
     max_iter: int = 500,
     tol: float = 1e-5,
-    memory: int = 5,
+    memory: int = 4,
     callback: Callback | None = None,
 ) -> Result:
     """Minimise a smooth problem by limited-memory BFGS with a weak Wolfe line search.
 
     The direction is a combination of the 2·memory + 1 stored vectors; its coefficients follow from their inner
     products (Nocedal & Wright 2006, algorithm 7.4, in the form of Chen, Wang & Zhou 2014). So an iteration reads the
-    stored vectors twice: once for the new inner products, once for the combination.
+    stored vectors twice: once for the new inner products, once for the combination. The recursion starts from a
+    multiple of D = diag(`inverse_curvatures`) of the problem if it has them.
 
     Parameters
     ----------
@@ -32,8 +33,8 @@ def lbfgs(
         Largest number of iterations.
     tol : float, default=1e-5
         Converged when the objective fell by less than this share of itself per iteration over five iterations.
-    memory : int, default=5
-        Number of stored pairs (difference of points, difference of gradients).
+    memory : int, default=4
+        Number of stored pairs (step, difference of gradients); on MovieLens 100K more of them save no time.
     callback : callable, optional
         Called with a `Progress` after every iteration.
 
@@ -52,7 +53,7 @@ def lbfgs(
         raise ValueError(f"memory={memory!r}: expected a whole number of at least 1 (5 to 10 is usual)")
     require_smooth(problem, "lbfgs")
     trace = Trace(problem, max_iter, tol, callback)
-    pairs = _Pairs(problem.size, memory, problem.dtype)
+    pairs = _Pairs(preconditioner(problem), memory)
     x, g = x0.astype(problem.dtype), pairs.gradient
     x_new, g_new, p = np.empty_like(x), np.empty_like(x), np.empty_like(x)
     objective = trace.evaluate(x, g)
@@ -63,8 +64,7 @@ def lbfgs(
         if not slope < 0:
             trace.stop("the gradient is zero to working precision", converged=True)
             break
-        first = 1.0 if pairs.order else min(1.0, 1.0 / np.sqrt(-slope))
-        t, objective = wolfe_step(trace, x, objective, slope, p, first, x_new, g_new)
+        t, objective = wolfe_step(trace, x, objective, slope, p, 1.0, x_new, g_new)
         if t == 0:
             if pairs.order:  # perhaps the stored curvature misleads: start again from the gradient
                 pairs.order.clear()
@@ -78,22 +78,25 @@ def lbfgs(
 
 
 class _Pairs:
-    """The last differences of points (rows 0..m-1) and of gradients (rows m..2m-1), the gradient (row 2m).
+    """The last steps s (rows 0..m-1), differences y of gradients (rows m..2m-1), and the gradient (row 2m).
 
-    `products` holds the inner products of all rows; `order` lists the pairs in use, oldest first.
+    `products` holds their inner products, plain where a step is involved and weighted by `scale` otherwise; `order`
+    lists the pairs in use, oldest first.
     """
 
-    def __init__(self, size: int, memory: int, dtype: np.dtype) -> None:
-        self.memory = memory
+    def __init__(self, scale: np.ndarray, memory: int) -> None:
+        if memory < 1:
+            raise ValueError(f"memory={memory!r}: expected a whole number of at least 1")
+        self.memory, self.scale = memory, scale
         self.order: list[int] = []
         self._last = -1
-        self.vectors = np.zeros((2 * memory + 1, size), dtype=dtype)
+        self.vectors = np.zeros((2 * memory + 1, len(scale)), dtype=scale.dtype)
         self.gradient = self.vectors[2 * memory]
         self.products = np.zeros((2 * memory + 1, 2 * memory + 1))
 
     def start(self) -> None:
         """Note the squared norm of the first gradient."""
-        self.products[-1, -1] = vectors.dot(self.gradient, self.gradient)
+        self.products[-1, -1] = vectors.dot(self.scale * self.gradient, self.gradient)
 
     def advance(self, x: np.ndarray, x_new: np.ndarray, g_new: np.ndarray) -> None:
         """Move to the new point; the newest pair takes the oldest one's place, unless its curvature is not positive."""
@@ -102,20 +105,21 @@ class _Pairs:
         if k in self.order:
             self.order.remove(k)
         rows = [k, m + k, 2 * m]
-        columns = vectors.advance(x, x_new, g_new, self.vectors, *rows)
+        columns = vectors.advance(x, x_new, g_new, self.vectors, self.scale, m, k)
         self.products[:, rows] = columns
         self.products[rows, :] = columns.T
+        self.products[k, m:] = columns[m:, 0]
         if self.products[k, m + k] > 1e-10 * self.products[m + k, m + k]:
             self.order.append(k)
 
     def direction(self, out: np.ndarray) -> float:
         """Write the quasi-Newton direction; return its slope."""
         coefficients = self._two_loops()
-        vectors.combine(coefficients, self.vectors, out)
+        vectors.combine(coefficients, self.vectors, self.scale, self.memory, out)
         return float(coefficients @ self.products[-1])
 
     def _two_loops(self) -> np.ndarray:
-        """Return the coefficients of the direction in the stored vectors."""
+        """Return the coefficients of the direction: in the steps, and in scale times the other vectors."""
         m, B = self.memory, self.products
         c = np.zeros(2 * m + 1)
         c[2 * m] = -1.0

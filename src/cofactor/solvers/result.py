@@ -180,3 +180,9 @@ def require_smooth(problem: Problem, solver: str) -> None:
             "nonnegative?) has none: take solver='apg' for such penalties, and a smooth loss (smooth-hinge, "
             "modified-square, logistic)"
         )
+
+
+def preconditioner(problem: Problem) -> np.ndarray:
+    """Return the problem's estimate of its inverse curvatures, one for each parameter; ones where it has none."""
+    scale = getattr(problem, "inverse_curvatures", None)
+    return np.ones(problem.size, problem.dtype) if scale is None else np.asarray(scale(), dtype=problem.dtype)

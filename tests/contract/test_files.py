@@ -1,0 +1,293 @@
+"""A loaded model does what the saved one did; a file whose parts do not fit together is refused."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cofactor
+from cofactor.persistence import ModelFileError, read_model, write_model
+from cofactor.ratings import RatingModel
+
+from .models import CASES, bits, data, every, fitted, fresh, simple_models
+
+
+def saved(name: str, folder: Path, **options: Any) -> Path:
+    path = folder / "model.cofactor"
+    fitted(name).save(path, **options)
+    return path
+
+
+def learned_of(model: RatingModel) -> list[dict[str, Any]]:
+    """Return everything learned that is no array."""
+    return [
+        {k: repr(getattr(s, k)) for k in s._learned if not isinstance(getattr(s, k), np.ndarray)}
+        for s in (model, *simple_models(model))
+    ]
+
+
+@every
+@pytest.mark.parametrize("with_ratings", [True, False])
+def test_a_loaded_model_is_the_saved_one(name, with_ratings, tmp_path):
+    X, y = data(name)
+    model = fitted(name)
+    loaded = cofactor.load(saved(name, tmp_path, ratings=with_ratings))
+    assert type(loaded) is type(model)
+    assert bits(loaded) == bits(model)
+    assert learned_of(loaded) == learned_of(model)
+    assert repr(loaded) == repr(model)
+    pairs = [*X.tolist(), ("nobody", 7), (100, "nothing")]
+    for method in ("predict", "decision_function", "margins"):
+        assert np.array_equal(getattr(loaded, method)(pairs), getattr(model, method)(pairs))
+    for a, b in zip(loaded.recommend([100, 105], 5, exclude_seen=False), model.recommend([100, 105], 5, exclude_seen=False), strict=True):
+        assert np.array_equal(a, b)
+    new = X[:, 0] > 120
+    assert bits(loaded.fold_in(X[new], y[new])) == bits(model.fold_in(X[new], y[new]))
+    assert bits(loaded.fit(X, y)) == bits(model)
+
+
+@every
+def test_ratings_are_saved_on_request(name, tmp_path):
+    X, _ = data(name)
+    model = fitted(name)
+    path = saved(name, tmp_path)
+    loaded = cofactor.load(path)
+    size = path.stat().st_size
+    assert np.array_equal(loaded.complete(), model.complete())
+    assert np.array_equal(loaded.recommend([100])[0], model.recommend([100])[0])
+    for key in ("indptr", "indices", "levels", "col_indptr", "col_indices", "to_csr", "scale"):
+        assert np.array_equal(getattr(loaded.ratings_, key), getattr(model.ratings_, key))
+    lean = cofactor.load(saved(name, tmp_path, ratings=False))
+    assert lean.ratings_ is None
+    assert model.ratings_ is not None
+    assert path.stat().st_size < size - 5 * len(X)
+    for call in (lambda: lean.recommend([100]), lean.complete):
+        with pytest.raises(ValueError, match="saved without its ratings"):
+            call()
+    lean.save(path)  # there are none to keep
+    assert cofactor.load(path).ratings_ is None
+
+
+@every
+@pytest.mark.parametrize(
+    "rename",
+    [lambda k: f"n° {k}", lambda k: k if k % 3 else str(k), lambda k: k / 2],
+    ids=["strings", "mixed", "fractions"],
+)
+def test_ids_survive(name, rename, tmp_path):
+    X, y = data(name)
+    pairs = [(rename(u), rename(i)) for u, i in X.tolist()]
+    model = fresh(name).fit(pairs, y)
+    model.save(tmp_path / "model")
+    loaded = cofactor.load(tmp_path / "model")
+    assert (loaded.users_, loaded.items_) == (model.users_, model.items_)
+    assert np.array_equal(loaded.predict(pairs), model.predict(pairs))
+    assert loaded.recommend([pairs[0][0]])[0].tolist() == model.recommend([pairs[0][0]])[0].tolist()
+
+
+@every
+def test_ids_that_a_file_cannot_hold(name, tmp_path):
+    X, y = data(name)
+    model = fresh(name).fit([((u, "x"), i) for u, i in X.tolist()], y)
+    with pytest.raises(TypeError, match="ids of type tuple cannot be saved"):
+        model.save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+@every
+def test_a_folded_in_model_survives(name, tmp_path):
+    X, y = data(name)
+    new = X[:, 0] > 120
+    folded = fitted(name).fold_in(X[new], y[new])
+    folded.save(tmp_path / "model")
+    loaded = cofactor.load(tmp_path / "model")
+    assert bits(loaded) == bits(folded)
+    assert np.array_equal(loaded.complete(), folded.complete())
+
+
+@every
+def test_the_choice_of_alpha_survives(name, tmp_path):
+    model = fresh(name, alpha="auto").fit(*data(name))
+    model.save(tmp_path / "model")
+    for a, b in zip(simple_models(cofactor.load(tmp_path / "model")), simple_models(model), strict=True):
+        assert a.alpha_ == b.alpha_
+        if b.validation_ is not None:
+            assert type(a.validation_) is type(b.validation_)
+            for key in ("alphas", "errors", "deviations", "best"):
+                assert np.array_equal(getattr(a.validation_, key), getattr(b.validation_, key))
+
+
+@every
+def test_parameters_that_a_file_cannot_hold_are_left_out(name, tmp_path):
+    generator, levels = np.random.default_rng(0), np.array(CASES[name].scale)
+    model = fresh(name).set_params(callback=lambda _: None, random_state=generator, levels=levels)
+    model.fit(*data(name)).save(tmp_path / "model")
+    params = cofactor.load(tmp_path / "model").get_params()
+    assert (params["callback"], params["random_state"], params["levels"]) == (None, None, levels.tolist())
+
+
+# ---------------------------------------------------------------- crafted files
+
+Change = Callable[[dict[str, Any], dict[str, np.ndarray]], None]
+
+
+def put(key: str, where: Any, value: Any) -> Change:
+    def change(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        arrays[key][where] = value
+
+    return change
+
+
+def replace(key: str, make: Callable[[np.ndarray], np.ndarray]) -> Change:
+    def change(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        arrays[key] = make(arrays[key])
+
+    return change
+
+
+def head(**members: Any) -> Change:
+    def change(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        header.update(members)
+
+    return change
+
+
+def inside(member: str, **values: Any) -> Change:
+    def change(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        header[member].update(values)
+
+    return change
+
+
+def without(key: str) -> Change:
+    def change(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        (header if key in header else arrays).pop(key)
+
+    return change
+
+
+CRAFTED: dict[str, tuple[Change, str]] = {
+    "item index too large": (put("ratings.indices", -1, 24), "item indices"),
+    "item index negative": (put("ratings.indices", 0, -1), "item indices"),
+    "item indices not increasing": (replace("ratings.indices", lambda a: a[::-1].copy()), "item indices"),
+    "offset beyond the end": (put("ratings.indptr", -1, 10**6), "offsets"),
+    "offset negative": (put("ratings.indptr", 0, -5), "offsets"),
+    "offsets not increasing": (put("ratings.indptr", 5, 0), "offsets|item indices"),
+    "offsets of fewer users": (replace("ratings.indptr", lambda a: np.delete(a, 3)), "shapes"),
+    "level zero": (put("ratings.levels", 0, 0), "levels"),
+    "level too large": (put("ratings.levels", 0, 200), "levels"),
+    "levels of another type": (replace("ratings.levels", lambda a: a.astype(float)), "types"),
+    "fewer levels than entries": (replace("ratings.levels", lambda a: a[1:]), "shapes"),
+    "levels missing": (without("ratings.levels"), "ratings.levels"),
+    "a user less": (replace("users.ids", lambda a: a[1:]), "shape"),
+    "an item more": (replace("items.ids", lambda a: np.append(a, 10**6)), "shape"),
+    "ids not sorted": (replace("users.ids", lambda a: a[::-1].copy()), "ids of users"),
+    "ids repeated": (put("items.ids", 1, 0), "ids of items"),
+    "ids of another type": (replace("items.ids", lambda a: a.astype(np.float32)), "ids of items"),
+    "ids in a table": (replace("items.ids", lambda a: a[:, None]), "ids of items"),
+    "ids missing": (without("users.ids"), "ids"),
+    "ids of unknown kind": (inside("ids", users={"kind": "pickle"}), "pickle"),
+    "ids which are no header": (inside("ids", users=3), "users is a int, expected dict"),
+    "mixed ids, repeated": (inside("ids", users={"kind": "mixed", "ids": ["a"] * 30}), "ids of users"),
+    "unhashable ids": (inside("ids", users={"kind": "mixed", "ids": [[1]] * 30}), "unhashable"),
+    "unknown class": (head(**{"class": "Oracle"}), "class 'Oracle', which is not known"),
+    "class of another module": (head(**{"class": "os.system"}), "not known"),
+    "class missing": (without("class"), "class None"),
+    "unknown parameter": (inside("params", colour="red"), "colour"),
+    "parameter out of range": (inside("params", duplicates="first"), "duplicates='first'"),
+    "parameters missing": (without("params"), "params"),
+    "parameters in a list": (head(params=[1]), "params is a list, expected dict"),
+    "learned values missing": (without("learned"), "learned"),
+    "learned values in a list": (head(learned=[]), "learned is a list"),
+    "parts in a string": (head(parts="none"), "parts is a str"),
+    "unknown part": (head(parts=[{"class": "Oracle", "params": {}, "learned": {}, "parts": []}]), "Oracle"),
+    "scale of NaN": (put("learned.scale_", 0, np.nan), "scale"),
+    "scale not increasing": (put("learned.scale_", 1, -100), "scale"),
+    "scale missing": (without("learned.scale_"), "scale_"),
+    "scale with a level more": (replace("learned.scale_", lambda a: np.append(a, 99)), "shape|parts|scale"),
+}  # fmt: skip
+
+
+@every
+@pytest.mark.parametrize("crafted", CRAFTED)
+def test_crafted_files_are_refused(name, crafted, tmp_path):
+    path = saved(name, tmp_path)
+    header, arrays = read_model(path)
+    change, message = CRAFTED[crafted]
+    change(header, arrays)
+    write_model(path, header, arrays)
+    with pytest.raises(ModelFileError, match=message) as caught:
+        cofactor.load(path)
+    assert str(path) in str(caught.value)
+
+
+@every
+@pytest.mark.parametrize("how", ["shorter", "flat", "integers", "missing"])
+def test_every_learned_array_must_fit(name, how, tmp_path):
+    path = saved(name, tmp_path)
+    header, arrays = read_model(path)
+    keys = [key for key in arrays if re.search(r"learned\.(?!scale_)", key)]
+    assert keys
+    for key in keys:
+        crafted = dict(arrays)
+        if how == "missing":
+            del crafted[key]
+        else:
+            a = arrays[key]
+            crafted[key] = {"shorter": a[:-1], "flat": a.reshape(1, -1, 1), "integers": np.ones(a.shape, int)}[how]
+        write_model(path, header, crafted)
+        with pytest.raises(ModelFileError, match="model of class"):
+            cofactor.load(path)
+
+
+@every
+def test_unknown_members_do_not_become_attributes(name, tmp_path):
+    path = saved(name, tmp_path)
+    header, arrays = read_model(path)
+    header["learned"]["predict"] = "evil"
+    header["predict"] = "evil"
+    arrays["learned.predict"] = np.zeros(1)
+    write_model(path, header, arrays)
+    loaded = cofactor.load(path)
+    assert callable(loaded.predict)
+    assert bits(loaded) == bits(fitted(name))
+
+
+@every
+def test_parts_of_the_wrong_kind(name, tmp_path):
+    model = fitted(name)
+    if not model._parts():
+        return
+    path = saved(name, tmp_path)
+    header, arrays = read_model(path)
+    for parts in ([], header["parts"][:1] * (name == "HMF"), [{**header["parts"][0], "class": "ALS"}]):
+        write_model(path, {**header, "parts": parts}, arrays)
+        with pytest.raises(ModelFileError, match=f"model of class {type(model).__name__}"):
+            cofactor.load(path)
+
+
+@every
+def test_a_file_cut_short(name, tmp_path):
+    path = saved(name, tmp_path)
+    whole = path.read_bytes()
+    for size in (0, 7, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        with pytest.raises(ModelFileError):
+            cofactor.load(path)
+
+
+@every
+def test_saving_is_all_or_nothing(name, tmp_path):
+    path = saved(name, tmp_path)
+    before = path.read_bytes()
+    with pytest.raises(FileNotFoundError):
+        fitted(name).save(tmp_path / "nowhere" / "model")
+    broken = fresh(name).fit(*data(name))
+    broken.set_params(verbose=float("nan"))  # JSON has no NaN
+    with pytest.raises(ValueError, match="verbose"):
+        broken.save(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["model.cofactor"]
