@@ -43,7 +43,7 @@ def test_counting_stages_differs_from_the_first_hit_where_stages_contradict_each
     assert np.array_equal(completed, expected)
     differs = completed != thesis.TABLE_3_17
     assert differs.any()
-    contradicts = (np.diff(signs, axis=0) < 0).any(axis=0)  # +1 at a stage and -1 at a later one
+    contradicts = (np.diff(signs, axis=0) > 0).any(axis=0)  # -1 at a stage and +1 at the next one
     assert np.all(contradicts[differs])
 
 

@@ -34,14 +34,18 @@ def _add_outer(F, gram):  # type: ignore[no-untyped-def]
 
 @kernel
 def _solve_in_place(A, x):  # type: ignore[no-untyped-def]
-    """Solve A x = b by Cholesky, where A's lower triangle and x = b are overwritten."""
+    """Solve A x = b by Cholesky, where A's lower triangle and x = b are overwritten.
+
+    A pivot of which rounding leaves nothing, or less, is held at what rounding can tell from nothing.
+    """
     d = len(x)
     for j in range(d):
         row = A[j]
         s = row[j]
+        least = max(s * np.finfo(A.dtype).eps * d, np.finfo(A.dtype).tiny)
         for k in range(j):
             s -= row[k] * row[k]
-        pivot = np.sqrt(s)
+        pivot = np.sqrt(max(s, least))
         row[j] = pivot
         for i in range(j + 1, d):
             other = A[i]
