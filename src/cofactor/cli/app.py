@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -37,10 +39,42 @@ def options(
     """Fill in rating matrices: predictions and recommendations from a file of ratings."""
 
 
-app.command("demo", rich_help_panel="Start")(demo.demo)
-app.command("doctor", rich_help_panel="Start")(doctor.doctor)
+EXAMPLES = {
+    "demo": ("cofactor demo", "cofactor demo --quick --out /tmp/report"),
+    "fit": (
+        "cofactor fit ratings.csv --model hmf --out model.cofactor",
+        "cofactor fit clicks.tsv --user who --item what --rating stars --levels 1:5 --duplicates last",
+        "zcat ratings.csv.gz | cofactor fit - --alpha 12 --factors 50",
+    ),
+    "predict": (
+        "cofactor predict model.cofactor pairs.csv --out predictions.csv",
+        "echo 1,50 | cofactor predict model.cofactor - --no-header --json",
+    ),
+    "recommend": (
+        "cofactor recommend model.cofactor --user 42 --titles ml-100k",
+        "cofactor recommend model.cofactor --all -n 20 --out recommendations.parquet",
+        "cofactor recommend model.cofactor --ratings new-users.csv",
+    ),
+    "evaluate": (
+        "cofactor evaluate ml-100k --model mmmf --model hmf --protocol weak",
+        "cofactor evaluate ratings.csv --alpha 12 --splits 5 --json",
+    ),
+}
+
+
+def _add(name: str, function: Callable[..., None], panel: str) -> None:
+    """Add a command: its help is its docstring, reflowed, with examples below."""
+    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+    text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    shown = "\n\n".join(f"  [cyan]{example}[/cyan]" for example in EXAMPLES.get(name, ()))
+    epilog = f"Examples:\n\n{shown}" if shown else None
+    app.command(name, help=text, epilog=epilog, rich_help_panel=panel)(function)
+
+
+_add("demo", demo.demo, "Start")
+_add("doctor", doctor.doctor, "Start")
 app.add_typer(datasets.app, name="datasets", rich_help_panel="Start")
-app.command("fit", rich_help_panel="Work")(fit.fit)
-app.command("predict", rich_help_panel="Work")(predict.predict)
-app.command("recommend", rich_help_panel="Work")(recommend.recommend)
-app.command("evaluate", rich_help_panel="Work")(evaluate.evaluate)
+_add("fit", fit.fit, "Work")
+_add("predict", predict.predict, "Work")
+_add("recommend", recommend.recommend, "Work")
+_add("evaluate", evaluate.evaluate, "Work")

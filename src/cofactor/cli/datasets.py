@@ -106,4 +106,6 @@ def _show_checks(results: list) -> None:
             status = "missing, not needed" if check.status == "missing" and not check.required else check.status
             console.print(f"  {check.name}: [{colours[check.status]}]{status}[/] {escape(check.detail)}".rstrip())
             if check.status == "different":
-                console.print(f"    expected sha256 {check.expected}\n    found    sha256 {check.found}", soft_wrap=True)
+                console.print(
+                    f"    expected sha256 {check.expected}\n    found    sha256 {check.found}", soft_wrap=True
+                )

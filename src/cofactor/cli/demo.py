@@ -57,7 +57,8 @@ class Story:
 def demo(
     out: Annotated[str, typer.Option("--out", "-o", metavar="FOLDER", help="Where the report goes.")] = "demo-report",
     quick: Annotated[
-        bool, typer.Option("--quick", help="In some twenty seconds: fewer values of alpha, no ensemble, fewer pictures.")
+        bool,
+        typer.Option("--quick", help="In some twenty seconds: fewer values of alpha, no ensemble, fewer pictures."),
     ] = False,
     seed: options.Seed = 0,
     offline: Annotated[
@@ -108,9 +109,7 @@ class _Demo:
             self.task = self.bar.add_task("", total=len(models) * (len(grid) + 1), detail="")
             fitted = self._compete(models, grid, s)
         self._show_table()
-        best = min(
-            (row for row in story.rows if row.alpha is not None), key=lambda row: min(row.validation.values())
-        )
+        best = min((row for row in story.rows if row.alpha is not None), key=lambda row: min(row.validation.values()))
         story.best = best.name
         self._recommend(fitted[best.name], s)
         self._heading("5  Pictures and report")
@@ -149,9 +148,12 @@ class _Demo:
             "test": len(s.test),
             "reason": reason,
         }
-        story.machine = f"{_cores()} cores, {platform.machine()}, {platform.system()}, Python {platform.python_version()}"
+        story.machine = (
+            f"{_cores()} cores, {platform.machine()}, {platform.system()}, Python {platform.python_version()}"
+        )
         self.console.print(
-            f"{_escape(data.description)}.\n{len(s.train):,} ratings to train, {len(s.test):,} to test (seed {story.seed})."
+            f"{_escape(data.description)}.\n{len(s.train):,} ratings to train, {len(s.test):,} to test "
+            f"(seed {story.seed})."
         )
         return s
 
@@ -175,16 +177,12 @@ class _Demo:
         story = self.story
         known = story.known_user = showcase.advise_known(model, s)
         self._heading(f"3  Ten recommendations for user {known.user}, by {story.best}")
-        self.console.print(
-            f"Out of {known.n_ratings} ratings, this user likes: {_escape(_titles(known.liked))}.\n"
-        )
+        self.console.print(f"Out of {known.n_ratings} ratings, this user likes: {_escape(_titles(known.liked))}.\n")
         self._show_advice(known)
         new = story.new_user = showcase.advise_new(model, s)
         self._heading("4  A new user, without training again")
         self.console.print(f"Five ratings: {_escape(_titles(new.liked))}.")
-        self.console.print(
-            f"Folded in after {new.milliseconds:.1f} ms, items held fixed. The recommendations:\n"
-        )
+        self.console.print(f"Folded in after {new.milliseconds:.1f} ms, items held fixed. The recommendations:\n")
         self._show_advice(new)
 
     def _draw(
@@ -239,8 +237,12 @@ class _Demo:
             shutil.move(path, folder / path.name)
         for name in PICTURES - set(story.pictures):
             (folder / name).unlink(missing_ok=True)  # of an earlier run, which this report does not show
-        files = ", ".join(sorted(path.name for path in folder.iterdir() if path.name in (*story.pictures, "results.json")))
-        self.console.print(f"[green]✓[/green] [bold]{_escape(str(folder / 'report.html'))}[/bold], with {files}", soft_wrap=True)
+        files = ", ".join(
+            sorted(path.name for path in folder.iterdir() if path.name in (*story.pictures, "results.json"))
+        )
+        self.console.print(
+            f"[green]✓[/green] [bold]{_escape(str(folder / 'report.html'))}[/bold], with {files}", soft_wrap=True
+        )
 
     # ---------------------------------------------------------------- the terminal
 
@@ -295,7 +297,9 @@ class _Demo:
     def _what_next(self, folder: Path) -> None:
         self.console.print(f"\n[bold]Done in {self.story.seconds:.0f} s. What next:[/bold]")
         for command, meaning in self.story.next_steps:
-            self.console.print(f"  [cyan]{_escape(command)}[/cyan]\n      [dim]{_escape(meaning)}[/dim]", soft_wrap=True)
+            self.console.print(
+                f"  [cyan]{_escape(command)}[/cyan]\n      [dim]{_escape(meaning)}[/dim]", soft_wrap=True
+            )
         if self.quiet:
             note(f"report: {folder / 'report.html'}")
 
@@ -308,7 +312,10 @@ def next_steps(story: Story) -> list[tuple[str, str]]:
         source, titles = story.data["name"], f" --titles {story.data['name']}"
         alpha = next(f" --alpha {row.alpha:.3g}" for row in story.rows if row.name == "MMMF")
     return [
-        (f"cofactor fit {source}{alpha} --out model.cofactor", "learn from ratings, or from your own: a table of user, item, rating"),
+        (
+            f"cofactor fit {source}{alpha} --out model.cofactor",
+            "learn from ratings, or from your own: a table of user, item, rating",
+        ),
         (f"cofactor recommend model.cofactor --user 1{titles}", "recommend ten items, --all for every user"),
         (f"cofactor evaluate {source}{alpha}", "measure on ratings held out, over three splits"),
     ]

@@ -101,7 +101,9 @@ def _versions() -> Iterator[Check]:
             yield Check(group, name, "ok", version)
     for name, use in _OPTIONAL.items():
         version = _version(name)
-        yield Check("Extras", name, "note" if version is None else "ok", version or "not installed", "" if version else use)
+        yield Check(
+            "Extras", name, "note" if version is None else "ok", version or "not installed", "" if version else use
+        )
 
 
 def _version(name: str) -> str | None:
@@ -137,7 +139,11 @@ def _caches() -> Iterator[Check]:
     group = "Caches"
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         yield Check(
-            group, "Numba", "broken", "NUMBA_DISABLE_JIT is set: everything is a hundred times slower", "unset NUMBA_DISABLE_JIT"
+            group,
+            "Numba",
+            "broken",
+            "NUMBA_DISABLE_JIT is set: everything is a hundred times slower",
+            "unset NUMBA_DISABLE_JIT",
         )
     try:
         from cofactor.kernels import observed
@@ -158,9 +164,7 @@ def _caches() -> Iterator[Check]:
     yield _folder(group, "data sets", cache_dir(), "set XDG_CACHE_HOME, or put data sets into $COFACTOR_DATA", "note")
 
 
-def _folder(
-    group: str, name: str, folder: Path, advice: str, bad: Literal["note", "broken"] = "broken"
-) -> Check:
+def _folder(group: str, name: str, folder: Path, advice: str, bad: Literal["note", "broken"] = "broken") -> Check:
     """Check that a folder, or the nearest one above it that exists, can be written to."""
     nearest = next(place for place in (folder, *folder.parents) if place.exists())
     if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
@@ -198,7 +202,9 @@ def _self_test() -> Iterator[Check]:
     same = first == second
     found = "same to the bit with 1 and 2 threads" if same else f"{first!r} with 1 thread, {second!r} with 2"
     yield Check(group, "threads", "ok" if same else "broken", found, "" if same else advice)
-    yield Check(group, "time", "ok", f"{1000 * warm:.0f} ms for a fit; {seconds:.1f} s for the first two, compiling included")
+    yield Check(
+        group, "time", "ok", f"{1000 * warm:.0f} ms for a fit; {seconds:.1f} s for the first two, compiling included"
+    )
 
 
 def _fit(threads: int) -> float:
@@ -223,4 +229,3 @@ def _show(console: Console, check: Check, *, new_group: bool) -> None:
     if check.advice:
         colour = "red" if check.status == "broken" else "dim"
         console.print(f"      [{colour}]{escape(check.advice)}[/{colour}]", soft_wrap=True)
-

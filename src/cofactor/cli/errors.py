@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, cast
 
 import typer
 
@@ -36,7 +37,7 @@ OPTIONS: Mapping[str, str] = {
 
 
 #: Wrong options and arguments: the class has another module in older versions of typer.
-_UsageProblem = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+_UsageProblem: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 #: Errors which may have an explanation for the user; all others are bugs.
 EXPLAINED: tuple[type[Exception], ...] = (
@@ -149,7 +150,8 @@ def _usage_message(error: Exception) -> str | None:
         return None
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "cofactor"
-    return f"{error.format_message().rstrip('.')}; see {command} --help"
+    message = str(cast(typer.BadParameter, error).format_message()).rstrip(".")
+    return f"{message}; see {command} --help"
 
 
 def _one_line(text: str) -> str:

@@ -12,7 +12,7 @@ from cofactor.cli import options
 from cofactor.cli.errors import InputError
 from cofactor.cli.models import build_model
 from cofactor.cli.progress import Download, describe, limited_threads, make_bar
-from cofactor.cli.reading import TableOptions, read_ratings_from
+from cofactor.cli.reading import TableOptions, ratings_of, read_ratings_from
 from cofactor.cli.tables import human_console, print_json
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ def evaluate(
     file: options.RatingsFile,
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", metavar="NAME", help=options.MODEL_HELP + "; repeat for several. [default: mmmf]"),
+        typer.Option(
+            "--model", "-m", metavar="NAME", help=options.MODEL_HELP + "; repeat for several. [default: mmmf]"
+        ),
     ] = None,
     protocol: Annotated[
         Protocol,
@@ -56,11 +58,13 @@ def evaluate(
             "folded in from all their ratings but one; kfold: each rating held out once.",
         ),
     ] = Protocol.HOLDOUT,
-    splits: Annotated[int, typer.Option(min=1, help="Number of splits, or folds.")] = 3,
+    splits: Annotated[int, typer.Option(metavar="N", min=1, help="Number of splits, or folds.")] = 3,
     test_size: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Part of the ratings held out (holdout).")
+        float, typer.Option(metavar="X", min=0.0, max=1.0, help="Part of the ratings held out (holdout).")
     ] = 0.2,
-    test_users: Annotated[float, typer.Option(min=0.0, max=1.0, help="Part of the users held out (strong).")] = 0.1,
+    test_users: Annotated[
+        float, typer.Option(metavar="X", min=0.0, max=1.0, help="Part of the users held out (strong).")
+    ] = 0.1,
     alpha: options.Alpha = "auto",
     factors: options.Factors = None,
     param: options.Params = None,
@@ -94,6 +98,7 @@ def evaluate(
         estimator = build_model(name, levels=data.scale, duplicates=duplicates.value, **settings)  # type: ignore[arg-type]
         models[type(estimator).__name__] = estimator
     models |= _baselines(data)
+    ratings_of(data, file, duplicates.value)
     with limited_threads(threads):
         results = _run(models, data, _parts(data, protocol.value, splits, seed, test_size, test_users), splits, json)
     if json:
@@ -178,9 +183,7 @@ def _column(results: Sequence[Mapping[str, float]], key: str) -> list[float]:
 
 def _summary(results: Results, data: RatingDataset, protocol: str, splits: int, seed: int) -> dict[str, Any]:
     summary = {
-        name: {
-            key: dict(zip(("mean", "std"), _mean_std(_column(runs, key)), strict=True)) for key, _, _ in _COLUMNS
-        }
+        name: {key: dict(zip(("mean", "std"), _mean_std(_column(runs, key)), strict=True)) for key, _, _ in _COLUMNS}
         for name, runs in results.items()
     }
     about = {"data": data.name, "protocol": protocol, "splits": splits, "seed": seed}
@@ -193,8 +196,8 @@ def _show(results: Results, title: str) -> None:
 
     console = human_console()
     wide = console.width >= _WIDE
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", show_lines=False)
-    table.add_column("model")
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", padding=(0, 1, 0, 0))
+    table.add_column("model", no_wrap=True)
     for _, heading, _ in _COLUMNS:
         table.add_column(heading, justify="right", no_wrap=True)
     best = min(results, key=lambda name: _mean_std(_column(results[name], "mae"))[0])

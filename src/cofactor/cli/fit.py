@@ -11,7 +11,7 @@ import typer
 from cofactor.cli import options
 from cofactor.cli.models import build_model, chosen_alpha, iterations
 from cofactor.cli.progress import Download, fit_progress, limited_threads
-from cofactor.cli.reading import TableOptions, check_target, read_ratings_from, save_model
+from cofactor.cli.reading import TableOptions, check_target, ratings_of, read_ratings_from, save_model
 from cofactor.cli.tables import join_numbers, print_facts, print_json
 
 if TYPE_CHECKING:
@@ -58,10 +58,11 @@ def fit(
         levels=data.scale,
         duplicates=duplicates.value,
     )
+    ratings = ratings_of(data, file, duplicates.value)
     with fit_progress(f"fitting {type(estimator).__name__}", quiet=json) as callback, limited_threads(threads):
         estimator.set_params(callback=callback)
         began = time.perf_counter()
-        estimator.fit(data.X, data.y)
+        estimator.fit(ratings)
         seconds = time.perf_counter() - began
         estimator.set_params(callback=None)
         facts = _facts(estimator, data, seconds)
@@ -91,7 +92,7 @@ def _facts(model: RatingModel, data: RatingDataset, seconds: float) -> dict[str,
 
 def _show(facts: dict[str, Any], *, stderr: bool) -> None:
     alpha = facts["alpha"]
-    size = "" if stderr else f" ({Path(facts['out']).stat().st_size / 1e6:.1f} MB)"
+    size = "" if stderr else f" ({Path(facts['out']).stat().st_size / 1e3:,.0f} kB)"
     print_facts(
         f"{facts['model']} fitted to {facts['data']}",
         {

@@ -154,4 +154,4 @@ def iterations(model: RatingModel) -> list[int]:
     parts = getattr(model, "members_", None) or getattr(model, "stages_", None)
     if parts:
         return [sum(iterations(part)) for part in parts]
-    return [int(model.n_iter_)]  # type: ignore[attr-defined]
+    return [int(model.n_iter_)]

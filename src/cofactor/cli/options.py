@@ -27,8 +27,8 @@ Alpha = Annotated[
         help="Weight of the penalty; auto chooses it by validation; for hmf also one for each stage: 8,12,12,9.",
     ),
 ]
-Factors = Annotated[int | None, typer.Option(min=1, help="Number of factors; by default the model's own.")]
-Seed = Annotated[int, typer.Option(help="Seed: the same one gives the same result.")]
+Factors = Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of factors; by default the model's own.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed: the same one gives the same result.")]
 Params = Annotated[
     list[str] | None,
     typer.Option(
@@ -37,7 +37,9 @@ Params = Annotated[
 ]
 Threads = Annotated[
     int | None,
-    typer.Option(min=1, help="Threads to use; by default all cores. It changes the time, never the result."),
+    typer.Option(
+        metavar="N", min=1, help="Threads to use; by default all cores. It changes the time, never the result."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines on standard output.")]
 
@@ -64,7 +66,9 @@ RatingColumn = Annotated[
 ]
 Separator = Annotated[
     str | None,
-    typer.Option("--sep", metavar="TEXT", help="Separator, by default found out; tab for \\t.", rich_help_panel=_COLUMNS),
+    typer.Option(
+        "--sep", metavar="TEXT", help="Separator, by default found out; tab for \\t.", rich_help_panel=_COLUMNS
+    ),
 ]
 Header = Annotated[
     bool | None,
@@ -85,7 +89,9 @@ Levels = Annotated[
 ]
 Bins = Annotated[
     int | None,
-    typer.Option(min=2, help="Cut continuous ratings into so many levels of equal width.", rich_help_panel=_COLUMNS),
+    typer.Option(
+        metavar="N", min=2, help="Cut continuous ratings into so many levels of equal width.", rich_help_panel=_COLUMNS
+    ),
 ]
 DuplicateRatings = Annotated[
     Duplicates,

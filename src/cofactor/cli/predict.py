@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from cofactor.cli import options
-from cofactor.cli.progress import limited_threads
 from cofactor.cli.errors import InputError
+from cofactor.cli.progress import limited_threads
 from cofactor.cli.reading import TableOptions, check_target, load_model, read_pairs_for
-from cofactor.cli.tables import note, write_rows
+from cofactor.cli.tables import note, shortest, write_rows
 
 
 def predict(
@@ -50,7 +50,9 @@ def predict(
     fitted = load_model(model)
     X = read_pairs_for(pairs, fitted, TableOptions(user, item, None, sep, header, encoding))
     if not len(X):
-        raise InputError(f"{pairs}: holds no pairs, expected lines of user and item")
+        raise InputError(
+            f"{pairs if pairs != '-' else 'standard input'}: holds no pairs, expected lines of user and item"
+        )
     with limited_threads(threads):
         predictions, scores = fitted.predict(X), fitted.decision_function(X)
     unknown = int(((fitted.users_.index(X[:, 0]) < 0) | (fitted.items_.index(X[:, 1]) < 0)).sum())
@@ -59,5 +61,10 @@ def predict(
             f"cofactor: note: {unknown:,} of {len(X):,} pairs hold a user or an item that was not in training; "
             "they are predicted as for an average one"
         )
-    columns: dict[str, Any] = {"user": X[:, 0], "item": X[:, 1], "prediction": predictions, "score": scores}
+    columns: dict[str, Any] = {
+        "user": X[:, 0],
+        "item": X[:, 1],
+        "prediction": predictions,
+        "score": shortest(scores),
+    }
     write_rows(columns, out, as_json=json, title="Predictions")

@@ -127,4 +127,3 @@ def limited_threads(n: int | None) -> Iterator[None]:
         return
     with thread_limit(n), threadpool_limits(n):
         yield
-

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cofactor.cli.errors import InputError
+from cofactor.cli.errors import OPTIONS, InputError, in_options, is_refusal
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from cofactor.datasets import RatingDataset
-    from cofactor.ratings import IdMap, RatingModel
+    from cofactor.ratings import IdMap, RatingModel, Ratings
 
-__all__ = ["TableOptions", "load_model", "match_ids", "parse_levels", "read_pairs_for", "read_ratings_from", "save_model"]
+__all__ = [
+    "TableOptions",
+    "check_target",
+    "load_model",
+    "match_ids",
+    "parse_levels",
+    "ratings_of",
+    "read_new_users_for",
+    "read_pairs_for",
+    "read_ratings_from",
+    "save_model",
+]
 
 
 @dataclass(frozen=True)
@@ -69,7 +83,7 @@ def parse_levels(text: str | None) -> list[float] | None:
             levels = [float(part) for part in text.split(",")]
     except ValueError:
         levels = []
-    if len(levels) < 2 or any(not a < b for a, b in zip(levels, levels[1:], strict=False)):
+    if len(levels) < 2 or any(not a < b for a, b in itertools.pairwise(levels)):
         raise InputError(f"--levels {text}: {wanted}")
     return levels
 
@@ -106,9 +120,7 @@ def read_ratings_from(file: str, options: TableOptions, *, progress: Any = None)
     elif file != "-" and not os.path.exists(file):
         raise InputError(f"{file}: no such file, and no known data set ({', '.join(sorted(known))})")
     else:
-        data = datasets.read_ratings(
-            file, rating=_column(options.rating), scale=levels, **options.keywords()
-        )
+        data = datasets.read_ratings(file, rating=_column(options.rating), scale=levels, **options.keywords())
     return _with_levels(data, options, file)
 
 
@@ -118,7 +130,7 @@ def _with_levels(data: RatingDataset, options: TableOptions, file: str) -> Ratin
     from cofactor.datasets import bin_ratings
 
     if not data.n_ratings:
-        raise InputError(f"{file}: holds no ratings, expected lines of user, item and rating")
+        raise InputError(f"{_name(file)}: holds no ratings, expected lines of user, item and rating")
     if options.bins is not None:
         y, scale = bin_ratings(data.y, options.bins)
         return replace(data, y=y, scale=scale)
@@ -128,15 +140,55 @@ def _with_levels(data: RatingDataset, options: TableOptions, file: str) -> Ratin
         return replace(data, scale=np.array(parse_levels(options.levels)))
     if data.scale is None:
         raise InputError(
-            f"{file}: the ratings are continuous, more than 100 distinct ones from {data.y.min():g} to "
+            f"{_name(file)}: the ratings are continuous, more than 100 distinct ones from {data.y.min():g} to "
             f"{data.y.max():g}: cut them into levels with --bins 5"
         )
     if len(data.scale) < 2:
         raise InputError(
-            f"{file}: all ratings are {data.scale[0]:g}, so there is nothing to learn: "
+            f"{_name(file)}: all ratings are {data.scale[0]:g}, so there is nothing to learn: "
             "check --rating, or give the whole scale with --levels"
         )
     return data
+
+
+def ratings_of(data: RatingDataset, file: str, duplicates: str) -> Ratings:
+    """Return the ratings in the form which models take; errors name the file."""
+    from cofactor.ratings import as_ratings
+
+    if duplicates == "error":
+        _refuse_duplicates(data.X, file, "keep one of them, or choose with --duplicates last or mean")
+    with about(file):
+        return as_ratings(data.X, data.y, scale=data.scale, duplicates=duplicates)  # type: ignore[arg-type]
+
+
+def _refuse_duplicates(X: NDArray[Any], file: str, advice: str) -> None:
+    """Name the first rating which repeats a pair, and the one it repeats."""
+    import numpy as np
+
+    from cofactor.evaluation.splits import pair_numbers
+
+    _, pairs = pair_numbers(X)
+    _, first, number = np.unique(pairs, return_index=True, return_inverse=True)
+    again = np.flatnonzero(first[number] != np.arange(len(pairs)))
+    if len(again):
+        k = int(again[0])
+        (user, item), places = X[k], f"ratings {first[number][k] + 1:,} and {k + 1:,} of the file"
+        raise InputError(f"{_name(file)}: user {user} has rated item {item} more than once ({places}): {advice}")
+
+
+def _name(file: str) -> str:
+    return "standard input" if file == "-" else file
+
+
+@contextmanager
+def about(file: str) -> Iterator[None]:
+    """Within the block, what is refused is the content of this file."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if isinstance(error, InputError) or not is_refusal(error):
+            raise
+        raise InputError(f"{_name(file)}: {in_options(str(error), OPTIONS)}") from error
 
 
 def read_pairs_for(file: str, model: RatingModel, options: TableOptions) -> NDArray[Any]:
@@ -148,20 +200,23 @@ def read_pairs_for(file: str, model: RatingModel, options: TableOptions) -> NDAr
     return X if whole else _matched(X, model.users_, model.items_)
 
 
-def read_new_users_for(file: str, model: RatingModel, options: TableOptions) -> tuple[NDArray[Any], NDArray[np.float64]]:
+def read_new_users_for(
+    file: str, model: RatingModel, options: TableOptions
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Read ratings of new users; item ids in the form which the model knows."""
     import numpy as np
 
     from cofactor.datasets import read_ratings
 
-    data = read_ratings(
-        file, rating=_column(options.rating), scale=model.scale_, ids="str", **options.keywords()
-    )
+    data = read_ratings(file, rating=_column(options.rating), scale=model.scale_, ids="str", **options.keywords())
     X = _matched(data.X, None, model.items_)
+    if not len(X):
+        raise InputError(f"{_name(file)}: holds no ratings, expected lines of user, item and rating")
+    _refuse_duplicates(X, file, "keep one of them")
     unknown = np.flatnonzero(model.items_.index(X[:, 1]) < 0)
     if len(unknown):
         bad = ", ".join(dict.fromkeys(str(X[k, 1]) for k in unknown[:5]))
-        raise InputError(f"{file}: items that were not in training: {bad}; leave their ratings out")
+        raise InputError(f"{_name(file)}: items that were not in training: {bad}; leave their ratings out")
     return X, data.y
 
 
@@ -183,6 +238,7 @@ def match_ids(texts: Any, known: IdMap) -> list[Any]:
 def load_model(file: str) -> RatingModel:
     """Load a model from a file, or from standard input."""
     import cofactor
+    from cofactor.persistence import ModelFileError
 
     if file != "-":
         model: RatingModel = cofactor.load(file)
@@ -190,7 +246,10 @@ def load_model(file: str) -> RatingModel:
     with tempfile.TemporaryDirectory(prefix="cofactor-") as folder:
         path = Path(folder, "standard input")
         path.write_bytes(sys.stdin.buffer.read())
-        model = cofactor.load(path)
+        try:
+            model = cofactor.load(path)
+        except ModelFileError as error:
+            raise InputError(str(error).replace(str(path), "standard input")) from error
         return model
 
 

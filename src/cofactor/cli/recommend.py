@@ -11,7 +11,7 @@ from cofactor.cli import options
 from cofactor.cli.errors import InputError, renamed
 from cofactor.cli.progress import limited_threads
 from cofactor.cli.reading import TableOptions, check_target, load_model, match_ids, read_new_users_for
-from cofactor.cli.tables import write_rows
+from cofactor.cli.tables import shortest, write_rows
 
 if TYPE_CHECKING:
     from cofactor.ratings import RatingModel
@@ -24,7 +24,7 @@ def recommend(
     model: options.ModelFile,
     user: Annotated[list[str] | None, typer.Option("--user", "-u", metavar="ID", help="For this user; repeat.")] = None,
     everyone: Annotated[bool, typer.Option("--all", help="For all users.")] = False,
-    n: Annotated[int, typer.Option("-n", min=1, help="Number of items for each user.")] = 10,
+    n: Annotated[int, typer.Option("-n", metavar="N", min=1, help="Number of items for each user.")] = 10,
     out: Annotated[
         str | None,
         typer.Option(
@@ -57,12 +57,8 @@ def recommend(
             rich_help_panel=_NEW,
         ),
     ] = None,
-    user_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help=_COLUMN_HELP, rich_help_panel=_NEW)
-    ] = None,
-    item_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help=_COLUMN_HELP, rich_help_panel=_NEW)
-    ] = None,
+    user_column: Annotated[str | None, typer.Option(metavar="COLUMN", help=_COLUMN_HELP, rich_help_panel=_NEW)] = None,
+    item_column: Annotated[str | None, typer.Option(metavar="COLUMN", help=_COLUMN_HELP, rich_help_panel=_NEW)] = None,
     rating_column: Annotated[
         str | None, typer.Option(metavar="COLUMN", help=_COLUMN_HELP, rich_help_panel=_NEW)
     ] = None,
@@ -81,7 +77,7 @@ def recommend(
     check_target(out)
     if [model, candidates, ratings].count("-") > 1:
         raise InputError("only one of MODEL, --candidates and --ratings can be standard input")
-    if bool(user) + everyone == 0 and ratings is None or user and everyone:
+    if (user and everyone) or not (user or everyone or ratings):
         raise InputError("say for whom: --user ID (repeat for several), --all, or --ratings FILE for new users")
     fitted = load_model(model)
     allowed = None if candidates is None else _read_candidates(candidates, fitted)
@@ -100,9 +96,7 @@ def recommend(
     write_rows(columns, out, as_json=json, title="Recommendations")
 
 
-def _best(
-    model: RatingModel, ids: list[Any], n: int, include_seen: bool, allowed: list[Any] | None
-) -> dict[str, Any]:
+def _best(model: RatingModel, ids: list[Any], n: int, include_seen: bool, allowed: list[Any] | None) -> dict[str, Any]:
     import numpy as np
 
     with renamed(exclude_seen="--include-seen", n="-n"):
@@ -117,7 +111,7 @@ def _best(
         "user": pairs[:, 0].tolist(),
         "rank": ranks[found],
         "item": pairs[:, 1].tolist(),
-        "score": scores[found],
+        "score": shortest(scores[found]),
         "prediction": predictions,
     }
 
@@ -126,7 +120,11 @@ def _check_known(ids: list[Any], model: RatingModel, ratings: str | None) -> Non
     known = model.users_.index(ids)
     if (known < 0).any():
         bad = ids[int((known < 0).argmax())]
-        where = "was not in training; give ratings of new users with --ratings" if ratings is None else f"is not in {ratings}"
+        where = (
+            "was not in training; give ratings of new users with --ratings"
+            if ratings is None
+            else f"is not in {ratings}"
+        )
         raise InputError(f"--user {bad}: {where}")
 
 
@@ -145,7 +143,9 @@ def _read_candidates(file: str, model: RatingModel) -> list[Any]:
     known = model.items_.index(ids)
     if (known < 0).any():
         line, text = texts[int((known < 0).argmax())]
-        raise InputError(f"{name}, line {line}: item {text!r} was not in training, expected an item which the model knows")
+        raise InputError(
+            f"{name}, line {line}: item {text!r} was not in training, expected an item which the model knows"
+        )
     return ids
 
 

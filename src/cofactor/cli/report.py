@@ -56,7 +56,9 @@ def results(story: Story) -> dict[str, Any]:
     plain = as_plain(story)
     for row, source in zip(plain["rows"], story.rows, strict=True):
         row["validation"] = [{"alpha": alpha, "mae": mae} for alpha, mae in source.validation.items()]
-        row["published"] = None if source.published is None else dict(zip(("mae", "rmse"), source.published, strict=True))
+        row["published"] = (
+            None if source.published is None else dict(zip(("mae", "rmse"), source.published, strict=True))
+        )
     for key in ("known_user", "new_user"):
         advice = plain[key]
         advice["liked"] = [{"title": title, "rating": rating} for title, rating in advice["liked"]]
@@ -83,10 +85,12 @@ def page(story: Story, folder: Path) -> str:
     import cofactor
 
     data = story.data
+    split = f"{data['train']:,} ratings to train, {data['test']:,} to test, seed {story.seed}"
+    run = f"cofactor {cofactor.__version__}, {escape(story.machine)}; {story.seconds:.0f} seconds in all"
+    numbers = "The numbers of this page are in results.json beside it. <code>cofactor --help</code> lists all commands."
     parts = [
         f"<h1>cofactor demo</h1><p>{escape(data['description'])}.</p>",
-        f'<p class="soft">{data["train"]:,} ratings to train, {data["test"]:,} to test, seed {story.seed}; '
-        f"cofactor {cofactor.__version__}, {escape(story.machine)}; {story.seconds:.0f} seconds in all.</p>",
+        f'<p class="soft">{split}; {run}.</p>',
         f"<p>{escape(_synthetic(story))}</p>" if data["reason"] else "",
         _highlights(story),
         f"<h2>Errors on ratings held out</h2>{_table(story)}{_notes(story)}",
@@ -95,15 +99,18 @@ def page(story: Story, folder: Path) -> str:
         "<h2>Pictures</h2>" if story.pictures else "",
         *(_figure(folder / name, caption) for name, caption in story.pictures.items()),
         "<h2>How to go on</h2>",
-        *(f"<p>{escape(meaning.capitalize())}:</p><pre>{escape(command)}</pre>" for command, meaning in story.next_steps),
-        '<p class="soft">The numbers of this page are in results.json beside it. <code>cofactor --help</code> lists all '
-        "commands.</p>",
+        *(
+            f"<p>{escape(meaning.capitalize())}:</p><pre>{escape(command)}</pre>"
+            for command, meaning in story.next_steps
+        ),
+        f'<p class="soft">{numbers}</p>',
     ]
     body = "\n".join(part for part in parts if part)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>cofactor demo</title>\n'
-        f'<link rel="icon" href="data:,">\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n'
+        f'<link rel="icon" href="data:,">\n<style>{_STYLE}</style>\n</head>\n'
+        f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
     )
 
 

@@ -108,9 +108,9 @@ def alphas(data: RatingDataset, quick: bool) -> list[float]:
     """Return the candidates for alpha: 10^(k/8)."""
     real = data.name != "synthetic"
     if quick:
-        exponents = (8, 10, 12) if real else (2, 5, 8)
+        exponents = [8, 10, 12] if real else [2, 5, 8]
     else:
-        exponents = tuple(range(6, 13)) if real else tuple(range(-2, 11, 2))
+        exponents = list(range(6, 13)) if real else list(range(-2, 11, 2))
     return [float(10 ** (k / 8)) for k in exponents]
 
 
@@ -161,7 +161,7 @@ def measure(name: str, fitted: Any, s: Split) -> Row:
 
 def baselines(s: Split) -> list[Row]:
     """Measure two rules without a model."""
-    rules = {"most frequent": MostFrequentLevel(s.data.scale), "user median": UserMedian(s.data.scale)}
+    rules: dict[str, Any] = {"most frequent": MostFrequentLevel(s.data.scale), "user median": UserMedian(s.data.scale)}
     return [measure(name, rule.fit(*s.rows(s.train)), s) for name, rule in rules.items()]
 
 
@@ -242,7 +242,7 @@ def convergence(model: RatingModel, alpha: float, s: Split, say: Say) -> dict[st
             # The slow ones are meant to be cut short here.
             warnings.simplefilter("ignore", ConvergenceWarning)
             copy.fit(*s.rows(s.train))
-        curves[name] = (list(copy.seconds_), list(copy.history_))  # type: ignore[attr-defined]
+        curves[name] = (list(copy.seconds_), list(copy.history_))
     return curves
 
 

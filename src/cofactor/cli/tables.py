@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from rich.console import Console
 
-__all__ = ["human_console", "note", "print_facts", "print_json", "write_rows"]
+__all__ = ["human_console", "note", "print_facts", "print_json", "shortest", "write_rows"]
 
 _ROWS_ON_SCREEN = 40
 
@@ -85,6 +87,11 @@ def write_rows(columns: Mapping[str, Any], out: str | None, *, as_json: bool, ti
         _print_rows(columns, n_rows, title)
     else:
         write_table("-", columns)
+
+
+def shortest(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return float32 as the shortest float64 that is the same float32: .1, not .10000000149."""
+    return values.astype("U").astype("float64")
 
 
 def _values(column: Any) -> list[Any]:

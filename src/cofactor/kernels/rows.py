@@ -33,16 +33,17 @@ def _add_outer(F, gram):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _solve_in_place(A, x):  # type: ignore[no-untyped-def]
+def _solve_in_place(A, x, eps):  # type: ignore[no-untyped-def]
     """Solve A x = b by Cholesky, where A's lower triangle and x = b are overwritten.
 
-    A pivot of which rounding leaves nothing, or less, is held at what rounding can tell from nothing.
+    A pivot of less than `eps` times its diagonal entry is raised to that, as a little more ridge would do, so that the
+    solution cannot outgrow the precision in which it is kept.
     """
     d = len(x)
     for j in range(d):
         row = A[j]
         s = row[j]
-        least = max(s * np.finfo(A.dtype).eps * d, np.finfo(A.dtype).tiny)
+        least = max(s * eps, np.finfo(A.dtype).tiny)
         for k in range(j):
             s -= row[k] * row[k]
         pivot = np.sqrt(max(s, least))
@@ -69,17 +70,20 @@ def ridge_exact(lo, hi, indptr, indices, targets, offsets, features, ridge, out)
     """Write the minimisers of rows lo..hi, from the normal equations; zero for a row without entries.
 
     Own loops instead of BLAS: its threads would fight with ours, and its sums depend on their number.
+    In double precision, since a row may have fewer entries than features and then only `ridge` keeps FᵀF regular.
     """
     d = features.shape[1]
-    gram = np.empty((d, d), dtype=features.dtype)
+    eps = d * np.finfo(features.dtype).eps
+    gram = np.empty((d, d))
+    x = np.empty(d)
     for i in range(lo, hi):
         start = indptr[i]
         n = indptr[i + 1] - start
-        x = out[i]
         x[:] = 0
         if n == 0:
+            out[i] = 0
             continue
-        F = np.empty((n, d), dtype=features.dtype)
+        F = np.empty((n, d))
         for k in range(n):
             j = indices[start + k]
             t = targets[start + k] - offsets[j]
@@ -90,7 +94,8 @@ def ridge_exact(lo, hi, indptr, indices, targets, offsets, features, ridge, out)
         for f in range(d):
             gram[f, f] = ridge[f]
         _add_outer(F, gram)
-        _solve_in_place(gram, x)
+        _solve_in_place(gram, x, eps)
+        out[i] = x
 
 
 @kernel

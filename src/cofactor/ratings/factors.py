@@ -173,8 +173,8 @@ class TunedModel(FactorModel):
         d, R = min(self.n_factors, n, m), ratings.n_levels
         # Nothing but the penalty bears on who has no ratings: zero is the optimum, and the start stays there.
         return {
-            "U": START_SCALE * generator.standard_normal((n, d)) * (ratings.user_counts > 0)[:, None],
-            "V": START_SCALE * generator.standard_normal((m, d)) * (ratings.item_counts > 0)[:, None],
+            "U": generator.normal(0, START_SCALE, (n, d)).astype(np.float32) * (ratings.user_counts > 0)[:, None],
+            "V": generator.normal(0, START_SCALE, (m, d)).astype(np.float32) * (ratings.item_counts > 0)[:, None],
             "b": np.zeros(n),
             "c": np.zeros(m),
             "own": np.tile(np.arange(1, R) - R / 2, (n, 1)),

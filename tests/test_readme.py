@@ -1,0 +1,42 @@
+"""The README's commands and code are what CI and users run."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.S)
+
+
+def test_ci_runs_the_test_command_of_the_readme() -> None:
+    command = next(block for block in blocks("sh") if "pytest" in block).strip()
+    assert "\n" not in command
+    lines = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert command in lines
+
+
+def test_commands_and_options_exist() -> None:
+    from typer.testing import CliRunner
+
+    from cofactor.cli.app import app
+
+    commands = {line.split()[1] for line in "".join(blocks("sh")).splitlines() if line.startswith("cofactor ")}
+    assert commands >= {"fit", "predict", "recommend", "evaluate", "datasets", "doctor"}
+    for command in commands:
+        assert CliRunner().invoke(app, [command, "--help"]).exit_code == 0, command
+
+
+def test_python_example(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = blocks("python")
+    monkeypatch.chdir(tmp_path)
+    quick = code.replace("MMMF(random_state=0)", "MMMF(n_factors=8, alpha=16, random_state=0)")
+    assert quick != code
+    names: dict[str, object] = {}
+    exec(compile(quick, "README.md", "exec"), names)
+    assert (tmp_path / "model.cofactor").stat().st_size > 0
+    assert names["items"].shape == (1, 10)  # type: ignore[attr-defined]
