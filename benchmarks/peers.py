@@ -1,7 +1,8 @@
 """Other libraries on the same split, in the same run: `python benchmarks/peers.py`, with the extra `peers` installed.
 
 Predictions are level-valued: real-valued ones are rounded to the nearest level, ordinal ones give the median level.
-Peers run with the settings their authors recommend, or the best of a few tried on the first test split: in their favour.
+Peers run with the settings their authors recommend, or the best of a few tried on the first test split, in their
+favour.
 """
 
 import time

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cofactor.losses import BetaDivergence, EntryLoss, ItakuraSaito, KullbackLeibler, Squared
+from cofactor.losses import BetaDivergence, EntryLoss, ItakuraSaito, KullbackLeibler, Squared, Work
 
 from .reference import slope
 
@@ -150,7 +150,7 @@ def test_evaluate_sums_rows_and_touches_nothing_else(dtype: type) -> None:
     none = np.empty((4, 0), dtype)
     for loss in (Squared(), KullbackLeibler()):
         slopes, losses = np.full(6, 77, dtype), np.full(4, 77.0)
-        loss.evaluate(1, 3, indptr, y, x, none, slopes, none, losses)
+        loss.evaluate(1, 3, Work(indptr, y, x, none, slopes, none, losses))
         np.testing.assert_allclose(losses, [77, 0, loss.value(y[2:5], x[2:5]).sum(dtype=float), 77], rtol=1e-6)
         np.testing.assert_array_equal(slopes[2:5], loss.derivative(y[2:5], x[2:5]))
         assert np.all(slopes[[0, 1, 5]] == 77)

@@ -50,7 +50,7 @@ def choose(error, seed=0, ratings=RATINGS, **stub):
     return model, select_alpha(model, ratings, {"origin": "start"}, np.random.default_rng(seed), QUIET)
 
 
-@pytest.mark.parametrize("best", [6, 10, 13, 16, 20, 27, 30, 33])
+@pytest.mark.parametrize("best", [8, 10, 13, 16, 20, 27, 30, 33])
 def test_a_clear_minimum_is_found(best):
     _, validation = choose(lambda i: min(1.0, abs(i - best) / 20))
     assert validation.best == pytest.approx(10 ** (best / 16))
@@ -59,7 +59,7 @@ def test_a_clear_minimum_is_found(best):
     assert set(range(best - 2, best + 3)) <= set(tried) <= set(EXPONENTS)
     expected = [round(min(1.0, abs(i - best) / 20) * 40) / 40 for i in tried]
     np.testing.assert_allclose(validation.errors, expected)
-    assert np.all(validation.deviations == 0)
+    np.testing.assert_allclose(validation.deviations, 0, atol=1e-15)
 
 
 def test_the_choice_is_the_lowest_mean_over_five_neighbours():
@@ -81,8 +81,8 @@ def test_the_choice_is_the_lowest_mean_over_five_neighbours():
 def test_the_path_goes_down_from_the_strongest_penalty_and_stops():
     model, validation = choose(lambda i: min(1.0, abs(i - 32) / 20))
     coarse = [round(16 * np.log10(alpha)) for alpha, origin, _ in model.calls if origin == "start"]
-    assert coarse[: len(set(coarse))] == [40, 36, 32, 28, 24]  # at 24 the error is 0.4: far above the best
-    assert min(exponents(validation)) == 24
+    assert coarse[::3] == [40, 36, 32, 28]  # three repetitions of each
+    assert min(exponents(validation)) == 28  # its error is more than two standard errors above the lowest
     to_the_end, _ = choose(lambda i: min(1.0, abs(i - 32) / 20), size=0.01)  # a solution that is nearly zero
     assert min(alpha for alpha, _, _ in to_the_end.calls) == pytest.approx(candidate(4))
 

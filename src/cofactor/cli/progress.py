@@ -36,11 +36,11 @@ def make_bar(*, quiet: bool = False, counted: bool = False) -> Any:
     from rich.table import Column
 
     columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.description}")]
-    columns.append(BarColumn(bar_width=16))
+    columns.append(BarColumn(bar_width=12, table_column=Column(min_width=12, no_wrap=True)))
     if counted:
         columns.append(MofNCompleteColumn())
     columns += [
-        TimeElapsedColumn(),
+        TimeElapsedColumn(table_column=Column(min_width=7, no_wrap=True)),
         TextColumn("[dim]{task.fields[detail]}", table_column=Column(no_wrap=True, overflow="ellipsis")),
     ]
     console = Console(stderr=True, highlight=False)
@@ -59,7 +59,8 @@ def fit_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[Progr
         with lock:
             name, detail = describe(progress)
             if name not in rows:
-                rows[name] = bar.add_task(name or title, total=None, detail="")
+                rows[name] = bar.add_task(name, total=None, detail="")
+                bar.update(rows[""], visible=False)  # its parts say more
             bar.update(rows[name], detail=detail)
 
     with bar:
@@ -76,14 +77,14 @@ def describe(progress: Progress) -> tuple[str, str]:
     >>> describe(Progress(57, 500, 29133.2, 0.1, "stage 2, BinaryMMMF"))
     ('stage 2', 'iteration 57, objective 29,133')
     >>> describe(Progress(4, 4, 0.5561, 0.1, "validation, alpha 12.6"))
-    ('', 'choosing alpha: 12.6 has validation error 0.556 (4 tried)')
+    ('', 'alpha 12.6: validation error 0.556 (4 tried)')
     """
     parts = progress.stage.split(", ")
     name = parts[0] if parts[0].startswith(("stage ", "member ", "choice ")) else ""
     if parts[-1].startswith("alpha "):
         alpha = parts[-1].removeprefix("alpha ")
         tried = f"({progress.iteration} tried)"
-        return name, f"choosing alpha: {alpha} has validation error {progress.objective:.3f} {tried}"
+        return name, f"alpha {alpha}: validation error {progress.objective:.3f} {tried}"
     return name, f"iteration {progress.iteration}, objective {progress.objective:,.0f}"
 
 

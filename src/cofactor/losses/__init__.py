@@ -6,7 +6,7 @@ for: `smooth`, `convex`, `curvature_bound` (a bound of the second derivative, No
 ("sign", "ordinal", "real", "nonneg").
 """
 
-from cofactor.losses.base import EntryLoss
+from cofactor.losses.base import EntryLoss, Work
 from cofactor.losses.binary import (
     MARGIN_LOSSES,
     Hinge,
@@ -34,5 +34,6 @@ __all__ = [
     "Proximal",
     "SmoothHinge",
     "Squared",
+    "Work",
     "ZeroOne",
 ]

@@ -1,9 +1,39 @@
 """What every loss on observed entries offers to a problem."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+
+
+@dataclass(frozen=True)
+class Work:
+    """Arrays between a problem and its loss.
+
+    Attributes
+    ----------
+    indptr : ndarray of shape (n + 1,)
+        Where each row's entries stand in the arrays over entries.
+    targets, scores : ndarray of shape (n_entries,)
+        Target and score of every entry: read.
+    thresholds : ndarray of shape (n, n_thresholds)
+        Thresholds of every row, no columns where a loss has none: read.
+    d_scores : ndarray of shape (n_entries,)
+        Derivative by each score: written.
+    d_thresholds : ndarray of shape (n, n_thresholds)
+        Derivative by each threshold: written.
+    losses : ndarray of shape (n,)
+        Sum of the losses of each row, float64: written.
+    """
+
+    indptr: np.ndarray
+    targets: np.ndarray
+    scores: np.ndarray
+    thresholds: np.ndarray
+    d_scores: np.ndarray
+    d_thresholds: np.ndarray
+    losses: np.ndarray
 
 
 class EntryLoss(ABC):
@@ -56,34 +86,13 @@ class EntryLoss(ABC):
         return n_thresholds + 1
 
     @abstractmethod
-    def evaluate(
-        self,
-        lo: int,
-        hi: int,
-        indptr: np.ndarray,
-        targets: np.ndarray,
-        scores: np.ndarray,
-        thresholds: np.ndarray,
-        d_scores: np.ndarray,
-        d_thresholds: np.ndarray,
-        losses: np.ndarray,
-    ) -> None:
-        """Write losses and derivatives of the rows lo..hi.
+    def evaluate(self, lo: int, hi: int, work: Work) -> None:
+        """Write losses and derivatives of the rows lo..hi into `work`; nothing outside these rows is touched.
 
         Parameters
         ----------
         lo, hi : int
             The range of rows.
-        indptr : ndarray of shape (n + 1,)
-            Where each row's entries stand in the arrays over entries.
-        targets, scores : ndarray of shape (n_entries,)
-            Target and score of every entry.
-        thresholds : ndarray of shape (n, n_thresholds)
-            Thresholds of every row; no columns where a loss has none.
-        d_scores : ndarray of shape (n_entries,)
-            Receives the derivative by each score.
-        d_thresholds : ndarray of shape (n, n_thresholds)
-            Receives the derivative by each threshold.
-        losses : ndarray of shape (n,)
-            Receives the sum of the losses of each row (float64).
+        work : Work
+            What to read and where to write.
         """

@@ -7,7 +7,7 @@ import numpy as np
 
 from cofactor.kernels import margins
 from cofactor.kernels.compile import kernel
-from cofactor.losses.base import EntryLoss
+from cofactor.losses.base import EntryLoss, Work
 
 
 class MarginLoss(EntryLoss):
@@ -40,24 +40,13 @@ class MarginLoss(EntryLoss):
         """Return h''(z) where it exists, 0 at isolated points where it does not."""
         return np.zeros_like(np.asarray(z, dtype=float))
 
-    def evaluate(  # noqa: D102
-        self,
-        lo: int,
-        hi: int,
-        indptr: np.ndarray,
-        targets: np.ndarray,
-        scores: np.ndarray,
-        thresholds: np.ndarray,
-        d_scores: np.ndarray,
-        d_thresholds: np.ndarray,
-        losses: np.ndarray,
-    ) -> None:
-        entries = slice(indptr[lo], indptr[hi])
-        z = targets[entries] * scores[entries]
-        slope = d_scores[entries]
+    def evaluate(self, lo: int, hi: int, work: Work) -> None:  # noqa: D102
+        entries = slice(work.indptr[lo], work.indptr[hi])
+        z = work.targets[entries] * work.scores[entries]
+        slope = work.d_scores[entries]
         type(self).in_place(z, slope)
-        slope *= targets[entries]
-        row_losses(lo, hi, indptr, z, losses)
+        slope *= work.targets[entries]
+        row_losses(lo, hi, work.indptr, z, work.losses)
 
 
 @kernel

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from cofactor.kernels import ordinal
-from cofactor.losses.base import EntryLoss
+from cofactor.losses.base import EntryLoss, Work
 from cofactor.losses.binary import MarginLoss, SmoothHinge
 
 
@@ -44,31 +44,26 @@ class _Thresholded(_OnMargins):
             The thresholds θ_1..θ_{R-1}.
         """
         theta = np.atleast_2d(np.asarray(thresholds, dtype=float))
-        losses, slope = np.empty(1), np.empty(1)
-        one = np.array([0, 1])
-        self.evaluate(
-            0, 1, one, np.array([level]), np.array([float(score)]), theta, slope, np.empty_like(theta), losses
+        work = Work(
+            indptr=np.array([0, 1]),
+            targets=np.array([level]),
+            scores=np.array([float(score)]),
+            thresholds=theta,
+            d_scores=np.empty(1),
+            d_thresholds=np.empty_like(theta),
+            losses=np.empty(1),
         )
-        return float(losses[0])
+        self.evaluate(0, 1, work)
+        return float(work.losses[0])
 
-    def evaluate(
-        self,
-        lo: int,
-        hi: int,
-        indptr: np.ndarray,
-        targets: np.ndarray,
-        scores: np.ndarray,
-        thresholds: np.ndarray,
-        d_scores: np.ndarray,
-        d_thresholds: np.ndarray,
-        losses: np.ndarray,
-    ) -> None:
-        n_entries = int(indptr[hi] - indptr[lo])
-        z = np.empty(n_entries * self._n_margins(thresholds.shape[1]), dtype=scores.dtype)
+    def evaluate(self, lo: int, hi: int, work: Work) -> None:
+        w = work
+        n_entries = int(w.indptr[hi] - w.indptr[lo])
+        z = np.empty(n_entries * self._n_margins(w.thresholds.shape[1]), dtype=w.scores.dtype)
         slope = np.empty_like(z)
-        type(self)._expand(lo, hi, indptr, targets, scores, thresholds, z)
+        type(self)._expand(lo, hi, w.indptr, w.targets, w.scores, w.thresholds, z)
         type(self.margin).in_place(z, slope)
-        type(self)._reduce(lo, hi, indptr, targets, z, slope, d_scores, d_thresholds, losses)
+        type(self)._reduce(lo, hi, w.indptr, w.targets, z, slope, w.d_scores, w.d_thresholds, w.losses)
 
 
 class AllThreshold(_Thresholded):
@@ -119,12 +114,12 @@ class ImmediateThreshold(_Thresholded):
 class Proximal(_OnMargins):
     r"""Proximal loss (4.2): squared distance to the plane of the own level, margin losses to the planes of the others.
 
-    .. math:: \sum_{ij} (x_{ij} - \theta^*_{i,y_{ij}})^2 + \sum_{ij} \sum_{r \ne y_{ij}} h(T^r_{ij} (x_{ij} - \theta^*_{i,r}))
+    .. math:: \sum_{ij} (x_{ij} - \theta^*_{i,y_{ij}})^2
+        + \sum_{ij} \sum_{r \ne y_{ij}} h(T^r_{ij} (x_{ij} - \theta^*_{i,r}))
 
     with θ*_{i,r} the mean score of user i's entries of level r, T = +1 for r < y and -1 for r > y (4.3). The planes
     are functions of the scores, and the derivative goes through them (ERRATA 16); linear ones, so the loss is convex
-    where h is. A level which a user never used
-    has no plane and takes no part (ERRATA 17).
+    where h is. A level which a user never used has no plane and takes no part (ERRATA 17).
 
     Parameters
     ----------
@@ -137,10 +132,10 @@ class Proximal(_OnMargins):
     --------
     Two entries of one level lie 1 apart, so each is 1/2 away from their mean:
 
-    >>> loss, indptr = Proximal(n_levels=2), np.array([0, 2])
-    >>> slope, sums = np.empty(2), np.empty(1)
-    >>> loss.evaluate(0, 1, indptr, np.array([1, 1]), np.array([0.0, 1.0]), np.empty((1, 0)), slope, np.empty((1, 0)), sums)
-    >>> float(sums[0]), slope
+    >>> none = np.empty((1, 0))
+    >>> work = Work(np.array([0, 2]), np.array([1, 1]), np.array([0.0, 1.0]), none, np.empty(2), none, np.empty(1))
+    >>> Proximal(n_levels=2).evaluate(0, 1, work)
+    >>> float(work.losses[0]), work.d_scores
     (0.5, array([-1.,  1.]))
     """
 
@@ -151,28 +146,18 @@ class Proximal(_OnMargins):
     def levels(self, n_thresholds: int) -> int:  # noqa: D102
         return self.n_levels
 
-    def evaluate(  # noqa: D102
-        self,
-        lo: int,
-        hi: int,
-        indptr: np.ndarray,
-        targets: np.ndarray,
-        scores: np.ndarray,
-        thresholds: np.ndarray,
-        d_scores: np.ndarray,
-        d_thresholds: np.ndarray,
-        losses: np.ndarray,
-    ) -> None:
+    def evaluate(self, lo: int, hi: int, work: Work) -> None:  # noqa: D102
         # The kernels number rows and entries from `lo` and `first` on, so the work arrays are no larger than the block.
-        first, last = int(indptr[lo]), int(indptr[hi])
-        rows, local = hi - lo, indptr[lo : hi + 1] - first
-        levels, x, slopes = targets[first:last], scores[first:last], d_scores[first:last]
-        means = np.empty((rows, self.n_levels), dtype=scores.dtype)
+        first, last = int(work.indptr[lo]), int(work.indptr[hi])
+        rows, local = hi - lo, work.indptr[lo : hi + 1] - first
+        levels, x, slopes = work.targets[first:last], work.scores[first:last], work.d_scores[first:last]
+        means = np.empty((rows, self.n_levels), dtype=x.dtype)
         counts = np.empty(means.shape, dtype=np.int64)
         d_means = np.empty_like(means)
-        z = np.empty((last - first) * self.n_levels, dtype=scores.dtype)
+        z = np.empty((last - first) * self.n_levels, dtype=x.dtype)
         slope = np.empty_like(z)
         ordinal.level_means(0, rows, local, levels, x, means, counts)
         ordinal.expand_proximal(0, rows, local, levels, x, means, counts, z)
         type(self.margin).in_place(z, slope)
-        ordinal.reduce_proximal(0, rows, local, levels, x, means, counts, z, slope, slopes, d_means, losses[lo:hi])
+        losses = work.losses[lo:hi]
+        ordinal.reduce_proximal(0, rows, local, levels, x, means, counts, z, slope, slopes, d_means, losses)

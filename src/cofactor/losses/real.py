@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from cofactor.losses.base import EntryLoss
+from cofactor.losses.base import EntryLoss, Work
 from cofactor.losses.binary import row_losses
 
 
@@ -27,21 +27,11 @@ class _Pointwise(EntryLoss):
     def curvature(self, y: Any, x: Any) -> np.ndarray:
         """Return the second derivative by the score, elementwise."""
 
-    def evaluate(
-        self,
-        lo: int,
-        hi: int,
-        indptr: np.ndarray,
-        targets: np.ndarray,
-        scores: np.ndarray,
-        thresholds: np.ndarray,
-        d_scores: np.ndarray,
-        d_thresholds: np.ndarray,
-        losses: np.ndarray,
-    ) -> None:
-        entries = slice(indptr[lo], indptr[hi])
-        d_scores[entries] = self.derivative(targets[entries], scores[entries])
-        row_losses(lo, hi, indptr, self.value(targets[entries], scores[entries]), losses)
+    def evaluate(self, lo: int, hi: int, work: Work) -> None:
+        entries = slice(work.indptr[lo], work.indptr[hi])
+        y, x = work.targets[entries], work.scores[entries]
+        work.d_scores[entries] = self.derivative(y, x)
+        row_losses(lo, hi, work.indptr, self.value(y, x), work.losses)
 
 
 class Squared(_Pointwise):

@@ -7,7 +7,7 @@ import numpy as np
 
 from cofactor.kernels import observed
 from cofactor.kernels.threads import cut_rows, parallel_for
-from cofactor.losses.base import EntryLoss
+from cofactor.losses.base import EntryLoss, Work
 from cofactor.penalties import Penalty, SmoothPenalty
 from cofactor.problems.layout import Layout
 
@@ -103,15 +103,19 @@ class ObservedProblem:
         self._row_cuts = cut_rows(entries.indptr, _ENTRIES_PER_BLOCK)
         self._col_cuts = cut_rows(entries.col_indptr, _ENTRIES_PER_BLOCK)
         n_entries = len(entries.indices)
-        self._scores = np.empty(n_entries, self.dtype)
-        self._slopes = np.empty(n_entries, self.dtype)
-        self._row_losses = np.empty(n)
         given = {name: a.shape for name, a in self._fixed.items()} | dict(shapes)
         n_thresholds = next((given[name][-1] for name in ("common", "own") if name in given), 0)
         _check_shapes(given, n, m, n_thresholds)
         loss.check_targets(self.targets, n_thresholds)
-        self._thresholds = np.empty((n, n_thresholds), self.dtype)
-        self._d_thresholds = np.empty_like(self._thresholds)
+        self._work = Work(
+            indptr=entries.indptr,
+            targets=self.targets,
+            scores=np.empty(n_entries, self.dtype),
+            thresholds=np.empty((n, n_thresholds), self.dtype),
+            d_scores=np.empty(n_entries, self.dtype),
+            d_thresholds=np.empty((n, n_thresholds), self.dtype),
+            losses=np.empty(n),
+        )
 
     @property
     def size(self) -> int:
@@ -152,10 +156,10 @@ class ObservedProblem:
         if "V" in out or "c" in out:
             parallel_for(lambda k: self._columns(k, arrays, out), len(self._col_cuts) - 1)
         if "common" in out:
-            out["common"][...] = np.add.reduce(self._d_thresholds, axis=0, dtype=np.float64)
+            out["common"][...] = np.add.reduce(self._work.d_thresholds, axis=0, dtype=np.float64)
         if "own" in out:
-            out["own"][...] = self._d_thresholds
-        total = float(np.add.reduce(self._row_losses))
+            out["own"][...] = self._work.d_thresholds
+        total = float(np.add.reduce(self._work.losses))
         for name, penalty in self.penalties.items():
             if isinstance(penalty, SmoothPenalty):
                 total += penalty.add_gradient(arrays[name], out[name])
@@ -186,24 +190,22 @@ class ObservedProblem:
         return float(np.sqrt(squares))
 
     def _set_thresholds(self, arrays: Mapping[str, np.ndarray]) -> None:
-        self._thresholds[...] = arrays.get("common", 0)
+        thresholds = self._work.thresholds
+        thresholds[...] = arrays.get("common", 0)
         if "own" in arrays:
-            self._thresholds += arrays["own"]
+            thresholds += arrays["own"]
 
     def _rows(self, block: int, arrays: Mapping[str, np.ndarray], out: Mapping[str, np.ndarray]) -> None:
         """Scores, losses, slopes and the gradients of U and b for one block of rows."""
         lo, hi = self._row_cuts[block], self._row_cuts[block + 1]
         e = self.entries
         V = arrays["V"]
-        observed.scores(lo, hi, e.indptr, e.indices, arrays["U"], V, arrays["b"], arrays["c"], self._scores)
-        self.loss.evaluate(
-            lo, hi, e.indptr, self.targets, self._scores, self._thresholds,
-            self._slopes, self._d_thresholds, self._row_losses,
-        )  # fmt: skip
+        observed.scores(lo, hi, e.indptr, e.indices, arrays["U"], V, arrays["b"], arrays["c"], self._work.scores)
+        self.loss.evaluate(lo, hi, self._work)
         if "U" in out:
-            observed.accumulate(lo, hi, e.indptr, e.indices, self._slopes, V, out["U"])
+            observed.accumulate(lo, hi, e.indptr, e.indices, self._work.d_scores, V, out["U"])
         if "b" in out:
-            observed.row_sums(lo, hi, e.indptr, self._slopes, out["b"])
+            observed.row_sums(lo, hi, e.indptr, self._work.d_scores, out["b"])
 
     def _columns(self, block: int, arrays: Mapping[str, np.ndarray], out: Mapping[str, np.ndarray]) -> None:
         """Gradients of V and c for one block of columns, from the slopes that the rows left behind."""
@@ -211,11 +213,11 @@ class ObservedProblem:
         e = self.entries
         first, last = e.col_indptr[lo], e.col_indptr[hi]
         # The scores are not needed any more: their place takes the slopes in column order.
-        observed.gather(first, last, e.to_csr, self._slopes, self._scores)
+        observed.gather(first, last, e.to_csr, self._work.d_scores, self._work.scores)
         if "V" in out:
-            observed.accumulate(lo, hi, e.col_indptr, e.col_indices, self._scores, arrays["U"], out["V"])
+            observed.accumulate(lo, hi, e.col_indptr, e.col_indices, self._work.scores, arrays["U"], out["V"])
         if "c" in out:
-            observed.row_sums(lo, hi, e.col_indptr, self._scores, out["c"])
+            observed.row_sums(lo, hi, e.col_indptr, self._work.scores, out["c"])
 
 
 def _check_shapes(given: Mapping[str, tuple[int, ...]], n: int, m: int, n_thresholds: int) -> None:

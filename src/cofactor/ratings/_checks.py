@@ -19,7 +19,8 @@ def check_number(
         word += f" and at most {high:g}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
         raise TypeError(f"{name}={value!r}: expected {word}")
-    if not (value >= low if inclusive else value > low) or not value <= high or not np.isfinite(value):
+    number = float(value)
+    if not (number >= low if inclusive else number > low) or not number <= high or not np.isfinite(number):
         raise ValueError(f"{name}={value!r}: expected {word}")
 
 

@@ -412,7 +412,7 @@ def _check_rows(
     n_users: int, n_items: int, n_levels: int, indptr: NDArray[Any], indices: NDArray[Any], levels: NDArray[Any]
 ) -> None:
     """Refuse rows which no `Ratings` could have: kernels do not check indices."""
-    types = (indptr.dtype, indices.dtype, levels.dtype) == (np.int64, np.int32, np.uint8)
+    types = indptr.dtype == np.int64 and indices.dtype == np.int32 and levels.dtype == np.uint8
     if not types or indptr.shape != (n_users + 1,) or indices.ndim != 1 or indices.shape != levels.shape:
         raise ValueError("the arrays of the ratings have wrong types or shapes")
     if indptr[0] != 0 or indptr[-1] != indices.size or (np.diff(indptr) < 0).any():
