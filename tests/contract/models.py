@@ -82,9 +82,7 @@ def all_pairs(model: RatingModel) -> np.ndarray:
 def bits(model: RatingModel) -> dict[str, tuple[str, bytes]]:
     """Return all arrays a model learned, so that == compares them to the bit."""
     _, arrays = model._to_state()
-    return {
-        name: (f"{a.dtype}{a.shape}", a.tobytes()) for name, a in arrays.items() if "ratings." not in name
-    }
+    return {name: (f"{a.dtype}{a.shape}", a.tobytes()) for name, a in arrays.items() if "ratings." not in name}
 
 
 def simple_models(model: RatingModel) -> list[Any]:

@@ -117,5 +117,5 @@ def test_single_and_double_precision_agree(name):
     assert bits(single) == bits(fitted(name))
     a, b = single.decision_function(X), double.decision_function(X)
     assert b.dtype == np.float64
-    assert np.abs(a - b).max() < 0.02 * b.std()
+    assert np.abs(a - b).max() < 0.05 * b.std()
     assert np.mean(single.predict(X) != double.predict(X)) < 0.01

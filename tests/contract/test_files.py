@@ -42,7 +42,11 @@ def test_a_loaded_model_is_the_saved_one(name, with_ratings, tmp_path):
     pairs = [*X.tolist(), ("nobody", 7), (100, "nothing")]
     for method in ("predict", "decision_function", "margins"):
         assert np.array_equal(getattr(loaded, method)(pairs), getattr(model, method)(pairs))
-    for a, b in zip(loaded.recommend([100, 105], 5, exclude_seen=False), model.recommend([100, 105], 5, exclude_seen=False), strict=True):
+    for a, b in zip(
+        loaded.recommend([100, 105], 5, exclude_seen=False),
+        model.recommend([100, 105], 5, exclude_seen=False),
+        strict=True,
+    ):
         assert np.array_equal(a, b)
     new = X[:, 0] > 120
     assert bits(loaded.fold_in(X[new], y[new])) == bits(model.fold_in(X[new], y[new]))

@@ -72,9 +72,7 @@ EXPECTED = np.array([[5, 0, 0], [1, 3, 0], [0, 0, 4]])  # ann, bob, eve × 10, 2
         "polars-category",
     ],
 )
-@pytest.mark.parametrize(
-    "series", [list, np.array, pd.Series, pl.Series, lambda y: np.array(y, dtype=np.float32)]
-)
+@pytest.mark.parametrize("series", [list, np.array, pd.Series, pl.Series, lambda y: np.array(y, dtype=np.float32)])
 def test_every_form_of_pairs_gives_the_same_ratings(X, series):
     ratings = as_ratings(X, series(VALUES), scale=STARS)
     assert ratings.users.ids.tolist() == ["ann", "bob", "eve"]
@@ -186,9 +184,7 @@ def test_rows_columns_and_input_agree_in_any_order(entries, kinds, seed):
     users, items = first.pairs()
     back = zip(first.users.ids[users].tolist(), first.items.ids[items].tolist(), first.values, strict=True)
     assert {(u, i): v for u, i, v in back} == {(u, i): v for u, i, v in rows}
-    assert all(
-        (np.diff(first.indices[a:b]) > 0).all() for a, b in zip(first.indptr, first.indptr[1:], strict=False)
-    )
+    assert all((np.diff(first.indices[a:b]) > 0).all() for a, b in zip(first.indptr, first.indptr[1:], strict=False))
     np.testing.assert_array_equal(dense(first), dense_by_columns(first))
 
 
@@ -489,9 +485,7 @@ def test_a_million_ratings():
     np.testing.assert_array_equal(ratings.col_indices, by_columns[1])
     np.testing.assert_array_equal(ratings.levels[ratings.to_csr], table.T[by_columns])
     np.testing.assert_array_equal(ratings.users.index(users + 1), users)
-    held = [
-        getattr(ratings, name).nbytes for name in ("indptr", "indices", "levels", "col_indices", "to_csr")
-    ]
+    held = [getattr(ratings, name).nbytes for name in ("indptr", "indices", "levels", "col_indices", "to_csr")]
     assert sum(held) < 14e6
 
 

@@ -49,7 +49,9 @@ def test_counting_stages_differs_from_the_first_hit_where_stages_contradict_each
 
 @given(
     hnp.arrays(
-        np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.sampled_from([-1.0, -0.0, 0.0, 2.0])
+        np.float64,
+        hnp.array_shapes(min_dims=2, max_dims=2, max_side=9),
+        elements=st.sampled_from([-1.0, -0.0, 0.0, 2.0]),
     )
 )
 def test_first_below_by_brute_force(margins):

@@ -116,7 +116,7 @@ class _Demo:
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.absolute().parent) as temporary:
             place = Path(temporary)
             self._draw(place, models, fitted, grid, s)
-            self._finish(place, folder, s)
+            self._finish(place, folder)
         self._what_next(folder)
         return story
 
@@ -224,7 +224,7 @@ class _Demo:
                     "(right), as figure 3.12 of the thesis. Nothing is chosen by this picture."
                 )
 
-    def _finish(self, place: Path, folder: Path, s: Split) -> None:
+    def _finish(self, place: Path, folder: Path) -> None:
         from cofactor.cli import report
 
         story = self.story

@@ -123,7 +123,7 @@ class RatingModel(BaseEstimator, ABC):
         fitted.ratings_ = ratings
         with Monitor(getattr(self, "callback", None), bool(getattr(self, "verbose", 0))) as monitor:
             fitted._fit_ratings(ratings, monitor)
-        vars(self).update(vars(fitted))
+        self.__dict__.update(fitted.__dict__)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -237,7 +237,8 @@ class RatingModel(BaseEstimator, ABC):
         parallel_for(block, -(-len(rows) // _USERS_PER_BLOCK))
         ids = self.items_.ids[best]
         if (best < 0).any():
-            ids = np.where(best < 0, None, ids.astype(object))
+            ids = ids.astype(object)
+            ids[best < 0] = None
         return ids, scores
 
     def fold_in(self, X: Any, y: Any = None) -> Self:

@@ -133,7 +133,7 @@ class Ensemble(RatingModel):
             return kind
         first = clone(kind).set_params(random_state=seed, callback=monitor.stage("choice of alpha"))
         first.fit(ratings)
-        chosen = getattr(first, "alphas_", None) or first.alpha_  # type: ignore[attr-defined]
+        chosen = getattr(first, "alphas_", None) or first.alpha_
         return kind.set_params(alpha=chosen)
 
     def _samples(self, ratings: Ratings, generator: np.random.Generator) -> list[NDArray[np.bool_] | None]:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from threadpoolctl import threadpool_limits
 
 from cofactor.kernels.threads import n_threads, thread_limit
 from cofactor.ratings._checks import check_choice, check_number, make_generator
@@ -30,10 +29,11 @@ class HMF(RatingModel):
         J(U^q, V^q) = \sum_{(i,j) \in \Omega} h(y^q_{ij} (U^q_i V_j^{qT} + b^q_i + c^q_j))
         + \frac{\alpha_q}{2} (\|U^q\|_F^2 + \|V^q\|_F^2) + \frac{\alpha_b}{2} (\|b^q\|^2 + \|c^q\|^2)
 
-    as `BinaryMMMF` does (3.7); without biases it is the thesis's (``alpha_bias=None``). A rating is the **first** q whose
-    stage says -1, and R if none does (3.18). The printed loops of algorithms 3 and 4 let later stages overwrite earlier
-    ones, and algorithm 4 leaves out level R (ERRATA 8, 9); with this rule both are one function of the stages, so they
-    may run one after the other or side by side. Items are ranked by the sum of the stages' scores, each cut at ±1.
+    as `BinaryMMMF` does (3.7); without biases it is the thesis's (``alpha_bias=None``). A rating is the **first** q
+    whose stage says -1, and R if none does (3.18). The printed loops of algorithms 3 and 4 let later stages overwrite
+    earlier ones, and algorithm 4 leaves out level R (ERRATA 8, 9); with this rule both are one function of the stages,
+    so they may run one after the other or side by side. Items are ranked by the sum of the stages' scores, each cut at
+    ±1.
 
     Parameters
     ----------
@@ -245,9 +245,7 @@ def side_by_side(task: Callable[..., Any], arguments: Any, n_tasks: int, n_jobs:
         n_jobs = min(threads, n_tasks)
     share = max(1, threads // min(effective_n_jobs(n_jobs), n_tasks))
     parallel = Parallel(n_jobs=n_jobs, prefer="threads")
-    # One limit around all tasks: limits which they set and lift for themselves would undo each other.
-    with threadpool_limits(1, "blas"):
-        return list(parallel(delayed(task)(*args, share) for args in arguments))
+    return list(parallel(delayed(task)(*args, share) for args in arguments))
 
 
 def _fit_stage(model: BinaryMMMF, ratings: Ratings, q: int, callback: Callback | None, threads: int) -> BinaryMMMF:

@@ -65,9 +65,8 @@ class Validation:
     @classmethod
     def from_plain(cls, values: Any) -> Self:
         """Rebuild from a mapping of the attributes to lists and numbers, as a saved model holds it."""
-        new = cls(**{**values, "best": float(values["best"])})
-        arrays = (np.asarray(a, dtype=np.float64) for a in (new.alphas, new.errors, new.deviations))
-        return cls(*arrays, new.best)
+        arrays = {key: np.asarray(values[key], dtype=np.float64) for key in ("alphas", "errors", "deviations")}
+        return cls(**arrays, best=float(values["best"]))
 
 
 def hold_out_one_per_user(ratings: Ratings, generator: np.random.Generator) -> NDArray[np.int64]:
@@ -101,9 +100,10 @@ def select_alpha(
 
     Candidates are 10^(i/16), i = 4..40. First every fourth candidate is tried, from the strongest penalty down until
     the error is two standard errors above the lowest, each from the same start: the solution at a strong penalty is
-    zero, where no other fit can begin. Then the candidates around the best one are tried, each from the solution of its neighbour. The errors
-    of neighbours differ by less than their noise, so the candidate chosen is the one with the lowest mean over itself
-    and its two neighbours on each side. The split is repeated until 3,000 ratings have been held out, at most three times.
+    zero, where no other fit can begin. Then the candidates around the best one are tried, each from the solution of
+    its neighbour. The errors of neighbours differ by less than their noise, so the candidate chosen is the one with
+    the lowest mean over itself and its two neighbours on each side. The split is repeated until 3,000 ratings have
+    been held out, at most three times.
 
     Parameters
     ----------
@@ -146,10 +146,10 @@ def select_alpha(
         if best < 0 or path.mean(exponent) < path.mean(best):
             best, solutions = exponent, arrays
         lowest = path.mean(best)
-        if path.mean(exponent) > lowest + 2 * np.sqrt(lowest * (1 - lowest) / held):
-            # Above the best penalty the error may rise and fall again, where the solution is nearly zero.
-            if np.square(arrays[0]["U"]).mean() > _ALIVE**2:
-                break
+        far_above = path.mean(exponent) > lowest + 2 * np.sqrt(lowest * (1 - lowest) / held)
+        # Above the best penalty the error may rise and fall again, where the solution is nearly zero.
+        if far_above and np.square(arrays[0]["U"]).mean() > _ALIVE**2:
+            break
     for direction in (1, -1):
         arrays = solutions
         for distance in range(1, _COARSE + 1):

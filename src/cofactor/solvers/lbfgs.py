@@ -109,7 +109,7 @@ class _Pairs:
         self.products[:, rows] = columns
         self.products[rows, :] = columns.T
         self.products[k, m:] = columns[m:, 0]
-        if self.products[k, m + k] > 1e-10 * self.products[m + k, m + k]:
+        if self.products[k, m + k] > 1e-10 * self.products[m + k, m + k] > 0:
             self.order.append(k)
 
     def direction(self, out: np.ndarray) -> float:

@@ -1,0 +1,107 @@
+"""Small ratings, models fitted to them, and ways to run the command."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cofactor.cli import main
+from cofactor.datasets import RatingDataset, make_ratings, write_table
+
+
+@dataclass
+class Outcome:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def error(self) -> str:
+        """The one line on standard error."""
+        (line,) = self.err.splitlines()
+        assert line.startswith("cofactor: error: ")
+        assert self.status == 2
+        assert self.out == ""
+        return line.removeprefix("cofactor: error: ")
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command inside this process."""
+
+    def run(*arguments: object, stdin: bytes = b"") -> Outcome:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        status = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Outcome(status, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Callable[..., subprocess.Popen[bytes]]:
+    """Start a command as a process of its own, in a folder of its own."""
+
+    def start(*arguments: object, **environment: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "cofactor", *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            env={**os.environ, "COLUMNS": "80", **environment},
+        )
+
+    return start
+
+
+@pytest.fixture
+def process(start: Callable[..., subprocess.Popen[bytes]]) -> Run:
+    """Run a command as a process of its own, to its end."""
+
+    def process(*arguments: object, stdin: bytes = b"", **environment: str) -> Outcome:
+        child = start(*arguments, **environment)
+        out, err = child.communicate(stdin, timeout=120)
+        return Outcome(child.returncode, out.decode(), err.decode())
+
+    return process
+
+
+@pytest.fixture(scope="session")
+def data() -> RatingDataset:
+    return make_ratings(60, 40, 3, density=0.4, random_state=0)
+
+
+@pytest.fixture
+def csv(data: RatingDataset, tmp_path: Path) -> Path:
+    """The ratings with integer ids, as CSV with header."""
+    path = tmp_path / "ratings.csv"
+    write_table(path, {"user": data.X[:, 0], "item": data.X[:, 1], "rating": data.y})
+    return path
+
+
+@pytest.fixture
+def named_csv(data: RatingDataset, tmp_path: Path) -> Path:
+    """The same ratings with names for users, and other names of columns in another order."""
+    path = tmp_path / "named.tsv"
+    users = np.array([f"user {u:02}" for u in data.X[:, 0]], dtype=object)
+    write_table(path, {"stars given": data.y, "film": data.X[:, 1], "who": users})
+    return path
+
+
+@pytest.fixture
+def model(csv: Path, tmp_path: Path, run: Run) -> Path:
+    path = tmp_path / "model.cofactor"
+    assert run("fit", csv, "--alpha", 3, "--factors", 5, "--out", path).status == 0
+    return path

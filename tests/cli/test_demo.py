@@ -1,0 +1,187 @@
+"""demo: on real data, without data, interrupted, and its report."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import signal
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cofactor.cli.showcase import PUBLISHED
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def without_data(folder: Path) -> dict[str, str]:
+    """Return the environment of a machine without data sets and without a network."""
+    dead = "http://127.0.0.1:9"
+    cache, data = str(folder / ".cache"), str(folder / ".data")
+    return {"COFACTOR_DATA": data, "XDG_CACHE_HOME": cache, "https_proxy": dead, "HTTPS_PROXY": dead}
+
+
+class Page(HTMLParser):
+    """Collects what a page refers to and shows, and checks that its tags are balanced."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.pictures: list[bytes] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("meta", "link", "img"):
+            self.open.append(tag)
+        for name, value in attrs:
+            if name in ("src", "href", "action", "data", "srcset"):
+                self.addresses.append(value or "")
+        source = dict(attrs).get("src") or ""
+        if tag == "img":
+            self.pictures.append(base64.b64decode(source.removeprefix("data:image/png;base64,"), validate=True))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def check_report(folder: Path, pictures: set[str]) -> tuple[dict, Page]:
+    """Check files, pictures and page; return results and page."""
+    assert {path.name for path in folder.iterdir()} == pictures | {"report.html", "results.json"}
+    text = (folder / "report.html").read_text()
+    page = Page(text)
+    assert page.open == []
+    assert page.addresses
+    assert all(address.startswith("data:") for address in page.addresses)
+    assert not re.search(r"url\(|@import|<script", text)
+    assert 'name="viewport"' in text
+    files = [(folder / name).read_bytes() for name in pictures]
+    assert all(content.startswith(PNG) and content.endswith(b"IEND\xaeB`\x82") for content in files)
+    assert sorted(page.pictures) == sorted(files)
+    return json.loads((folder / "results.json").read_text()), page
+
+
+def test_quick_demo_on_movielens(process, data_dir: Path, tmp_path: Path) -> None:
+    outcome = process("demo", "--quick", "--out", "report")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert max(map(len, outcome.out.splitlines())) <= 80
+    results, page = check_report(tmp_path / "report", {"confusion.png", "convergence.png"})
+    assert results["data"]["ratings"] == 100_000
+    rows = {row["name"]: row for row in results["rows"]}
+    assert list(rows) == ["MMMF", "HMF", "PMMMF", "ALS", "most frequent", "user median"]
+    for name in ("MMMF", "HMF", "PMMMF", "ALS"):
+        assert rows[name]["errors"]["mae"] < 0.71  # .665 to .693 at seed 0
+        assert rows[name]["alpha"] == min(rows[name]["validation"], key=lambda point: point["mae"])["alpha"]
+    assert rows["user median"]["errors"]["mae"] == pytest.approx(0.786, abs=0.01)
+    # The published figures stand beside the measured ones, and a dash where there is none.
+    assert {
+        name: (row["published"]["mae"], row["published"]["rmse"]) for name, row in rows.items() if row["published"]
+    } == PUBLISHED
+    table = re.search(r"^ HMF .*$", outcome.out, re.MULTILINE)
+    assert table is not None
+    assert table[0].rstrip().endswith("–")
+    assert "0.7355 / 1.0426" in outcome.out
+    # Ten films by title for a known user, and for a new one.
+    for key in ("known_user", "new_user"):
+        films = results[key]["recommended"]
+        assert len({film["title"] for film in films}) == 10
+        assert all(re.search(r"\(\d{4}\)$", film["title"]) for film in films)
+        assert not {film["title"] for film in films} & {film["title"] for film in results[key]["liked"]}
+        assert films[0]["title"] in outcome.out
+        assert films[0]["title"] in page.text
+    assert {film["title"]: film["rating"] for film in results["new_user"]["liked"]}["Alien (1979)"] == 4
+    assert 0 < results["new_user"]["milliseconds"] < 5000
+    # It ends with three commands.
+    last = outcome.out.partition("What next:")[2]
+    assert [line.strip() for line in last.splitlines() if line.strip().startswith("cofactor ")] == results["next_steps"]
+    assert len(results["next_steps"]) == 3
+
+
+def test_the_commands_at_the_end_work(run, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cofactor.cli.demo import Story, next_steps
+    from cofactor.cli.showcase import Row
+
+    monkeypatch.chdir(tmp_path)
+    story = Story(True, 0, data={"name": "ml-100k"}, rows=[Row("MMMF", {}, alpha=17.8)])
+    for command, _ in next_steps(story):
+        assert run(*command.split()[1:]).status == 0, command
+
+
+def test_demo_without_data_is_synthetic(process, tmp_path: Path) -> None:
+    outcome = process("demo", "--quick", "--json", **without_data(tmp_path))
+    results = json.loads(outcome.out)
+    assert results["data"]["name"] == "synthetic"
+    assert "download failed" in results["data"]["reason"]
+    report, page = check_report(tmp_path / "demo-report", {"confusion.png", "convergence.png"})
+    assert report == results
+    assert "synthetic" in page.text
+    rows = {row["name"]: row["errors"]["mae"] for row in results["rows"]}
+    assert (
+        max(rows["MMMF"], rows["ALS"], rows["PMMMF"], rows["HMF"])
+        < 0.6
+        < min(rows["most frequent"], rows["user median"])
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["demo-report"]
+
+
+def test_demo_says_that_it_tries_to_download_and_why_it_could_not(process, tmp_path: Path) -> None:
+    outcome = process("demo", "--quick", "--offline", "--seed", 3, **without_data(tmp_path))
+    text = " ".join(outcome.out.split())
+    assert "trying to download" not in text
+    assert "Synthetic ratings instead: data set 'ml-100k' was not found: put u.data and u.item" in text
+    assert "published" not in text.lower()
+
+
+def test_an_interrupted_demo_leaves_nothing_behind(start, data_dir: Path, tmp_path: Path) -> None:
+    child = start("demo")
+    time.sleep(5)
+    assert child.poll() is None
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=30)
+    assert (child.returncode, err) == (130, b"cofactor: interrupted, nothing was written\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_folders(run, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    assert run("demo", "--out", file).error == f"{file}: is a file, expected a folder for the report"
+    assert "does not exist" in run("demo", "--out", tmp_path / "a" / "b").error
+
+
+def test_other_files_in_the_folder_stay_and_stale_pictures_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from cofactor.cli import demo, report
+
+    folder, place = tmp_path / "report", tmp_path / "place"
+    for path in (folder, place):
+        path.mkdir()
+    (folder / "mine.txt").write_text("mine")
+    (folder / "tradeoff.png").write_text("old")
+    monkeypatch.setattr(report, "write", lambda story, place: (place / "report.html").write_text("new"))
+    runner = demo._Demo(demo.Story(True, 0, data={"name": "synthetic"}), quiet=True)
+    runner._finish(place, folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["mine.txt", "report.html"]
+
+
+def test_nothing_is_chosen_on_the_test_part() -> None:
+    from cofactor.cli import showcase
+    from cofactor.datasets import make_ratings
+
+    s = showcase.split(make_ratings(60, 50, 2, density=0.4, random_state=0), seed=0)
+    assert sorted(np.concatenate([s.train, s.test]).tolist()) == list(range(1200))
+    assert sorted(np.concatenate([s.part, s.validation]).tolist()) == s.train.tolist()
+    assert (len(s.train), len(s.test), len(s.validation)) == (960, 240, 96)
+    model = showcase.contestants(s.data, 0, quick=True)["ALS"]
+    row, fitted = showcase.compete("ALS", model, s, [1.0, 10.0], lambda text: None)
+    errors = {a: -showcase.with_alpha(model, a).fit(*s.rows(s.part)).score(*s.rows(s.validation)) for a in (1.0, 10.0)}
+    assert row.validation == errors
+    assert row.alpha == min(errors, key=lambda a: errors[a])
+    assert fitted.ratings_.n_ratings == 960

@@ -1,0 +1,67 @@
+"""evaluate: the same numbers as the library, beside baselines worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import fmean, median_low, mode, stdev
+
+import numpy as np
+import pytest
+
+from cofactor.datasets import RatingDataset
+from cofactor.evaluation import Holdout, evaluate
+from cofactor.ratings import ALS, MMMF
+
+OPTIONS = ["--alpha", 3, "--factors", 4, "--json"]
+
+
+@pytest.mark.parametrize("protocol", ["holdout", "weak", "strong", "kfold"])
+def test_results_equal_the_library(run, data: RatingDataset, csv: Path, protocol: str) -> None:
+    outcome = run("evaluate", csv, "-m", "mmmf", "-m", "als", "-p", protocol, "--splits", 2, "--seed", 5, *OPTIONS)
+    found = json.loads(outcome.out)
+    assert list(found["results"]) == ["MMMF", "ALS", "most frequent", "user median"]
+    for name, kind in (("MMMF", MMMF), ("ALS", ALS)):
+        model = kind(4, 3.0, levels=data.scale, random_state=5)
+        direct = evaluate(model, data.X, data.y, protocol, 2, 5, scale=data.scale)
+        for key in ("mae", "nmae", "rmse", "fre", "zero_one"):
+            values = [run[key] for run in direct]
+            assert [run[key] for run in found["results"][name]] == values
+            assert found["summary"][name][key] == pytest.approx({"mean": fmean(values), "std": stdev(values)})
+
+
+def test_baselines(run, data: RatingDataset, csv: Path) -> None:
+    found = json.loads(run("evaluate", csv, "-m", "als", "--splits", 1, *OPTIONS).out)["results"]
+    ((train, test),) = Holdout(0.2, 1, 0).split(data.X)
+    y, truth = data.y[train].tolist(), data.y[test]
+    assert found["most frequent"][0]["mae"] == np.abs(truth - mode(sorted(y))).mean()
+    of_user: dict[int, list[float]] = {}
+    for u, rating in zip(data.X[train, 0].tolist(), y, strict=True):
+        of_user.setdefault(u, []).append(rating)
+    guesses = [median_low(of_user[u]) for u in data.X[test, 0].tolist()]
+    assert found["user median"][0]["zero_one"] == np.mean(truth != guesses)
+
+
+def test_table(run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for width, rows in ((80, 2), (140, 1)):
+        monkeypatch.setenv("COLUMNS", str(width))
+        lines = run("evaluate", csv, "-m", "als", *OPTIONS[:-1], "--splits", 2).out.splitlines()
+        assert max(map(len, lines)) <= width
+        assert lines[0].rstrip() == "ratings.csv: holdout, 2 splits, seed 0"
+        assert sum("±" in line for line in lines) == 3
+        assert len([line for line in lines if line.strip()]) == 3 + 3 * rows
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--protocol", "loo"], "'holdout', 'weak', 'strong', 'kfold'"),
+        (["--protocol", "kfold", "--splits", 1], "--splits 1: kfold needs from 2 to 960 folds"),
+        (["--splits", 0], "Invalid value for '--splits'"),
+        (["--test-size", 1], "must lie between 0 and 1"),
+        (["--protocol", "strong", "--test-users", 0.999], "test_users must be a part between 0 and 1"),
+        (["--model", "als", "--model", "svd"], "--model svd: not a known model"),
+    ],
+)
+def test_bad_options(run, csv: Path, options: list[object], message: str) -> None:
+    assert message in run("evaluate", csv, *options).error

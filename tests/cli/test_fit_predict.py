@@ -1,0 +1,253 @@
+"""fit and predict: the same results as the library, from all kinds of files and streams."""
+
+from __future__ import annotations
+
+import csv as csv_module
+import gzip
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cofactor
+from cofactor.cli.models import build_model, model_names
+from cofactor.datasets import RatingDataset
+from cofactor.ratings import ALS, HMF, MMMF, MODELS, Ensemble
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv_module.DictReader(io.StringIO(text)))
+
+
+def test_fit_and_predict_equal_the_library(run, data: RatingDataset, csv: Path, model: Path) -> None:
+    direct = MMMF(5, 3.0, levels=data.scale, random_state=0).fit(data.X, data.y)
+    found = rows(run("predict", model, csv, "--out", "-").out)
+    assert [int(row["user"]) for row in found] == data.X[:, 0].tolist()
+    assert [int(row["item"]) for row in found] == data.X[:, 1].tolist()
+    assert [float(row["prediction"]) for row in found] == direct.predict(data.X).tolist()
+    scores = np.array([float(row["score"]) for row in found], dtype=np.float32)
+    assert np.array_equal(scores, direct.decision_function(data.X))
+
+
+@pytest.mark.parametrize("name", ["hmf", "PMMMF", "als", "ensemble"])
+def test_every_model_makes_the_round_trip(run, data: RatingDataset, csv: Path, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "x.cofactor"
+    outcome = run("fit", csv, "-m", name, "--alpha", 3, "--factors", 4, "-o", path, "--seed", 7, "--json")
+    facts = json.loads(outcome.out)
+    direct = build_model(name, alpha="3", factors=4, seed=7, levels=data.scale).fit(data.X, data.y)
+    assert np.array_equal(cofactor.load(path).predict(data.X), direct.predict(data.X))
+    assert facts["model"] == type(direct).__name__
+    assert (facts["users"], facts["items"], facts["ratings"]) == (60, 40, 960)
+    assert facts["train_mae"] == pytest.approx(-direct.score(data.X, data.y))
+
+
+def test_binary_model(run, data: RatingDataset, tmp_path: Path) -> None:
+    lines = [f"{u},{i},{'1' if y > 3 else '-1'}" for (u, i), y in zip(data.X.tolist(), data.y, strict=True)]
+    outcome = run(
+        "fit", "-", "-m", "binary_MMMF", "--alpha", 2, "-o", tmp_path / "b.cofactor", stdin="\n".join(lines).encode()
+    )
+    assert outcome.status == 0
+    assert "-1, 1" in outcome.out
+
+
+def test_the_registry_is_on_the_command_line() -> None:
+    assert set(model_names().values()) == set(MODELS.values())
+
+
+def test_alpha_for_each_stage_and_parameters(run, csv: Path, tmp_path: Path) -> None:
+    path = tmp_path / "h.cofactor"
+    arguments = ["--alpha", "2,3,4,5", "--param", "alpha_bias=None", "--param", "decoding=count", "--threads", 1]
+    assert run("fit", csv, "-m", "hmf", *arguments, "-o", path).status == 0
+    fitted = cofactor.load(path)
+    assert isinstance(fitted, HMF)
+    assert fitted.alphas_ == [2.0, 3.0, 4.0, 5.0]
+    assert (fitted.alpha_bias, fitted.decoding) == (None, "count")
+
+
+def test_members_of_an_ensemble_are_set_by_name() -> None:
+    model = build_model(
+        "ensemble", alpha="2", factors=3, params=["n_members=4", "estimator=als", "max_iter=7", "method=bagging"]
+    )
+    assert isinstance(model, Ensemble)
+    assert isinstance(model.estimator, ALS)
+    assert (model.n_members, model.method) == (4, "bagging")
+    assert (model.estimator.alpha, model.estimator.n_factors, model.estimator.max_iter) == (2.0, 3, 7)
+
+
+def test_alpha_is_chosen_by_validation(run, csv: Path, tmp_path: Path) -> None:
+    path = tmp_path / "auto.cofactor"
+    facts = json.loads(run("fit", csv, "--factors", 3, "-o", path, "--json").out)
+    assert facts["alpha"] == cofactor.load(path).alpha_
+    exponent = 16 * np.log10(facts["alpha"])
+    assert exponent == pytest.approx(round(exponent))
+
+
+def test_columns_by_name_and_names_as_ids(run, data: RatingDataset, csv: Path, named_csv: Path, model: Path) -> None:
+    columns = ["--user", "who", "--item", "film", "--rating", "stars given"]
+    path = named_csv.with_suffix(".cofactor")
+    assert run("fit", named_csv, *columns, "--alpha", 3, "--factors", 5, "-o", path).status == 0
+    named = rows(run("predict", path, named_csv, *columns[:4], "-o", "-").out)
+    plain = rows(run("predict", model, csv, "-o", "-").out)
+    assert [row["score"] for row in named] == [row["score"] for row in plain]
+    assert named[0]["user"] == f"user {data.X[0, 0]:02}"
+
+
+def test_text_ids_that_look_like_numbers(run, tmp_path: Path) -> None:
+    """One odd id turns a column into text; pairs of numbers alone must still be found."""
+    ratings = "user,item,rating\n" + "".join(f"{u},{i},{1 + (u + i) % 3}\n" for u in range(6) for i in range(5))
+    path = tmp_path / "t.cofactor"
+    assert run("fit", "-", "--alpha", 1, "-o", path, stdin=(ratings + "x,1,3\nx,2,1\n").encode()).status == 0
+    outcome = run("predict", path, "-", stdin=b"user,item\n3,4\n007,4\n")
+    assert outcome.err.startswith("cofactor: note: 1 of 2 pairs hold a user or an item that was not in training")
+    direct = cofactor.load(path)
+    assert direct.users_.ids.tolist()[-1] == "x"
+    assert float(rows(outcome.out)[0]["prediction"]) == direct.predict([("3", 4)])[0]
+
+
+def test_model_through_standard_streams(start, csv: Path, tmp_path: Path, model: Path) -> None:
+    child = start("fit", "-", "--alpha", 3, "--factors", 5, "--out", "-")
+    out, err = child.communicate(csv.read_bytes(), timeout=60)
+    assert child.returncode == 0
+    assert b"training MAE" in err
+    assert out == model.read_bytes()
+    child = start("predict", "-", csv, "--json")
+    out, err = child.communicate(out, timeout=60)
+    assert (child.returncode, err) == (0, b"")
+    assert len(json.loads(out)) == 960
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.cofactor", "ratings.csv"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz", "parquet"])
+def test_predictions_into_files(run, data: RatingDataset, csv: Path, model: Path, tmp_path: Path, suffix: str) -> None:
+    out = tmp_path / f"predictions.{suffix}"
+    outcome = run("predict", model, csv, "--out", out)
+    assert (outcome.status, outcome.out, outcome.err) == (0, "", f"wrote 960 rows to {out}\n")
+    if suffix == "parquet":
+        import pyarrow.parquet
+
+        table = pyarrow.parquet.read_table(out).to_pydict()
+        assert list(table) == ["user", "item", "prediction", "score"]
+        assert table["user"] == data.X[:, 0].tolist()
+    else:
+        text = gzip.decompress(out.read_bytes()).decode() if suffix.endswith("gz") else out.read_text()
+        assert text.splitlines()[0] == ("\t" if suffix == "tsv" else ",").join(["user", "item", "prediction", "score"])
+        assert len(text.splitlines()) == 961
+
+
+def test_json_of_predictions(run, csv: Path, model: Path, tmp_path: Path) -> None:
+    found = json.loads(run("predict", model, csv, "--json").out)
+    assert set(found[0]) == {"user", "item", "prediction", "score"}
+    assert isinstance(found[0]["user"], int)
+    out = tmp_path / "p.csv"
+    assert json.loads(run("predict", model, csv, "--json", "--out", out).out) == {"out": str(out), "rows": 960}
+
+
+def test_duplicates(run, tmp_path: Path) -> None:
+    file = tmp_path / "twice.csv"
+    file.write_text("user,item,rating\n1,2,5\n1,3,4\n2,2,1\n2,3,2\n1,2,3\n")
+    error = run("fit", file).error
+    assert error.startswith(f"{file}: user 1 has rated item 2 more than once (ratings 1 and 5 of the file): ")
+    out = tmp_path / "d.cofactor"
+    assert run("fit", file, "--alpha", 1, "--duplicates", "last", "-o", out).status == 0
+    assert cofactor.load(out).ratings_.values.tolist() == [3.0, 4.0, 1.0, 2.0]
+    assert run("fit", file, "--alpha", 1, "--duplicates", "mean", "-o", out).status == 0
+    assert cofactor.load(out).ratings_.values.tolist() == [4.0, 4.0, 1.0, 2.0]
+
+
+def test_levels_and_bins(run, csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.cofactor"
+    facts = json.loads(run("fit", csv, "--alpha", 3, "--levels", "0:6", "-o", out, "--json").out)
+    assert facts["levels"] == [0, 1, 2, 3, 4, 5, 6]
+    lines = "\n".join(f"{u},{i},{(u * 31 + i * 17) % 997 / 100}" for u in range(30) for i in range(20))
+    continuous = tmp_path / "continuous.csv"
+    continuous.write_text(lines)
+    assert "more than 100 distinct ones from 0 to 9.9" in run("fit", continuous).error
+    facts = json.loads(run("fit", continuous, "--alpha", 3, "--bins", 4, "-o", out, "--json").out)
+    assert facts["levels"] == [1, 2, 3, 4]
+
+
+BAD_FILES = [
+    (b"user,item,rating\n1,2,5\n1,3,x\n", "line 3: expected a number in column 'rating', found 'x'"),
+    (b"user,item,rating\n1,2,5\n1,3,nan\n", "line 3: the rating is nan, expected a finite number"),
+    (b"user,item,rating\n1,2,5\n1,3\n", "line 3: "),
+    (b"a\xff,b,3\n", "line 1, byte 2: 0xff is not valid utf-8; give the right one with --encoding"),
+    (b"who,what\n1,2\n", "no column for the rating; found 2 column(s) (who, what); check the separator (--sep)"),
+    (b"", "the file is empty"),
+    (b"user,item,rating\n1,2,5\n1,3,5\n", "all ratings are 5, so there is nothing to learn"),
+    (gzip.compress(b"1,2,3\n" * 1000)[:40], "the gzip file is cut short (40 bytes"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), BAD_FILES, ids=range(len(BAD_FILES)))
+def test_bad_files_are_named_with_line_and_expectation(run, tmp_path: Path, content: bytes, message: str) -> None:
+    file = tmp_path / "bad.csv"
+    file.write_bytes(content)
+    for command in ("fit", "evaluate"):
+        error = run(command, file).error
+        assert error.startswith(str(file))
+        assert message in error
+    assert message in run("fit", "-", stdin=content).error
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.csv"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--model", "svd"], "--model svd: not a known model; expected one of binary-mmmf, mmmf, hmf, pmmmf, als"),
+        (["--alpha", "x"], "--alpha x: expected a number above 0, auto, or a comma-separated list of these"),
+        (["--alpha=-1"], "alpha -1"),
+        (["--alpha=0"], "alpha 0"),
+        (["--model", "hmf", "--alpha", "1,2"], "alpha has 2 values but the 5 levels make 4 stages"),
+        (["--factors", "0"], "Invalid value for '--factors'"),
+        (["--param", "margins=logistic"], "--param margins: MMMF has no such parameter; it has alpha, "),
+        (["--param", "margin"], "--param margin: expected NAME=VALUE"),
+        (["--param", "margin=square"], "margin='square'"),
+        (["--param", "levels=3"], "--param levels: MMMF has no such parameter"),
+        (["--levels", "5,4"], "--levels 5,4: expected increasing numbers"),
+        (["--levels", "1,2,3"], "is not on the scale 1, 2, 3"),
+        (["--user", "who"], "no column 'who' (--user); the columns are user, item, rating"),
+        (["--user", "item"], "name the same column"),
+        (["--rating", "9"], "--rating 9 is out of range; the file has 3 columns"),
+        (["--sep", ";"], "check the separator (--sep)"),
+        (["--model", "binary-mmmf", "--alpha", "2"], "y has 5 distinct ratings but BinaryMMMF takes two"),
+        (["--out", "nowhere/x.cofactor"], "nowhere/x.cofactor: the folder nowhere does not exist; make it first"),
+    ],
+)
+def test_bad_options_are_one_line(run, csv: Path, options: list[str], message: str) -> None:
+    assert message in run("fit", csv, *options).error
+    assert not Path("model.cofactor").exists()
+
+
+def test_bad_models(run, csv: Path, model: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.cofactor"
+    cut.write_bytes(model.read_bytes()[:-100])
+    assert run("predict", cut, csv).error.startswith(f"{cut}: ")
+    assert run("predict", csv, csv).error == f"{csv}: is not a cofactor model (no safetensors file)"
+    assert run("predict", tmp_path / "none", csv).error == f"{tmp_path / 'none'}: no such file"
+    assert run("predict", "-", csv).error.startswith("standard input: is not a whole model file")
+    assert "cannot both be standard input" in run("predict", "-", "-").error
+
+
+def test_bad_pairs(run, csv: Path, model: Path, tmp_path: Path) -> None:
+    turned = "item,user\n41,1\n"
+    assert run("predict", model, "-", stdin=turned.encode()).status == 0
+    assert "no column for the item" in run("predict", model, "-", stdin=b"1\n2\n").error
+    assert run("predict", model, csv, "--out", tmp_path / "x.doc").error.startswith(
+        f"{tmp_path / 'x.doc'}: cannot tell"
+    )
+    assert "is a folder" in run("predict", model, csv, "--out", tmp_path).error
+
+
+def test_an_older_model_survives_a_failure(run, csv: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = model.read_bytes()
+
+    def fails(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.replace", fails)
+    outcome = run("fit", csv, "--alpha", 5, "--out", model)
+    assert (outcome.status, outcome.err) == (130, "cofactor: interrupted, nothing was written\n")
+    assert model.read_bytes() == before
+    assert sorted(path.name for path in model.parent.iterdir()) == ["model.cofactor", "ratings.csv"]

@@ -1,0 +1,153 @@
+"""Statuses, messages, help, and streams of the program as a whole."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import cofactor
+from cofactor.cli import fit, main
+from cofactor.cli.app import EXAMPLES, app
+from cofactor.cli.errors import InputError, explain, is_refusal
+
+COMMANDS = ["demo", "doctor", "datasets", "fit", "predict", "recommend", "evaluate"]
+
+
+def test_version(run) -> None:
+    outcome = run("--version")
+    assert (outcome.status, outcome.out) == (0, f"cofactor {cofactor.__version__}\n")
+
+
+@pytest.mark.parametrize("command", [*([name] for name in COMMANDS), *(["datasets", n] for n in ("list", "path"))])
+def test_help_fits_a_terminal_of_80_columns_and_shows_examples(command: list[str]) -> None:
+    result = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "80", "TERM": "dumb"})
+    assert result.exit_code == 0
+    assert max(len(line) for line in result.output.splitlines()) <= 80
+    text = " ".join(result.output.split())
+    for example in EXAMPLES.get(command[-1], ()):
+        assert example in text
+
+
+def test_help_lists_every_command() -> None:
+    output = CliRunner().invoke(app, ["--help"]).output
+    assert [name for name in COMMANDS if re.search(rf"│ {name} ", output)] == COMMANDS
+
+
+@pytest.mark.parametrize("command", sorted(EXAMPLES))
+def test_examples_in_the_help_use_options_that_exist(command: str) -> None:
+    output = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
+    options = set(re.findall(r"(?<!\S)--?[a-z-]+", output.partition("Examples")[0]))
+    for example in EXAMPLES[command]:
+        used = set(re.findall(r"(?<!\S)--?[a-z-]+", example.rpartition("|")[2]))
+        assert used - {"-"} <= options
+
+
+def test_version_and_help_load_nothing_heavy() -> None:
+    code = (
+        "import sys; from cofactor.cli import main; main(['fit', '--help']); main(['--version']);"
+        "print(*sorted({'numpy', 'numba', 'scipy', 'sklearn', 'matplotlib', 'pandas'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.split()) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit"], "Missing argument 'FILE'; see cofactor fit --help"),
+        (["fit", "x", "--nonsense"], "No such option: --nonsense; see cofactor fit --help"),
+        (["nonsense"], "No such command 'nonsense'; see cofactor --help"),
+    ],
+)
+def test_wrong_usage_is_one_line(run, arguments: list[str], message: str) -> None:
+    assert run(*arguments).error == message
+
+
+def test_status_of_the_process(process, csv: Path) -> None:
+    assert process("fit", "nowhere.csv").error.startswith("nowhere.csv: no such file, and no known data set (")
+    fitted = process("fit", csv, "--alpha", 3, "--json", "--out", "new.cofactor")
+    assert (fitted.status, fitted.err) == (0, "")
+    assert json.loads(fitted.out)["users"] == 60
+
+
+def test_a_bug_keeps_its_traceback(run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        np.zeros(2) + np.zeros(3)
+
+    monkeypatch.setattr(fit, "ratings_of", broken)
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        run("fit", csv)
+
+
+def test_only_raise_statements_of_this_package_are_refusals() -> None:
+    from cofactor.cli.reading import parse_levels
+    from cofactor.metrics import mean_absolute_error
+
+    def caught(call) -> Exception:
+        with pytest.raises((ValueError, TypeError)) as info:
+            call()
+        return info.value
+
+    assert is_refusal(caught(lambda: mean_absolute_error([1, 2], [1])))
+    assert is_refusal(caught(lambda: parse_levels("x")))
+    assert not is_refusal(caught(lambda: int("x")))
+    assert not is_refusal(caught(lambda: mean_absolute_error(1, 2, 3)))  # type: ignore[call-arg]
+    assert explain(KeyError("x")) is None
+    assert explain(InputError("two\nlines")) == "two lines"
+
+
+def test_errors_of_the_operating_system_name_the_file(run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "model.cofactor")
+
+    monkeypatch.setattr(fit, "save_model", full)
+    assert run("fit", csv, "--alpha", 3).error == "model.cofactor: No space left on device"
+
+
+def test_warnings_are_one_line_without_a_place(process, csv: Path) -> None:
+    outcome = process("fit", csv, "--alpha", 3, "--param", "max_iter=2", "--out", "x.cofactor")
+    (line,) = outcome.err.splitlines()
+    assert line.startswith("cofactor: warning: MMMF stopped after 2 iterations")
+    assert outcome.status == 0
+
+
+def test_a_reader_who_goes_away_is_no_error(start, model: Path) -> None:
+    child = start("recommend", model, "--all", "-n", 40, "--include-seen")
+    assert child.stdout is not None
+    child.stdout.readline()
+    child.stdout.close()
+    assert child.stderr is not None
+    assert child.stderr.read() == b""
+    assert child.wait(60) in (0, 1)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_fit_leaves_nothing_behind(
+    start, data_dir: Path, tmp_path: Path, number: int, status: int
+) -> None:
+    # alpha="auto" on 100,000 ratings takes many seconds.
+    child = start("fit", "ml-100k", "--model", "hmf")
+    time.sleep(4)
+    assert child.poll() is None, child.stderr.read()
+    child.send_signal(number)
+    _, err = child.communicate(timeout=30)
+    assert child.returncode == status
+    assert err.decode() == ("cofactor: interrupted, nothing was written\n" if status == 130 else "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_python_m_cofactor_is_the_command(process) -> None:
+    assert process("--version").out == f"cofactor {cofactor.__version__}\n"
+
+
+def test_main_returns_a_status_for_scripts() -> None:
+    assert main(["--help"]) == 0

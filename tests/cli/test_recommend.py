@@ -1,0 +1,121 @@
+"""recommend: known users, everyone, new users by fold-in, candidates and titles."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cofactor
+from cofactor.datasets import RatingDataset
+
+NEW = "user,item,rating\nann,3,5\nann,7,1\nbob,3,2\nbob,9,4\nbob,11,5\n"
+
+
+def test_known_users_get_what_the_library_recommends(run, model: Path) -> None:
+    found = json.loads(run("recommend", model, "--user", 5, "--user", 2, "-n", 3, "--json").out)
+    fitted = cofactor.load(model)
+    items, scores = fitted.recommend([5, 2], 3)
+    assert [row["user"] for row in found] == [5, 5, 5, 2, 2, 2]
+    assert [row["rank"] for row in found] == [1, 2, 3, 1, 2, 3]
+    assert [row["item"] for row in found] == items.ravel().tolist()
+    assert np.array_equal(np.float32([row["score"] for row in found]), scores.ravel().astype(np.float32))
+    predicted = fitted.predict([(row["user"], row["item"]) for row in found])
+    assert [row["prediction"] for row in found] == predicted.tolist()
+
+
+def test_everyone(run, data: RatingDataset, model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "all.csv"
+    assert run("recommend", model, "--all", "-n", 2, "--out", out).status == 0
+    lines = out.read_text().splitlines()
+    assert lines[0] == "user,rank,item,score,prediction"
+    assert len(lines) == 1 + 2 * len(np.unique(data.X[:, 0]))
+
+
+def test_seen_items_are_left_out_unless_asked_for(run, data: RatingDataset, model: Path) -> None:
+    def items(*options: str) -> set[int]:
+        found = json.loads(run("recommend", model, "--user", 5, "-n", 40, "--json", *options).out)
+        return {row["item"] for row in found}
+
+    seen = set(data.X[data.X[:, 0] == 5, 1].tolist())
+    assert items("--include-seen") == set(data.X[:, 1].tolist())
+    assert items() == items("--include-seen") - seen
+
+
+def test_candidates(run, model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "candidates.txt"
+    file.write_text("item\n3\n8\n\n12\n")
+    found = json.loads(run("recommend", model, "--user", 5, "--include-seen", "--candidates", file, "--json").out)
+    assert {row["item"] for row in found} == {3, 8, 12}
+    error = run("recommend", model, "--user", 5, "--candidates", "-", stdin=b"3\n8\n999\n").error
+    assert error.startswith("standard input, line 3: item '999' was not in training")
+    assert "holds no item ids" in run("recommend", model, "--user", 5, "--candidates", "-").error
+
+
+def test_new_users_are_folded_in(run, model: Path) -> None:
+    found = json.loads(run("recommend", model, "--ratings", "-", "-n", 4, "--json", stdin=NEW.encode()).out)
+    pairs = [("ann", 3), ("ann", 7), ("bob", 3), ("bob", 9), ("bob", 11)]
+    items, _ = cofactor.load(model).fold_in(pairs, [5, 1, 2, 4, 5]).recommend(["ann", "bob"], 4)
+    assert [row["user"] for row in found] == ["ann"] * 4 + ["bob"] * 4
+    assert [row["item"] for row in found] == items.ravel().tolist()
+
+
+def test_one_of_the_new_users(run, model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "new.csv"
+    file.write_text(NEW)
+    found = json.loads(run("recommend", model, "--ratings", file, "--user", "bob", "--json").out)
+    assert {row["user"] for row in found} == {"bob"}
+    assert not {row["item"] for row in found} & {3, 9, 11}
+    assert run("recommend", model, "--ratings", file, "--user", "eve").error == f"--user eve: is not in {file}"
+
+
+def test_titles(run, model: Path, tmp_path: Path) -> None:
+    titles = tmp_path / "titles.csv"
+    titles.write_text("id,title\n" + "".join(f'{i},"Film, number {i}"\n' for i in range(40)))
+    found = json.loads(run("recommend", model, "--user", 5, "--titles", titles, "--json").out)
+    assert [row["title"] for row in found] == [f"Film, number {row['item']}" for row in found]
+    titles.write_text("1::Toy Story\n2\n")
+    assert run("recommend", model, "--user", 5, "--titles", titles).error.startswith(f"{titles}, line 2: expected")
+
+
+def test_titles_of_a_known_data_set(run, data_dir: Path, model: Path) -> None:
+    found = json.loads(
+        run("recommend", model, "--user", 5, "-n", 40, "--include-seen", "--titles", "ml-100k", "--json").out
+    )
+    assert {row["item"]: row["title"] for row in found}[1] == "Toy Story (1995)"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("user,item,rating\nann,3,9\n", "line 2: the rating 9 is not on the scale 1, 2, 3, 4, 5"),
+        ("user,item,rating\nann,999,5\n", "items that were not in training: 999; leave their ratings out"),
+        (
+            "user,item,rating\nann,3,5\nann,3,4\n",
+            "user ann has rated item 3 more than once (ratings 1 and 2 of the file)",
+        ),
+        ("user,item,rating\n", "standard input"),
+        ("x,item,rating,user_name\nann,3,5,4\n", "--user-column"),
+    ],
+)
+def test_bad_ratings_of_new_users(run, model: Path, content: str, message: str) -> None:
+    error = run("recommend", model, "--ratings", "-", stdin=content.encode()).error
+    assert message in error
+    assert error.startswith("standard input")
+
+
+def test_bad_requests(run, model: Path) -> None:
+    assert run("recommend", model).error.startswith("say for whom: --user ID")
+    assert run("recommend", model, "--user", 5, "--all").error.startswith("say for whom")
+    assert run("recommend", model, "--user", "nobody").error.startswith("--user nobody: was not in training")
+    assert "can be standard input" in run("recommend", "-", "--ratings", "-").error
+    assert "Invalid value for '-n'" in run("recommend", model, "--user", 5, "-n", 0).error
+
+
+def test_a_model_without_ratings_says_what_to_do(run, model: Path) -> None:
+    lean = model.with_name("lean.cofactor")
+    cofactor.load(model).save(lean, ratings=False)
+    assert "--include-seen" in run("recommend", lean, "--user", 5).error
+    assert run("recommend", lean, "--user", 5, "--include-seen").status == 0
