@@ -54,6 +54,8 @@ def imports(source: str, path: Path) -> Iterator[tuple[int, str]]:
             # `from cofactor import kernels` names the package among the names.
             names = [f"{module}.{alias.name}" for alias in node.names] if module == "cofactor" else [module]
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "cofactor":
+            if node.attr.startswith("__"):  # cofactor.__version__, cofactor.__file__
+                continue
             names = [f"cofactor.{node.attr}"]  # after `import cofactor`
         else:
             continue
