@@ -97,7 +97,7 @@ def test_titles_of_a_known_data_set(run, data_dir: Path, model: Path) -> None:
             "user ann has rated item 3 more than once (ratings 1 and 2 of the file)",
         ),
         ("user,item,rating\n", "standard input"),
-        ("x,item,rating,user_name\nann,3,5,4\n", "--user-column"),
+        ("rating,x,item\n5,ann,3\n", "say which with --user-column"),
     ],
 )
 def test_bad_ratings_of_new_users(run, model: Path, content: str, message: str) -> None:

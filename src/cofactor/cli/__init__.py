@@ -48,9 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from cofactor.cli import errors
     from cofactor.cli.app import app
 
-    if threading.current_thread() is threading.main_thread():
-        # By default SIGTERM ends the process at once, which would leave temporary files behind.
-        signal.signal(signal.SIGTERM, _terminate)
+    in_main = threading.current_thread() is threading.main_thread()
+    # By default SIGTERM ends the process at once, which would leave temporary files behind.
+    handler = signal.signal(signal.SIGTERM, _terminate) if in_main else None
     shown = warnings.showwarning
     warnings.showwarning = _show_warning
     try:
@@ -73,6 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     finally:
         warnings.showwarning = shown
+        if in_main:
+            signal.signal(signal.SIGTERM, handler)
     if status == 130:
         return _interrupted()
     return status if isinstance(status, int) else 0
