@@ -18,7 +18,7 @@ from cofactor.solvers import Result
 
 #: Exponents i of the candidates 10^(i/16).
 EXPONENTS = range(4, 41)
-_COARSE = 4  #: first every fourth candidate, then those around the best one
+_COARSE = 4  #: first every fourth candidate, then those above the best one
 _ENOUGH = 3000  #: held-out ratings after which a further repetition adds little
 _REPEATS = 3  #: most repetitions
 _ALIVE = 0.05  #: size of entries of U from which a solution counts as more than nearly zero
@@ -86,11 +86,11 @@ class _Repetition:
         self.users, self.items = ratings.row_of_entry[held_out], ratings.indices[held_out]
         self.levels = ratings.levels[held_out]
 
-    def fit(self, alpha: float, start: Arrays) -> tuple[float, Arrays]:
-        """Return the zero-one error of the fit at `alpha` from `start`, and its arrays."""
+    def fit(self, alpha: float, start: Arrays) -> tuple[NDArray[np.bool_], Arrays]:
+        """Return which held-out ratings the fit at `alpha` from `start` gets wrong, and its arrays."""
         _, arrays = self.model.solve(self.train, alpha, start, tol=_PATH_TOL)
         levels = self.model._decode(self.model._margins(self.users, self.items))
-        return float(np.mean(levels != self.levels)), arrays
+        return levels != self.levels, arrays
 
 
 def select_alpha(
@@ -100,10 +100,11 @@ def select_alpha(
 
     Candidates are 10^(i/16), i = 4..40. First every fourth candidate is tried, from the strongest penalty down until
     the error is two standard errors above the lowest, each from the same start: the solution at a strong penalty is
-    zero, where no other fit can begin. Then the candidates around the best one are tried, each from the solution of
-    its neighbour. The errors of neighbours differ by less than their noise, so the candidate chosen is the one with
-    the lowest mean over itself and its two neighbours on each side. The split is repeated until 3,000 ratings have
-    been held out, at most three times.
+    zero, where no other fit can begin. Then all candidates from the best one up to the next stronger are tried, each
+    from the solution of its neighbour, and the strongest is chosen whose error is within one standard error of the
+    lowest: neighbours differ by less than their noise, and too weak a penalty costs more than too strong a one.
+    Standard errors are those of the difference on the same held-out ratings. The split is repeated until 3,000
+    ratings have been held out, at most three times.
 
     Parameters
     ----------
@@ -139,55 +140,54 @@ def select_alpha(
         repetitions.append(_Repetition(copy.copy(model), ratings, held_out))
         held += len(held_out)
     path = _Path(repetitions, monitor)
-    starts = [start] * len(repetitions)
-    best, solutions = -1, starts
+    best, solutions = -1, [start] * len(repetitions)
     for exponent in reversed(EXPONENTS[::_COARSE]):
-        arrays = path.try_candidate(exponent, starts)
+        arrays = path.try_candidate(exponent, [start] * len(repetitions))
         if best < 0 or path.mean(exponent) < path.mean(best):
             best, solutions = exponent, arrays
-        lowest = path.mean(best)
-        far_above = path.mean(exponent) > lowest + 2 * np.sqrt(lowest * (1 - lowest) / held)
         # Above the best penalty the error may rise and fall again, where the solution is nearly zero.
-        if far_above and np.square(arrays[0]["U"]).mean() > _ALIVE**2:
+        elif path.rise(exponent, best) > 2 and np.square(arrays[0]["U"]).mean() > _ALIVE**2:
             break
-    for direction in (1, -1):
-        arrays = solutions
-        for distance in range(1, _COARSE + 1):
-            if best + direction * distance in EXPONENTS:
-                arrays = path.try_candidate(best + direction * distance, arrays)
-    return path.validation()
+    fine = [exponent for exponent in range(best, best + _COARSE + 1) if exponent in EXPONENTS]
+    for exponent in fine[1:-1]:
+        solutions = path.try_candidate(exponent, solutions)
+    best = min(fine, key=path.mean)
+    return path.validation(max(exponent for exponent in fine if path.rise(exponent, best) <= 1))
 
 
 class _Path:
-    """Errors of the candidates tried so far, by their exponents."""
+    """What the candidates tried so far get wrong, by their exponents."""
 
     def __init__(self, repetitions: list[_Repetition], monitor: Monitor) -> None:
         self.repetitions, self.monitor = repetitions, monitor
-        self.errors: dict[int, list[float]] = {}
+        self.wrong: dict[int, list[NDArray[np.bool_]]] = {}
 
     def mean(self, exponent: int) -> float:
-        return float(np.mean(self.errors[exponent]))
+        """Return the zero-one error of a candidate."""
+        return float(np.mean(np.concatenate(self.wrong[exponent])))
+
+    def rise(self, exponent: int, best: int) -> float:
+        """Return how many standard errors a candidate's error lies above that of the best one."""
+        difference = np.concatenate(self.wrong[exponent]).astype(float) - np.concatenate(self.wrong[best])
+        deviation = float(difference.std())
+        return float(difference.mean()) / deviation * np.sqrt(len(difference)) if deviation > 0 else 0.0
 
     def try_candidate(self, exponent: int, starts: list[Arrays]) -> list[Arrays]:
-        """Note the errors of a candidate; return its solutions."""
+        """Note what a candidate gets wrong; return its solutions."""
         alpha = candidate(exponent)
         fits = [one.fit(alpha, start) for one, start in zip(self.repetitions, starts, strict=True)]
-        self.errors[exponent] = [error for error, _ in fits]
-        self.monitor.note(f"validation, alpha {alpha:.3g}", len(self.errors), self.mean(exponent))
+        self.wrong[exponent] = [wrong for wrong, _ in fits]
+        self.monitor.note(f"validation, alpha {alpha:.3g}", len(self.wrong), self.mean(exponent))
         return [arrays for _, arrays in fits]
 
-    def validation(self) -> Validation:
-        exponents = sorted(self.errors)
-
-        def smoothed(i: int) -> tuple[float, int]:
-            return float(np.mean([self.mean(k) for k in range(i - 2, i + 3) if k in self.errors])), -i
-
-        fine = [i for i in exponents if all(k in self.errors for k in range(i - 2, i + 3) if k in EXPONENTS)]
+    def validation(self, chosen: int) -> Validation:
+        """Return all errors along alpha, and the candidate chosen."""
+        exponents = sorted(self.wrong)
         return Validation(
             alphas=np.array([candidate(i) for i in exponents]),
             errors=np.array([self.mean(i) for i in exponents]),
-            deviations=np.array([np.std(self.errors[i]) for i in exponents]),
-            best=candidate(min(fine, key=smoothed)),
+            deviations=np.array([np.std([np.mean(wrong) for wrong in self.wrong[i]]) for i in exponents]),
+            best=candidate(chosen),
         )
 
 
