@@ -26,4 +26,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     3.0
     """
     cache = not function.__code__.co_filename.startswith("<")  # nothing to cache for a function typed at a prompt
-    return numba.njit(nogil=True, fastmath=FASTMATH, cache=cache)(function)
+    try:
+        return numba.njit(nogil=True, fastmath=FASTMATH, cache=cache)(function)
+    except RuntimeError:  # no folder can be written to: compile anew in every process
+        return numba.njit(nogil=True, fastmath=FASTMATH)(function)

@@ -4,7 +4,6 @@ The same functions serve rows (CSR) and columns (CSC). `lo, hi` is the range of 
 pattern; arrays over entries are indexed by the position of an entry in the pattern.
 """
 
-
 from cofactor.kernels.compile import kernel
 
 

@@ -18,7 +18,13 @@ _TASK = 32  #: blocks in a unit of work for one thread
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:
     """Return the inner product of two vectors, in float64."""
-    return float(_sum_blocks(lambda first, last, out: _dot(first, last, a, b, out), len(a), (1, 1))[0, 0])
+    n_blocks = -(-len(a) // BLOCK)
+    partial = np.empty(n_blocks)
+    per_task = 8 * _TASK  # waking a thread takes longer than a million products
+    parallel_for(
+        lambda t: _dot(t * per_task, min((t + 1) * per_task, n_blocks), a, b, partial), -(-n_blocks // per_task)
+    )
+    return float(np.add.reduce(partial))
 
 
 def advance(
@@ -95,7 +101,7 @@ def _block_dot(a, b):  # type: ignore[no-untyped-def]
 def _dot(first, last, a, b, partial):  # type: ignore[no-untyped-def]
     for block in range(first, last):
         here = slice(block * BLOCK, (block + 1) * BLOCK)
-        partial[block, 0, 0] = _block_dot(a[here], b[here])
+        partial[block] = _block_dot(a[here], b[here])
 
 
 @kernel

@@ -13,7 +13,7 @@ from cofactor.problems.layout import Layout
 
 _SQUARED_ENTRY = 0.1  #: typical square of an entry of U or V
 _LEAST_CURVATURE = 0.1  #: for parameters that no rating and no penalty bears on
-_ENTRIES_PER_BLOCK = 16384  #: margins and slopes of a block of this size stay in a second-level cache
+_ENTRIES_PER_BLOCK = 25_000  #: margins and slopes of a block of this size stay in a second-level cache
 
 
 class Entries(Protocol):

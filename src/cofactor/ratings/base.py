@@ -247,7 +247,8 @@ class RatingModel(BaseEstimator, ABC):
         Parameters
         ----------
         X, y
-            Ratings of the new users, as in `fit`; ids of users are free, items must be known ones.
+            Ratings of the new users, as in `fit`; ids of users are free. Ratings of items that were not in training
+            say nothing to the model and are left out, unless ``unknown="error"``.
 
         Returns
         -------
@@ -257,7 +258,14 @@ class RatingModel(BaseEstimator, ABC):
         check_is_fitted(self)
         if sparse.issparse(X):
             self._check_columns(X)
-        ratings = as_ratings(X, y, scale=self.scale_, duplicates=self.duplicates, items=self.items_)  # type: ignore[arg-type]
+        ratings = as_ratings(
+            X,
+            y,
+            scale=self.scale_,
+            duplicates=self.duplicates,  # type: ignore[arg-type]
+            items=self.items_,
+            unknown_items="error" if self.unknown == "error" else "drop",
+        )
         new = copy.copy(self)
         new.users_, new.ratings_ = ratings.users, ratings
         new._fold_in_ratings(ratings)

@@ -73,6 +73,7 @@ class Ratings:
         scale: ArrayLike | None = None,
         duplicates: Duplicates = "error",
         items: IdMap | None = None,
+        unknown_items: Literal["error", "drop"] = "error",
     ) -> Self:
         """Build ratings from pairs of ids.
 
@@ -88,7 +89,10 @@ class Ratings:
             What to do with several ratings of one user for one item: refuse them, keep the last one, or take
             their mean, rounded to the nearest level of the scale, upwards halfway between two levels.
         items : IdMap, optional
-            The items, where they are given by a model. Then an unknown item is an error.
+            The items, where they are given by a model.
+        unknown_items : {"error", "drop"}, default="error"
+            What to do with ratings of items that are not among `items`. Users stay, also those whose ratings are
+            all dropped.
 
         Returns
         -------
@@ -105,7 +109,14 @@ class Ratings:
         users = IdMap(user_ids, "the user ids of X")
         if items is None:
             items = IdMap(item_ids, "the item ids of X")
-        return cls._build(users, items, users.index(user_ids), _known_items(items, item_ids), y, scale, duplicates)
+        user_index, item_index = users.index(user_ids), items.index(item_ids)
+        known = item_index >= 0
+        if unknown_items == "drop" and known.any() and not known.all():
+            values = _rating_values(y)
+            if values.size == known.size:  # otherwise `_build` says what is wrong
+                user_index, item_index, y = user_index[known], item_index[known], values[known]
+        _refuse_unknown(item_index, item_ids)
+        return cls._build(users, items, user_index, item_index, y, scale, duplicates)
 
     @classmethod
     def from_sparse(
@@ -141,7 +152,8 @@ class Ratings:
         if items is None:
             items = IdMap.of_range(n_items)
         users = IdMap.of_range(n_users)
-        item_index = _known_items(items, entries.col)
+        item_index = items.index(entries.col)
+        _refuse_unknown(item_index, entries.col)
         return cls._build(users, items, entries.row, item_index, entries.data, scale, duplicates)
 
     @classmethod
@@ -346,6 +358,7 @@ def as_ratings(
     scale: ArrayLike | None = None,
     duplicates: Duplicates = "error",
     items: IdMap | None = None,
+    unknown_items: Literal["error", "drop"] = "error",
 ) -> Ratings:
     """Return ratings from whatever holds them.
 
@@ -355,7 +368,7 @@ def as_ratings(
         The ratings, or the user and item ids of them.
     y : array-like of shape (n,), optional
         The ratings, where X holds pairs of ids; otherwise None.
-    scale, duplicates, items
+    scale, duplicates, items, unknown_items
         As in `Ratings.from_pairs`. A data set's own scale is used where none is given.
 
     Returns
@@ -393,19 +406,17 @@ def as_ratings(
         return Ratings.from_sparse(X, scale, duplicates, items)
     if dataset:
         own = getattr(X, "scale", None) if scale is None else scale
-        return Ratings.from_pairs(X.X, X.y, own, duplicates, items)
-    return Ratings.from_pairs(X, y, scale, duplicates, items)
+        return Ratings.from_pairs(X.X, X.y, own, duplicates, items, unknown_items)
+    return Ratings.from_pairs(X, y, scale, duplicates, items, unknown_items)
 
 
-def _known_items(items: IdMap, item_ids: NDArray[Any]) -> NDArray[np.int32]:
-    index = items.index(item_ids)
-    unknown = np.flatnonzero(index < 0)
+def _refuse_unknown(item_index: NDArray[np.int32], item_ids: NDArray[Any]) -> None:
+    unknown = np.flatnonzero(item_index < 0)
     if unknown.size:
         raise ValueError(
             f"{unknown.size} ratings are of items which the model does not know, for example "
             f"{some_of(item_ids[unknown])}: remove them"
         )
-    return index
 
 
 def _check_rows(

@@ -93,7 +93,7 @@ class TunedModel(FactorModel):
     objective_ : float
         Objective reached.
     history_, seconds_ : list of float
-        Objective at the start and after every iteration, and when.
+        Objective at the start and after every iteration, and when (the latter is not saved).
     certificate_ : float
         Norm of the gradient at the solution.
     n_iter_ : int
@@ -102,7 +102,7 @@ class TunedModel(FactorModel):
 
     _learned = (
         *FactorModel._learned,
-        "alpha_", "validation_", "objective_", "history_", "seconds_", "certificate_", "n_iter_",
+        "alpha_", "validation_", "objective_", "history_", "certificate_", "n_iter_",
     )  # fmt: skip
 
     alpha_: float
