@@ -69,7 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = errors.explain(error)
         if message is None:
             raise
-        print(f"cofactor: error: {message}", file=sys.stderr)
+        if message:
+            print(f"cofactor: error: {message}", file=sys.stderr)
         return 2
     finally:
         warnings.showwarning = shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import tempfile
@@ -67,7 +68,7 @@ def demo(
     threads: options.Threads = None,
     json: options.Json = False,
 ) -> None:
-    """Show what cofactor can do, in a minute: train four models, measure, recommend, fold in, draw.
+    """Show what cofactor can do, in a minute: train five models, measure, recommend, fold in, draw.
 
     On MovieLens 100K where it is here or can be downloaded, else on synthetic ratings. The report, with its pictures,
     goes into a folder: open report.html.
@@ -77,6 +78,8 @@ def demo(
         raise InputError(f"{out}: is a file, expected a folder for the report")
     if not folder.absolute().parent.is_dir():
         raise InputError(f"{out}: the folder {folder.parent} does not exist; make it first")
+    if not os.access(folder if folder.exists() else folder.absolute().parent, os.W_OK):
+        raise InputError(f"{out}: cannot be written to; choose another folder with --out")
     with limited_threads(threads):
         story = _Demo(Story(quick, seed), json).run(folder, offline)
     if json:

@@ -153,7 +153,7 @@ def _caches() -> Iterator[Check]:
         yield Check(
             group,
             "compiled code",
-            "broken",
+            "note",
             f"no folder for it ({error})",
             "set NUMBA_CACHE_DIR to a folder you can write to; else every start compiles for some ten seconds",
         )

@@ -82,11 +82,6 @@ def explain(error: Exception) -> str | None:
     if isinstance(error, OSError) and error.errno is not None:
         names = [str(name) for name in (error.filename, error.filename2) if name is not None]
         return _one_line(": ".join([*names[:1], error.strerror or "the operating system refused"]))
-    if isinstance(error, RuntimeError) and "no locator available" in str(error):
-        return (
-            "Numba finds no folder for its compiled code: set NUMBA_CACHE_DIR to a folder you can write to "
-            "(cofactor doctor tells more)"
-        )
     return _one_line(in_options(str(error), OPTIONS)) if is_refusal(error) else None
 
 
@@ -151,7 +146,8 @@ def _usage_message(error: Exception) -> str | None:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "cofactor"
     message = str(cast(typer.BadParameter, error).format_message()).rstrip(".")
-    return f"{message}; see {command} --help"
+    # Without a message the help has been printed already: a command that needs another one was called alone.
+    return f"{message}; see {command} --help" if message else ""
 
 
 def _one_line(text: str) -> str:
