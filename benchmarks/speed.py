@@ -77,7 +77,9 @@ def solver() -> None:
     for name in ("lbfgs", "cg", "gd"):
         SOLVERS[name](problem, x0, max_iter=20)
     for _ in range(7):  # in turn, so that a change of the machine's speed meets both
+        time.sleep(0.5)  # scipy's BLAS threads spin for a while after their last call
         ours.setdefault("lbfgs", []).append(seconds_to_target(SOLVERS["lbfgs"](problem, x0, tol=0, max_iter=80)))
+        time.sleep(0.5)
         theirs.append(scipy_seconds(problem, x0))
     for name in ("cg", "gd"):
         ours[name] = [
