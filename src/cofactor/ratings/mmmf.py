@@ -33,7 +33,8 @@ class MMMF(LossModel):
 
     **The thesis's settings** are ``alpha_bias=None, alpha_thresholds=0``. Then a threshold that no rating of a user
     bears on is put at the end of its half line, and thresholds are sorted (ERRATA 7). The defaults are the settings
-    that did best on validation ratings of MovieLens 100K: they lower the test MAE from .681 to .663.
+    that did best on validation ratings of MovieLens 100K: they lower the test MAE
+    from .680 to .665 (alpha by validation, mean of three splits).
 
     Parameters
     ----------
