@@ -88,7 +88,7 @@ def test_half_stars(data_dir):
     assert len(data.scale) == 10
     model = MMMF(20, 25.0, random_state=0)
     mae, _, _ = errors(model, data)
-    assert mae == pytest.approx(0.6296, abs=0.003)
+    assert mae == pytest.approx(0.632, abs=0.003)  # at the optimum (tol 1e-7): .6322
     assert mae < 0.78 * baseline(data)
     assert np.array_equal(model.scale_, np.arange(1, 11) / 2)
     items, _ = model.recommend(model.users_.ids[:3], 5)

@@ -342,3 +342,73 @@ def test_factors_must_be_given() -> None:
     p = entries()
     with pytest.raises(ValueError, match="V is neither free nor fixed"):
         ObservedProblem(p, targets(Squared(), p), Squared(), {"U": (N, D)}, {})
+
+
+def small_factorization(d: int = 3, **penalties: Penalty) -> tuple[ObservedProblem, np.ndarray]:
+    rng = np.random.default_rng(3)
+    n, m = 40, 30
+    p = random_pattern(rng, n, m, 0.7)
+    given: dict[str, Penalty] = {"U": L2(0.7), "V": L2(1.3)}
+    shapes: dict[str, tuple[int, ...]] = {"U": (n, d), "V": (m, d), "c": (m,)}
+    y = rng.choice([-1, 1], len(p.indices))
+    problem = ObservedProblem(p, y, SmoothHinge(), shapes, given | penalties, dtype=np.float64)
+    return problem, rng.normal(size=problem.size)
+
+
+def test_rotation_keeps_the_objective_and_finds_the_axes() -> None:
+    problem, x = small_factorization()
+    lengths = np.array([[4.0, 0.0, 0.0], [1.0, 2.0, 0.0], [1.0, 1.0, 0.5]])
+    for name in ("U", "V"):
+        problem.layout.views(x)[name][...] @= lengths
+    gradient = np.empty_like(x)
+    before, arrays = problem.value_gradient(x, gradient), problem.arrays(x.copy())
+    problem.rotate(x)
+    turned = problem.arrays(x)
+    assert problem.value_gradient(x, gradient) == pytest.approx(before, rel=1e-12)
+    np.testing.assert_allclose(turned["U"] @ turned["V"].T, arrays["U"] @ arrays["V"].T, atol=1e-12)
+    assert np.array_equal(turned["c"], arrays["c"])
+    gram = turned["U"].T @ turned["U"] + turned["V"].T @ turned["V"]
+    old = arrays["U"].T @ arrays["U"] + arrays["V"].T @ arrays["V"]
+    assert np.abs(np.triu(gram, 1)).max() < 0.2 * np.abs(np.triu(old, 1)).max()
+
+
+@pytest.mark.parametrize("penalty", [L1(0.1), L21(0.1), NonNegative(), CentredL2(0.1)])
+def test_no_rotation_where_a_penalty_cares_for_the_axes(penalty: Penalty) -> None:
+    problem, x = small_factorization(V=penalty)
+    before = x.copy()
+    problem.rotate(x)
+    assert np.array_equal(x, before)
+
+
+def test_no_rotation_of_what_is_fixed_or_too_wide() -> None:
+    wide, x = small_factorization(d=100)
+    before = x.copy()
+    wide.rotate(x)
+    assert np.array_equal(x, before)
+    problem, x = small_factorization()
+    arrays = problem.arrays(x)
+    fold = ObservedProblem(
+        problem.entries, problem.targets, SmoothHinge(), {"U": arrays["U"].shape}, {"U": L2(0.7)},
+        {"V": arrays["V"], "c": arrays["c"]}, np.float64,
+    )  # fmt: skip
+    u = fold.pack(arrays)
+    before = u.copy()
+    fold.rotate(u)
+    assert np.array_equal(u, before)
+
+
+def test_the_guess_of_curvatures_is_close_for_squares_and_positive_without_ratings() -> None:
+    """Squared loss has the curvatures 2 Σ V_jf² + alpha: the guess is 1 / (½ of that), up to how V varies by user."""
+    rng = np.random.default_rng(0)
+    p = random_pattern(rng, 200, 150, 0.6)
+    shapes: dict[str, tuple[int, ...]] = {"U": (200, 2), "V": (150, 2), "b": (200,)}
+    y = rng.normal(size=len(p.indices))
+    problem = ObservedProblem(p, y, Squared(), shapes, {"U": L2(3.0)}, dtype=np.float64)
+    x = rng.normal(size=problem.size)
+    guess = problem.layout.views(problem.inverse_curvatures(x))
+    V = problem.arrays(x)["V"]
+    exact = np.array([np.sum(V[p.indices[p.indptr[i] : p.indptr[i + 1]]] ** 2, axis=0) for i in range(200)]) + 3.0
+    assert np.corrcoef(1 / guess["U"].ravel(), exact.ravel())[0, 1] > 0.8
+    np.testing.assert_allclose(np.mean(1 / guess["U"]), np.mean(exact), rtol=0.05)
+    np.testing.assert_allclose(1 / guess["b"], np.maximum(np.diff(p.indptr), 0.1))
+    assert np.all(np.isfinite(problem.inverse_curvatures(np.zeros_like(x))))

@@ -34,10 +34,10 @@ def test_direction_is_that_of_the_two_loop_recursion(memory: int) -> None:
     n = 40
     A = np.diag(rng.uniform(0.5, 5, n))
     scale = rng.uniform(0.2, 2, n)
-    state = _Pairs(scale, memory)
+    state = _Pairs(n, memory, scale.dtype)
     x = rng.normal(size=n)
     state.gradient[:] = g = A @ x
-    state.start()
+    state.begin(scale)
     kept: list[tuple[np.ndarray, np.ndarray] | None] = []
     out = np.empty(n)
     for step in range(12):
@@ -104,3 +104,30 @@ def test_a_direction_without_descent_gives_step_zero() -> None:
     x, x_new, g_new = np.array([1.0]), np.empty(1), np.empty(1)
     # A slope that is not the function's: no step along +1 lowers it.
     assert wolfe_step(Trace(problem, 1, 0.0), x, 1.0, -2.0, np.array([1.0]), 1.0, x_new, g_new) == (0.0, 1.0)
+
+
+def test_it_turns_once_and_scales_by_the_curvatures_there() -> None:
+    """A problem which knows its axes is solved in no time, though its coordinates mix."""
+    rng = np.random.default_rng(0)
+    n = 40
+    Q = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    curvatures = np.geomspace(1, 1e4, n)
+    axes = [Q]  # of the coordinates in use
+
+    def value(x: np.ndarray) -> tuple[float, np.ndarray]:
+        z = axes[-1] @ x - 1
+        return 0.5 * float(z @ (curvatures * z)), axes[-1].T @ (curvatures * z)
+
+    def turn(x: np.ndarray) -> None:
+        x[:] = axes[-1] @ x
+        axes.append(np.eye(n))
+
+    plain = lbfgs(Function(n, value), np.zeros(n), tol=1e-12, max_iter=5000)
+    problem = Function(n, value)
+    problem.rotate = turn  # type: ignore[attr-defined]
+    problem.inverse_curvatures = lambda x: 1 / curvatures if len(axes) > 1 else np.ones(n)  # type: ignore[attr-defined]
+    result = lbfgs(problem, np.zeros(n), tol=1e-12)
+    assert len(axes) == 2
+    assert result.n_iter < 12 < 100 < plain.n_iter
+    assert np.all(np.diff(result.history) <= 0)
+    np.testing.assert_allclose(result.x, 1, atol=1e-6)

@@ -4,6 +4,8 @@ The same functions serve rows (CSR) and columns (CSC). `lo, hi` is the range of 
 pattern; arrays over entries are indexed by the position of an entry in the pattern.
 """
 
+import numpy as np
+
 from cofactor.kernels.compile import kernel
 
 
@@ -61,6 +63,18 @@ def row_sums(lo, hi, indptr, weights, out):  # type: ignore[no-untyped-def]
         for k in range(indptr[i], indptr[i + 1]):
             s += weights[k]
         out[i] = s
+
+
+@kernel
+def weighted_squares(counts, A):  # type: ignore[no-untyped-def]
+    """Return Σ_i n_i A_if² for each column f, float64."""
+    out = np.zeros(A.shape[1])
+    for i in range(len(A)):
+        n = counts[i]
+        a = A[i]
+        for f in range(len(a)):
+            out[f] += n * a[f] * a[f]
+    return out
 
 
 @kernel

@@ -9,7 +9,7 @@ from cofactor.kernels.compile import kernel
 
 
 @kernel
-def _add_outer(F, gram):  # type: ignore[no-untyped-def]
+def add_outer(F, gram):  # type: ignore[no-untyped-def]
     """Add FᵀF to the lower triangle of `gram`, four rows of F at a time."""
     n, d = F.shape
     k = 0
@@ -93,7 +93,7 @@ def ridge_exact(lo, hi, indptr, indices, targets, offsets, features, ridge, out)
         gram[:] = 0
         for f in range(d):
             gram[f, f] = ridge[f]
-        _add_outer(F, gram)
+        add_outer(F, gram)
         _solve_in_place(gram, x, eps)
         out[i] = x
 

@@ -6,13 +6,14 @@ from typing import Protocol
 import numpy as np
 
 from cofactor.kernels import observed
+from cofactor.kernels.axes import principal_axes, rotate
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.losses.base import EntryLoss, Work
-from cofactor.penalties import Penalty, SmoothPenalty
+from cofactor.penalties import L2, Penalty, SmoothPenalty
 from cofactor.problems.layout import Layout
 
-_SQUARED_ENTRY = 0.1  #: typical square of an entry of U or V
 _LEAST_CURVATURE = 0.1  #: for parameters that no rating and no penalty bears on
+_ROTATION_WORTH = 5  #: a rotation takes about d (n + m + d) / n_entries evaluations of J
 _ENTRIES_PER_BLOCK = 25_000  #: margins and slopes of a block of this size stay in a second-level cache
 
 
@@ -130,16 +131,34 @@ class ObservedProblem:
         """Return the vector of parameters which holds the free arrays given."""
         return self.layout.pack(arrays, self.dtype)
 
-    def inverse_curvatures(self) -> np.ndarray:
-        """Return a rough guess of 1 / (second derivative of J) for each parameter, for solvers to scale with.
+    def rotate(self, x: np.ndarray) -> None:
+        """Turn the rows of U and V together onto their principal axes, in place; J stays as it is.
 
-        Every rating adds about 1 to the curvature in a bias or threshold, and about the square of the other factor's
-        entry to that in a factor; penalties add their weights. On MovieLens 100K the guess takes L-BFGS from 46 to 39
-        iterations without biases, and from 140 to 77 with biases and thresholds.
+        There the curvatures of J differ from factor to factor but hardly mix, as `inverse_curvatures` assumes.
+        Nothing is done where V or U is fixed, where a penalty cares for the axes, or where it would take longer than
+        some evaluations of J.
         """
+        free = self.layout.views(x)
+        if not all(name in free and isinstance(self.penalties.get(name, L2(0)), L2) for name in ("U", "V")):
+            return
+        U, V = free["U"], free["V"]
+        d = U.shape[1]
+        if d > 1 and d * (d + len(U) + len(V)) < _ROTATION_WORTH * len(self.entries.indices):
+            axes = principal_axes((U, V))
+            rotate(U, axes)
+            rotate(V, axes)
+
+    def inverse_curvatures(self, x: np.ndarray) -> np.ndarray:
+        """Return a rough guess of 1 / (second derivative of J) for each parameter near x, for solvers to scale with.
+
+        Every rating adds about 1 to the curvature in a bias or threshold, and about the mean square of the other
+        matrix's column to that in a factor; penalties add their weights.
+        """
+        arrays = self.arrays(x)
         n_row, n_column = np.diff(self.entries.indptr), np.diff(self.entries.col_indptr)
         ratings = {
-            "U": _SQUARED_ENTRY * n_row[:, None], "V": _SQUARED_ENTRY * n_column[:, None],
+            "U": n_row[:, None] * _mean_squares(n_column, arrays["V"]),
+            "V": n_column[:, None] * _mean_squares(n_row, arrays["U"]),
             "b": n_row, "c": n_column, "own": n_row[:, None], "common": np.array([len(self.entries.indices)]),
         }  # fmt: skip
         scale = np.empty(self.size, self.dtype)
@@ -218,6 +237,11 @@ class ObservedProblem:
             observed.accumulate(lo, hi, e.col_indptr, e.col_indices, self._work.scores, arrays["U"], out["V"])
         if "c" in out:
             observed.row_sums(lo, hi, e.col_indptr, self._work.scores, out["c"])
+
+
+def _mean_squares(counts: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Return the mean square of each column of A over the observed entries, `counts` for each row of A."""
+    return np.asarray(observed.weighted_squares(counts, A) / max(1, counts.sum()))
 
 
 def _check_shapes(given: Mapping[str, tuple[int, ...]], n: int, m: int, n_thresholds: int) -> None:

@@ -63,8 +63,10 @@ def alternating_least_squares(
         problem.update_rows(x)
         problem.update_columns(x)
         value = trace.evaluate(x, g)
-        if not value <= objective:  # by rounding alone: what the updates solve has no lower objective
-            trace.stop("no update lowers the objective: working precision reached", converged=True)
+        if not value <= objective:  # exact updates lower it, but for rounding
+            settled = bool(value - objective <= np.finfo(problem.dtype).eps ** 0.5 * abs(objective))
+            reason = "working precision reached" if settled else "its equations are too ill-conditioned"
+            trace.stop(f"no update lowers the objective: {reason}", converged=settled)
             trace.evaluate(before, g)
             return trace.result(before, g)
         objective = value

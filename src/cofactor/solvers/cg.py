@@ -4,7 +4,7 @@ import numpy as np
 
 from cofactor.kernels import vectors
 from cofactor.solvers.linesearch import wolfe_step
-from cofactor.solvers.result import Callback, Problem, Result, Trace, preconditioner, require_smooth
+from cofactor.solvers.result import Callback, Problem, Result, Trace, curvature_scale, require_smooth
 
 
 def conjugate_gradient(
@@ -48,7 +48,7 @@ def conjugate_gradient(
     x_new, g_new = np.empty_like(x), np.empty_like(x)
     objective = trace.evaluate(x, g)
     trace.start(objective)
-    scale = preconditioner(problem)
+    scale = curvature_scale(problem, x)
     p, steepest = -scale * g, True
     slope = vectors.dot(g, p)
     first = 1.0

@@ -4,7 +4,7 @@ import numpy as np
 
 from cofactor.kernels import vectors
 from cofactor.solvers.linesearch import wolfe_step
-from cofactor.solvers.result import Callback, Problem, Result, Trace, preconditioner, require_smooth
+from cofactor.solvers.result import TURN_AFTER, Callback, Problem, Result, Trace, curvature_scale, require_smooth, turn
 
 
 def lbfgs(
@@ -21,7 +21,8 @@ def lbfgs(
     The direction is a combination of the 2·memory + 1 stored vectors; its coefficients follow from their inner
     products (Nocedal & Wright 2006, algorithm 7.4, in the form of Chen, Wang & Zhou 2014). So an iteration reads the
     stored vectors twice: once for the new inner products, once for the combination. The recursion starts from a
-    multiple of D = diag(`inverse_curvatures`) of the problem if it has them.
+    multiple of D = diag(`inverse_curvatures`) of the problem if it has them, taken at the start and, in the coordinates
+    that the problem's `rotate` chooses, again after three iterations.
 
     Parameters
     ----------
@@ -53,12 +54,12 @@ def lbfgs(
         raise ValueError(f"memory={memory!r}: expected a whole number of at least 1 (5 to 10 is usual)")
     require_smooth(problem, "lbfgs")
     trace = Trace(problem, max_iter, tol, callback)
-    pairs = _Pairs(preconditioner(problem), memory)
-    x, g = x0.astype(problem.dtype), pairs.gradient
+    x = x0.astype(problem.dtype)
     x_new, g_new, p = np.empty_like(x), np.empty_like(x), np.empty_like(x)
-    objective = trace.evaluate(x, g)
+    pairs = _Pairs(problem.size, memory, problem.dtype)
+    objective = trace.evaluate(x, pairs.gradient)
     trace.start(objective)
-    pairs.start()
+    pairs.begin(curvature_scale(problem, x))
     while True:
         slope = pairs.direction(p)
         if not slope < 0:
@@ -74,7 +75,11 @@ def lbfgs(
         pairs.advance(x, x_new, g_new)
         if trace.done(objective):
             break
-    return trace.result(x, g)
+        if trace.n_iter == TURN_AFTER:
+            turn(problem, x)
+            objective = min(objective, trace.evaluate(x, pairs.gradient))  # they differ by rounding at most
+            pairs.begin(curvature_scale(problem, x))
+    return trace.result(x, pairs.gradient)
 
 
 class _Pairs:
@@ -84,19 +89,19 @@ class _Pairs:
     lists the pairs in use, oldest first.
     """
 
-    def __init__(self, scale: np.ndarray, memory: int) -> None:
-        if memory < 1:
-            raise ValueError(f"memory={memory!r}: expected a whole number of at least 1")
-        self.memory, self.scale = memory, scale
+    def __init__(self, size: int, memory: int, dtype: np.dtype) -> None:
+        self.memory = memory
         self.order: list[int] = []
         self._last = -1
-        self.vectors = np.zeros((2 * memory + 1, len(scale)), dtype=scale.dtype)
+        self.vectors = np.zeros((2 * memory + 1, size), dtype=dtype)
         self.gradient = self.vectors[2 * memory]
         self.products = np.zeros((2 * memory + 1, 2 * memory + 1))
 
-    def start(self) -> None:
-        """Note the squared norm of the first gradient."""
-        self.products[-1, -1] = vectors.dot(self.scale * self.gradient, self.gradient)
+    def begin(self, scale: np.ndarray) -> None:
+        """Forget all pairs; begin with the gradient in its place, and `scale`."""
+        self.order.clear()
+        self.scale = scale
+        self.products[-1, -1] = vectors.dot(scale * self.gradient, self.gradient)
 
     def advance(self, x: np.ndarray, x_new: np.ndarray, g_new: np.ndarray) -> None:
         """Move to the new point; the newest pair takes the oldest one's place, unless its curvature is not positive."""
