@@ -212,8 +212,9 @@ def scaling() -> None:
         ]
         slope = np.polyfit(np.log(values), np.log(seconds), 1)[0]
         notes.append(
-            f"Against {varied}: {1e3 * fixed:.2f} ms + {1e6 * each:.4g} ns each; at most {100 * np.abs(gaps).max():.0f} % "
-            f"off that line (asked: linear within 20 %); slope on log–log axes {slope:.2f}, below 1 because of the fixed part."
+            f"Against {varied}: {1e3 * fixed:.2f} ms + {1e6 * each:.4g} ns each; at most "
+            f"{100 * np.abs(gaps).max():.0f} % off that line (asked: linear within 20 %). The slope on log–log axes, "
+            f"{slope:.2f}, is below 1 because of the fixed part."
         )
     note = "\n\n".join(notes)
     save_figure(plot_scaling(sizes, by_size), folder / "scaling-ratings.png")

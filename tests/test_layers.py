@@ -19,6 +19,7 @@ LAYERS = (
     {"solvers", "samplers"},
     {"problems"},
     {"evaluation", "metrics", "datasets", "plots", "persistence", "correlation"},
+    {"model"},
     {"ratings", "labels"},
     {"experiments"},
     {"cli"},

@@ -478,3 +478,32 @@ def test_reading_knows_no_pickle(file):
     done = subprocess.run([sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(sorted(ARRAYS))
+
+
+class Deep(Mean):
+    """A model whose header is read by a function that calls itself."""
+
+    @classmethod
+    def _from_state(cls, header, arrays):
+        def depth(value):
+            return 1 + max((depth(part) for part in value), default=0)
+
+        return cls(depth(header["params"]), arrays["mean"])
+
+
+@pytest.mark.parametrize("depth", [480, 900, 5000, 200_000])
+def test_a_header_nested_too_deeply_is_refused(tmp_path, depth):
+    """Whatever gives up first: the parser, the checksum, or the model."""
+    path = tmp_path / "deep.cofactor"
+    nested = "[" * depth + "]" * depth
+    header = {"class": "Deep", "format": FORMAT, "version": cofactor.__version__}
+    arrays = {"mean": np.zeros(1)}
+    text = json.dumps(header | {"params": 0, "crc32": None})
+    body = json.dumps(header | {"params": 0}, sort_keys=True).replace('"params": 0', f'"params": {nested}')
+    crc = zlib.crc32(body.encode())
+    crc = zlib.crc32(json.dumps(["mean", "float64", [1]]).encode(), crc)
+    crc = zlib.crc32(arrays["mean"].tobytes(), crc)
+    text = text.replace('"params": 0', f'"params": {nested}').replace("null", str(crc))
+    path.write_bytes(safetensors.save(arrays, metadata={"cofactor": text}))
+    with pytest.raises(ModelFileError, match="recursion"):
+        load(path, {"Deep": Deep})

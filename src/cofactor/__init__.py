@@ -17,7 +17,7 @@ def load(path: str | Path) -> Any:
 
     Returns
     -------
-    RatingModel
+    RatingModel or LabelModel
         A model which predicts exactly what the saved one did. Only registered classes load; nothing is unpickled.
 
     Raises
@@ -37,7 +37,7 @@ def load(path: str | Path) -> Any:
     >>> bool((load(path).predict([(2, 2)]) == model.predict([(2, 2)])).all())
     True
     """
-    from cofactor import persistence
-    from cofactor.ratings import MODELS
+    from cofactor import labels, persistence, ratings
 
-    return persistence.load(path, MODELS)
+    models: dict[str, type[Any]] = {**ratings.MODELS, **labels.MODELS}
+    return persistence.load(path, models)

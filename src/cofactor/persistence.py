@@ -241,7 +241,7 @@ def load(path: PathLike, registry: Mapping[str, type[_Model]]) -> _Model:
         _refuse(name, f"it holds a model of class {kind!r}, which is not known here (known: {known})")
     try:
         return registry[kind]._from_state(header, arrays)  # type: ignore[return-value]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         reason = f"no entry {error}" if isinstance(error, KeyError) else str(error)
         raise ModelFileError(f"{name}: does not hold a whole model of class {kind} ({reason})") from error
 

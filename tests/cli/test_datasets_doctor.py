@@ -104,6 +104,15 @@ def test_doctor_finds_what_is_broken(run, monkeypatch: pytest.MonkeyPatch) -> No
     assert all(broken.values())
 
 
+def test_a_mistyped_data_folder_is_told(run, process, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COFACTOR_DATA", "/mistyped")
+    fault = "COFACTOR_DATA is /mistyped, which is no folder"
+    for options in ([], ["--json"]):
+        assert run("datasets", "list", *options).err == f"cofactor: warning: {fault}\n"
+    (check,) = [check for check in doctor._data_sets() if check.status == "broken"]
+    assert (check.name, check.found, check.advice) == ("COFACTOR_DATA", fault, "correct COFACTOR_DATA, or unset it")
+
+
 def test_doctor_and_a_wrong_number_of_threads(process) -> None:
     outcome = process("doctor", COFACTOR_NUM_THREADS="many")
     assert outcome.status == 1

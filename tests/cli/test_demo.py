@@ -69,6 +69,20 @@ def check_report(folder: Path, pictures: set[str]) -> tuple[dict, Page]:
     return json.loads((folder / "results.json").read_text()), page
 
 
+def check_marks(results: dict, text: str) -> None:
+    """Check that the lowest errors have a star, and that models whose alpha is at the end of the grid are named."""
+    table = text.partition("zero-one")[2].partition("* The lowest of its column.")[0]
+    for key in ("mae", "rmse", "zero_one", "nmae"):
+        errors = [f"{row['errors'][key]:.4f}" for row in results["rows"]]
+        assert f"{min(errors)}*" in table
+    assert table.count("*") == 4
+    ends = [row for row in results["rows"] if row["alpha_at_end"]]
+    assert ends == [row for row in results["rows"] if row["alpha"] and row["alpha"] in (10, pytest.approx(10**1.5))]
+    for row in ends:
+        assert f"{row['name']}: alpha {row['alpha']:.3g} (end of the grid)" in text
+        assert f"{row['name']} ({row['alpha']:.3g})" in text.partition("a better alpha may lie beyond:")[2]
+
+
 def test_quick_demo_on_movielens(process, data_dir: Path, tmp_path: Path) -> None:
     outcome = process("demo", "--quick", "--out", "report")
     assert (outcome.status, outcome.err) == (0, "")
@@ -89,6 +103,7 @@ def test_quick_demo_on_movielens(process, data_dir: Path, tmp_path: Path) -> Non
     assert table is not None
     assert table[0].rstrip().endswith("–")
     assert "0.7355 / 1.0426" in outcome.out
+    check_marks(results, outcome.out)
     # Ten films by title for a known user, and for a new one.
     for key in ("known_user", "new_user"):
         films = results[key]["recommended"]
@@ -117,12 +132,14 @@ def test_the_commands_at_the_end_work(run, data_dir: Path, tmp_path: Path, monke
 
 def test_demo_without_data_is_synthetic(process, tmp_path: Path) -> None:
     outcome = process("demo", "--quick", "--json", **without_data(tmp_path))
+    assert outcome.err.startswith(f"cofactor: warning: COFACTOR_DATA is {tmp_path / '.data'}, which is no folder\n")
     results = json.loads(outcome.out)
     assert results["data"]["name"] == "synthetic"
     assert "download failed" in results["data"]["reason"]
     report, page = check_report(tmp_path / "demo-report", {"confusion.png", "convergence.png"})
     assert report == results
     assert "synthetic" in page.text
+    assert "HMF learns each boundary between levels by itself" in page.text
     rows = {row["name"]: row["errors"]["mae"] for row in results["rows"]}
     assert (
         max(rows["MMMF"], rows["ALS"], rows["PMMMF"], rows["HMF"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from statistics import fmean, median_low, mode, stdev
 
@@ -50,6 +51,30 @@ def test_table(run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert lines[0].rstrip() == "ratings.csv: holdout, 2 splits, seed 0"
         assert sum("±" in line for line in lines) == 3
         assert len([line for line in lines if line.strip()]) == 3 + 3 * rows
+
+
+def test_what_a_first_fit_compiles_is_compiled_before(run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    class Slow(ALS):
+        """Takes a second whenever it is fitted for the first time."""
+
+        def fit(self, X, y=None):
+            if not sizes:
+                time.sleep(1)
+            sizes.append(len(X))
+            return super().fit(X, y)
+
+    monkeypatch.setattr("cofactor.ratings.MODELS", {"ALS": Slow})
+    found = json.loads(run("evaluate", csv, "-m", "als", "--splits", 1, *OPTIONS).out)
+    assert sizes == [200, 768]
+    assert found["results"]["Slow"][0]["fit_seconds"] < 0.9
+
+
+def test_one_user_cannot_be_split_by_users(run) -> None:
+    lines = b"user,item,rating\n1,1,2\n1,2,3\n1,3,4\n"
+    error = run("evaluate", "-", "-p", "strong", "--alpha", 1, stdin=lines).error
+    assert error == "X has one user only, but some must be held out (test_users) and some remain for training"
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_text_ids_that_look_like_numbers(run, tmp_path: Path) -> None:
     path = tmp_path / "t.cofactor"
     assert run("fit", "-", "--alpha", 1, "-o", path, stdin=(ratings + "x,1,3\nx,2,1\n").encode()).status == 0
     outcome = run("predict", path, "-", stdin=b"user,item\n3,4\n007,4\n")
-    assert outcome.err.startswith("cofactor: note: 1 of 2 pairs hold a user or an item that was not in training")
+    assert outcome.err.startswith("cofactor: note: pairs with a user or an item that was not in training: 1 of 2; ")
     direct = cofactor.load(path)
     assert direct.users_.ids.tolist()[-1] == "x"
     assert float(rows(outcome.out)[0]["prediction"]) == direct.predict([("3", 4)])[0]
@@ -173,7 +173,7 @@ BAD_FILES = [
     (b"user,item,rating\n1,2,5\n1,3,nan\n", "line 3: the rating is nan, expected a finite number"),
     (b"user,item,rating\n1,2,5\n1,3\n", "line 3: "),
     (b"a\xff,b,3\n", "line 1, byte 2: 0xff is not valid utf-8; give the right one with --encoding"),
-    (b"who,what\n1,2\n", "no column for the rating; found 2 column(s) (who, what); check the separator (--sep)"),
+    (b"who,what\n1,2\n", "no column for the rating; found 2 columns (who, what); check the separator (--sep)"),
     (b"", "the file is empty"),
     (b"user,item,rating\n1,2,5\n1,3,5\n", "all ratings are 5, so there is nothing to learn"),
     (gzip.compress(b"1,2,3\n" * 1000)[:40], "the gzip file is cut short (40 bytes"),
@@ -199,6 +199,7 @@ def test_bad_files_are_named_with_line_and_expectation(run, tmp_path: Path, cont
         (["--alpha", "x"], "--alpha x: expected a number above 0, auto, or a comma-separated list of these"),
         (["--alpha=-1"], "alpha -1"),
         (["--alpha=0"], "alpha 0"),
+        (["--alpha", "8,9"], "--alpha 8.0,9.0: expected a number above 0"),
         (["--model", "hmf", "--alpha", "1,2"], "alpha has 2 values but the 5 levels make 4 stages"),
         (["--factors", "0"], "Invalid value for '--factors'"),
         (["--param", "margins=logistic"], "--param margins: MMMF has no such parameter; it has alpha, "),
@@ -238,6 +239,75 @@ def test_bad_pairs(run, csv: Path, model: Path, tmp_path: Path) -> None:
         f"{tmp_path / 'x.doc'}: cannot tell"
     )
     assert "is a folder" in run("predict", model, csv, "--out", tmp_path).error
+
+
+def test_pairs_without_an_item_column_are_refused_as_ratings_are(run, model: Path) -> None:
+    content = b"user,rating\n1,2\n"
+    message = "cannot tell which column holds the item; the columns are user, rating; say which with --item"
+    assert run("predict", model, "-", stdin=content).error == f"standard input: {message}"
+    assert run("fit", "-", stdin=content).error == f"standard input: {message}"
+
+
+def test_ids_of_another_kind(process, csv: Path, named_csv: Path, model: Path) -> None:
+    outcome = process("predict", model, "-", stdin=b"user,item\nann,Up\nbob,Alien\n")
+    first, second, third = outcome.err.splitlines()
+    assert first == (
+        "cofactor: warning: no user id is known: the model has numbers from 0 to 59, but the ids given are "
+        "text such as 'ann', 'bob'; convert them"
+    )
+    assert second.startswith("cofactor: warning: no item id is known: ")
+    assert third.startswith("cofactor: note: pairs with a user or an item that was not in training: 2 of 2; ")
+    columns = ["--user", "who", "--item", "film"]
+    assert process("fit", named_csv, *columns, "--rating", "stars given", "--alpha", 3, "-o", "n.cofactor").status == 0
+    outcome = process("predict", "n.cofactor", csv)
+    assert "the model has text such as 'user 00', 'user 01', but the ids given are numbers from 0 to 59" in outcome.err
+
+
+def test_a_matrix_is_refused_with_what_to_do(run, model: Path) -> None:
+    content = b"user,Alien,Up,Brazil,Heat\nann,1,,3,4\n"
+    for arguments in (["fit", "-"], ["evaluate", "-"], ["predict", model, "-"]):
+        error = run(*arguments, stdin=content).error
+        assert "looks like a matrix, one row for each user" in error
+        assert "table.melt(table.columns[0], var_name='item', value_name='rating')" in error
+        assert "--user, --item" in error
+
+
+def test_nothing_is_written_onto_an_input(run, csv: Path, model: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.csv"
+    link.symlink_to(csv)
+    before = csv.read_bytes(), model.read_bytes()
+    for arguments in (
+        ["fit", csv, "--out", csv],
+        ["predict", model, csv, "--out", link],
+        ["predict", model, csv, "--out", model],
+        ["recommend", model, "--ratings", csv, "--out", csv],
+        ["recommend", model, "--all", "--titles", csv, "--out", csv],
+    ):
+        assert run(*arguments).error == (
+            f"{arguments[-1]}: is read by this command, so nothing can be written there; take another name"
+        )
+    assert (csv.read_bytes(), model.read_bytes()) == before
+
+
+def test_more_factors_than_the_smaller_side(run, csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "x.cofactor"
+    arguments = ["fit", csv, "--alpha", 3, "--json", "--out", out]
+    assert run(*arguments, "--factors", 41).err == (
+        "cofactor: note: --factors 41 is more than the smaller side of 60 users × 40 items; at most 40 are used\n"
+    )
+    assert cofactor.load(out).V_.shape[1] == 40
+    assert run(*arguments, "--factors", 40).err == ""
+
+
+def test_wrong_columns_show_as_many_duplicates(run, csv: Path) -> None:
+    error = run("fit", csv, "--item", "rating", "--rating", "item").error
+    assert "ratings repeat a pair, so perhaps the columns are wrong: 960 ratings read from" in error
+    assert error.endswith("user from column 'user', item from column 'rating', rating from column 'item'")
+
+
+def test_one_row(run, model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "x.csv"
+    assert run("predict", model, "-", "--out", out, stdin=b"1,2\n").err == f"wrote 1 row to {out}\n"
 
 
 def test_an_older_model_survives_a_failure(run, csv: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

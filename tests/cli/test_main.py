@@ -121,13 +121,29 @@ def test_warnings_are_one_line_without_a_place(process, csv: Path) -> None:
     assert outcome.status == 0
 
 
-def test_a_reader_who_goes_away_is_no_error(start, model: Path) -> None:
-    child = start("recommend", model, "--all", "-n", 40, "--include-seen")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["recommend", "MODEL", "--all", "-n", 40, "--include-seen"],
+        ["recommend", "MODEL", "--all", "-n", 40, "--include-seen", "--json"],
+        ["datasets", "list"],
+        ["fit", "--help"],
+    ],
+)
+def test_a_reader_who_goes_away_is_no_error(start, model: Path, arguments: list[object]) -> None:
+    child = start(*(model if argument == "MODEL" else argument for argument in arguments), PYTHONUNBUFFERED="1")
     with child:
-        child.stdout.readline()
         child.stdout.close()
         assert child.stderr.read() == b""
-    assert child.returncode in (0, 1)
+    assert child.returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_disk_is_named(run, csv: Path, model: Path) -> None:
+    assert run("fit", csv, "--alpha", 3, "--out", "/dev/full").error == "/dev/full: No space left on device"
+    command = f"{sys.executable} -m cofactor predict {model} {csv} > /dev/full"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "cofactor: error: standard output: No space left on device\n")
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -80,6 +80,19 @@ def test_titles(run, model: Path, tmp_path: Path) -> None:
     assert run("recommend", model, "--user", 5, "--titles", titles).error.startswith(f"{titles}, line 2: expected")
 
 
+def test_titles_and_candidates_in_another_encoding(run, model: Path, tmp_path: Path) -> None:
+    titles = tmp_path / "titles.csv"
+    titles.write_text("id,title\n" + "".join(f"{i},Amélie {i}\n" for i in range(40)), encoding="latin-1")
+    candidates = tmp_path / "candidates.txt"
+    candidates.write_text("item\n3\n8\n", encoding="utf-16")
+    arguments = ["recommend", model, "--user", 5, "--include-seen", "--json"]
+    assert "give the right one with --encoding" in run(*arguments, "--titles", titles).error
+    found = json.loads(run(*arguments, "--titles", titles, "--encoding", "latin-1").out)
+    assert [row["title"] for row in found] == [f"Amélie {row['item']}" for row in found]
+    found = json.loads(run(*arguments, "--candidates", candidates, "--encoding", "utf-16").out)
+    assert {row["item"] for row in found} == {3, 8}
+
+
 def test_titles_of_a_known_data_set(run, data_dir: Path, model: Path) -> None:
     found = json.loads(
         run("recommend", model, "--user", 5, "-n", 40, "--include-seen", "--titles", "ml-100k", "--json").out
@@ -108,7 +121,9 @@ def test_bad_ratings_of_new_users(run, model: Path, content: str, message: str) 
 
 def test_bad_requests(run, model: Path) -> None:
     assert run("recommend", model).error.startswith("say for whom: --user ID")
-    assert run("recommend", model, "--user", 5, "--all").error.startswith("say for whom")
+    assert (
+        run("recommend", model, "--user", 5, "--all").error == "--user and --all exclude each other: give one of them"
+    )
     assert run("recommend", model, "--user", "nobody").error.startswith("--user nobody: was not in training")
     assert "can be standard input" in run("recommend", "-", "--ratings", "-").error
     assert "Invalid value for '-n'" in run("recommend", model, "--user", 5, "-n", 0).error

@@ -70,7 +70,7 @@ def test_empty_rows_and_columns_are_users_and_items_without_ratings(name):
     assert (len(model.users_), len(model.items_)) == (60, 26)
     complete = model.complete()
     assert np.isin(complete, model.scale_).all()
-    strangers = [(u, i) for u in ("nobody", "no one") for i in range(26)]
+    strangers = [(u, i) for u in (-1, -2) for i in range(26)]
     lonely = model.predict([(u, i) for u in (1, 59) for i in range(26)])
     assert np.array_equal(lonely, model.predict(strangers))  # nothing is known of either
     assert np.isfinite(model.decision_function(all_pairs(model))).all()
@@ -238,7 +238,7 @@ def test_unknown_ids_are_an_error_on_request(name):
     assert np.array_equal(model.predict(X), fitted(name).predict(X))
     for pair, word in (((-1, 7), "user -1"), ((100, "Alien"), "item 'Alien'")):
         for method in (model.predict, model.decision_function, model.margins):
-            with pytest.raises(ValueError, match=f"1 pairs .* the first is {word}: .*fold_in"):
+            with pytest.raises(ValueError, match=f"1 pair .* the first is {word}: .*fold_in"):
                 method([(100, 7), pair])
 
 
@@ -289,10 +289,10 @@ def changed(array: np.ndarray, row: int, value: Any) -> np.ndarray:
 
 
 BAD_DATA = {
-    "NaN rating": (lambda X, y: (X, changed(y, 3, NAN)), "1 ratings that are NaN or infinite, the first in row 3"),
+    "NaN rating": (lambda X, y: (X, changed(y, 3, NAN)), "1 rating that is NaN or infinite, the first in row 3"),
     "infinite rating": (lambda X, y: (X, changed(y, 0, -INF)), "NaN or infinite, the first in row 0"),
     "rating is text": (lambda X, y: (X, changed(y, 0, "five")), "y must hold numbers"),
-    "rating is None": (lambda X, y: (X, changed(y, 1, None)), "y (must hold numbers|holds 1 ratings that are NaN)"),
+    "rating is None": (lambda X, y: (X, changed(y, 1, None)), "y (must hold numbers|holds 1 rating that is NaN)"),
     "no ratings": (lambda X, y: (X, None), "y is missing"),
     "too few ratings": (lambda X, y: (X, y[:-1]), r"X has \d+ rows but y has \d+ ratings"),
     "two columns of ratings": (lambda X, y: (X, np.column_stack([y, y])), "one-dimensional"),
@@ -308,8 +308,8 @@ BAD_DATA = {
     "empty matrix": (lambda X, y: (sparse.csr_array((3, 4)), None), "X is empty"),
     "matrix and y": (lambda X, y: (sparse.csr_array((y, X.T)), y), "y must be None"),
     "frame of three columns": (lambda X, y: (pd.DataFrame({"a": [1], "b": [2], "c": [3]}), [1]), "two columns"),
-    "NaN id": (lambda X, y: (changed(X, (2, 0), NAN), y), "user ids of X hold 1 values that are NaN"),
-    "infinite id": (lambda X, y: (changed(X, (2, 1), INF), y), "item ids of X hold 1 values that are NaN"),
+    "NaN id": (lambda X, y: (changed(X, (2, 0), NAN), y), "user ids of X hold 1 value that is NaN"),
+    "infinite id": (lambda X, y: (changed(X, (2, 1), INF), y), "item ids of X hold 1 value that is NaN"),
     "missing id": (lambda X, y: (changed(X, (2, 1), None), y), "item ids of X hold a missing"),
     "list as id": (lambda X, y: ([([1], 2)], [1.0]), "hashable"),
     "one level": (lambda X, y: (X, np.ones(len(y))), "all ratings are 1: with a single level"),
@@ -328,9 +328,9 @@ def test_bad_data(name, bad):
 def test_ratings_off_the_scale(name):
     X, y = data(name)
     scale = CASES[name].scale
-    with pytest.raises(ValueError, match=r"1 ratings are not on the scale .*, found 2\.5"):
+    with pytest.raises(ValueError, match=r"1 rating is not on the scale .*, found 2\.5"):
         fresh(name).set_params(levels=scale).fit(X, changed(y, 7, 2.5))
-    with pytest.raises(ValueError, match=r"1 ratings are not on the scale .*, found 2\.5"):
+    with pytest.raises(ValueError, match=r"1 rating is not on the scale .*, found 2\.5"):
         fitted(name).fold_in(X, changed(y, 7, 2.5))
     with pytest.raises(ValueError, match=r"X has the scale .* is required"):
         fitted(name).fold_in(as_ratings(X[:2], [0, 1]))

@@ -203,3 +203,9 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     with pytest.raises(ImportError, match=r'pip install "cofactor\[parquet\]"'):
         write_table(tmp_path / "new.parquet", {"a": [1]})
     assert [p.name for p in tmp_path.iterdir()] == ["t.parquet"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+def test_a_full_disk_is_named():
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'"), _bytes.replacing("/dev/full") as stream:
+        stream.write(b"x")

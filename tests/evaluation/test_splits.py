@@ -340,3 +340,8 @@ def test_movielens_100k(data_dir):
     assert np.array_equal(np.sort(X[test, 0]), np.arange(1, 944))
     assert train.size == 100_000 - 943
     assert [b.size for _, _, b in StrongGeneralization(0.1, 2, 0).split_fold_in(X)] == [95, 95]
+
+
+def test_one_user_cannot_be_split_by_users():
+    with pytest.raises(ValueError, match="X has one user only"):
+        next(StrongGeneralization().split([(1, 1), (1, 2)]))

@@ -123,7 +123,7 @@ def test_levels_of_a_scale():
     assert nearest_levels([np.nextafter(0.15, 0)], [0.1, 0.2]).tolist() == [2]
     with pytest.raises(ValueError, match=r"2 ratings are not on the scale 1, 2, 3, 4, 5, found 0, 2.5"):
         to_levels([0, 2.5, 3], STARS)
-    with pytest.raises(ValueError, match=r"1 ratings are not on the scale .* found nan"):
+    with pytest.raises(ValueError, match=r"1 rating is not on the scale .* found nan"):
         to_levels([np.nan, 3], STARS)
     copied = np.array([1.0, 2.0])
     assert as_scale(copied) is not copied
@@ -140,8 +140,8 @@ def test_perfect_prediction_is_zero(metric):
         ([1, 2], [1], "y has 2 ratings but pred has 1"),
         ([], [], "y must be a non-empty one-dimensional array"),
         ([[1]], [1], r"y must be .* found shape \(1, 1\)"),
-        ([1, 2], [1, np.nan], "pred holds 1 values that are NaN or infinite, the first at 1"),
-        ([np.inf, 2], [1, 1], "y holds 1 values"),
+        ([1, 2], [1, np.nan], "pred holds 1 value that is NaN or infinite, the first at 1"),
+        ([np.inf, 2], [1, 1], "y holds 1 value that is"),
     ],
 )
 @pytest.mark.parametrize("metric", list(RATING_METRICS.values()))

@@ -444,3 +444,17 @@ def test_bad_embedding(arguments, error, message):
 def test_level_beyond_the_scale():
     with pytest.raises(ValueError, match="whole numbers from 0 to 2, found 3"):
         plot_embedding(V, [1, 1], [0], [1, 2, 3, 1, 1], scale=[1, 2])
+
+
+@pytest.mark.parametrize("name", ["convergence", "tradeoff", "confusion"])
+def test_titles(name):
+    plot, arguments = PICTURES[name]
+    assert plot(*arguments, title="MMMF").get_title("left").startswith("MMMF")
+
+
+def test_panels_share_a_figure():
+    left, right = figures.new_panels(2)
+    plot_convergence(HISTORIES, left)
+    plot_convergence(HISTORIES, right)
+    assert left.figure is right.figure
+    assert (len(left.lines), len(right.lines)) == (2, 2)

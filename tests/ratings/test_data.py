@@ -116,7 +116,7 @@ def test_sparse_keeps_empty_rows_and_columns_and_stored_zeros():
 
 def test_sparse_does_not_add_up_entries_stored_twice():
     matrix = sparse.coo_array((np.array([1.0, 3.0]), (np.array([0, 0]), np.array([1, 1]))), shape=(2, 2))
-    with pytest.raises(ValueError, match=r"1 ratings repeat .* \(0, 1\)"):
+    with pytest.raises(ValueError, match=r"1 rating repeats .* \(0, 1\)"):
         as_ratings(matrix)
     assert as_ratings(matrix, duplicates="mean", scale=STARS).values.tolist() == [2]
     assert as_ratings(matrix, duplicates="last").values.tolist() == [3]
@@ -208,7 +208,7 @@ def test_duplicates_last_and_mean_against_dictionaries(rows):
             nearest = np.flatnonzero(distance <= distance.min() + 1e-12)
             assert found[pair] == scale[nearest[-1]]
     if len(groups) < len(rows):
-        with pytest.raises(ValueError, match=f"{len(rows) - len(groups)} ratings repeat"):
+        with pytest.raises(ValueError, match=f"{len(rows) - len(groups)} ratings? repeat"):
             as_ratings(X, y, scale)
 
 
@@ -287,25 +287,25 @@ GOOD = np.array([[1, 1], [1, 2], [2, 1]])
         (GOOD, [1, 2], "X has 3 rows but y has 2"),
         (GOOD, [[1], [2], [3]], r"y must be one-dimensional, found shape \(3, 1\)"),
         (GOOD, ["1", "2", "3"], "y must hold numbers"),
-        (GOOD, [1, None, 2], "y holds 1 ratings that are NaN"),
+        (GOOD, [1, None, 2], "y holds 1 rating that is NaN"),
         (GOOD, [1, [2], 3], "y must hold numbers"),
         (GOOD, [1, 2 + 1j, 3], "y must hold numbers"),
         (GOOD, [1, np.nan, np.inf], "y holds 2 ratings that are NaN or infinite, the first in row 1"),
-        (GOOD, pl.Series([1, None, 2]), "y holds 1 ratings that are NaN"),
-        (GOOD, pd.Series([1, None, 2], dtype="Int64"), "y holds 1 ratings that are NaN"),
+        (GOOD, pl.Series([1, None, 2]), "y holds 1 rating that is NaN"),
+        (GOOD, pd.Series([1, None, 2], dtype="Int64"), "y holds 1 rating that is NaN"),
         (GOOD, [4, 4, 4], "all ratings are 4"),
         (np.empty((0, 2)), [], "X is empty"),
         ([], [], "X is empty"),
         (pd.DataFrame({"u": [], "i": []}), [], "X is empty"),
         (sparse.csr_array((3, 3)), None, "X is empty"),
         (sparse.csr_array([[1, 2]]), [1, 2], "y must be None where X is a csr_array"),
-        (sparse.csr_array([[1, np.nan]]), None, "y holds 1 ratings that are NaN"),
+        (sparse.csr_array([[1, np.nan]]), None, "y holds 1 rating that is NaN"),
         (
             np.array([[1.0, np.nan], [2, 2]]),
             [1, 2],
-            "item ids of X hold 1 values that are NaN.*first in row 0",
+            "item ids of X hold 1 value that is NaN.*first in row 0",
         ),
-        (np.array([[1, 1], [-np.inf, 2]]), [1, 2], "user ids of X hold 1 values"),
+        (np.array([[1, 1], [-np.inf, 2]]), [1, 2], "user ids of X hold 1 value that is"),
         ([("a", 1), (None, 2)], [1, 2], "user ids of X hold a missing or infinite value, found None"),
         ([("a", 1), (np.nan, 2)], [1, 2], "found nan"),
         ([("a", 1), (np.inf, 2)], [1, 2], "found inf"),
@@ -337,7 +337,7 @@ def test_bad_input_is_refused_at_the_door(X, y, message):
         ([1], "at least two levels"),
         (5, "at least two levels"),
         ("stars", "list of numbers"),
-        ([1, 2], r"1 ratings are not on the scale 1, 2, found 3"),
+        ([1, 2], r"1 rating is not on the scale 1, 2, found 3"),
         (range(101), "at most 100"),
     ],
 )
@@ -376,7 +376,7 @@ def test_fixed_items_of_a_model():
     assert ratings.items is items
     assert ratings.indices.tolist() == [0, 2]
     assert ratings.levels.tolist() == [5, 1]
-    with pytest.raises(ValueError, match=r"1 ratings are of items which the model does not know.*50"):
+    with pytest.raises(ValueError, match=r"1 rating is of items which the model does not know.*50"):
         as_ratings([("new", 30), ("new", 50)], [1, 5], STARS, items=items)
 
 

@@ -27,7 +27,7 @@ def test_ratings_of_unknown_items_say_nothing() -> None:
 
 def test_they_are_an_error_on_request() -> None:
     model = MMMF(3, alpha=1.0, unknown="error", random_state=0).fit(X, Y)
-    with pytest.raises(ValueError, match="1 ratings are of items which the model does not know, for example 1000000"):
+    with pytest.raises(ValueError, match="1 rating is of items which the model does not know, for example 1000000"):
         model.fold_in([("new", X[0, 1]), ("new", 10**6)], [1, 2])
 
 

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from cofactor.ratings import HMF, BinaryMMMF
-from cofactor.ratings._checks import make_generator
+from cofactor.model.checks import make_generator
 from cofactor.ratings.hmf import first_below
 
 from ..golden import thesis
@@ -115,7 +115,7 @@ def test_auto_chooses_for_each_stage():
 
 @pytest.mark.parametrize("alpha", [[1.0], [1.0] * 5, [], (1.0, 2.0, 3.0), np.ones(6)])
 def test_a_wrong_number_of_weights(alpha):
-    with pytest.raises(ValueError, match=f"alpha has {len(alpha)} values but the 5 levels make 4 stages"):
+    with pytest.raises(ValueError, match=f"alpha has {len(alpha)} values? but the 5 levels make 4 stages"):
         HMF(3, alpha).fit(X, Y)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cofactor.ratings import ALS, HMF, MMMF, PMMMF, BinaryMMMF
-from cofactor.ratings._progress import Monitor
+from cofactor.model.progress import Monitor
 from cofactor.ratings.data import as_ratings
 from cofactor.ratings.selection import EXPONENTS, candidate, hold_out_one_per_user, select_alpha
 

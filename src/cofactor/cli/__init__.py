@@ -5,7 +5,7 @@ Every command is one file. `main` runs them and turns what users can put right i
 ======  =========================================================================
 status  meaning
 ======  =========================================================================
-0       done
+0       done, or the reader of standard output had enough (``| head``)
 1       something is broken (`cofactor doctor`), or a bug, with its traceback
 2       bad input; one line says which file, which line, what was expected
 130     interrupted by Ctrl-C, nothing half-written
@@ -56,11 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status = app(args=arguments, prog_name="cofactor", standalone_mode=False)
         sys.stdout.flush()
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 1
-    except BrokenPipeError:
-        errors.silence_stdout()
-        return 1
+    except (SystemExit, BrokenPipeError) as stop:
+        # rich and typer turn a broken pipe into an exit of their own.
+        if BrokenPipeError in (type(stop), type(stop.__context__)):
+            errors.silence_stdout()
+            return 0
+        return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 1
     except KeyboardInterrupt:
         return _interrupted()
     except errors.EXPLAINED as error:

@@ -18,12 +18,22 @@ app = typer.Typer(
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name from cofactor datasets list.")]
 
 
+def warn_of_data_variable() -> None:
+    """Say on standard error if COFACTOR_DATA leads nowhere; data sets may be in the cache all the same."""
+    from cofactor.datasets.registry import data_variable_fault
+
+    fault = data_variable_fault()
+    if fault:
+        note(f"cofactor: warning: {fault}")
+
+
 @app.command("list")
 def list_datasets(json: options.Json = False) -> None:
     """List the known data sets, and where they are on this machine."""
     from cofactor import datasets
 
     found = datasets.available()
+    warn_of_data_variable()
     if json:
         print_json([asdict(status) for status in found])
         return

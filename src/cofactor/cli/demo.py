@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cofactor.cli import options
+from cofactor.cli.datasets import warn_of_data_variable
 from cofactor.cli.errors import InputError
 from cofactor.cli.progress import Download, limited_threads, make_bar
 from cofactor.cli.tables import human_console, note, print_json
@@ -35,6 +36,11 @@ PUBLISHED_NOTE = (
     "Published: Kumar's thesis, table 4.1, for the same data and 80/20 splits, but with its own settings: alpha such "
     "that the training MAE is .07 to .09, and no biases. HMF has no figure for this protocol."
 )
+SYNTHETIC_NOTE = (
+    "The synthetic ratings are one product of five factors, cut into levels: the case for which MMMF and ALS are made. "
+    "HMF learns each boundary between levels by itself, from above and below alone, and its stages' errors add up."
+)
+METRICS = {"mae": "MAE", "rmse": "RMSE", "zero_one": "zero-one", "nmae": "NMAE"}
 
 
 @dataclass
@@ -130,6 +136,7 @@ class _Demo:
         from cofactor.datasets import available
 
         story = self.story
+        warn_of_data_variable()
         here = next(status.path for status in available() if status.name == "ml-100k")
         if here is None and not offline:
             self.console.print("MovieLens 100K is not on this machine; trying to download it (5 MB) ...")
@@ -167,8 +174,9 @@ class _Demo:
         for name, model in models.items():
             row, fitted[name] = showcase.compete(name, model, s, grid, self._say)
             self.story.rows.append(row)
+            place = " (end of the grid)" if row.at_end else ""
             self.console.print(
-                f"[green]✓[/green] {name}: alpha {row.alpha:.3g}, test MAE {row.errors['mae']:.4f}, "
+                f"[green]✓[/green] {name}: alpha {row.alpha:.3g}{place}, test MAE {row.errors['mae']:.4f}, "
                 f"one fit {row.seconds:.2f} s"
             )
         self.story.rows += showcase.baselines(s)
@@ -199,11 +207,12 @@ class _Demo:
             )
             return
         from cofactor.cli import showcase
-        from cofactor.plots import plot_confusion, plot_convergence, plot_tradeoff, save_figure
+        from cofactor.plots import plot_confusion, plot_tradeoff, save_figure
 
         story = self.story
         assert s.data.scale is not None
-        save_figure(plot_confusion(showcase.confusion(fitted[story.best], s), s.data.scale), place / "confusion.png")
+        counts = showcase.confusion(fitted[story.best], s)
+        save_figure(plot_confusion(counts, s.data.scale, title=story.best), place / "confusion.png")
         story.pictures["confusion.png"] = (
             f"Errors by level: what {story.best} predicts for each true rating of the test part."
         )
@@ -211,21 +220,32 @@ class _Demo:
         with make_bar(quiet=self.quiet, counted=True) as self.bar:
             total = len(showcase.SOLVERS) + (0 if story.quick else len(along) * len(grid))
             self.task = self.bar.add_task("", total=total, detail="")
-            alpha = next(row.alpha for row in story.rows if row.name == "MMMF")
-            assert alpha is not None
-            curves = showcase.convergence(models["MMMF"], alpha, s, self._say)
-            save_figure(plot_convergence(curves, gap=True), place / "convergence.png")
-            story.pictures["convergence.png"] = (
-                f"Convergence: three solvers on the same problem (MMMF, alpha {alpha:.3g}) from the same start; "
-                "how far the objective is above the lowest one reached."
-            )
+            self._draw_convergence(place, models, s)
             if not story.quick:
                 errors = showcase.tradeoff(along, grid, s, self._say)
-                save_figure(plot_tradeoff(errors, error="MAE"), place / "tradeoff.png")
+                picture = plot_tradeoff(errors, error="MAE", title="Test error against training error along alpha")
+                save_figure(picture, place / "tradeoff.png")
                 story.pictures["tradeoff.png"] = (
                     f"Test error against training error along alpha, from {grid[0]:.3g} (left) to {grid[-1]:.3g} "
                     "(right), as figure 3.12 of the thesis. Nothing is chosen by this picture."
                 )
+
+    def _draw_convergence(self, place: Path, models: dict[str, RatingModel], s: Split) -> None:
+        from cofactor.cli import showcase
+        from cofactor.plots import plot_convergence, save_figure
+        from cofactor.plots.figures import new_panels
+
+        alphas = {row.name: row.alpha for row in self.story.rows if row.alpha is not None}
+        panels = showcase.convergence(models, alphas, s, self._say)
+        axes = new_panels(len(panels), width=11)
+        for ax, (name, curves) in zip(axes, panels.items(), strict=True):
+            plot_convergence(curves, ax, gap=True, title=f"Convergence of {name}, alpha {alphas[name]:.3g}")
+        save_figure(axes[0], place / "convergence.png")
+        self.story.pictures["convergence.png"] = (
+            "Convergence: how far the objective is above the lowest one that was reached, for the solvers of a model "
+            "from the same start. ALS minimises squared errors, another objective than that of MMMF, by solvers of its "
+            "own: the two panels cannot be compared in height."
+        )
 
     def _finish(self, place: Path, folder: Path) -> None:
         from cofactor.cli import report
@@ -264,23 +284,21 @@ class _Demo:
         story = self.story
         table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
         table.add_column("", no_wrap=True)
-        for heading in ("MAE", "RMSE", "zero-one", "NMAE", "seconds"):
+        for heading in (*METRICS.values(), "seconds"):
             table.add_column(heading, justify="right", no_wrap=True)
         real = story.data["name"] == "ml-100k"
         if real:
             table.add_column("published\nMAE / RMSE", justify="right", no_wrap=True, style="dim")
-        best = min(row.errors["mae"] for row in story.rows)
-        for row in story.rows:
-            cells = [f"{row.errors[key]:.4f}" for key in ("mae", "rmse", "zero_one", "nmae")]
+        for row, errors in zip(story.rows, error_cells(story), strict=True):
+            # The star is for pipes and files, where nothing is bold.
+            cells = [f"[bold]{text}*[/bold]" if lowest else f"{text} " for text, lowest in errors]
             cells.append("" if row.seconds is None else f"{row.seconds:.2f}")
             if real:
                 cells.append(published(row))
-            style = "bold" if row.errors["mae"] == best else "dim" if row.alpha is None else None
-            table.add_row(row.name, *cells, style=style)
+            table.add_row(row.name, *cells, style="dim" if row.alpha is None else None)
         self.console.print(table)
-        self.console.print(f"[dim]{PROTOCOL.format(n_alphas=story.n_alphas)}[/dim]")
-        if real:
-            self.console.print(f"[dim]{PUBLISHED_NOTE}[/dim]")
+        for text in ("* The lowest of its column.", *notes(story)):
+            self.console.print(f"[dim]{_escape(text)}[/dim]")
 
     def _show_advice(self, advice: Advice) -> None:
         from rich.table import Table
@@ -322,6 +340,25 @@ def next_steps(story: Story) -> list[tuple[str, str]]:
         (f"cofactor recommend model.cofactor --user 1{titles}", "recommend ten items, --all for every user"),
         (f"cofactor evaluate {source}{alpha}", "measure on ratings held out, over three splits"),
     ]
+
+
+def error_cells(story: Story) -> list[list[tuple[str, bool]]]:
+    """Return the errors of each row as tables show them, each with whether it is the lowest of its column."""
+    shown = [[f"{row.errors[key]:.4f}" for key in METRICS] for row in story.rows]
+    lowest = [min(column, key=float) for column in zip(*shown, strict=True)]
+    return [[(text, text == least) for text, least in zip(row, lowest, strict=True)] for row in shown]
+
+
+def notes(story: Story) -> list[str]:
+    """Return what must be known to read the table of errors."""
+    texts = [PROTOCOL.format(n_alphas=story.n_alphas)]
+    ends = [f"{row.name} ({row.alpha:.3g})" for row in story.rows if row.at_end]
+    if ends:
+        texts.append(
+            f"The first or the last candidate was best, so that a better alpha may lie beyond: {', '.join(ends)}."
+        )
+    texts.append(SYNTHETIC_NOTE if story.data["name"] == "synthetic" else PUBLISHED_NOTE)
+    return texts
 
 
 def published(row: Row) -> str:

@@ -174,7 +174,11 @@ def _folder(group: str, name: str, folder: Path, advice: str, bad: Literal["note
 
 def _data_sets() -> Iterator[Check]:
     from cofactor.datasets import available
+    from cofactor.datasets.registry import data_variable_fault
 
+    fault = data_variable_fault()
+    if fault:
+        yield Check("Data sets", "COFACTOR_DATA", "broken", fault, "correct COFACTOR_DATA, or unset it")
     for status in available():
         found = str(status.path) if status.path else "not here"
         how = "fetch" if status.downloadable else "path"

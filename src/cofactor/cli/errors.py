@@ -80,8 +80,9 @@ def explain(error: Exception) -> str | None:
     if isinstance(error, MemoryError):
         return _one_line(f"not enough memory. {error}")
     if isinstance(error, OSError) and error.errno is not None:
-        names = [str(name) for name in (error.filename, error.filename2) if name is not None]
-        return _one_line(": ".join([*names[:1], error.strerror or "the operating system refused"]))
+        # The system names what it could not open, and `replacing` what it could not write; standard output has no name.
+        name = next((name for name in (error.filename, error.filename2) if name is not None), "standard output")
+        return _one_line(f"{name}: {error.strerror or 'the operating system refused'}")
     return _one_line(in_options(str(error), OPTIONS)) if is_refusal(error) else None
 
 
@@ -112,14 +113,16 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     'not valid utf-8; give the right one with --encoding, for example --encoding latin-1'
     >>> in_options("alpha=-1: expected a number above 0", OPTIONS)
     '--alpha -1: expected a number above 0'
+    >>> in_options("alpha=[8.0, 9.0]: expected a number above 0", OPTIONS)
+    '--alpha 8.0,9.0: expected a number above 0'
     """
     names = "|".join(options)
 
     def option(match: re.Match[str]) -> str:
-        name, quoted, value = options[match[1]], match[2], match[3]
-        return f"{name} {quoted or value}" if quoted or value else name
+        name, quoted, listed, value = options[match[1]], match[2], (match[3] or "").replace(" ", ""), match[4]
+        return f"{name} {quoted or listed or value or ''}".rstrip()
 
-    return re.sub(rf"(?<![\w.-])({names})=(?:'([^']*)'|([\w.+-]+))?", option, message)
+    return re.sub(rf"(?<![\w.-])({names})=(?:'([^']*)'|\[([^\]]*)\]|([\w.+-]+))?", option, message)
 
 
 @contextmanager

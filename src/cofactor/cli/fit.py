@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cofactor.cli import options
-from cofactor.cli.models import build_model, chosen_alpha, iterations
+from cofactor.cli.models import build_model, chosen_alpha, iterations, note_factors
 from cofactor.cli.progress import Download, fit_progress, limited_threads
 from cofactor.cli.reading import TableOptions, check_target, ratings_of, read_ratings_from, save_model
 from cofactor.cli.tables import join_numbers, print_facts, print_json
@@ -46,7 +46,7 @@ def fit(
     [bold]cofactor fit ratings.csv[/bold] is enough where the columns are called user, item and rating (in many
     spellings), or stand in this order. The model keeps the ratings, so that recommend can leave out what users know.
     """
-    check_target(out)
+    check_target(out, file)
     table = TableOptions(user, item, rating, sep, header, encoding, levels, bins)
     data = read_ratings_from(file, table, progress=Download(file, quiet=json))
     estimator = build_model(
@@ -59,6 +59,7 @@ def fit(
         duplicates=duplicates.value,
     )
     ratings = ratings_of(data, file, duplicates.value)
+    note_factors(factors, *ratings.shape)
     with fit_progress(f"fitting {type(estimator).__name__}", quiet=json) as callback, limited_threads(threads):
         estimator.set_params(callback=callback)
         began = time.perf_counter()

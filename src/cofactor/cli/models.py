@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cofactor.cli.errors import InputError
+from cofactor.cli.tables import note
 
 if TYPE_CHECKING:
     from cofactor.ratings import RatingModel
 
-__all__ = ["build_model", "chosen_alpha", "iterations", "model_names", "parse_alpha"]
+__all__ = ["build_model", "chosen_alpha", "iterations", "model_names", "note_factors", "parse_alpha"]
 
 
 def model_names() -> dict[str, type[RatingModel]]:
@@ -89,6 +90,16 @@ def build_model(
             values[_known(model, key, inner)] = value
     model.set_params(**values)
     return model
+
+
+def note_factors(factors: int | None, n_users: int, n_items: int) -> None:
+    """Say how many factors are used where more were asked for than a product of factors can have."""
+    most = min(n_users, n_items)
+    if factors is not None and factors > most:
+        note(
+            f"cofactor: note: --factors {factors} is more than the smaller side of {n_users:,} users × {n_items:,} "
+            f"items; at most {most:,} are used"
+        )
 
 
 def _find(name: str) -> type[RatingModel]:

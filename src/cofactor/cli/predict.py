@@ -44,7 +44,7 @@ def predict(
 
     A user or item that was not in training counts as an average one; standard error says how many there were.
     """
-    check_target(out)
+    check_target(out, model, pairs)
     if model == pairs == "-":
         raise InputError("MODEL and PAIRS cannot both be standard input: give one of them as a file")
     fitted = load_model(model)
@@ -58,7 +58,7 @@ def predict(
     unknown = int(((fitted.users_.index(X[:, 0]) < 0) | (fitted.items_.index(X[:, 1]) < 0)).sum())
     if unknown:
         note(
-            f"cofactor: note: {unknown:,} of {len(X):,} pairs hold a user or an item that was not in training; "
+            f"cofactor: note: pairs with a user or an item that was not in training: {unknown:,} of {len(X):,}; "
             "they are predicted as for an average one"
         )
     columns: dict[str, Any] = {

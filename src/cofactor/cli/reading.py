@@ -156,23 +156,27 @@ def ratings_of(data: RatingDataset, file: str, duplicates: str) -> Ratings:
     from cofactor.ratings import as_ratings
 
     if duplicates == "error":
-        _refuse_duplicates(data.X, file, "keep one of them, or choose with --duplicates last or mean")
+        _refuse_duplicates(data, file, "keep one of them, or choose with --duplicates last or mean")
     with about(file):
         return as_ratings(data.X, data.y, scale=data.scale, duplicates=duplicates)  # type: ignore[arg-type]
 
 
-def _refuse_duplicates(X: NDArray[Any], file: str, advice: str) -> None:
+def _refuse_duplicates(data: RatingDataset, file: str, advice: str) -> None:
     """Name the first rating which repeats a pair, and the one it repeats."""
     import numpy as np
 
     from cofactor.evaluation.splits import pair_numbers
+    from cofactor.ratings.data import SUSPICIOUS_SHARE
 
-    _, pairs = pair_numbers(X)
+    _, pairs = pair_numbers(data.X)
     _, first, number = np.unique(pairs, return_index=True, return_inverse=True)
     again = np.flatnonzero(first[number] != np.arange(len(pairs)))
     if len(again):
         k = int(again[0])
-        (user, item), places = X[k], f"ratings {first[number][k] + 1:,} and {k + 1:,} of the file"
+        (user, item), places = data.X[k], f"ratings {first[number][k] + 1:,} and {k + 1:,} of the file"
+        if len(again) > len(pairs) * SUSPICIOUS_SHARE:
+            share = f"{len(again):,} of {len(pairs):,} ratings repeat a pair"
+            advice += f"; {share}, so perhaps the columns are wrong: {data.description}"
         raise InputError(f"{_name(file)}: user {user} has rated item {item} more than once ({places}): {advice}")
 
 
@@ -196,7 +200,7 @@ def read_pairs_for(file: str, model: RatingModel, options: TableOptions) -> NDAr
     from cofactor.datasets import read_pairs
 
     whole = model.users_.ids.dtype.kind == model.items_.ids.dtype.kind == "i"
-    X = read_pairs(file, ids="each" if whole else "str", **options.keywords())
+    X = read_pairs(file, ids="each", **options.keywords())
     return X if whole else _matched(X, model.users_, model.items_)
 
 
@@ -212,7 +216,7 @@ def read_new_users_for(
     X = _matched(data.X, None, model.items_)
     if not len(X):
         raise InputError(f"{_name(file)}: holds no ratings, expected lines of user, item and rating")
-    _refuse_duplicates(X, file, "keep one of them")
+    _refuse_duplicates(data, file, "keep one of them")
     unknown = np.flatnonzero(model.items_.index(X[:, 1]) < 0)
     if len(unknown):
         bad = ", ".join(dict.fromkeys(str(X[k, 1]) for k in unknown[:5]))
@@ -265,11 +269,13 @@ def save_model(model: RatingModel, file: str) -> None:
         sys.stdout.buffer.flush()
 
 
-def check_target(file: str | None) -> None:
-    """Refuse a file that could not be written, before the work begins."""
+def check_target(file: str | None, *inputs: str | None) -> None:
+    """Refuse a file that could not be written, or that is one of the inputs, before the work begins."""
     if file is None or file == "-":
         return
     path = Path(file)
+    if path.is_file() and any(name and os.path.exists(name) and path.samefile(name) for name in inputs):
+        raise InputError(f"{file}: is read by this command, so nothing can be written there; take another name")
     if path.is_dir():
         raise InputError(f"{file}: is a folder, expected the name of a file to write")
     if not path.absolute().parent.is_dir():

@@ -46,6 +46,10 @@ def recommend(
         str | None,
         typer.Option(metavar="NAME|FILE", help="Titles: a known data set such as ml-100k, or a table of id and title."),
     ] = None,
+    encoding: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Encoding of the text files of --titles, --candidates and --ratings."),
+    ] = "utf-8",
     threads: options.Threads = None,
     json: options.Json = False,
     ratings: Annotated[
@@ -67,21 +71,22 @@ def recommend(
         bool | None,
         typer.Option("--header/--no-header", help="Whether its line 1 names the columns.", rich_help_panel=_NEW),
     ] = None,
-    encoding: Annotated[str, typer.Option(metavar="NAME", help="Its encoding.", rich_help_panel=_NEW)] = "utf-8",
 ) -> None:
     """Recommend items: columns user, rank, item, score, prediction, and title where titles are given.
 
     For known users ([bold]--user[/bold], [bold]--all[/bold]), or for new ones from their ratings
     ([bold]--ratings[/bold]).
     """
-    check_target(out)
+    check_target(out, model, candidates, titles, ratings)
     if [model, candidates, ratings].count("-") > 1:
         raise InputError("only one of MODEL, --candidates and --ratings can be standard input")
-    if (user and everyone) or not (user or everyone or ratings):
+    if user and everyone:
+        raise InputError("--user and --all exclude each other: give one of them")
+    if not (user or everyone or ratings):
         raise InputError("say for whom: --user ID (repeat for several), --all, or --ratings FILE for new users")
     fitted = load_model(model)
-    allowed = None if candidates is None else _read_candidates(candidates, fitted)
-    names = None if titles is None else _read_titles(titles)
+    allowed = None if candidates is None else _read_candidates(candidates, fitted, encoding)
+    names = None if titles is None else _read_titles(titles, encoding)
     with limited_threads(threads):
         if ratings is not None:
             table = TableOptions(user_column, item_column, rating_column, sep, header, encoding)
@@ -128,12 +133,12 @@ def _check_known(ids: list[Any], model: RatingModel, ratings: str | None) -> Non
         raise InputError(f"--user {bad}: {where}")
 
 
-def _read_candidates(file: str, model: RatingModel) -> list[Any]:
+def _read_candidates(file: str, model: RatingModel, encoding: str) -> list[Any]:
     from cofactor.datasets._bytes import display_name, read_bytes, to_utf8
     from cofactor.datasets._columns import ALIASES, plain
 
     name = display_name(file)
-    lines = [line.strip() for line in to_utf8(read_bytes(file), name).decode().split("\n")]
+    lines = [line.strip() for line in to_utf8(read_bytes(file), name, encoding).decode().split("\n")]
     texts = [(k, text) for k, text in enumerate(lines, 1) if text]
     if texts and plain(texts[0][1]) in (*ALIASES["item"], "id"):
         texts = texts[1:]
@@ -149,7 +154,7 @@ def _read_candidates(file: str, model: RatingModel) -> list[Any]:
     return ids
 
 
-def _read_titles(source: str) -> dict[str, str]:
+def _read_titles(source: str, encoding: str) -> dict[str, str]:
     """Return titles by item id, from a known data set or from the first two columns of a table."""
     import csv
     import io
@@ -159,7 +164,7 @@ def _read_titles(source: str) -> dict[str, str]:
 
     if not os.path.exists(source) and source in {status.name for status in available()}:
         return {str(item): title for item, title in load_dataset(source).item_names.items()}
-    text = to_utf8(read_bytes(source), source).decode()
+    text = to_utf8(read_bytes(source), source, encoding).decode()
     sep = next((sep for sep in ("::", "\t", "|") if sep in text.partition("\n")[0]), ",")
     rows = [line.split(sep) for line in text.splitlines()] if sep != "," else list(csv.reader(io.StringIO(text)))
     short = next((k for k, row in enumerate(rows, 1) if len(row) == 1), None)

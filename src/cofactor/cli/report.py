@@ -33,7 +33,7 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { padding: .4rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { font-weight: 600; color: var(--soft); font-size: .85rem; white-space: normal; vertical-align: bottom; }
 th:first-child, td:first-child, td.text, th.text { text-align: left; } td.text { white-space: normal; }
-tr.best td { font-weight: 700; } tr.rule td { color: var(--soft); }
+tr.rule td { color: var(--soft); }
 .two { display: grid; gap: 1.5rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); }
 .two h3 { font-size: 1rem; margin: .5rem 0; }
 figure { margin: 1rem 0; background: #fff; border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; }
@@ -55,6 +55,7 @@ def results(story: Story) -> dict[str, Any]:
 
     plain = as_plain(story)
     for row, source in zip(plain["rows"], story.rows, strict=True):
+        row["alpha_at_end"] = source.at_end
         row["validation"] = [{"alpha": alpha, "mae": mae} for alpha, mae in source.validation.items()]
         row["published"] = (
             None if source.published is None else dict(zip(("mae", "rmse"), source.published, strict=True))
@@ -133,33 +134,31 @@ def _highlights(story: Story) -> str:
 
 
 def _table(story: Story) -> str:
-    from cofactor.cli.demo import published
+    from cofactor.cli.demo import METRICS, error_cells, published
 
     real = story.data["name"] == "ml-100k"
-    heads = ["MAE", "RMSE", "zero-one", "NMAE"]
+    heads = list(METRICS.values())
     heads += ["published MAE / RMSE"] if real else []
     heads += ["alpha", "train MAE", "seconds"]
-    lowest = min(row.errors["mae"] for row in story.rows)
     lines = []
-    for row in story.rows:
-        cells = [f"{row.errors[key]:.4f}" for key in ("mae", "rmse", "zero_one", "nmae")]
+    for row, errors in zip(story.rows, error_cells(story), strict=True):
+        cells = [f"<b>{text}</b>" if lowest else text for text, lowest in errors]
         cells += [published(row)] if real else []
         cells += [
             "" if row.alpha is None else f"{row.alpha:.3g}",
             "" if row.train_mae is None else f"{row.train_mae:.4f}",
             "" if row.seconds is None else f"{row.seconds:.2f}",
         ]
-        kind = ' class="best"' if row.errors["mae"] == lowest else ' class="rule"' if row.alpha is None else ""
+        kind = ' class="rule"' if row.alpha is None else ""
         lines.append(f"<tr{kind}><td>{escape(row.name)}</td>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     head = "<th></th>" + "".join(f"<th>{escape(name)}</th>" for name in heads)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
 
 
 def _notes(story: Story) -> str:
-    from cofactor.cli.demo import PROTOCOL, PUBLISHED_NOTE
+    from cofactor.cli.demo import notes
 
-    texts = [PROTOCOL.format(n_alphas=story.n_alphas)]
-    texts += [PUBLISHED_NOTE] if story.data["name"] == "ml-100k" else []
+    texts = ["Bold: the lowest of its column.", *notes(story)]
     return "".join(f'<p class="soft">{escape(text)}</p>' for text in texts)
 
 

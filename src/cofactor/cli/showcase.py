@@ -31,9 +31,19 @@ NEW_USER = {
     "English Patient, The (1996)": 1.0,
 }
 
-SOLVERS = {"lbfgs": "L-BFGS", "cg": "conjugate gradients", "gd": "gradient descent"}
+#: Model, solver, and its name in the picture of convergence. ALS minimises an objective of its own.
+SOLVERS = (
+    ("MMMF", "lbfgs", "L-BFGS"),
+    ("MMMF", "cg", "conjugate gradients"),
+    ("MMMF", "apg", "accelerated proximal gradients"),
+    ("MMMF", "gd", "gradient descent"),
+    ("ALS", "exact", "exact half steps"),
+    ("ALS", "cg", "conjugate gradient half steps"),
+)
 
 Say = Callable[[str], object]
+Curves = dict[str, tuple[list[float], list[float]]]
+Panels = dict[str, Curves]
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,11 @@ class Row:
     alpha: float | None = None
     validation: dict[float, float] = field(default_factory=dict)
     train_mae: float | None = None
+
+    @property
+    def at_end(self) -> bool:
+        """Whether alpha is the first or the last candidate, so that a better one may lie beyond."""
+        return self.alpha is not None and self.alpha in (min(self.validation), max(self.validation))
 
     @property
     def published(self) -> tuple[float, float] | None:
@@ -232,25 +247,23 @@ def confusion(model: RatingModel, s: Split) -> NDArray[np.int64]:
     return confusion_matrix(y, model.predict(X), s.data.scale)
 
 
-def convergence(model: RatingModel, alpha: float, s: Split, say: Say) -> dict[str, tuple[list[float], list[float]]]:
-    """Run three solvers on the same problem from the same start; return seconds and objective of each."""
-    curves = {}
-    for solver, name in SOLVERS.items():
-        say(f"MMMF with {name}")
-        copy = with_alpha(model, alpha, solver=solver, tol=1e-7, max_iter=400)
+def convergence(models: Mapping[str, RatingModel], alphas: Mapping[str, float], s: Split, say: Say) -> Panels:
+    """Run the solvers of each model from the same start; return seconds and objective of each solver."""
+    panels: Panels = {}
+    for model, solver, name in SOLVERS:
+        say(f"{model} with {name}")
+        copy = with_alpha(models[model], alphas[model], solver=solver, tol=1e-7, max_iter=400)
         with warnings.catch_warnings():
             # The slow ones are meant to be cut short here.
             warnings.simplefilter("ignore", ConvergenceWarning)
             copy.fit(*s.rows(s.train))
-        curves[name] = (list(copy.seconds_), list(copy.history_))
-    return curves
+        panels.setdefault(model, {})[name] = (list(copy.seconds_), list(copy.history_))
+    return panels
 
 
-def tradeoff(
-    models: Mapping[str, RatingModel], grid: list[float], s: Split, say: Say
-) -> dict[str, tuple[list[float], list[float]]]:
+def tradeoff(models: Mapping[str, RatingModel], grid: list[float], s: Split, say: Say) -> Curves:
     """Return training and test error along alpha; a picture only, nothing is chosen by it."""
-    curves: dict[str, tuple[list[float], list[float]]] = {}
+    curves: Curves = {}
     for name, model in models.items():
         train, test = [], []
         for alpha in grid:

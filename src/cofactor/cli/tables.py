@@ -70,6 +70,7 @@ def write_rows(columns: Mapping[str, Any], out: str | None, *, as_json: bool, ti
         Title of the table for the eye.
     """
     from cofactor.datasets import write_table
+    from cofactor.metrics.ratings import counted
 
     names = list(columns)
     n_rows = len(columns[names[0]])
@@ -79,7 +80,7 @@ def write_rows(columns: Mapping[str, Any], out: str | None, *, as_json: bool, ti
         if as_json:
             print_json({"out": out, "rows": n_rows})
         else:
-            note(f"wrote {n_rows:,} rows to {out}")
+            note(f"wrote {counted(n_rows, 'row', form=',')} to {out}")
     elif as_json:
         rows = zip(*(_values(column) for column in columns.values()), strict=True)
         print_json([dict(zip(names, row, strict=True)) for row in rows])

@@ -1,4 +1,4 @@
-"""Ratings from files, from the known public sets, and from a generator.
+"""Ratings and labels from files, from the known public sets, and from generators.
 
 ============================  ======================================================================
 `load_dataset`                a known set by name: ml-100k, ml-1m, ml-latest-small, jester-1
@@ -8,22 +8,38 @@
 `write_table`                 a table to CSV, TSV or Parquet, whole or not at all
 `bin_ratings`                 continuous ratings to levels
 `make_ratings`                synthetic ratings whose complete matrix is known
+`load_labels`                 a known multi-label set by name (emotions, bibtex, ...), or any file below
+`read_arff`                   Mulan and MEKA ARFF, dense and sparse; `read_label_names` its XML
+`read_libsvm`                 libsvm multi-label and extreme-classification text; `write_libsvm`
+`read_mat`                    the MATLAB layouts in which multi-label sets circulate
+`read_label_table`            CSV, TSV and Parquet with columns of labels
+`LabelChunks`                 libsvm and Parquet in chunks, for data larger than memory; `write_chunks`
+`make_labels`                 synthetic labels with known groups
 `available`, `locate`,        the registry: what there is, where it is, download it,
 `fetch`, `verify`             compare checksums
 ============================  ======================================================================
 
-Loaders and readers return a `RatingDataset`: ``X`` (user and item ids), ``y`` (ratings), ``scale`` (the
-possible ratings, None if continuous), titles and times.
+Loaders and readers of ratings return a `RatingDataset`: ``X`` (user and item ids), ``y`` (ratings), ``scale`` (the
+possible ratings, None if continuous), titles and times. Those of labels return a `LabelDataset`: ``X`` (features),
+``Y`` (labels, sparse), names of both, and the official split if there is one.
 
 Known sets are looked for in ``$COFACTOR_DATA``, then in the user's cache, then downloaded with a verified
 checksum.
 """
 
+from cofactor.datasets._label_types import LabelDataset
 from cofactor.datasets._load import load_dataset
 from cofactor.datasets._types import RatingDataset
+from cofactor.datasets.arff import read_arff
+from cofactor.datasets.chunks import LabelChunks, write_chunks
 from cofactor.datasets.files import read_pairs, read_ratings, write_table
 from cofactor.datasets.jester import bin_ratings, load_jester
+from cofactor.datasets.label_tables import read_label_table
+from cofactor.datasets.libsvm import read_libsvm, write_libsvm
+from cofactor.datasets.matlab import read_mat
 from cofactor.datasets.movielens import load_movielens
+from cofactor.datasets.mulan_xml import read_label_names
+from cofactor.datasets.multilabel import load_labels
 from cofactor.datasets.registry import (
     DatasetNotFoundError,
     DatasetStatus,
@@ -37,11 +53,15 @@ from cofactor.datasets.registry import (
     verify,
 )
 from cofactor.datasets.synthetic import make_ratings
+from cofactor.datasets.synthetic_labels import LabelTruth, make_labels
 
 __all__ = [
     "DatasetNotFoundError",
     "DatasetStatus",
     "FileCheck",
+    "LabelChunks",
+    "LabelDataset",
+    "LabelTruth",
     "RatingDataset",
     "Verification",
     "available",
@@ -51,11 +71,20 @@ __all__ = [
     "find_file",
     "load_dataset",
     "load_jester",
+    "load_labels",
     "load_movielens",
     "locate",
+    "make_labels",
     "make_ratings",
+    "read_arff",
+    "read_label_names",
+    "read_label_table",
+    "read_libsvm",
+    "read_mat",
     "read_pairs",
     "read_ratings",
     "verify",
+    "write_chunks",
+    "write_libsvm",
     "write_table",
 ]

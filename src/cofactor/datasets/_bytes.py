@@ -83,8 +83,20 @@ def _decode(data: bytes, name: str, encoding: str) -> str:
 def replacing(path: PathLike) -> Iterator[IO[bytes]]:
     """Open a binary file which takes its final name only when the block ends without an error.
 
-    Pipes and devices are written to directly, since a new file in their place would destroy them.
+    Pipes and devices are written to directly, since a new file in their place would destroy them. Errors while writing,
+    such as a full disk, name the file.
     """
+    try:
+        with _replacing(path) as stream:
+            yield stream
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = os.fspath(path)
+        raise
+
+
+@contextmanager
+def _replacing(path: PathLike) -> Iterator[IO[bytes]]:
     target = Path(path).resolve()
     if target.is_dir():
         raise IsADirectoryError(f"{os.fspath(path)}: is a folder, expected the name of a file to write")

@@ -7,6 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.metrics.ratings import counted
+
 Column = str | int
 IdMode = Literal["auto", "int", "str", "each"]
 
@@ -20,6 +22,9 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "rating": ("rating", "ratings", "stars", "score", "overall", "value"),
     "timestamp": ("timestamp", "time", "unixtime", "ts", "date"),
 }
+_KNOWN = frozenset(alias for aliases in ALIASES.values() for alias in aliases)
+_MOST_COLUMNS = 4  # user, item, rating, time
+_DIGITS_OF_A_TIME = 9  # seconds since 1970, from 1973 on
 _INTEGER = re.compile(r"-?[1-9][0-9]*|0")
 _INT64 = np.iinfo(np.int64)
 
@@ -42,8 +47,7 @@ def guess_header(first: Sequence[str], following: Sequence[str], with_rating: bo
     """Whether the first line names columns: it holds no number, where a line of data would hold one."""
     if any(is_number(cell) for cell in first):
         return False
-    known = {alias for aliases in ALIASES.values() for alias in aliases}
-    return with_rating or any(plain(c) in known for c in first) or any(is_number(cell) for cell in following)
+    return with_rating or any(map(_is_known, first)) or any(is_number(cell) for cell in following)
 
 
 def resolve_columns(
@@ -55,7 +59,7 @@ def resolve_columns(
     """Positions of the columns for the roles in `wanted`; None stands for the default of that role.
 
     Defaults are the known names in the header; where no name is known, the first columns in the order
-    user, item, rating.
+    user, item, rating, unless one of these has the name of something else.
     """
     found: dict[str, int] = {}
     for role, column in wanted.items():
@@ -67,19 +71,53 @@ def resolve_columns(
             found[role] = position
     missing = [role for role in wanted if role not in found]
     in_usual_place = all(found[role] == ROLES.index(role) for role in wanted if role in found)
-    if missing and header is not None and not in_usual_place:
+    places = [ROLES.index(role) for role in missing]
+    named_otherwise = any(_is_known(cell) for k, cell in enumerate(header or ()) if k in places)
+    if missing and header is not None and (named_otherwise or not in_usual_place):
         raise ValueError(_unclear(header, missing, name))
     for role in missing:
         position = ROLES.index(role)
         if position >= n_columns or position in found.values():
             raise ValueError(
-                f"{name}: no column for the {role}; found {n_columns} column(s)"
+                f"{name}: no column for the {role}; found {counted(n_columns, 'column')}"
                 + (f" ({', '.join(header)})" if header else "")
                 + f"; check the separator (sep=), or give {role}="
             )
         found[role] = position
     _check_distinct(found, name)
-    return found
+    return {role: found[role] for role in wanted}
+
+
+def refuse_matrix(
+    header: Sequence[str] | None, row: Sequence[str], wanted: Mapping[str, Column | None], name: str
+) -> None:
+    """Refuse a matrix of users and items, of which three columns would otherwise be taken for all there is.
+
+    It is one if no column was asked for, there are more than a table of ratings needs, at most one has a name that is
+    known, and the first row of data, but for its first cell, is numbers and gaps, none of them a time.
+    """
+    asked = any(column is not None for column in wanted.values())
+    named = sum(map(_is_known, header or ()))
+    numeric = all(not cell or is_number(cell) for cell in row[1:])
+    timed = any(cell.isdecimal() and len(cell) >= _DIGITS_OF_A_TIME for cell in row[1:])
+    if asked or len(row) <= _MOST_COLUMNS or named > 1 or not numeric or timed:
+        return
+    options = ", ".join(f"{role}=" for role in wanted)
+    raise ValueError(
+        f"{name}: looks like a matrix, one row for each user and one column for each item ({len(row)} columns); "
+        "expected a long table, one line for each rating, with user, item and rating. In pandas: "
+        "table.melt(table.columns[0], var_name='item', value_name='rating').dropna(). "
+        f"If it is a long table, say which columns to take with {options}"
+    )
+
+
+def check_pair_names(names: Sequence[object]) -> None:
+    """Refuse two columns which are named item and user, in this order."""
+    first, second = names
+    if plain(str(first)) in ALIASES["item"] and plain(str(second)) in ALIASES["user"]:
+        raise ValueError(
+            f"X has the columns {first!r} and {second!r}, but users come first: pass X[[{second!r}, {first!r}]]"
+        )
 
 
 def find_timestamp(header: Sequence[str] | None, n_columns: int, taken: Iterable[int]) -> int | None:
@@ -91,6 +129,10 @@ def find_timestamp(header: Sequence[str] | None, n_columns: int, taken: Iterable
 def explicit_timestamp(header: Sequence[str] | None, n_columns: int, column: Column, name: str) -> int:
     """Position of the column of times which the caller named."""
     return _explicit(header, n_columns, "timestamp", column, name)
+
+
+def _is_known(cell: str) -> bool:
+    return plain(cell) in _KNOWN
 
 
 def _by_alias(header: Sequence[str] | None, role: str) -> int | None:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Role = Literal["ratings", "titles"]
+Role = Literal["ratings", "titles", "data", "test", "labels", "offsets"]
+Task = Literal["ratings", "labels"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class KnownDataset:
 
     `folder` is the place under $COFACTOR_DATA and under the cache; `url` and `archive_sha256` belong to the
     zip archive that is downloaded, with all files in the folder `member_folder`; `origin` says where a
-    person finds the files.
+    person finds the files. The first of the files tells whether the set is there.
     """
 
     name: str
@@ -38,6 +39,7 @@ class KnownDataset:
     url: str | None = None
     archive_sha256: str | None = None
     member_folder: str = field(default="")
+    task: Task = "ratings"
 
 
 _GROUPLENS = "https://files.grouplens.org/datasets/movielens/"
@@ -47,7 +49,7 @@ _GROUPLENS_TERMS = "research use with acknowledgement; no redistribution without
 # c4d9eecf...), in their sha256 form as recorded independently by many users; those of the files were
 # computed from copies. latest-small is replaced by GroupLens at times: the checksums are those of September
 # 2018, unchanged since.
-_ENTRIES = (
+RATING_SETS: tuple[KnownDataset, ...] = (
     KnownDataset(
         name="ml-100k",
         folder="movielens/ml-100k",
@@ -143,5 +145,3 @@ _ENTRIES = (
         ),
     ),
 )
-
-KNOWN: dict[str, KnownDataset] = {entry.name: entry for entry in _ENTRIES}

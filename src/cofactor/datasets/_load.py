@@ -1,4 +1,4 @@
-"""One door to all known data sets."""
+"""One door to all known data sets of ratings."""
 
 import os
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ def load_dataset(
     bins: int | Sequence[float] | NDArray | None = None,
     download: bool = True,
 ) -> RatingDataset:
-    """Load a data set of the registry by its name.
+    """Load a data set of ratings of the registry by its name.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def load_dataset(
     Raises
     ------
     ValueError
-        If the name is unknown, or `bins` does not apply.
+        If the name is unknown, names a set of labels, or `bins` does not apply.
     DatasetNotFoundError
         If the set is not there and cannot be downloaded.
 
@@ -48,8 +48,11 @@ def load_dataset(
     >>> load_dataset("ml-latest-small").level_counts().tolist()
     [1370, 2811, 1791, 7551, 5550, 20047, 13136, 26818, 8551, 13211]
     """
-    if name not in KNOWN:
-        raise ValueError(f"data set {name!r} is not known; expected one of {', '.join(KNOWN)}")
+    known = [entry.name for entry in KNOWN.values() if entry.task == "ratings"]
+    if name in KNOWN and name not in known:
+        raise ValueError(f"data set {name!r} holds labels, not ratings; load it with load_labels({name!r})")
+    if name not in known:
+        raise ValueError(f"data set {name!r} is not known; expected one of {', '.join(known)}")
     if name == "jester-1":
         return load_jester(data_home, bins=bins)
     if bins is not None:

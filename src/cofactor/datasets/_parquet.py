@@ -33,6 +33,12 @@ class ParquetTable:
     names: tuple[str, ...]
     table: Any
 
+    @property
+    def first_row(self) -> list[str]:
+        """Cells of the first row as text, empty where there is no value."""
+        (row,) = self.table.slice(0, 1).to_pylist()
+        return ["" if cell is None else str(cell) for cell in row.values()]
+
     def column(self, position: int) -> Any:
         """One column without gaps; a missing value is an error which names its row."""
         column = self.table.column(position).combine_chunks()

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.metrics.ratings import counted
+
 _QUOTED = re.compile(r'"[^"]*"')
 _QUOTES = "; is a quotation mark missing, or one too many?"
 _ZERO, _NINE, _MINUS, _POINT, _NEWLINE = b"09-.\n"
@@ -30,6 +32,7 @@ class TextTable:
     body: bytes
     first_line: int  # line number of the first line of the body
     width_line: int  # line number of the line which set the number of columns
+    first_row: Sequence[str]  # cells of the first line of the body
 
     def where(self, line: int) -> str:
         """Beginning of a message about one line of this file."""
@@ -60,10 +63,10 @@ def split_table(
     if next_start < len(data):
         following = _split_line(_line_at(data, next_start)[0], sep)
     if not is_header(cells, following):
-        return TextTable(name, sep, None, len(cells), data[start:], line_number, line_number)
+        return TextTable(name, sep, None, len(cells), data[start:], line_number, line_number, cells)
     if next_start == len(data):
         raise ValueError(f"{name}: only a header ({first!r}), expected lines with data after it")
-    return TextTable(name, sep, tuple(cells), len(cells), data[next_start:], next_line, line_number)
+    return TextTable(name, sep, tuple(cells), len(cells), data[next_start:], next_line, line_number, following)
 
 
 def _skip_blank(data: bytes, start: int, line_number: int) -> tuple[int, int]:
@@ -172,9 +175,9 @@ def text_columns(table: TextTable, positions: Sequence[int]) -> tuple[list[list[
     rows: list[list[str]] = []
     for line, row in _rows(table):
         if len(row) != table.n_columns:
+            expected = counted(table.n_columns, "column")
             raise ValueError(
-                f"{table.where(line)}: expected {table.n_columns} columns as in line {table.width_line}, "
-                f"found {len(row)}"
+                f"{table.where(line)}: expected {expected} as in line {table.width_line}, found {len(row)}"
             )
         lines.append(line)
         rows.append(row)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.metrics.ratings import counted
+
 
 def _n_distinct(ids: NDArray) -> int:
     return len(set(ids.tolist())) if ids.dtype == object else len(np.unique(ids))
@@ -45,7 +47,7 @@ class RatingDataset:
     >>> import numpy as np
     >>> from cofactor.datasets import RatingDataset
     >>> RatingDataset("tiny", np.array([[1, 7], [2, 7]]), np.array([4.0, 5.0]), np.arange(1.0, 6.0))
-    RatingDataset('tiny': 2 ratings, 2 users, 1 items, scale 1 to 5 in 5 levels)
+    RatingDataset('tiny': 2 ratings, 2 users, 1 item, scale 1 to 5 in 5 levels)
     """
 
     name: str
@@ -115,6 +117,6 @@ class RatingDataset:
         else:
             scale = f"scale {self.scale[0]:g} to {self.scale[-1]:g} in {len(self.scale)} levels"
         return (
-            f"RatingDataset({self.name!r}: {self.n_ratings} ratings, {self.n_users} users, "
-            f"{self.n_items} items, {scale})"
+            f"RatingDataset({self.name!r}: {counted(self.n_ratings, 'rating')}, {counted(self.n_users, 'user')}, "
+            f"{counted(self.n_items, 'item')}, {scale})"
         )

@@ -26,11 +26,13 @@ from cofactor.datasets._columns import (
     guess_header,
     ids_from_text,
     numbers_from_text,
+    refuse_matrix,
     resolve_columns,
     stack_pairs,
 )
 from cofactor.datasets._tables import TextTable, numeric_columns, split_table, text_columns
 from cofactor.datasets._types import RatingDataset
+from cofactor.metrics.ratings import counted
 
 __all__ = ["MAX_INFERRED_LEVELS", "read_pairs", "read_ratings", "write_table"]
 
@@ -62,7 +64,7 @@ def read_ratings(
         spelling of case, spaces and underscores (``user``, ``userId``, ``user_id``, ``movieId``,
         ``rating``, ``stars``, ...); where there is no header, or none of its names is known, they are the
         first three. A header of which only a part is known, in unusual places, is an error which asks for
-        the other columns.
+        the other columns, as is a matrix with a column for each item.
     timestamp : str or int, optional
         Column of integer times. By default ``timestamp`` (or ``time``, ...) if the header has it, or the
         fourth of four columns without header, provided that it holds integers; otherwise the data have no
@@ -126,7 +128,7 @@ def read_ratings(
         y=y,
         scale=levels,
         timestamps=columns.timestamps,
-        description=f"{len(y)} ratings read from {label}",
+        description=f"{counted(len(y), 'rating')} read from {label}, {columns.origin}",
     )
 
 
@@ -187,6 +189,7 @@ class _Columns:
     timestamps: NDArray[np.int64] | None
     name: str
     lines: Sequence[int] | NDArray[np.int64]
+    origin: str
     unit: str = "line"
 
     def where(self, row: int) -> str:
@@ -208,17 +211,20 @@ def _read(
     data = read_bytes(path)
     if data.startswith(_parquet.MAGIC):
         table = _parquet.read(data, name)
+        refuse_matrix(table.names, table.first_row, wanted, name)
         positions = _positions(table.names, len(table.names), wanted, timestamp, name)
         users, items = (_parquet.ids(table, positions[role], ids, role) for role in ("user", "item"))
         ratings = _parquet.numbers(table, positions["rating"]) if "rating" in positions else None
         times = _parquet.times(table, positions["timestamp"], timestamp) if "timestamp" in positions else None
-        return _Columns(users, items, ratings, times, name, range(1, len(users) + 1), "row")
+        origin = _origin(table.names, positions)
+        return _Columns(users, items, ratings, times, name, range(1, len(users) + 1), origin, "row")
     text = split_table(
         to_utf8(data, name, encoding),
         name,
         sep,
         lambda first, second: guess_header(first, second, "rating" in wanted) if header is None else header,
     )
+    refuse_matrix(text.header, text.first_row, wanted, name)
     positions = _positions(text.header, text.n_columns, wanted, timestamp, name)
     return _from_text(text, positions, ids, timestamp)
 
@@ -240,15 +246,22 @@ def _positions(
     return positions
 
 
+def _origin(header: Sequence[str] | None, positions: Mapping[str, int]) -> str:
+    """Tell which column was taken for what: by its name, or by its number counted from 0."""
+    return ", ".join(f"{role} from column {repr(header[k]) if header else k}" for role, k in positions.items())
+
+
 def _from_text(table: TextTable, positions: Mapping[str, int], ids: IdMode, timestamp: Column | None) -> _Columns:
     kinds = {"user": "i8", "item": "i8", "rating": "f8", "timestamp": "i8"}
     roles = list(positions)
+    origin = _origin(table.header, positions)
     if ids != "str":
         found = numeric_columns(table, [positions[r] for r in roles], [kinds[r] for r in roles])
         if found is not None:
             fast = dict(zip(roles, found, strict=True))
             lines = range(table.first_line, table.first_line + len(fast["user"]))
-            return _Columns(fast["user"], fast["item"], fast.get("rating"), fast.get("timestamp"), table.name, lines)
+            parts = fast["user"], fast["item"], fast.get("rating"), fast.get("timestamp")
+            return _Columns(*parts, table.name, lines, origin)
     cells, line_of = text_columns(table, [positions[r] for r in roles])
     text = dict(zip(roles, cells, strict=True))
     numbers = line_of.tolist()
@@ -260,7 +273,7 @@ def _from_text(table: TextTable, positions: Mapping[str, int], ids: IdMode, time
         times = _text_times(text["timestamp"], timestamp, table, numbers)
     users = ids_from_text(text["user"], ids, "user", table.name, numbers)
     items = ids_from_text(text["item"], ids, "item", table.name, numbers)
-    return _Columns(users, items, ratings, times, table.name, numbers)
+    return _Columns(users, items, ratings, times, table.name, numbers, origin)
 
 
 def _text_times(

@@ -17,7 +17,8 @@ from typing import Literal, overload
 
 from cofactor.datasets._bytes import read_bytes
 from cofactor.datasets._download import DownloadError, Progress, download_archive
-from cofactor.datasets._known import KNOWN, KnownDataset, Role
+from cofactor.datasets._known import RATING_SETS, KnownDataset, Role, Task
+from cofactor.datasets._known_labels import LABEL_SETS
 
 __all__ = [
     "DATA_VARIABLE",
@@ -28,6 +29,7 @@ __all__ = [
     "Verification",
     "available",
     "cache_dir",
+    "data_variable_fault",
     "fetch",
     "find_file",
     "locate",
@@ -35,6 +37,7 @@ __all__ = [
 ]
 
 DATA_VARIABLE = "COFACTOR_DATA"
+KNOWN: dict[str, KnownDataset] = {entry.name: entry for entry in (*RATING_SETS, *LABEL_SETS)}
 
 PathLike = str | os.PathLike[str]
 
@@ -52,6 +55,7 @@ class DatasetStatus:
     path: Path | None  # folder where it was found
     downloadable: bool
     terms: str
+    task: Task
 
 
 @dataclass(frozen=True)
@@ -104,8 +108,31 @@ def cache_dir() -> Path:
     return Path(pooch.os_cache("cofactor"))
 
 
-def available() -> list[DatasetStatus]:
+def data_variable_fault() -> str:
+    """Say what is wrong with $COFACTOR_DATA: it names a folder that is not there.
+
+    Returns
+    -------
+    str
+        Empty where nothing is wrong, or the variable is not set.
+
+    Examples
+    --------
+    >>> from cofactor.datasets.registry import data_variable_fault
+    >>> data_variable_fault()
+    ''
+    """
+    root = os.environ.get(DATA_VARIABLE)
+    return f"{DATA_VARIABLE} is {root}, which is no folder" if root and not Path(root).is_dir() else ""
+
+
+def available(task: Task | None = None) -> list[DatasetStatus]:
     """List the known data sets and where they are; looks at the file system only.
+
+    Parameters
+    ----------
+    task : {"ratings", "labels"}, optional
+        Only the sets of this kind.
 
     Returns
     -------
@@ -114,11 +141,15 @@ def available() -> list[DatasetStatus]:
     Examples
     --------
     >>> from cofactor.datasets import available
-    >>> [status.name for status in available()]
+    >>> [status.name for status in available("ratings")]
     ['ml-100k', 'ml-1m', 'ml-latest-small', 'jester-1']
+    >>> [status.name for status in available("labels")][:4]
+    ['emotions', 'scene', 'yeast', 'flags']
     """
     return [
-        DatasetStatus(e.name, e.description, _first_folder(e, None), e.url is not None, e.terms) for e in KNOWN.values()
+        DatasetStatus(e.name, e.description, _first_folder(e, None), e.url is not None, e.terms, e.task)
+        for e in KNOWN.values()
+        if task in (None, e.task)
     ]
 
 
@@ -142,7 +173,7 @@ def locate(name: str, data_home: PathLike | None = None) -> Path:
     ValueError
         If the name is unknown.
     DatasetNotFoundError
-        If the ratings are in none of the places; the message tells what to put where.
+        If its main file is in none of the places; the message tells what to put where.
 
     Examples
     --------
@@ -215,8 +246,8 @@ def find_file(name: str, role: Role, folder: PathLike | None = None, *, required
     ----------
     name : str
         Name in the registry.
-    role : {"ratings", "titles"}
-        Which file.
+    role : {"ratings", "titles", "data", "test", "labels", "offsets"}
+        Which file; sets of ratings have the first two, sets of labels some of the others.
     folder : str or path-like, optional
         Folder of the data set; by default where `locate` finds it.
     required : bool, default True
@@ -324,7 +355,7 @@ def _folders(entry: KnownDataset, data_home: PathLike | None) -> list[Path]:
 
 
 def _first_folder(entry: KnownDataset, data_home: PathLike | None) -> Path | None:
-    return next((f for f in _folders(entry, data_home) if _find(entry, "ratings", f) is not None), None)
+    return next((f for f in _folders(entry, data_home) if _find(entry, entry.files[0].role, f) is not None), None)
 
 
 def _alternatives(entry: KnownDataset, role: Role) -> str:
@@ -341,10 +372,8 @@ def _not_found(entry: KnownDataset, data_home: PathLike | None, reason: str = ""
         root = os.environ.get(DATA_VARIABLE)
         if not root:
             where = f"${DATA_VARIABLE}/{entry.folder} ({DATA_VARIABLE} is not set)"
-        elif not Path(root).is_dir():
-            where = f"{Path(root) / entry.folder} ({DATA_VARIABLE} is {root}, which is no folder)"
         else:
-            where = f"{Path(root) / entry.folder} ({DATA_VARIABLE} is {root})"
+            where = f"{Path(root) / entry.folder} ({data_variable_fault() or f'{DATA_VARIABLE} is {root}'})"
         places = f"{where} or {cache_dir() / entry.folder}"
     middle = f", {reason}" if reason else ""
     what = f"{files} (plain or .gz) from {entry.origin}"

@@ -1,5 +1,6 @@
-"""Splits and protocols for measuring rating models."""
+"""Splits and protocols for measuring models."""
 
+from cofactor.evaluation.labels import decodings, evaluate_labels, fold_means
 from cofactor.evaluation.protocols import PROTOCOLS, FoldInScorer, evaluate
 from cofactor.evaluation.splits import Holdout, KFold, StrongGeneralization, WeakGeneralization
 
@@ -10,5 +11,8 @@ __all__ = [
     "KFold",
     "StrongGeneralization",
     "WeakGeneralization",
+    "decodings",
     "evaluate",
+    "evaluate_labels",
+    "fold_means",
 ]

@@ -73,7 +73,8 @@ def evaluate(
     list of dict
         For each split ``mae``, ``nmae``, ``rmse``, ``fre``, ``zero_one`` (as
         `cofactor.metrics.rating_report`), ``n_train``, ``n_test``, ``fit_seconds``, ``predict_seconds``, and
-        for the strong protocol ``fold_in_seconds``.
+        for the strong protocol ``fold_in_seconds``. The first fit of a process also loads, or compiles, machine
+        code: where seconds matter, fit once before.
 
     Raises
     ------

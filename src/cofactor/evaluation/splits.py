@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from sklearn.model_selection import BaseShuffleSplit, KFold, ShuffleSplit
 from sklearn.utils import check_consistent_length, check_random_state
 
+from cofactor.datasets._columns import check_pair_names
+from cofactor.metrics.ratings import counted
+
 __all__ = ["Holdout", "KFold", "StrongGeneralization", "WeakGeneralization"]
 
 Rows = NDArray[np.int64]
@@ -183,8 +186,8 @@ class StrongGeneralization(BaseShuffleSplit):
         n_test = self._n_test_users(users.counts.size)
         if n_test > users.with_two.size:
             raise ValueError(
-                f"{n_test} users are to be held out, but only {users.with_two.size} have two ratings, one to "
-                "fold in and one to test: lower test_users"
+                f"{counted(n_test, 'user is', 'users are')} to be held out, but users with two ratings, one to fold in "
+                f"and one to test, are only {users.with_two.size}: lower test_users"
             )
         rng = check_random_state(self.random_state)
         for _ in range(self.get_n_splits()):
@@ -198,6 +201,8 @@ class StrongGeneralization(BaseShuffleSplit):
             yield train, np.flatnonzero(fold_in), test
 
     def _n_test_users(self, n_users: int) -> int:
+        if n_users < 2:
+            raise ValueError("X has one user only, but some must be held out (test_users) and some remain for training")
         whole = isinstance(self.test_users, Integral)
         n_test = int(self.test_users) if whole else int(np.ceil(self.test_users * n_users - 1e-9))
         if not 0 < n_test < n_users or not (whole or 0 < self.test_users < 1):
@@ -251,6 +256,7 @@ def _column(X: Any, k: int) -> NDArray[Any]:
     if len(shape) != 2 or shape[1] != 2:
         raise ValueError(f"X must hold (user, item) pairs, shape (n, 2), found {type(X).__name__} of shape {shape}")
     if isinstance(frame, nw.DataFrame):
+        check_pair_names(frame.columns)
         return frame[:, k].to_numpy()
     if isinstance(X, list | tuple):
         return np.fromiter((pair[k] for pair in X), dtype=object, count=len(X))

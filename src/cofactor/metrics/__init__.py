@@ -1,5 +1,24 @@
 """Measures of how good predictions are."""
 
+from cofactor.metrics.labels import (
+    LABEL_METRICS,
+    LabelMetric,
+    accuracy,
+    average_precision,
+    coverage,
+    example_f1,
+    hamming_loss,
+    label_propensities,
+    label_report,
+    macro_f1,
+    micro_f1,
+    ndcg_at_k,
+    one_error,
+    precision_at_k,
+    propensity_scored_precision_at_k,
+    ranking_loss,
+    subset_accuracy,
+)
 from cofactor.metrics.ratings import (
     RATING_METRICS,
     confusion_matrix,
@@ -12,12 +31,29 @@ from cofactor.metrics.ratings import (
 )
 
 __all__ = [
+    "LABEL_METRICS",
     "RATING_METRICS",
+    "LabelMetric",
+    "accuracy",
+    "average_precision",
     "confusion_matrix",
+    "coverage",
+    "example_f1",
     "frobenius_relative_error",
+    "hamming_loss",
+    "label_propensities",
+    "label_report",
+    "macro_f1",
     "mean_absolute_error",
+    "micro_f1",
+    "ndcg_at_k",
     "normalized_mean_absolute_error",
+    "one_error",
+    "precision_at_k",
+    "propensity_scored_precision_at_k",
+    "ranking_loss",
     "rating_report",
     "root_mean_squared_error",
+    "subset_accuracy",
     "zero_one_error",
 ]

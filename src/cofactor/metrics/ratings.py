@@ -138,7 +138,8 @@ def to_levels(values: ArrayLike, scale: ArrayLike) -> NDArray[np.uint8]:
     if off.any():
         found = some_of(np.unique(ratings[off]))
         raise ValueError(
-            f"{np.count_nonzero(off)} ratings are not on the scale {some_of(checked, 10)}, found {found}: "
+            f"{counted(np.count_nonzero(off), 'rating is', 'ratings are')} not on the scale {some_of(checked, 10)}, "
+            f"found {found}: "
             "correct them, or pass the levels that these data have"
         )
     return levels
@@ -366,10 +367,11 @@ def _both(y: ArrayLike, pred: ArrayLike) -> tuple[NDArray[np.float64], NDArray[n
             raise ValueError(f"{name} must be a non-empty one-dimensional array, found shape {array.shape}")
         if not np.isfinite(array).all():
             bad = np.flatnonzero(~np.isfinite(array))
-            raise ValueError(f"{name} holds {bad.size} values that are NaN or infinite, the first at {bad[0]}")
+            found = counted(bad.size, "value that is", "values that are")
+            raise ValueError(f"{name} holds {found} NaN or infinite, the first at {bad[0]}")
         arrays.append(array)
     if arrays[0].size != arrays[1].size:
-        raise ValueError(f"y has {arrays[0].size} ratings but pred has {arrays[1].size}: they must agree")
+        raise ValueError(f"y has {counted(arrays[0].size, 'rating')} but pred has {arrays[1].size}: they must agree")
     return arrays[0], arrays[1]
 
 
@@ -377,6 +379,11 @@ def _fractional_levels(values: NDArray[np.float64], scale: NDArray[np.float64]) 
     """Interpolate the rank on the scale linearly, and continue the end pieces outside it."""
     piece = np.clip(np.searchsorted(scale, values, side="right") - 1, 0, scale.size - 2)
     return piece + 1 + (values - scale[piece]) / (scale[piece + 1] - scale[piece])
+
+
+def counted(n: int | np.integer, one: str, many: str = "", form: str = "") -> str:
+    """Write a number with its noun, for messages: 1 rating, 2 ratings."""
+    return f"{n:{form}} {one if n == 1 else many or one + 's'}"
 
 
 def some_of(values: NDArray[Any], most: int = 5) -> str:

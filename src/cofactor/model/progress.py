@@ -55,6 +55,13 @@ class Monitor:
 
         return note
 
+    def inside(self, name: str) -> Monitor:
+        """Return a monitor for a fit within this one; all its stages are told as stages of `name`."""
+        inner = Monitor(None, False)
+        if self.callback is not None or self.show:
+            inner.callback = self.stage(name)
+        return inner
+
     def note(self, stage: str, iteration: int, objective: float) -> None:
         """Report a step that is no solver's iteration."""
         if self.callback is not None or self.show:

@@ -1,4 +1,4 @@
-"""What a model file holds of a rating model, and the checks made before any of it is believed."""
+"""What a model file holds of a model, and the checks made before any of it is believed."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from dataclasses import asdict, is_dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-
-from cofactor.ratings.ids import IdMap
 
 _Kind = TypeVar("_Kind")
 
@@ -48,20 +45,6 @@ def member(header: Mapping[str, Any], name: str, kind: type[_Kind]) -> _Kind:
     if not isinstance(value, kind):
         raise TypeError(f"{name} is a {type(value).__name__}, expected {kind.__name__}")
     return value
-
-
-def saved_ids(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], name: str) -> IdMap:
-    """Return the ids of users or items which a file holds; those `IdMap` would not have built are refused."""
-    own = {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
-    found = IdMap.from_state(own, member(member(header, "ids", dict), name, dict))
-    ids = found.ids
-    if ids.dtype == object:
-        distinct = len(set(ids.tolist())) == len(ids)
-    else:
-        distinct = ids.ndim == 1 and ids.dtype in (np.int64, np.float64) and bool((np.diff(ids) > 0).all())
-    if not distinct:
-        raise ValueError(f"the ids of {name} are not distinct and sorted")
-    return found
 
 
 def check_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any = None) -> None:

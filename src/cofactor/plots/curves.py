@@ -31,6 +31,7 @@ def plot_convergence(
     *,
     x: Literal["seconds", "iterations"] = "seconds",
     gap: bool = False,
+    title: str = "",
 ) -> Axes:
     """Plot the objective of one or several solvers against time or iterations.
 
@@ -46,6 +47,8 @@ def plot_convergence(
     gap : bool, default=False
         Plot the objective less the lowest value which any of the solvers reached, on a logarithmic axis: this
         shows the rate of convergence. The lowest value itself has no place on such an axis.
+    title : str, default=""
+        Title of the picture.
 
     Returns
     -------
@@ -102,6 +105,7 @@ def plot_convergence(
         ax,
         "time (seconds)" if x == "seconds" else "iterations",
         f"objective J − {lowest:,.6g}, the lowest seen" if gap else "objective J",
+        title,
     )
     ax.legend(frameon=False, loc="upper right")
     return ax
@@ -112,6 +116,7 @@ def plot_tradeoff(
     ax: Axes | None = None,
     *,
     error: str = "MAE",
+    title: str = "",
 ) -> Axes:
     """Plot test error against training error along alpha, for one or several methods.
 
@@ -125,6 +130,8 @@ def plot_tradeoff(
         Where to draw; by default in a new figure.
     error : str, default="MAE"
         Name of the error, with its unit if it has one: for the labels of the axes.
+    title : str, default=""
+        Title of the picture.
 
     Returns
     -------
@@ -175,7 +182,7 @@ def plot_tradeoff(
         color=MUTED,
         label="lowest test error",
     )
-    tidy(ax, f"training {error}", f"test {error}")
+    tidy(ax, f"training {error}", f"test {error}", title)
     ax.legend(frameon=False)
     return ax
 

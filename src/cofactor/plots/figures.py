@@ -23,6 +23,7 @@ __all__ = [
     "MUTED",
     "OKABE_ITO",
     "new_axes",
+    "new_panels",
     "numbers",
     "require_matplotlib",
     "same_size",
@@ -51,15 +52,18 @@ def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
     ImportError
         If matplotlib is not installed.
     """
-    if ax is not None:
-        return ax
+    return new_panels(1, width, height)[0] if ax is None else ax
+
+
+def new_panels(n: int, width: float = 6.4, height: float = 4.2) -> list[Axes]:
+    """Return n axes side by side in a new figure (size in inches) which pyplot does not know of."""
     require_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
-    return figure.add_subplot()
+    return [figure.add_subplot(1, n, k + 1) for k in range(n)]
 
 
 def require_matplotlib() -> None:

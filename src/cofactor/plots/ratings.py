@@ -19,7 +19,7 @@ _CROWDED = 7  # from so many levels on, a cell has room for one line of text onl
 _WORDLESS = 25  # beyond so many levels it has room for none
 
 
-def plot_confusion(counts: ArrayLike, scale: ArrayLike, ax: Axes | None = None) -> Axes:
+def plot_confusion(counts: ArrayLike, scale: ArrayLike, ax: Axes | None = None, *, title: str = "") -> Axes:
     r"""Plot how often each level was predicted for each true level.
 
     Cell (a, b) has the colour of its share of its row,
@@ -34,6 +34,8 @@ def plot_confusion(counts: ArrayLike, scale: ArrayLike, ax: Axes | None = None) 
         The levels on the original scale, for the ticks.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
+    title : str, default=""
+        What the title begins with.
 
     Returns
     -------
@@ -76,7 +78,7 @@ def plot_confusion(counts: ArrayLike, scale: ArrayLike, ax: Axes | None = None) 
         ax,
         "predicted rating",
         "true rating",
-        title=f"{exact:.1f} % exact, {near:.1f} % at most one level off",
+        title=f"{title}{': ' if title else ''}{exact:.1f} % exact, {near:.1f} % at most one level off",
         grid=False,
     )
     ax.tick_params(which="both", length=0)

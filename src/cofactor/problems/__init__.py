@@ -2,6 +2,7 @@
 
 from cofactor.problems.layout import Layout
 from cofactor.problems.least_squares import LeastSquaresProblem
+from cofactor.problems.lowrank import LowRankProblem
 from cofactor.problems.observed import ObservedProblem
 
-__all__ = ["Layout", "LeastSquaresProblem", "ObservedProblem"]
+__all__ = ["Layout", "LeastSquaresProblem", "LowRankProblem", "ObservedProblem"]

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.model.checks import check_choice, check_number
 from cofactor.problems import LeastSquaresProblem
-from cofactor.ratings._checks import check_choice, check_number
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors import TunedModel
 from cofactor.solvers import Result, alternating_least_squares

@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
 from cofactor.kernels.threads import parallel_for
-from cofactor.metrics.ratings import as_scale, mean_absolute_error
-from cofactor.ratings._checks import check_choice, check_number
-from cofactor.ratings._progress import Monitor
-from cofactor.ratings._state import from_plain, member, plain, saved_ids
+from cofactor.metrics.ratings import as_scale, counted, mean_absolute_error
+from cofactor.model.checks import check_choice, check_number
+from cofactor.model.progress import Monitor
+from cofactor.model.state import from_plain, member, plain
 from cofactor.ratings.data import Ratings, as_ratings
-from cofactor.ratings.ids import IdMap, pair_columns
+from cofactor.ratings.ids import IdMap, pair_columns, saved_ids
 
 _PAIRS_PER_BLOCK = 1 << 18
 _USERS_PER_BLOCK = 256
@@ -130,6 +130,8 @@ class RatingModel(BaseEstimator, ABC):
         """Predict ratings.
 
         An unknown user counts as the average one and an unknown item as a neutral one, unless ``unknown="error"``.
+        Where all are unknown, because these ids are numbers and those of training text or the reverse, a warning says
+        so.
 
         Parameters
         ----------
@@ -347,7 +349,8 @@ class RatingModel(BaseEstimator, ABC):
         missing = (users < 0) | (items < 0)
         if not missing.any():
             return users, items
-        if (users < 0).all() and (items < 0).all() and self._swapped(user_ids, item_ids):
+        nothing_known = bool((users < 0).all() and (items < 0).all())
+        if nothing_known and self._swapped(user_ids, item_ids):
             raise ValueError(
                 "no user id and no item id of X is known, but with its columns exchanged all are: "
                 "the first column must hold users and the second items"
@@ -357,9 +360,14 @@ class RatingModel(BaseEstimator, ABC):
             word, ids = ("user", user_ids) if users[k] < 0 else ("item", item_ids)
             bad = ids[k : k + 1].tolist()[0]
             raise ValueError(
-                f"{int(missing.sum())} pairs of X hold ids that were not in training, the first is {word} {bad!r}: "
+                f"{counted(int(missing.sum()), 'pair of X holds', 'pairs of X hold')} ids that were not in training, "
+                f"the first is {word} {bad!r}: "
                 "leave them out, fold new users in with fold_in, or set unknown='fallback'"
             )
+        for known, found, ids, role in ((self.users_, users, user_ids, "user"), (self.items_, items, item_ids, "item")):
+            # A single id beside others that are known is someone new, under whatever name.
+            if (found < 0).all() and (nothing_known or len(set(ids.tolist())) > 1):
+                known.warn_if_other_kind(ids, role, stacklevel=3)
         return users, items
 
     def _swapped(self, user_ids: NDArray[Any], item_ids: NDArray[Any]) -> bool:

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import ClassifierTags, Tags
 
 from cofactor.losses import MARGIN_LOSSES, EntryLoss
+from cofactor.model.checks import check_number
 from cofactor.penalties import L2, Penalty
-from cofactor.ratings._checks import check_number
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors import LossModel
 from cofactor.solvers.result import Callback

@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cofactor.metrics.ratings import as_scale, nearest_levels, some_of, to_levels
+from cofactor.metrics.ratings import as_scale, counted, nearest_levels, some_of, to_levels
 from cofactor.ratings.ids import IdMap, pair_columns
 
 __all__ = ["IdMap", "Ratings", "as_ratings"]
 
 Duplicates = Literal["error", "last", "mean"]
+
+#: Where more than this part of the ratings repeat a pair, the ids may come from wrong columns.
+SUSPICIOUS_SHARE = 0.25
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -171,7 +174,8 @@ class Ratings:
             raise ValueError(f"duplicates must be 'error', 'last' or 'mean', found {duplicates!r}")
         values = _rating_values(y)
         if values.size != user_index.size:
-            raise ValueError(f"X has {user_index.size} rows but y has {values.size} ratings: they must agree")
+            sizes = counted(user_index.size, "row"), counted(values.size, "rating")
+            raise ValueError(f"X has {sizes[0]} but y has {sizes[1]}: they must agree")
         if not values.size:
             raise ValueError("X is empty: at least one rating is needed")
         scale = _inferred_scale(values) if scale is None else as_scale(scale)
@@ -183,7 +187,7 @@ class Ratings:
         repeated = (rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])
         if repeated.any():
             if duplicates == "error":
-                _refuse_duplicates(users.ids[rows[1:][repeated]], items.ids[columns[1:][repeated]])
+                _refuse_duplicates(users.ids[rows[1:][repeated]], items.ids[columns[1:][repeated]], values.size)
             if duplicates == "mean":
                 levels = _mean_levels(levels, repeated, scale)
             last = np.append(~repeated, True)
@@ -256,7 +260,8 @@ class Ratings:
 
     def __repr__(self) -> str:
         n, m = self.shape
-        return f"Ratings({n} users, {m} items, {self.n_ratings} ratings on {some_of(self.scale, 10)})"
+        parts = counted(n, "user"), counted(m, "item"), counted(self.n_ratings, "rating")
+        return f"Ratings({', '.join(parts)} on {some_of(self.scale, 10)})"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -414,7 +419,7 @@ def _refuse_unknown(item_index: NDArray[np.int32], item_ids: NDArray[Any]) -> No
     unknown = np.flatnonzero(item_index < 0)
     if unknown.size:
         raise ValueError(
-            f"{unknown.size} ratings are of items which the model does not know, for example "
+            f"{counted(unknown.size, 'rating is', 'ratings are')} of items which the model does not know, for example "
             f"{some_of(item_ids[unknown])}: remove them"
         )
 
@@ -451,7 +456,8 @@ def _rating_values(y: Any) -> NDArray[np.float64]:
         raise ValueError(f"y must be one-dimensional, found shape {values.shape}: pass y.ravel() or one column")
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
-        raise ValueError(f"y holds {bad.size} ratings that are NaN or infinite, the first in row {bad[0]}: remove them")
+        those = counted(bad.size, "rating that is", "ratings that are")
+        raise ValueError(f"y holds {those} NaN or infinite, the first in row {bad[0]}: remove them")
     return values
 
 
@@ -482,10 +488,12 @@ def _offsets(rows: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_rows))]).astype(np.int64)
 
 
-def _refuse_duplicates(users: NDArray[Any], items: NDArray[Any]) -> None:
+def _refuse_duplicates(users: NDArray[Any], items: NDArray[Any], n_ratings: int) -> None:
+    many = users.size > n_ratings * SUSPICIOUS_SHARE
     raise ValueError(
-        f"{users.size} ratings repeat a (user, item) pair of X, for example ({users.tolist()[0]!r}, "
-        f"{items.tolist()[0]!r}): remove them, or pass duplicates='last' or duplicates='mean'"
+        f"{counted(users.size, 'rating repeats', 'ratings repeat')} a (user, item) pair of X, for example "
+        f"({users.tolist()[0]!r}, {items.tolist()[0]!r}): remove them, or pass duplicates='last' or duplicates='mean'"
+        + ("; with so many, check that the columns of X are user ids and item ids" if many else "")
     )
 
 

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from cofactor.kernels.threads import thread_limit
-from cofactor.ratings._checks import check_choice, check_number, make_generator
-from cofactor.ratings._progress import Monitor
+from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.progress import Monitor
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.hmf import side_by_side

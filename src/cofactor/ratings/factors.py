@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from cofactor.kernels import observed
 from cofactor.losses import MARGIN_LOSSES, EntryLoss
+from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.progress import Monitor
+from cofactor.model.state import check_array
 from cofactor.penalties import L2, Penalty
 from cofactor.problems import ObservedProblem
-from cofactor.ratings._checks import check_choice, check_number, make_generator
-from cofactor.ratings._progress import Monitor
-from cofactor.ratings._state import check_array
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.selection import Validation, select_alpha, warn_if_unfinished

@@ -11,8 +11,9 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.kernels.threads import n_threads, thread_limit
-from cofactor.ratings._checks import check_choice, check_number, make_generator
-from cofactor.ratings._progress import Monitor
+from cofactor.metrics.ratings import counted
+from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.progress import Monitor
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.bmmmf import BinaryMMMF
 from cofactor.ratings.data import Ratings
@@ -165,7 +166,8 @@ class HMF(RatingModel):
         alphas = self._alphas(n_stages)
         if len(alphas) != n_stages:
             raise ValueError(
-                f"alpha has {len(alphas)} values but the {ratings.n_levels} levels make {n_stages} stages: "
+                f"alpha has {counted(len(alphas), 'value')} but the {ratings.n_levels} levels make "
+                f"{counted(n_stages, 'stage')}: "
                 "pass one number, 'auto', or one value for each stage"
             )
         seeds = make_generator(self.random_state).integers(2**31, size=n_stages)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -10,7 +11,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.metrics.ratings import some_of
+from cofactor.datasets._columns import check_pair_names
+from cofactor.metrics.ratings import counted, some_of
+from cofactor.model.state import member
 
 __all__ = ["IdMap", "pair_columns"]
 
@@ -140,6 +143,26 @@ class IdMap:
     def _positions(self) -> dict[Hashable, int]:
         return {key: k for k, key in enumerate(self.ids.tolist())}
 
+    def warn_if_other_kind(self, values: NDArray[Any], role: str, stacklevel: int) -> None:
+        """Warn about ids, none of which is known, where these are numbers and the known ones text or the reverse.
+
+        Parameters
+        ----------
+        values : ndarray of shape (m,)
+            Unknown ids, m > 0.
+        role : {"user", "item"}
+            What the ids stand for.
+        stacklevel : int
+            As `warnings.warn` takes it, counted from the caller.
+        """
+        if {_kind(self.ids), _kind(values)} == {"numbers", "text"}:
+            warnings.warn(
+                f"no {role} id is known: the model has {_described(self.ids)}, but the ids given are "
+                f"{_described(values)}; convert them",
+                UserWarning,
+                stacklevel=stacklevel + 1,
+            )
+
     def to_state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return the map as plain arrays and a header that JSON can hold.
 
@@ -215,7 +238,8 @@ def pair_columns(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     Raises
     ------
     ValueError
-        If X does not hold pairs, or a number is NaN or infinite.
+        If X does not hold pairs, a frame names its columns item and user in this order, or a number is NaN or
+        infinite.
 
     Examples
     --------
@@ -227,6 +251,7 @@ def pair_columns(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     if isinstance(frame, nw.DataFrame):
         if len(frame.columns) != 2:
             raise ValueError(f"X must have two columns, user ids and item ids; found {frame.columns}")
+        check_pair_names(frame.columns)
         columns = [frame[:, 0].to_numpy(), frame[:, 1].to_numpy()]
     elif isinstance(X, list | tuple):
         columns = _columns_of_list(X)
@@ -290,14 +315,25 @@ def _float_ids(column: NDArray[Any], name: str) -> NDArray[Any]:
         return column
     missing = np.flatnonzero(~np.isfinite(numbers))
     if missing.size:
-        raise ValueError(
-            f"{name} hold {missing.size} values that are NaN or infinite, the first in row {missing[0]}: "
-            "remove these rows"
-        )
+        found = counted(missing.size, "value that is", "values that are")
+        raise ValueError(f"{name} hold {found} NaN or infinite, the first in row {missing[0]}: remove these rows")
     if (np.abs(numbers) > _EXACT_FLOAT).any():
         return column if column.dtype == object else numbers
     whole = numbers.astype(np.int64)
     return whole if np.array_equal(whole, numbers) else numbers
+
+
+def _kind(ids: NDArray[Any]) -> str:
+    """Return whether ids are numbers, text, or of several kinds."""
+    if ids.dtype != object:
+        return "numbers"
+    return "text" if all(isinstance(key, str) for key in ids.tolist()) else "mixed"
+
+
+def _described(ids: NDArray[Any]) -> str:
+    if _kind(ids) == "text":
+        return f"text such as {some_of(np.array(list(dict.fromkeys(ids.tolist()))[:2], dtype=object))}"
+    return f"numbers from {ids.min()} to {ids.max()}"
 
 
 def _distinct(column: NDArray[Any], name: str) -> NDArray[Any]:
@@ -334,3 +370,17 @@ def _reject_missing(keys: Iterable[Any], name: str) -> None:
 
 def _object_array(values: Sequence[Any]) -> NDArray[Any]:
     return np.fromiter(values, dtype=object, count=len(values))
+
+
+def saved_ids(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], name: str) -> IdMap:
+    """Return the ids of users or items which a file holds; those `IdMap` would not have built are refused."""
+    own = {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
+    found = IdMap.from_state(own, member(member(header, "ids", dict), name, dict))
+    ids = found.ids
+    if ids.dtype == object:
+        distinct = len(set(ids.tolist())) == len(ids)
+    else:
+        distinct = ids.ndim == 1 and ids.dtype in (np.int64, np.float64) and bool((np.diff(ids) > 0).all())
+    if not distinct:
+        raise ValueError(f"the ids of {name} are not distinct and sorted")
+    return found

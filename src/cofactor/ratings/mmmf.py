@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.losses import MARGIN_LOSSES, AllThreshold, EntryLoss, ImmediateThreshold
+from cofactor.model.checks import check_choice, check_number
 from cofactor.penalties import CentredL2, Penalty
-from cofactor.ratings._checks import check_choice, check_number
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors import LossModel
 from cofactor.solvers.result import Callback

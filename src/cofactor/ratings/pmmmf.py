@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cofactor.kernels import ordinal
 from cofactor.losses import MARGIN_LOSSES, EntryLoss, Proximal
-from cofactor.ratings._state import check_array
+from cofactor.model.state import check_array
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors import LossModel
 from cofactor.solvers.result import Callback

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.ratings._progress import Monitor
+from cofactor.metrics.ratings import counted
+from cofactor.model.progress import Monitor
 from cofactor.ratings.data import Ratings
 from cofactor.solvers import Result
 
@@ -204,8 +205,8 @@ def warn_if_unfinished(result: Result, model: Any) -> None:
     """Warn when a solver ran out of iterations, with what to do about it."""
     if not result.converged:
         warnings.warn(
-            f"{type(model).__name__} stopped after {result.n_iter} iterations before its objective had settled "
-            f"(gradient norm {result.certificate:.3g}): raise max_iter={model.max_iter} or tol={model.tol:g}",
+            f"{type(model).__name__} stopped after {counted(result.n_iter, 'iteration')} before its objective had "
+            f"settled (gradient norm {result.certificate:.3g}): raise max_iter={model.max_iter} or tol={model.tol:g}",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -64,7 +64,7 @@ def alternating_least_squares(
         problem.update_columns(x)
         value = trace.evaluate(x, g)
         if not value <= objective:  # exact updates lower it, but for rounding
-            settled = bool(value - objective <= np.finfo(problem.dtype).eps ** 0.5 * abs(objective))
+            settled = bool(value - objective <= np.finfo(problem.dtype).eps ** 0.5 * abs(trace.history[0]))
             reason = "working precision reached" if settled else "its equations are too ill-conditioned"
             trace.stop(f"no update lowers the objective: {reason}", converged=settled)
             trace.evaluate(before, g)

@@ -1,0 +1,280 @@
+"""How columns of a matrix resemble each other, and groups of columns made from that.
+
+Made for label matrices, but knows nothing of labels: columns may be sparse or dense and hold any numbers. All results
+are dense arrays of one number for each pair of columns, computed from inner products (YᵀY), never from pairs of rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
+
+__all__ = [
+    "co_occurrence",
+    "cosine",
+    "jaccard",
+    "normalized",
+    "pearson",
+    "positive_part",
+    "self_tuning_affinity",
+    "spectral_groups",
+]
+
+#: A column whose squared deviations from its mean are this share of its squares, or less, counts as constant.
+_CONSTANT = 1e-12
+#: Rows of eigenvectors closer than this are one point to k-means.
+_SAME_POINT = 1e-8
+
+Floats = NDArray[np.float64]
+
+
+def co_occurrence(Y: Any) -> Floats:
+    """Return YᵀY: for columns of 0 and 1, how often two of them are on together.
+
+    Parameters
+    ----------
+    Y : ndarray, or sparse array or matrix, of shape (n, L)
+
+    Returns
+    -------
+    ndarray of shape (L, L)
+
+    Examples
+    --------
+    >>> co_occurrence(np.array([[1, 1, 0], [1, 0, 0]]))
+    array([[2., 1., 0.],
+           [1., 1., 0.],
+           [0., 0., 0.]])
+    """
+    if sparse.issparse(Y):
+        Y = Y.astype(np.float64)
+        return np.asarray((Y.T @ Y).toarray())
+    Y = np.asarray(Y, dtype=np.float64)
+    return np.asarray(Y.T @ Y)
+
+
+def normalized(gram: NDArray[Any]) -> Floats:
+    """Return G_ij / √(G_ii G_jj), with ones on the diagonal, and zeros beside it where G_ii or G_jj is 0.
+
+    Of inner products of columns it makes their cosines, of covariances their correlations. The zeros settle what is
+    0/0 for a column which is zero or constant (ERRATA 36, 59; METHODS-LABELS 2.7).
+
+    Parameters
+    ----------
+    gram : ndarray of shape (L, L)
+        A positive semidefinite matrix.
+
+    Returns
+    -------
+    ndarray of shape (L, L)
+        Symmetric, from -1 to 1.
+
+    Examples
+    --------
+    >>> normalized(np.array([[4.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]))
+    array([[1. , 0.5, 0. ],
+           [0.5, 1. , 0. ],
+           [0. , 0. , 1. ]])
+    """
+    length = np.sqrt(np.maximum(np.diag(gram), 0))
+    inverse = np.divide(1.0, length, out=np.zeros(len(length)), where=length > 0)
+    result = np.clip(gram * inverse[:, None] * inverse, -1, 1)
+    result = (result + result.T) / 2
+    np.fill_diagonal(result, 1)
+    return np.asarray(result)
+
+
+def cosine(Y: Any) -> Floats:
+    """Return the cosines between columns; 0 with a zero column, 1 on the diagonal.
+
+    Parameters
+    ----------
+    Y : ndarray, or sparse array or matrix, of shape (n, L)
+
+    Returns
+    -------
+    ndarray of shape (L, L)
+
+    Examples
+    --------
+    >>> cosine(np.array([[1, 1, 0], [1, 0, 0]])).round(3)
+    array([[1.   , 0.707, 0.   ],
+           [0.707, 1.   , 0.   ],
+           [0.   , 0.   , 1.   ]])
+    """
+    return normalized(co_occurrence(Y))
+
+
+def pearson(Y: Any) -> Floats:
+    """Return the correlations between columns; 0 with a constant column, 1 on the diagonal.
+
+    Parameters
+    ----------
+    Y : ndarray, or sparse array or matrix, of shape (n, L)
+
+    Returns
+    -------
+    ndarray of shape (L, L)
+
+    Examples
+    --------
+    >>> pearson(np.array([[1, 0, 1], [1, 0, 1], [0, 1, 1]]))
+    array([[ 1., -1.,  0.],
+           [-1.,  1.,  0.],
+           [ 0.,  0.,  1.]])
+    """
+    if sparse.issparse(Y):
+        gram, mean = co_occurrence(Y), np.asarray(Y.mean(axis=0, dtype=np.float64)).ravel()
+        centred = gram - Y.shape[0] * np.outer(mean, mean)
+        squares = np.diag(gram)
+    else:
+        table = np.asarray(Y, dtype=np.float64)
+        centred, squares = co_occurrence(table - table.mean(axis=0)), np.einsum("ij,ij->j", table, table)
+    constant = np.diag(centred) <= _CONSTANT * squares
+    centred[constant], centred[:, constant] = 0, 0
+    return normalized(centred)
+
+
+def jaccard(Y: Any) -> Floats:
+    """Return |both on| / |either on| of columns of 0 and 1; 0 with a column never on, 1 on the diagonal.
+
+    Parameters
+    ----------
+    Y : ndarray, or sparse array or matrix, of shape (n, L)
+        0 and 1.
+
+    Returns
+    -------
+    ndarray of shape (L, L)
+
+    Examples
+    --------
+    >>> jaccard(np.array([[1, 1, 0], [1, 0, 0]]))
+    array([[1. , 0.5, 0. ],
+           [0.5, 1. , 0. ],
+           [0. , 0. , 1. ]])
+    """
+    both = co_occurrence(Y)
+    count = np.diag(both)
+    either = count[:, None] + count - both
+    result = np.divide(both, either, out=np.zeros_like(both), where=either > 0)
+    np.fill_diagonal(result, 1)
+    return result
+
+
+def positive_part(R: NDArray[Any]) -> Floats:
+    """Return the nearest positive semidefinite matrix: R with its negative eigenvalues set to 0.
+
+    Parameters
+    ----------
+    R : ndarray of shape (d, d)
+        A symmetric matrix.
+
+    Returns
+    -------
+    ndarray of shape (d, d)
+
+    Examples
+    --------
+    >>> positive_part(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+    values, vectors = np.linalg.eigh(R)
+    return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)
+
+
+def self_tuning_affinity(Y: Any, neighbour: int = 7) -> Floats:
+    r"""Return affinities of columns, each measured on its own scale.
+
+    .. math:: A_{ij} = \exp\left(-\frac{\|Y_i - Y_j\|^2}{s_i s_j}\right), \qquad A_{ii} = 0
+
+    with s_i the distance of column i from its 7th nearest other column (from the farthest one, if there are fewer
+    than 7). This is what the thesis calls self-tuning (section 6.2, ERRATA 41). Where s_i would be 0 because 7 columns
+    equal column i, the distance of the nearest different column stands for it; if all columns are equal, all
+    affinities are 1.
+
+    Parameters
+    ----------
+    Y : ndarray, or sparse array or matrix, of shape (n, L)
+    neighbour : int, default=7
+        Which neighbour sets the scale.
+
+    Returns
+    -------
+    ndarray of shape (L, L)
+        Symmetric, from 0 to 1. The same for labels coded 0/1 and ±1.
+
+    Examples
+    --------
+    >>> Y = np.array([[1, 1, 0], [1, 1, 0], [0, 1, 1], [0, 0, 1]])
+    >>> self_tuning_affinity(Y).round(3)
+    array([[0.   , 0.749, 0.368],
+           [0.749, 0.   , 0.421],
+           [0.368, 0.421, 0.   ]])
+    """
+    gram = co_occurrence(Y)
+    n_columns = len(gram)
+    if n_columns == 1:
+        return np.zeros((1, 1))
+    squares = np.diag(gram)
+    distances = np.maximum(squares[:, None] + squares - 2 * gram, 0)  # squared, as are the scales
+    distances[distances <= _CONSTANT * (squares[:, None] + squares)] = 0
+    others = np.sort(distances + np.diag(np.full(n_columns, np.inf)), axis=1)[:, :-1]
+    scale = others[:, min(neighbour, n_columns - 1) - 1]
+    nearest = np.min(others, axis=1, initial=np.inf, where=others > 0)
+    scale = np.where(scale > 0, scale, np.where(np.isfinite(nearest), nearest, 1.0))
+    affinity = np.exp(-distances / np.sqrt(scale[:, None] * scale))
+    np.fill_diagonal(affinity, 0)
+    return np.asarray(affinity)
+
+
+def spectral_groups(affinity: NDArray[Any], n_groups: int, random_state: int = 0) -> NDArray[np.intp]:
+    r"""Group columns by spectral clustering of their affinities.
+
+    The rows of the matrix of the K leading eigenvectors of :math:`D^{-1/2} A D^{-1/2}`, D = diag(A 1), are brought to
+    length 1 and clustered by k-means: they are the points, not the seeds (ERRATA 41).
+
+    Parameters
+    ----------
+    affinity : ndarray of shape (L, L)
+        Symmetric, not negative.
+    n_groups : int
+        Number K of groups, at least 1. Columns that the eigenvectors do not tell apart stay together, and there are at
+        most L groups: so there can be fewer than K.
+    random_state : int, default=0
+        Seed of k-means, which is started ten times.
+
+    Returns
+    -------
+    ndarray of shape (L,)
+        Group of each column, 0, 1, ... in the order in which they first occur.
+
+    Examples
+    --------
+    >>> A = np.kron(np.eye(2), np.ones((2, 2)))[[0, 2, 1, 3]][:, [0, 2, 1, 3]]
+    >>> spectral_groups(A, 2)
+    array([0, 1, 0, 1])
+    """
+    if n_groups < 1:
+        raise ValueError(f"n_groups={n_groups!r}: expected at least 1")
+    n_columns = len(affinity)
+    n_groups = min(n_groups, n_columns)
+    if n_groups == 1:
+        return np.zeros(n_columns, dtype=np.intp)
+    scale = 1 / np.sqrt(np.maximum(affinity.sum(axis=1), np.finfo(float).eps))  # a column of its own has no affinity
+    laplacian = affinity * scale[:, None] * scale
+    _, vectors = linalg.eigh(laplacian, subset_by_index=[n_columns - n_groups, n_columns - 1])
+    points = vectors * np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(n_groups)])
+    length = np.linalg.norm(points, axis=1, keepdims=True)
+    points = points / np.where(length > 0, length, 1)
+    n_points = len(np.unique(np.round(points / _SAME_POINT), axis=0))
+    with threadpool_limits(1):  # its sums depend on the order in which threads end
+        clusters = KMeans(min(n_groups, n_points), n_init=10, random_state=random_state).fit_predict(points)
+    _, first, group = np.unique(clusters, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[group], dtype=np.intp)

@@ -1,0 +1,236 @@
+"""Lines ``1,3 5:0.2 7:1`` as arrays: a fast way for plain lines, a careful one for everything else.
+
+Both ways accept the same lines and give the same arrays. The fast one is a compiled loop, which gives up at anything
+unusual; the careful one reads word by word and names the line of every fault.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.datasets._bytes import PathLike, display_name
+from cofactor.kernels.svmlight import scan_rows
+
+BLOCK_BYTES = 1 << 21
+
+_EXACT_POWER = 22
+_POWERS = np.array([float(f"1e{k}") for k in range(_EXACT_POWER + 1)])
+_LARGEST_INDEX = 2**31 - 2
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows: for each one the number of its labels and entries and its line, and all of these in one row."""
+
+    n_labels: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    n_entries: NDArray[np.int64]
+    indices: NDArray[np.int64]
+    values: NDArray[np.float64]
+    lines: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """First line ``N D L`` of the extreme-classification format."""
+
+    n_rows: int
+    n_features: int
+    n_labels: int
+
+
+@contextmanager
+def opened(path: PathLike) -> Iterator[IO[bytes]]:
+    """Open a plain or gzip-compressed file, or standard input, for reading in pieces."""
+    name = display_name(path)
+    if os.fspath(path) == "-":
+        yield sys.stdin.buffer
+        return
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"{name}: no such file")
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{name}: is a folder, expected a file")
+    with open(path, "rb") as stream:
+        packed = stream.peek(2)[:2] == b"\x1f\x8b"  # type: ignore[attr-defined]
+        if not packed:
+            yield stream
+            return
+        try:
+            with gzip.open(stream) as unpacked:
+                yield unpacked  # type: ignore[misc]
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(f"{name}: the gzip file is damaged or cut short ({error}); copy it again") from None
+
+
+def head(path: PathLike, size: int = 1 << 16) -> bytes:
+    """First bytes of a file, unpacked."""
+    with opened(path) as stream:
+        return stream.read(size)
+
+
+def sizes_of(line: bytes) -> Sizes | None:
+    """Sizes if a first line gives them; no row of labels and entries looks like that."""
+    words = line.split()
+    if len(words) == 3 and all(word.isdigit() for word in words):
+        return Sizes(*map(int, words))
+    return None
+
+
+def read_blocks(stream: IO[bytes], name: str, size: int = BLOCK_BYTES) -> tuple[Sizes | None, Iterator[Block]]:
+    """Sizes in the first line, if it has them, and the rows, some at a time.
+
+    Behind sizes each line is a row, and there must be as many as they say; otherwise blank lines are none.
+    """
+    first = stream.readline()
+    sizes = sizes_of(first)
+    found = _blocks(stream, b"" if sizes else first, 2 if sizes else 1, name, size, keep_blank=sizes is not None)
+    return sizes, found if sizes is None else _counted(found, sizes.n_rows, name)
+
+
+def _blocks(stream: IO[bytes], rest: bytes, number: int, name: str, size: int, keep_blank: bool) -> Iterator[Block]:
+    while data := stream.read(size):
+        cut = data.rfind(b"\n") + 1
+        if not cut:
+            rest += data
+            continue
+        whole, rest = rest + data[:cut], data[cut:]
+        yield parse(whole, number, name, keep_blank)
+        number += whole.count(b"\n")
+    if rest:
+        yield parse(rest, number, name, keep_blank)
+
+
+def _counted(blocks: Iterator[Block], n_rows: int, name: str) -> Iterator[Block]:
+    """The same blocks, of which blank lines behind the last row are cut off."""
+    missing = n_rows
+    for block in blocks:
+        extra = len(block.lines) - missing
+        if extra > 0:
+            beyond = np.flatnonzero((block.n_labels + block.n_entries)[missing:])
+            if len(beyond):
+                line = block.lines[missing + beyond[0]]
+                raise ValueError(f"{name}, line {line}: more rows than the {n_rows} which the first line announces")
+            block = replace(
+                block,
+                n_labels=block.n_labels[:missing],
+                n_entries=block.n_entries[:missing],
+                lines=block.lines[:missing],
+            )
+        missing -= len(block.lines)
+        yield block
+    if missing:
+        raise ValueError(
+            f"{name}: the first line announces {n_rows} rows, found {n_rows - missing}; is the file cut short?"
+        )
+
+
+def parse(data: bytes, number: int, name: str, keep_blank: bool) -> Block:
+    """Rows of some whole lines, of which the first one has the line number `number`."""
+    if not data.endswith(b"\n"):
+        data += b"\n"
+    block = _fast(data, number, keep_blank)
+    return _careful(data, number, name, keep_blank) if block is None else block
+
+
+# ------------------------------------------------------------------------------------------ the fast way
+
+
+def _fast(data: bytes, number: int, keep_blank: bool) -> Block | None:
+    """Parse all lines by a compiled loop, or return None if they have to be looked at one by one."""
+    codes = np.frombuffer(data, dtype=np.uint8)
+    n, colons, commas = data.count(b"\n"), data.count(b":"), data.count(b",")
+    n_labels, n_entries = np.zeros((2, n), dtype=np.int64)
+    labels = np.empty(commas + n, dtype=np.int64)
+    indices, mantissas, exponents = np.empty((3, colons), dtype=np.int64)
+    spans = np.empty((colons, 2), dtype=np.int64)
+    n_filled, m_filled = scan_rows(codes, n_labels, labels, n_entries, indices, mantissas, exponents, spans)
+    if n_filled < 0:
+        return None
+    values = _values(data, mantissas[:m_filled], exponents[:m_filled], spans)
+    if not np.isfinite(values).all():
+        return None
+    rows = np.arange(n) if keep_blank else np.flatnonzero(n_labels + n_entries)
+    return Block(n_labels[rows], labels[:n_filled], n_entries[rows], indices[:m_filled], values, rows + number)
+
+
+def _values(
+    data: bytes, mantissas: NDArray[np.int64], exponents: NDArray[np.int64], spans: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Values from their digits, each rounded once: 15 digits and the powers of ten up to 22 are exact in float64."""
+    clipped = np.clip(exponents, -_EXACT_POWER, _EXACT_POWER)
+    powers = _POWERS[np.abs(clipped)]
+    values: NDArray[np.float64] = np.where(clipped < 0, mantissas / powers, mantissas * powers)
+    hard = np.flatnonzero(clipped != exponents)
+    values[hard] = [float(data[start:stop]) for start, stop in spans[hard].tolist()]
+    return values
+
+
+# --------------------------------------------------------------------------------------- the careful way
+
+
+def _careful(data: bytes, number: int, name: str, keep_blank: bool) -> Block:
+    labels: list[int] = []
+    indices: list[int] = []
+    values: list[float] = []
+    counts: list[tuple[int, int, int]] = []
+    for at, raw in enumerate(data.split(b"\n")[:-1], start=number):
+        where = f"{name}, line {at}"
+        words = _text(raw, where).partition("#")[0].split()
+        if not words and not keep_blank:
+            continue
+        before = len(labels), len(indices)
+        if words and ":" not in words[0]:
+            labels += [_integer(word, "label", where) for word in words.pop(0).split(",")]
+        for word in words:
+            index, colon, value = word.partition(":")
+            if not colon:
+                raise ValueError(f"{where}: expected index:value, found {word[:40]!r}; labels are joined by commas")
+            indices.append(_integer(index, "index", where))
+            values.append(_number(value, where))
+        counts.append((len(labels) - before[0], len(indices) - before[1], at))
+    table = np.array(counts, dtype=np.int64).reshape(-1, 3)
+    return Block(
+        table[:, 0],
+        np.array(labels, dtype=np.int64),
+        table[:, 1],
+        np.array(indices, dtype=np.int64),
+        np.array(values, dtype=np.float64),
+        table[:, 2],
+    )
+
+
+def _text(raw: bytes, where: str) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise ValueError(f"{where}: is no text") from None
+
+
+def _integer(word: str, what: str, where: str) -> int:
+    if not (word.isascii() and word.isdigit()):
+        found = repr(word[:40]) if word else "none"
+        raise ValueError(f"{where}: expected a {what}, which is an integer from 0, found {found}")
+    if int(word) > _LARGEST_INDEX:
+        raise ValueError(f"{where}: the {what} {word} is larger than {_LARGEST_INDEX}")
+    return int(word)
+
+
+def _number(word: str, where: str) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        value = math.nan
+    if "_" in word or not math.isfinite(value):
+        raise ValueError(f"{where}: expected a finite number after the colon, found {word[:40]!r}")
+    return value

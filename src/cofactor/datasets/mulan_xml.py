@@ -1,0 +1,68 @@
+"""The XML file of a Mulan data set, which names the attributes that are labels."""
+
+from xml.etree import ElementTree
+
+from cofactor.datasets._bytes import PathLike, display_name, read_bytes
+
+__all__ = ["read_label_names"]
+
+
+def read_label_names(path: PathLike) -> tuple[str, ...]:
+    """Read the names of the labels from a Mulan XML file.
+
+    A hierarchy (labels inside labels) is flattened in the order of the file, inner labels after the outer one.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File with a root element ``labels`` and elements ``<label name="...">``, plain or gzip-compressed.
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        If there is no such file.
+    ValueError
+        If it is no such file, names no label, one twice, or leaves out a name; the message tells which.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from cofactor.datasets import read_label_names
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "beach.xml")
+    >>> _ = path.write_text('<labels><label name="sea"><label name="surf"/></label><label name="sun"/></labels>')
+    >>> read_label_names(path)
+    ('sea', 'surf', 'sun')
+    >>> folder.cleanup()
+    """
+    name = display_name(path)
+    try:
+        root = ElementTree.fromstring(read_bytes(path))
+    except ElementTree.ParseError as error:
+        raise ValueError(f"{name}: is not a well-formed XML file ({error})") from None
+    if _local(root.tag) != "labels":
+        raise ValueError(f"{name}: expected a root element 'labels' as in Mulan, found {_local(root.tag)!r}")
+    names: list[str] = []
+    seen: set[str] = set()
+    for element in root.iter():
+        if _local(element.tag) != "label":
+            continue
+        label = element.get("name")
+        if not label:
+            raise ValueError(f"{name}: label number {len(names) + 1} has no name")
+        if label in seen:
+            raise ValueError(f"{name}: the label {label!r} is named twice")
+        seen.add(label)
+        names.append(label)
+    if not names:
+        raise ValueError(f"{name}: names no label")
+    return tuple(names)
+
+
+def _local(tag: str) -> str:
+    """Name of an element without its namespace."""
+    return tag.rpartition("}")[2]

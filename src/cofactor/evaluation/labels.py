@@ -1,0 +1,245 @@
+"""Measure a label model by k-fold cross-validation, its plain cut and its learned threshold apart.
+
+A learned threshold changes F1 more than the choice of method does, so figures with and without one are not
+comparable (METHODS-LABELS section 0). From one fit both are measured: the scores of the test rows are cut at 0, and
+labels are predicted as the model itself does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+from sklearn.utils import _safe_indexing, check_consistent_length
+
+from cofactor.metrics.labels import label_report
+from cofactor.metrics.ranking import Undefined
+
+__all__ = ["decodings", "evaluate_labels", "fold_means", "threshold_of"]
+
+
+def evaluate_labels(
+    model: Any,
+    X: Any,
+    Y: Any,
+    splitter: Any = 10,
+    *,
+    random_state: Any = 0,
+    ranking: bool = True,
+    undefined: Undefined = 0,
+    empty: Undefined = 1,
+    n_jobs: int | None = None,
+) -> list[dict[str, Any]]:
+    """Fit a fresh copy of a model on the training part of each fold and measure it on the test part.
+
+    Parameters
+    ----------
+    model : estimator
+        With ``fit(X, Y)`` and ``predict(X)``: a label model, a scikit-learn ``Pipeline`` or multi-label classifier, or
+        `cofactor.labels.selection.GridSelection`, which chooses parameters inside each training part. It is cloned,
+        and not changed.
+    X : array, sparse matrix or frame of shape (n, D)
+        Features.
+    Y : array, sparse matrix or frame of shape (n, L)
+        Labels: booleans, 0 and 1, or -1 and 1.
+    splitter : int or splitter, default=10
+        Number of shuffled folds, or an object with ``split(X)`` of scikit-learn's kind, which brings its own
+        settings: ``PredefinedSplit`` for a published split.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the folds where `splitter` is a number. The model has its own.
+    ranking : bool, default=True
+        Whether to add the ranking measures where the model has a ``decision_function``.
+    undefined, empty : {0, 1, "skip"}, default=0 and 1
+        Conventions of `cofactor.metrics.label_report`.
+    n_jobs : int, optional
+        Number of folds at a time, in threads, as joblib understands it. Seconds mean little with more than one.
+
+    Returns
+    -------
+    list of dict
+        One for each fold and decoding, see `decodings`: ``fold`` (from 0), ``decoding``, the measures of
+        `cofactor.metrics.label_report`, ``n_train``, ``n_test``, ``fit_seconds`` (selection included; the same for
+        all decodings of a fold), ``predict_seconds``, ``parameters`` (those a selection chose, else empty), and
+        ``threshold`` (the cut, or number of labels; None for one cut per label or where the model does not tell).
+
+    Raises
+    ------
+    ValueError
+        If X and Y differ in length, or cannot be split that way.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> X, Y = make_multilabel_classification(60, random_state=0)
+    >>> results = evaluate_labels(RidgeClassifier(), X, Y, splitter=3)
+    >>> [(row["fold"], row["decoding"], row["n_test"]) for row in results]
+    [(0, 'plain', 20), (1, 'plain', 20), (2, 'plain', 20)]
+    """
+    check_consistent_length(X, Y)
+    if isinstance(splitter, int | np.integer):
+        splitter = KFold(int(splitter), shuffle=True, random_state=random_state)
+    if not hasattr(splitter, "split"):
+        raise TypeError(f"splitter must be a number of folds or an object with split(X), found {splitter!r}")
+    folds = enumerate(splitter.split(np.zeros(_n_rows(X))))
+    options = {"ranking": ranking, "undefined": undefined, "empty": empty}
+    tasks = (delayed(_measure)(model, X, Y, fold, train, test, options) for fold, (train, test) in folds)
+    return [row for rows in Parallel(n_jobs=n_jobs, prefer="threads")(tasks) for row in rows]
+
+
+def decodings(model: Any, X: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield each way in which a fitted model turns scores into labels: its name, labels, and scores or None.
+
+    =========  ======================================================================================
+    "plain"    labels whose score is positive; what ``predict`` returns where the threshold is 0, or
+               the model has none
+    "learned"  what ``predict`` returns where the threshold is learned
+    "given"    what ``predict`` returns where the threshold is another number
+    =========  ======================================================================================
+
+    A model with a method ``decodings(X)`` (`GridSelection`, whose parameters may differ between the two) answers
+    itself.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    X : array, sparse matrix or frame of shape (n, D)
+        Features.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> model = RidgeClassifier().fit([[0.0], [1.0]], [[1, 0], [0, 1]])
+    >>> [(name, labels.tolist()) for name, labels, scores in decodings(model, [[0.1]])]
+    [('plain', [[1, 0]])]
+    """
+    if hasattr(model, "decodings"):
+        yield from model.decodings(X)
+        return
+    scores = model.decision_function(X) if hasattr(model, "decision_function") else None
+    threshold = threshold_of(model)
+    if isinstance(threshold, str) or threshold != 0:
+        if scores is not None:
+            yield "plain", np.asarray(scores) > 0, scores
+        yield "learned" if isinstance(threshold, str) else "given", model.predict(X), scores
+    else:
+        yield "plain", model.predict(X), scores
+
+
+def threshold_of(model: Any) -> Any:
+    """Return the parameter ``threshold`` of a model, or of the last step of a pipeline; 0 without one.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> threshold_of(RidgeClassifier())
+    0
+    """
+    return getattr(_last_step(model), "threshold", 0)
+
+
+def fold_means(rows: Iterable[Mapping[str, Any]], by: str = "decoding") -> dict[str, dict[str, tuple[float, float]]]:
+    """Return mean and sample standard deviation over folds of every number.
+
+    Parameters
+    ----------
+    rows : iterable of dict
+        Result of `evaluate_labels`; of several models or data sets if each row says which.
+    by : str, default="decoding"
+        Key whose values are kept apart.
+
+    Returns
+    -------
+    dict of dict
+        For each value of `by`, in the order of appearance, (mean, standard deviation) of each measure; the
+        deviation of a single fold is 0.
+
+    Examples
+    --------
+    >>> rows = [{"fold": k, "decoding": "plain", "micro_f1": value} for k, value in enumerate([0.5, 0.7])]
+    >>> fold_means(rows)["plain"]["micro_f1"]
+    (0.6, 0.14142135623730948)
+    """
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(str(row[by]), []).append(row)
+    return {name: _means(group) for name, group in groups.items()}
+
+
+def _means(rows: list[Mapping[str, Any]]) -> dict[str, tuple[float, float]]:
+    """Return mean and deviation of the numbers which all rows have."""
+    kept = [
+        key
+        for key in rows[0]
+        if key != "fold" and all(isinstance(row.get(key), float | int | np.number) for row in rows)
+    ]
+    columns = {key: np.array([row[key] for row in rows], dtype=float) for key in kept}
+    return {
+        key: (float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0)
+        for key, values in columns.items()
+    }
+
+
+def _measure(
+    model: Any, X: Any, Y: Any, fold: int, train: NDArray[Any], test: NDArray[Any], options: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Fit and measure one fold: a row for each decoding."""
+    began = time.perf_counter()
+    fitted = clone(model).fit(_safe_indexing(X, train), _safe_indexing(Y, train))
+    fit_seconds = time.perf_counter() - began
+    truth, features = _safe_indexing(Y, test), _safe_indexing(X, test)
+    began = time.perf_counter()
+    fitted.predict(features)
+    predict_seconds = time.perf_counter() - began
+    rows = []
+    for name, labels, scores in decodings(fitted, features):
+        report = label_report(
+            truth,
+            labels,
+            scores if options["ranking"] else None,
+            undefined=options["undefined"],
+            empty=options["empty"],
+        )
+        rows.append(
+            {
+                "fold": fold,
+                "decoding": name,
+                **report,
+                "n_train": len(train),
+                "n_test": len(test),
+                "fit_seconds": fit_seconds,
+                "predict_seconds": predict_seconds,
+                **_chosen(fitted, name),
+            }
+        )
+    return rows
+
+
+def _chosen(fitted: Any, decoding: str) -> dict[str, Any]:
+    """Return the parameters which a selection chose for a decoding, and the cut."""
+    choices = getattr(fitted, "choices_", None)
+    if choices is not None:
+        choice = choices[decoding]
+        return {"parameters": dict(choice.parameters), "threshold": _number(choice.threshold.value)}
+    cut = 0.0 if decoding == "plain" else _number(getattr(_last_step(fitted), "threshold_", None))
+    return {"parameters": dict(getattr(fitted, "best_params_", {})), "threshold": cut}
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None or np.ndim(value) else float(value)
+
+
+def _last_step(model: Any) -> Any:
+    """Return the estimator at the end of a pipeline, or the model itself."""
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def _n_rows(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)

@@ -1,0 +1,180 @@
+"""Stochastic gradient steps for two matrices that share codes: rows x ≈ P h and y ≈ Q h.
+
+A step P ← c P + b (x - P h) hᵀ changes all of P, but it is P (c I - b h hᵀ) + b x hᵀ. Therefore P is kept as a product
+A M with a small square M: the first term changes M alone, the second only those rows of A where x is not zero. N is
+the inverse of M, and G = PᵀP is kept current, so that a row costs O(nnz s + s²) besides the solution for its code.
+"""
+
+import numpy as np
+
+from cofactor.kernels.compile import kernel
+
+#: A step takes away at most this share of P along h, so that c I - b h hᵀ keeps an inverse. A step of 1 / ‖h‖² fits x
+#: exactly; longer ones only serve to diverge.
+LARGEST_SHARE = 0.9
+
+
+@kernel
+def cholesky(A, lower):  # type: ignore[no-untyped-def]
+    """Write the Cholesky factor of A, of which only the lower triangle is read."""
+    for j in range(len(A)):
+        row = lower[j]
+        for i in range(j + 1):
+            other = lower[i]
+            t = A[j, i]
+            for k in range(i):
+                t -= other[k] * row[k]
+            if i < j:
+                row[i] = t / other[i]
+            else:
+                row[i] = np.sqrt(t)
+
+
+@kernel
+def solve(lower, x):  # type: ignore[no-untyped-def]
+    """Solve L Lᵀ x = b in place, where x = b on entry."""
+    d = len(x)
+    for i in range(d):
+        row = lower[i]
+        t = x[i]
+        for k in range(i):
+            t -= row[k] * x[k]
+        x[i] = t / row[i]
+    for i in range(d - 1, -1, -1):
+        row = lower[i]
+        x[i] /= row[i]
+        t = x[i]
+        for k in range(i):
+            x[k] -= t * row[k]
+
+
+@kernel
+def project(indices, values, A, M, sums, out):  # type: ignore[no-untyped-def]
+    """Write out = (A M)ᵀ x for a sparse x; return ‖x‖²."""
+    d = len(out)
+    sums[:] = 0
+    squared = 0.0
+    for k in range(len(indices)):
+        a = A[indices[k]]
+        value = values[k]
+        squared += value * value
+        for f in range(d):
+            sums[f] += value * a[f]
+    out[:] = 0
+    for e in range(d):
+        row = M[e]
+        t = sums[e]
+        for f in range(d):
+            out[f] += t * row[f]
+    return squared
+
+
+@kernel
+def step(indices, values, squared, u, h, c, b, A, M, N, G, p, v):  # type: ignore[no-untyped-def]
+    """Take the step P ← c P + b (x - P h) hᵀ for P = A M, with u = Pᵀx and ‖x‖² = `squared` given.
+
+    G = PᵀP moves along by its rank-two rule, with p = Pᵀ(x - P h) (ERRATA 51a). Returns the factor by which the
+    condition of M grew at most.
+    """
+    d = len(h)
+    length = 0.0
+    for f in range(d):
+        length += h[f] * h[f]
+    if length > 0:
+        b = min(b, LARGEST_SHARE * c / length)
+    rest = c - b * length
+    residual = squared
+    for e in range(d):
+        row = G[e]
+        t = u[e]
+        for f in range(d):
+            t -= row[f] * h[f]
+        p[e] = t
+        residual -= h[e] * (u[e] + t)
+    residual = max(residual, 0.0)
+    v[:] = 0
+    for e in range(d):
+        row = N[e]
+        t = h[e]
+        for f in range(d):
+            v[f] += t * row[f]
+    for e in range(d):
+        own_m = M[e]
+        own_n = N[e]
+        own_g = G[e]
+        t = 0.0
+        for f in range(d):
+            t += own_m[f] * h[f]
+        t *= b
+        w = b * h[e] / rest
+        along_h = c * b * p[e] + b * b * residual * h[e]
+        along_p = c * b * h[e]
+        for f in range(d):
+            own_m[f] = c * own_m[f] - t * h[f]
+            own_n[f] = (own_n[f] + w * v[f]) / c
+            own_g[f] = c * c * own_g[f] + along_h * h[f] + along_p * p[f]
+    for k in range(len(indices)):
+        a = A[indices[k]]
+        t = b * values[k] / rest
+        for f in range(d):
+            a[f] += t * v[f]
+    return c / rest
+
+
+@kernel
+def sweep(order, first, X, Y, features, labels, weight, ridge, decay, inverse_step, worst):  # type: ignore[no-untyped-def]
+    """Take one step for each row of `order` from `first` on, until M of a side is too ill-conditioned to go on.
+
+    The code of a row comes first: h = (ridge I + (1-a) PᵀP + a QᵀQ)⁻¹ ((1-a) Pᵀx + a Qᵀy), a = `weight`; then P and Q
+    move by the step length γ = 1 / inverse_step, and `inverse_step` grows by `decay`, which is the share of the ridge
+    that belongs to one row (ERRATA 43 to 47).
+
+    Parameters
+    ----------
+    order, first
+        Rows to visit, and where among them to begin.
+    X, Y : tuple of ndarray
+        (indptr, indices, values) of the two sparse matrices.
+    features, labels : tuple of ndarray
+        (A, M, N, G) of P and of Q.
+    weight, ridge, decay, inverse_step : float
+        a, λ, λ/n and 1/γ.
+    worst : float
+        Bound on the condition of M.
+
+    Returns
+    -------
+    position, inverse_step : int, float
+        Where among `order` to go on, and 1/γ there.
+    """
+    x_indptr, x_indices, x_values = X
+    y_indptr, y_indices, y_values = Y
+    A_P, M_P, N_P, G_P = features
+    A_Q, M_Q, N_Q, G_Q = labels
+    d = len(G_P)
+    system = np.empty((d, d))
+    lower = np.empty((d, d))
+    u_P, u_Q, h, p, v = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    condition_P = 1.0
+    condition_Q = 1.0
+    k = first
+    while k < len(order) and condition_P < worst and condition_Q < worst:
+        i = order[k]
+        xi, xv = x_indices[x_indptr[i] : x_indptr[i + 1]], x_values[x_indptr[i] : x_indptr[i + 1]]
+        yi, yv = y_indices[y_indptr[i] : y_indptr[i + 1]], y_values[y_indptr[i] : y_indptr[i + 1]]
+        x_squared = project(xi, xv, A_P, M_P, p, u_P)
+        y_squared = project(yi, yv, A_Q, M_Q, p, u_Q)
+        for e in range(d):
+            for f in range(e + 1):
+                system[e, f] = (1 - weight) * G_P[e, f] + weight * G_Q[e, f]
+            system[e, e] += ridge
+            h[e] = (1 - weight) * u_P[e] + weight * u_Q[e]
+        cholesky(system, lower)
+        solve(lower, h)
+        gamma = 1 / inverse_step
+        c = 1 - min(gamma * decay, 0.5)
+        condition_P *= step(xi, xv, x_squared, u_P, h, c, gamma * (1 - weight), A_P, M_P, N_P, G_P, p, v)
+        condition_Q *= step(yi, yv, y_squared, u_Q, h, c, gamma * weight, A_Q, M_Q, N_Q, G_Q, p, v)
+        inverse_step += decay
+        k += 1
+    return k, inverse_step

@@ -1,0 +1,274 @@
+"""Features and labels as models see them, and predictions in the form in which the labels came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_array
+
+__all__ = ["LabelForm", "as_features", "as_labels", "dense", "is_sparse", "tidy_features"]
+
+_CONTAINERS = ("array", "pandas", "polars")
+_FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
+
+
+def is_sparse(X: Any) -> TypeGuard[sparse.csr_array]:
+    """Whether features or labels are sparse, as scipy's `issparse`; within this package they are csr then."""
+    return sparse.issparse(X)
+
+
+@dataclass(frozen=True)
+class LabelForm:
+    """The form in which Y came: what holds it, its dtype, and how "no" is written.
+
+    Parameters
+    ----------
+    container : str
+        "array", "pandas", "polars", or a sparse format and kind as in "csr_array" and "csc_matrix".
+    dtype : str
+        Name of the NumPy dtype.
+    signs : bool
+        Whether labels are written -1 and 1 instead of 0 and 1.
+
+    Examples
+    --------
+    >>> _, form, names = as_labels([[1, -1], [-1, -1]])
+    >>> form
+    LabelForm(container='array', dtype='int64', signs=True)
+    >>> form.cast(np.array([[False, True]]), names)
+    array([[-1,  1]])
+    """
+
+    container: str
+    dtype: str
+    signs: bool
+
+    def __post_init__(self) -> None:
+        layout, kind = self._layout
+        if self.container not in _CONTAINERS and not (layout in _FORMATS and kind in ("array", "matrix")):
+            raise ValueError(f"labels cannot come back as {self.container!r}")
+        if np.dtype(self.dtype).kind not in "biuf":
+            raise ValueError(f"labels cannot have the dtype {self.dtype!r}")
+
+    def cast(self, on: Any, names: NDArray[Any], index: Any = None) -> Any:
+        """Return predicted labels in this form.
+
+        Parameters
+        ----------
+        on : ndarray or csr_array of shape (n, L), bool
+            Where a label is on; sparse where the form is.
+        names : ndarray of shape (L,)
+            Label names: columns of a frame.
+        index : optional
+            Row labels of a pandas frame.
+        """
+        dtype = np.dtype(self.dtype)
+        layout, kind = self._layout
+        if self.is_sparse and not self.signs:
+            table = sparse.csr_array(on, dtype=dtype)
+            kept: Any = table if kind == "array" else sparse.csr_matrix(table)
+            return kept.asformat(layout)
+        mask = on.toarray() if is_sparse(on) else on
+        values = np.where(mask, 1, -1).astype(dtype) if self.signs else mask.astype(dtype)
+        if self.is_sparse:
+            return getattr(sparse, self.container)(values)
+        if self.container == "array":
+            return values
+        if self.container == "pandas":
+            import pandas as pd
+
+            return pd.DataFrame(values, index=index, columns=names.tolist())
+        return nw.from_numpy(values, [str(name) for name in names], backend="polars").to_native()
+
+    @property
+    def _layout(self) -> tuple[str, str]:
+        """The sparse format, and whether it is an array or a matrix."""
+        layout, _, kind = self.container.partition("_")
+        return layout, kind
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the labels came as a sparse matrix or array."""
+        return self.container not in _CONTAINERS
+
+
+def as_labels(Y: Any, names: Iterable[Any] | None = None) -> tuple[sparse.csr_array, LabelForm, NDArray[Any]]:
+    """Return labels as a sparse array of ones, the form in which they came, and their names.
+
+    Parameters
+    ----------
+    Y : array-like, sparse matrix or array, or frame, of shape (n, L)
+        0 and 1, False and True, or -1 and 1.
+    names : iterable of length L, optional
+        Distinct names of the labels; by default the columns of a frame, and 0 to L - 1 else.
+
+    Returns
+    -------
+    labels : csr_array of shape (n, L), float32
+        1 where a label is on; canonical.
+    form : LabelForm
+        What `LabelForm.cast` needs to give predictions the same form.
+    names : ndarray of shape (L,), object
+
+    Raises
+    ------
+    ValueError
+        If Y is not a table of labels: another shape, fractions, NaN, other numbers, names which do not fit.
+
+    Examples
+    --------
+    >>> labels, form, names = as_labels([[True, False], [True, True]], ["rock, hard", 'so "pop"'])
+    >>> labels.nnz, form.dtype, names.tolist()
+    (3, 'bool', ['rock, hard', 'so "pop"'])
+    """
+    table: Any
+    if is_sparse(Y):
+        table, container, columns = Y, f"{Y.format}_{'array' if isinstance(Y, sparse.sparray) else 'matrix'}", None
+    else:
+        table, container, columns = _as_table(Y)
+    if table.ndim != 2:
+        raise ValueError(
+            f"Y has shape {table.shape}, expected a table (n instances, L labels) of 0 and 1"
+            + (": pass Y.reshape(-1, 1) if it is one label" if table.ndim == 1 else "")
+        )
+    if table.shape[1] == 0:
+        raise ValueError(f"Y has shape {table.shape}: there must be at least one label")
+    labels, signs = _sparse_ones(table) if is_sparse(table) else _dense_ones(table)
+    dtype = np.dtype(table.dtype) if np.dtype(table.dtype).kind in "biuf" else np.dtype(np.int64)
+    given = columns if names is None else list(names)
+    return labels, LabelForm(container, dtype.name, signs), _checked_names(given, table.shape[1])
+
+
+def _as_table(Y: Any) -> tuple[NDArray[Any], str, list[Any] | None]:
+    """Return a dense table of numbers, what it came in, and the columns of a frame."""
+    frame = nw.from_native(Y, eager_only=True, pass_through=True)
+    container, columns = "array", None
+    if isinstance(frame, nw.DataFrame):
+        container = "pandas" if frame.implementation.is_pandas_like() else "polars"
+        columns = list(Y.columns)
+        Y = Y.to_numpy() if hasattr(Y, "to_numpy") else frame.to_numpy()
+    try:
+        table = np.asarray(Y)
+        if table.dtype.kind not in "biuf":
+            table = table.astype(np.float64) if table.dtype.kind == "O" else _refuse_text(table)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            "Y must be a table (n instances, L labels) of 0 and 1; "
+            f"scikit-learn's MultiLabelBinarizer makes one of lists of label names ({error})"
+        ) from error
+    return table, container, columns
+
+
+def _refuse_text(table: NDArray[Any]) -> NDArray[Any]:
+    raise ValueError(f"its entries have the dtype {table.dtype}")
+
+
+def _dense_ones(table: NDArray[Any]) -> tuple[sparse.csr_array, bool]:
+    """Return the ones of a dense table, and whether it is coded in signs."""
+    negative = table == -1 if table.dtype.kind in "if" else np.zeros(table.shape, dtype=bool)
+    on = table == 1
+    wrong = ~(on | negative | (table == 0))
+    if wrong.any():
+        _refuse(table[wrong][0], *(int(k) for k in np.argwhere(wrong)[0]))
+    signs = bool(negative.any())
+    if signs and not (on | negative).all():
+        raise ValueError("Y holds -1 and 0: labels are written either 0 and 1, or -1 and 1")
+    return sparse.csr_array(on, dtype=np.float32), signs
+
+
+def _sparse_ones(table: Any) -> tuple[sparse.csr_array, bool]:
+    """Return the ones of a sparse table, and whether it is coded in signs."""
+    labels = sparse.csr_array(table, copy=True)
+    labels.sum_duplicates()
+    labels.eliminate_zeros()
+    values = labels.data
+    wrong = np.flatnonzero((values != 1) & (values != -1))
+    if len(wrong):
+        row = int(np.searchsorted(labels.indptr, wrong[0], side="right")) - 1
+        _refuse(values[wrong[0]], row, int(labels.indices[wrong[0]]))
+    signs = bool((values == -1).any()) if values.dtype.kind in "if" else False
+    if signs and labels.nnz < labels.shape[0] * labels.shape[1]:
+        raise ValueError("Y holds -1 and 0: labels are written either 0 and 1, or -1 and 1")
+    labels = labels.astype(np.float32)
+    if signs:
+        labels.data = np.maximum(labels.data, 0)
+        labels.eliminate_zeros()
+    return labels, signs
+
+
+def _refuse(value: Any, row: int, column: int) -> None:
+    raise ValueError(
+        f"Y holds {value} (row {row}, label {column}): labels must be 0 and 1, False and True, or -1 and 1, "
+        "with none missing"
+    )
+
+
+def _checked_names(names: list[Any] | None, n_labels: int) -> NDArray[Any]:
+    """Return names as an array of objects which a file can hold: strings and whole numbers."""
+    if names is None:
+        return np.arange(n_labels).astype(object)
+    if len(names) != n_labels:
+        raise ValueError(f"there are {len(names)} label names for {n_labels} labels")
+    table = np.empty(n_labels, dtype=object)
+    table[:] = [int(k) if isinstance(k, int | np.integer) and not isinstance(k, bool) else str(k) for k in names]
+    if len(set(table.tolist())) < n_labels:
+        twice = next(k for k in table.tolist() if table.tolist().count(k) > 1)
+        raise ValueError(f"label names must differ: {twice!r} stands twice")
+    return table
+
+
+def as_features(X: Any) -> NDArray[Any] | sparse.csr_array:
+    """Return features as models see them, having checked them.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or array, or frame, of shape (n, D)
+
+    Returns
+    -------
+    C-contiguous ndarray, or csr_array in canonical form, of shape (n, D)
+        float32 if X is, float64 else; X itself where it is this already.
+
+    Raises
+    ------
+    ValueError
+        If X is not a table of finite numbers.
+
+    Examples
+    --------
+    >>> as_features([[1, 2], [0, 3]])
+    array([[1., 2.],
+           [0., 3.]])
+    """
+    return tidy_features(check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"))
+
+
+def tidy_features(X: Any) -> NDArray[Any] | sparse.csr_array:
+    """Return checked features as an ndarray or a csr_array in canonical form, never changing the given ones."""
+    if not is_sparse(X):
+        return X
+    table = X if isinstance(X, sparse.csr_array) else sparse.csr_array(X)
+    if not table.has_canonical_format:
+        table = table.copy()
+        table.sum_duplicates()
+    return table
+
+
+def dense(Y: sparse.csr_array, dtype: Any = np.float64) -> NDArray[Any]:
+    """Return labels as a dense table of 0 and 1, which takes n × L × the size of a number.
+
+    Examples
+    --------
+    >>> dense(as_labels([[0, 1], [1, 1]])[0])
+    array([[0., 1.],
+           [1., 1.]])
+    """
+    table = np.zeros(Y.shape, dtype=dtype)
+    table[np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr)), Y.indices] = 1
+    return table

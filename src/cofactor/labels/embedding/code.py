@@ -1,0 +1,170 @@
+"""Label-space embeddings: labels are encoded in few numbers, regressed on the features, and decoded."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cofactor.labels.base import LabelModel
+from cofactor.labels.data import dense
+from cofactor.labels.regression import FeatureSpace, feature_space, linear
+from cofactor.model.checks import check_choice, check_number
+from cofactor.model.progress import Monitor
+from cofactor.solvers.result import Callback
+
+
+class Code(NamedTuple):
+    """Labels, encoded: Y ≈ codes decoder + offset."""
+
+    codes: NDArray[np.float64]  # (n, d)
+    decoder: NDArray[np.float64]  # (d, L)
+    offset: NDArray[np.float64] | float  # (L,)
+
+
+class CodeModel(LabelModel):
+    """Encode labels, regress the codes on the features by ridge, decode.
+
+    Subclasses say how labels become codes and how codes become scores (`_encode`); the ridge regression to the code is
+    the same for all of them, with one decomposition of the features (`FeatureSpace`).
+
+    Attributes
+    ----------
+    n_components_ : int
+        Number d of components: as asked for, but no more than the labels have.
+    coef_ : ndarray of shape (D, d)
+        Ridge regression of the codes.
+    intercept_ : ndarray of shape (d,)
+        Its intercept.
+    decoder_ : ndarray of shape (d, L)
+        Scores are codes times this plus `offset_`. Labels that are constant in training have no column.
+    offset_ : ndarray of shape (L,)
+        See `decoder_`; the mean of the labels minus the cut, where they are centred.
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = ("n_components_", "coef_", "intercept_", "decoder_", "offset_")
+
+    n_components_: int
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    decoder_: NDArray[np.float64]
+    offset_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        n_components: Any = 0.5,
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        threshold: Any = 0,
+        random_state: Any = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.threshold = threshold
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    @abstractmethod
+    def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
+        """Return codes of at most d components, and how to decode them to scores whose plain cut is 0."""
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if isinstance(self.n_components, Integral):
+            check_number("n_components", self.n_components, low=1, whole=True)
+        else:
+            check_number("n_components", self.n_components, low=0, inclusive=False, high=1)
+        check_number("alpha", self.alpha, low=0)
+
+    def _fit(self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, monitor: Monitor) -> None:
+        n_labels = Y.shape[1]
+        asked = self.n_components
+        d = int(asked) if isinstance(asked, Integral) else int(np.ceil(asked * n_labels))
+        space = feature_space(X, self.fit_intercept)
+        code = self._encode(Y, min(d, n_labels), space)
+        self.coef_, self.intercept_ = space.ridge(code.codes, self.alpha)
+        self.decoder_ = code.decoder
+        self.offset_ = np.broadcast_to(code.offset, n_labels).copy()
+        self.n_components_ = len(code.decoder)
+
+    def _scores(self, X: NDArray[Any] | sparse.csr_array) -> NDArray[Any]:
+        return linear(X, self.coef_, self.intercept_) @ self.decoder_ + self.offset_
+
+
+class CodedLabels(CodeModel):
+    """A `CodeModel` whose result depends on how labels are written, in 0 and 1 or in -1 and 1."""
+
+    def __init__(
+        self,
+        n_components: Any = 0.5,
+        alpha: float = 1.0,
+        *,
+        coding: str = "-1/1",
+        fit_intercept: bool = True,
+        threshold: Any = 0,
+        random_state: Any = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_components,
+            alpha,
+            fit_intercept=fit_intercept,
+            threshold=threshold,
+            random_state=random_state,
+            callback=callback,
+            verbose=verbose,
+        )
+        self.coding = coding
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_choice("coding", self.coding, ("-1/1", "0/1"))
+
+    def _coded(self, Y: sparse.csr_array) -> tuple[NDArray[np.float64], float]:
+        """Return the labels as they are coded, dense (8nL bytes), and minus the cut between off and on."""
+        Z = dense(Y)
+        return (2 * Z - 1, 0.0) if self.coding == "-1/1" else (Z, -0.5)
+
+
+def scatter(Y: sparse.csr_array) -> NDArray[np.float64]:
+    """Return YcᵀYc of shape (L, L), with Yc the centred labels."""
+    mean = Y.sum(axis=0) / Y.shape[0]
+    return (Y.T @ Y).toarray().astype(np.float64) - Y.shape[0] * np.outer(mean, mean)
+
+
+def label_means(Y: sparse.csr_array) -> NDArray[np.float64]:
+    """Return the share of instances which have each label."""
+    return np.bincount(Y.indices, minlength=Y.shape[1]) / Y.shape[0]
+
+
+def top_eigenvectors(S: NDArray[np.float64], d: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the d largest eigenvalues that are not zero, falling, of a positive semidefinite S, and their vectors.
+
+    Signs are such that the largest component of each vector is positive.
+
+    Examples
+    --------
+    >>> values, vectors = top_eigenvectors(np.diag([1.0, 3.0, 0.0]), 3)
+    >>> values.round(6), vectors.round(6) + 0.0
+    (array([3., 1.]), array([[0., 1.],
+           [1., 0.],
+           [0., 0.]]))
+    """
+    n = len(S)
+    values, vectors = scipy.linalg.eigh(S, subset_by_index=(n - d, n - 1), check_finite=False)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    kept = values > n * np.finfo(np.float64).eps * max(values[0], np.finfo(np.float64).tiny)
+    values, vectors = values[kept], vectors[:, kept]
+    largest = np.argmax(np.abs(vectors).round(9), axis=0)
+    return values, vectors * np.sign(vectors[largest, np.arange(len(values))])

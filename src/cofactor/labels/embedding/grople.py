@@ -1,0 +1,338 @@
+"""Group preserving label embedding, chapter 6 of the thesis."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from cofactor.correlation import co_occurrence, normalized, positive_part, self_tuning_affinity, spectral_groups
+from cofactor.labels.base import LabelModel
+from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.progress import Monitor
+from cofactor.model.state import check_array
+from cofactor.penalties import L1
+from cofactor.problems.group_embedding import GroupEmbeddingProblem
+from cofactor.problems.regression import RegressionProblem, feature_gram
+from cofactor.solvers import Result, proximal_gradient
+from cofactor.solvers.multiplicative import repeat_updates
+from cofactor.solvers.result import Callback
+
+#: A column of U whose variance is this share of its mean square, or less, counts as constant.
+_CONSTANT = 1e-10
+#: An eigenvalue of XᵀX or YᵀY which is this share of the largest one, or less, counts as 0.
+_NULL = 1e-10
+
+
+class GroPLE(LabelModel):
+    r"""Group preserving label embedding: related labels use the same few latent factors.
+
+    1. *Groups.* Labels are clustered by their self-tuning affinities (`self_tuning_affinity`, `spectral_groups`).
+    2. *Embedding.* With the labels :math:`Y \in \{-1, 1\}^{N \times L}` in groups Y¹ … Yᴷ,
+
+       .. math:: \min_{U, V}\; \sum_{k=1}^{K} \|Y^k - U V^k\|_F^2 + \lambda_1 \|U\|_F^2
+           + \lambda_2 \sum_{k=1}^{K} \|V^k\|_{2,1} \tag{6.1}
+
+       The penalty removes whole rows of V^k: factors that group k does without.
+    3. *Map.* Features are mapped to the columns of U, with C their correlations and R = 1 - C,
+
+       .. math:: \min_{Z, c}\; \|X Z + 1 c^\top - U\|_F^2 + \alpha \operatorname{tr}(R_+ Z^\top Z)
+           + \beta \|Z\|_1 \tag{6.11}
+
+    The score of label l is :math:`(x Z + c) V_l`, and the label is on if it is above 0. U itself is not kept.
+
+    Parameters
+    ----------
+    n_factors : int, default=100
+        Number d of factors; those which no group uses are dropped. (The thesis takes 100.)
+    n_groups : int, default=10
+        Number K of groups, at most L of them. (The thesis takes 10.)
+    alpha_u : float, default=1.0
+        λ₁, weight of U; above 0.
+    alpha_v : float, default=1.0
+        λ₂, weight of the rows of V; above 0. Only :math:`\lambda_1 \lambda_2^2` decides which factors are used, since
+        J keeps its form under (cU, V/c); their ratio sets the scale of U, and so what `alpha_z` means.
+    alpha_r : float, default=1.0
+        α, weight of the correlations; 0 for none.
+    alpha_z : float, default=0.1
+        β, weight of the entries of Z; not negative.
+    correlation : {"psd", "printed"}, default="psd"
+        R₊, the positive semidefinite part of R, or R itself, which is refused where (6.11) has no minimum.
+    start : {"svd", "random"}, default="svd"
+        Where the embedding starts: at the leading singular vectors of Y (at most L factors), or at random vectors. The
+        former reaches lower objectives and leaves more rows of V at 0.
+    fit_intercept : bool, default=True
+        Whether there is a c; it is not penalized.
+    threshold : float or {"global", "per-label", "top-k", "cardinality"}, default=0
+        See `LabelModel`. Where labels are rare the plain cut at 0 finds few of them; "global" is right for F1.
+    max_iter : int, default=1000
+        Largest number of rounds of the embedding, and of steps for the map.
+    tol : float, default=1e-4
+        Both are done when their objective falls by less than this share of itself per round.
+    random_state : int, RandomState or Generator, optional
+        Seed of the clustering, of a random start, and of the folds for a learned threshold.
+    callback : callable, optional
+        Called with a `Progress` after every round.
+    verbose : int, default=0
+        1 shows progress on the terminal.
+
+    Attributes
+    ----------
+    groups_ : ndarray of shape (L,)
+        Group of each label, numbered in the order in which they first occur; -1 for labels constant in training.
+    group_sparsity_ : ndarray of shape (K, d')
+        Lengths of the rows of V^k: 0 where group k does without a factor (thesis, figure 6.1).
+    Z_ : ndarray of shape (D, d')
+        Map from features to factors.
+    intercept_ : ndarray of shape (d',)
+        c.
+    V_ : ndarray of shape (d', L')
+        Hyperplanes of the L' labels which are not constant in training. d' is the number of factors used.
+    objective_, map_objective_ : float
+        What (6.1) and (6.11) came to.
+    history_, map_history_ : list of float
+        The two objectives at the start and after every round.
+    certificate_ : float
+        Distance of Z from stationarity.
+    n_iter_, n_map_iter_ : int
+        Rounds and steps taken.
+
+    Raises
+    ------
+    ValueError
+        With ``correlation="printed"`` if (6.11) is unbounded below.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_iter` ends the embedding or the map.
+
+    Notes
+    -----
+    Corrections to the text (ERRATA): (6.11) sums over both i and j (33), its gradient has a factor 2 before α (34).
+    R = 1 - C has a zero diagonal and hence negative eigenvalues, so that (6.11) is unbounded below as soon as X has a
+    null space; hence R₊ (35). Constant columns of U have no correlation and are not regressed on: c holds them (36).
+    Step lengths follow from :math:`2\sigma_{\max}(U)^2` and :math:`2(\sigma_{\max}(X)^2 + \alpha\|R\|_2)`, as first
+    trial (30, 37). The indices of Algorithm 7 are corrected, with restart, so that no objective rises; V starts from
+    its last value and Z from 0, so there is no γ (31, 38). Prediction and the constant feature are not in the text
+    (40), nor is the scale in the clustering (41).
+
+    The embedding needs YᵀY and the map XᵀX, XᵀY and YᵀY only: O(nnz(X) L + nnz(Y) L) once, O(L² d) a round and
+    O(D² d + D d²) a step, or O(nnz(X) d + D d²) for a sparse X with many features. The dense N × L matrix of signs never
+    exists.
+
+    Features should have comparable scales, since `alpha_z` weighs all coefficients alike: 0/1 text features are best
+    left as they are, real ones standardized.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 5))
+    >>> Y = X @ rng.normal(size=(5, 4)) > 0
+    >>> model = GroPLE(n_factors=4, n_groups=2, random_state=0).fit(X, Y)
+    >>> model.score(X, Y) > 0.9
+    True
+    >>> model.group_sparsity_.shape
+    (2, 4)
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = (
+        "groups_", "group_sparsity_", "Z_", "intercept_", "V_",
+        "objective_", "map_objective_", "history_", "map_history_", "certificate_", "n_iter_", "n_map_iter_",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        n_factors: int = 100,
+        n_groups: int = 10,
+        *,
+        alpha_u: float = 1.0,
+        alpha_v: float = 1.0,
+        alpha_r: float = 1.0,
+        alpha_z: float = 0.1,
+        correlation: str = "psd",
+        start: str = "svd",
+        fit_intercept: bool = True,
+        threshold: Any = 0,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_factors = n_factors
+        self.n_groups = n_groups
+        self.alpha_u = alpha_u
+        self.alpha_v = alpha_v
+        self.alpha_r = alpha_r
+        self.alpha_z = alpha_z
+        self.correlation = correlation
+        self.start = start
+        self.fit_intercept = fit_intercept
+        self.threshold = threshold
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number("n_factors", self.n_factors, low=1, whole=True)
+        check_number("n_groups", self.n_groups, low=1, whole=True)
+        check_number("alpha_u", self.alpha_u, low=0, inclusive=False)
+        check_number("alpha_v", self.alpha_v, low=0, inclusive=False)
+        check_number("alpha_r", self.alpha_r, low=0)
+        check_number("alpha_z", self.alpha_z, low=0)
+        check_choice("correlation", self.correlation, ("psd", "printed"))
+        check_choice("start", self.start, ("svd", "random"))
+        check_number("max_iter", self.max_iter, low=1, whole=True)
+        check_number("tol", self.tol, low=0)
+
+    def _fit(self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, monitor: Monitor) -> None:
+        generator = make_generator(self.random_state)
+        together = co_occurrence(Y)
+        seed = int(generator.integers(2**31))
+        groups = spectral_groups(self_tuning_affinity(Y), self.n_groups, seed)
+        self.groups_ = np.full(len(self.constant_), -1)
+        self.groups_[self.constant_ == 0] = groups
+        W = self._embed(together, Y.shape[0], groups, generator, monitor)
+        self._map(X, Y, together, W, monitor)
+
+    def _embed(
+        self,
+        together: NDArray[Any],
+        n: int,
+        groups: NDArray[Any],
+        generator: np.random.Generator,
+        monitor: Monitor,
+    ) -> NDArray[Any]:
+        """Minimise (6.1); set V and return the W of U = Y W."""
+        count = np.diag(together)
+        gram = 4 * together - 2 * (count[:, None] + count) + n  # of the signs
+        order = np.argsort(groups, kind="stable")
+        gram = gram[np.ix_(order, order)]
+        first = self._first(gram, generator)
+        problem = GroupEmbeddingProblem(gram, len(first), self.alpha_u, self.alpha_v, np.bincount(groups))
+        result = repeat_updates(
+            problem,
+            problem.start(first),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            callback=monitor.stage("embedding"),
+        )
+        _warn_if_unfinished("the embedding", result)
+        self.objective_, self.history_, self.n_iter_ = result.objective, result.history, result.n_iter
+        arrays = problem.layout.views(result.x)
+        used = np.any(arrays["V"] != 0, axis=1)
+        V = arrays["V"][used]
+        self.group_sparsity_ = problem.groups.lengths(V).T
+        self.V_, W = np.empty_like(V), np.empty_like(V.T)
+        self.V_[:, order], W[order] = V, arrays["W"][:, used]
+        return W
+
+    def _first(self, gram: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
+        """Return the V from which the embedding starts: leading right singular vectors of Y, or random ones."""
+        L = len(gram)
+        if self.start == "random":
+            return generator.normal(size=(self.n_factors, L))
+        values, vectors = linalg.eigh(gram, subset_by_index=[max(L - self.n_factors, 0), L - 1])
+        vectors = vectors[:, values > _NULL * values[-1]][:, ::-1]
+        largest = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(vectors.shape[1])]
+        return np.asarray((vectors * np.sign(largest)).T)
+
+    def _map(
+        self,
+        X: NDArray[Any] | sparse.csr_array,
+        Y: sparse.csr_array,
+        together: NDArray[Any],
+        W: NDArray[Any],
+        monitor: Monitor,
+    ) -> None:
+        """Minimise (6.11) for U = Y W; set Z and c."""
+        n, D = X.shape
+        share = np.diag(together) / n
+        u_mean = (2 * share - 1) @ W
+        covariance = 4 * W.T @ (together - n * np.outer(share, share)) @ W  # of the columns of U, times n
+        squares = np.diag(covariance) + n * u_mean**2
+        varied = np.diag(covariance) > _CONSTANT * squares
+        x_mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+        # Xᵀ(U - 1 ūᵀ); the signs are 2Y - 1.
+        cross = 2 * np.asarray((X.T @ Y) @ W) - 2 * n * np.multiply.outer(x_mean, share @ W)
+        norm = float(np.sum(np.diag(covariance)[varied]))
+        if not self.fit_intercept:
+            cross += n * np.multiply.outer(x_mean, u_mean)
+            norm = float(np.sum(squares[varied]))
+        gram = feature_gram(X, x_mean if self.fit_intercept else None)
+        coupling = 1 - normalized(covariance[np.ix_(varied, varied)])
+        if self.correlation == "psd":
+            coupling = positive_part(coupling)
+        else:
+            _check_bounded(gram, n - self.fit_intercept, coupling, self.alpha_r)
+        problem = RegressionProblem(
+            gram, cross[:, varied], norm, L1(self.alpha_z), alpha=self.alpha_r, coupling=coupling
+        )
+        self.Z_ = np.zeros((D, W.shape[1]))
+        self.Z_[:, varied] = self._solve_map(problem, monitor).reshape(D, -1)
+        self.intercept_ = u_mean - x_mean @ self.Z_ if self.fit_intercept else np.zeros(W.shape[1])
+
+    def _solve_map(self, problem: RegressionProblem, monitor: Monitor) -> NDArray[Any]:
+        lipschitz = problem.lipschitz() if problem.size else 0.0
+        result = proximal_gradient(
+            problem,
+            np.zeros(problem.size),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            step=1 / lipschitz if lipschitz > 0 else 1.0,
+            callback=monitor.stage("map"),
+        )
+        _warn_if_unfinished("the map", result)
+        self.map_objective_, self.map_history_ = result.objective, result.history
+        self.n_map_iter_, self.certificate_ = result.n_iter, result.certificate
+        return result.x
+
+    def _scores(self, X: NDArray[Any] | sparse.csr_array) -> NDArray[Any]:
+        return np.asarray((X @ self.Z_ + self.intercept_) @ self.V_)
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        if not np.any(self.constant_ == 0):
+            return
+        d = len(self.V_)
+        check_array("V_", self.V_, (d, int(np.sum(self.constant_ == 0))))
+        check_array("Z_", self.Z_, (self.n_features_in_, d))
+        check_array("intercept_", self.intercept_, (d,))
+        check_array("group_sparsity_", self.group_sparsity_, (int(self.groups_.max()) + 1, d))
+        if not np.array_equal(self.groups_ < 0, self.constant_ != 0):
+            raise ValueError("groups_ must give every label that is not constant its group")
+
+
+def _check_bounded(gram: Any, rank: int, coupling: NDArray[Any], alpha: float) -> None:
+    """Refuse (6.11) with an R for which it has no minimum."""
+    lowest = float(np.linalg.eigvalsh(coupling)[0]) if len(coupling) else 0.0
+    if alpha * lowest >= 0:
+        return
+    D = gram.shape[0]
+    least = 0.0
+    if rank >= D:
+        values = np.linalg.eigvalsh(gram if isinstance(gram, np.ndarray) else gram @ np.eye(D))
+        least = float(values[0]) if values[0] > _NULL * values[-1] else 0.0
+    if least + alpha * lowest < 0:
+        limit = f"alpha_r may be at most {least / -lowest:.3g}" if least > 0 else "X has a null space, so no alpha_r will do"
+        raise ValueError(
+            f"correlation='printed', alpha_r={alpha!r}: the objective (6.11) is unbounded below, since R has the "
+            f"eigenvalue {lowest:.3g} and XᵀX the eigenvalue {least:.3g}; {limit}: take correlation='psd'"
+        )
+
+
+def _warn_if_unfinished(what: str, result: Result) -> None:
+    if not result.converged:
+        warnings.warn(
+            f"GroPLE: {what} ended after {result.n_iter} rounds before its objective settled: increase max_iter or tol",
+            ConvergenceWarning,
+            stacklevel=2,
+        )

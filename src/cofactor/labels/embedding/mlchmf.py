@@ -1,0 +1,351 @@
+"""A tree of piecewise-linear embeddings: MLC-HMF (thesis, chapter 5)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from cofactor.kernels.threads import n_threads
+from cofactor.labels.adaptation.neighbours import nearest_rows
+from cofactor.labels.base import LabelModel
+from cofactor.labels.embedding import tree
+from cofactor.losses import MARGIN_LOSSES
+from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.progress import Monitor
+
+_SMOOTH = tuple(name for name, loss in MARGIN_LOSSES.items() if loss.smooth)
+
+
+class MLCHMF(LabelModel):
+    r"""Multi-label classification by a hierarchy of embeddings of the features (MLC-HMF).
+
+    k-means splits the instances. For the instances S of each cluster an embedding is learned (5.19),
+
+    .. math:: J(U, V) = \sum_{i \in S} \sum_{l=1}^{L} h(y_{il} \, x_i U V_l) + \frac{\alpha}{2} (\|U\|^2 + \|V\|^2),
+
+    with y = ±1, the smooth hinge h (5.20), U of shape (D, d), V of shape (d, L). The node retains the instances of S
+    whose labels it gets right, but for a share `tolerance` of them; the others are split again, down to `max_depth` or
+    until fewer than `min_size` are left (algorithm 5). A new instance asks its nearest retained instances: each votes
+    with the signs of x U V of the node that retained it. The score of a label is the mean vote in [-1, 1]; a tie is 0,
+    hence negative.
+
+    Parameters
+    ----------
+    n_factors : int or "half", default="half"
+        d; "half" is ⌈L/2⌉ over the labels that vary in training.
+    alpha : float, default=3.0
+        Weight of the ridge on both factors (λ in the thesis), above 0. It multiplies sums over instances, so larger
+        data and larger features want a larger one: on binary text 0.3 to 3 does well, on z-scores of emotions 50.
+    tolerance : float, default=0.02
+        T: a node retains an instance of which at most this share of labels is wrong, 0 to 1. The share is a multiple
+        of 1/L, so below 1/L all values mean the same (ERRATA 23).
+    max_depth : int, default=5
+        Depth of the deepest nodes; the root, which has no embedding, has depth 0. At most 2^(max_depth + 1) - 2 nodes
+        are trained if `n_clusters` is 2.
+    min_size : int, default=5
+        A cluster with fewer instances becomes a leaf: nothing is trained, and its instances are not used.
+    n_clusters : int, default=2
+        Number of clusters into which instances are split.
+    n_neighbors : int, default=5
+        Number of retained instances that vote, all where there are fewer; an odd number avoids ties.
+    voting : {"sign", "margin"}, default="sign"
+        "margin" lets neighbours vote with scores cut off at ±1 in place of their signs (not in the thesis). It ranks
+        labels better.
+    scale : {"standard"} or None, default=None
+        "standard" gives features mean 0 and standard deviation 1 first, which dense measurements need (ERRATA 26);
+        sparse features only get the deviation, so that they stay sparse.
+    fit_intercept : bool, default=True
+        Whether embeddings see a constant feature (ERRATA 26); distances do not.
+    margin : {"smooth-hinge", "modified-square", "logistic"}, default="smooth-hinge"
+        The loss h.
+    threshold : float or str, default=0.0
+        The cut on scores: a number, "global", "per-label", "top-k" or "cardinality" (see `cofactor.labels`).
+    n_jobs : int, optional
+        Number of nodes of one depth that are trained at the same time, by joblib; by default as many as there are
+        threads (`COFACTOR_NUM_THREADS`). Results do not depend on it.
+    max_iter : int, default=500
+        Largest number of iterations of L-BFGS at a node.
+    tol : float, default=1e-4
+        A node has converged when its objective falls by less than this share of itself per iteration.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of embeddings and retained instances.
+    random_state : int, RandomState or Generator, optional
+        Seed of the clusterings. The embeddings start from singular vectors (`LowRankProblem.start`), not at random.
+    callback : callable, optional
+        Called with a `Progress` after every iteration at every node, possibly from several threads.
+    verbose : int, default=0
+        1 shows progress on the terminal.
+
+    Attributes
+    ----------
+    tree_ : list of dict
+        The nodes by number, the root first, level by level: `id`, `parent` (None for the root), `depth`, `n`
+        instances, `n_retained` of them, `children` (numbers).
+    embeddings_ : list of dict
+        The embedding of each node that retained something: `node`, `features` (columns that occurred there, n_features
+        for the constant one), `U` with a row for each of these, `V`. If no node retained anything, one embedding of all
+        instances, at the root.
+    retained_ : ndarray or csr_array of shape (n, D)
+        The retained instances, scaled.
+    owners_ : ndarray of shape (n,)
+        Which embedding retained each of them.
+    mean_, deviation_ : ndarray of shape (D,) or None
+        What features are reduced by and divided by.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If nodes stopped at `max_iter`.
+
+    Notes
+    -----
+    Corrections of the thesis: gradients (5.21), (5.22) in the shapes of U and V (ERRATA 21); a small cluster does not
+    end the treatment of its siblings, the depth is counted, and d is handed on (22); instances with a Hamming loss of
+    *at most* T are retained (23); only nodes which retain something are kept, a leaf retains nothing, and if no node
+    retains anything one embedding of all instances predicts (24); neighbours are searched among retained instances
+    only, and an embedding votes as often as it owns neighbours (25); embeddings have a constant feature (26).
+
+    X stays sparse throughout. The model holds d (D' + L) numbers for each embedding, D' being the number of features
+    which occur at its node, and all retained instances. `predict` makes a float64 copy of these, and blocks of 16 MB.
+
+    References
+    ----------
+    V. Kumar, thesis, chapter 5, algorithm 5.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, Y = make_multilabel_classification(200, 30, n_classes=5, random_state=0)
+    >>> model = MLCHMF(scale="standard", max_depth=2, random_state=0).fit(X[:150], Y[:150])
+    >>> round(model.score(X[150:], Y[150:]), 1)
+    0.6
+    >>> model.print_tree()
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = ("tree_", "embeddings_", "retained_", "owners_", "mean_", "deviation_")
+
+    tree_: list[dict[str, Any]]
+    embeddings_: list[tree.Embedding]
+    retained_: Any
+    owners_: NDArray[np.int64]
+    mean_: NDArray[Any] | None
+    deviation_: NDArray[Any] | None
+
+    def __init__(
+        self,
+        n_factors: Any = "half",
+        alpha: float = 3.0,
+        *,
+        tolerance: float = 0.02,
+        max_depth: int = 5,
+        min_size: int = 5,
+        n_clusters: int = 2,
+        n_neighbors: int = 5,
+        voting: str = "sign",
+        scale: str | None = None,
+        fit_intercept: bool = True,
+        margin: str = "smooth-hinge",
+        threshold: Any = 0.0,
+        n_jobs: int | None = None,
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        dtype: str = "float32",
+        random_state: Any = None,
+        callback: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_factors = n_factors
+        self.alpha = alpha
+        self.tolerance = tolerance
+        self.max_depth = max_depth
+        self.min_size = min_size
+        self.n_clusters = n_clusters
+        self.n_neighbors = n_neighbors
+        self.voting = voting
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.margin = margin
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.max_iter = max_iter
+        self.tol = tol
+        self.dtype = dtype
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if isinstance(self.n_factors, str):
+            check_choice("n_factors", self.n_factors, ["half"])
+        else:
+            check_number("n_factors", self.n_factors, low=1, whole=True)
+        check_number("alpha", self.alpha, low=0, inclusive=False)
+        check_number("tolerance", self.tolerance, low=0, high=1)
+        for name, low in [("max_depth", 1), ("min_size", 1), ("n_clusters", 2), ("n_neighbors", 1), ("max_iter", 1)]:
+            check_number(name, getattr(self, name), low=low, whole=True)
+        check_number("tol", self.tol, low=0)
+        check_choice("voting", self.voting, ["sign", "margin"])
+        check_choice("margin", self.margin, _SMOOTH)
+        check_choice("dtype", self.dtype, ["float32", "float64"])
+        if self.scale is not None:
+            check_choice("scale", self.scale, ["standard"])
+
+    # ---------------------------------------------------------------- learning
+
+    def _fit(self, X: Any, Y: sparse.csr_array, monitor: Monitor) -> None:
+        self._set_scale(X)
+        points = self._scaled(X)
+        features = _with_constant(points) if self.fit_intercept else points
+        growth = self._growth(Y.shape[1])
+        seed = int(make_generator(self.random_state).integers(2**31))
+        self.tree_ = [_record(0, None, 0, points.shape[0])]
+        self.embeddings_ = []
+        owners = np.full(points.shape[0], -1)
+        n_unfinished = 0
+        with tree.one_thread():
+            clusters = tree.cluster(points, np.arange(points.shape[0]), growth, 0, seed)
+        level = self._add_children(0, clusters)
+        while level:
+            tasks = [
+                (features, Y, points, rows, growth, node, seed, node_split, monitor.stage(f"node {node}"))
+                for node, rows, node_split in level
+            ]
+            grown = _side_by_side(tasks, self.n_jobs)
+            parents, level = level, []
+            for (node, rows, _), result in zip(parents, grown, strict=True):
+                self.tree_[node]["n_retained"] = int(np.count_nonzero(result.retained))
+                if result.embedding is not None:
+                    owners[rows[result.retained]] = len(self.embeddings_)
+                    self.embeddings_.append(result.embedding)
+                n_unfinished += not result.converged
+                level += self._add_children(node, result.clusters)
+        if not self.embeddings_:
+            with tree.one_thread():
+                embedding, converged = tree.embed(features, Y, growth, monitor.stage("node 0"))
+            self.embeddings_ = [embedding | {"node": 0}]
+            n_unfinished += not converged
+        self.retained_, self.owners_ = points[owners >= 0], owners[owners >= 0]
+        if n_unfinished:
+            warnings.warn(
+                f"{n_unfinished} of {len(self.tree_)} nodes of MLCHMF stopped at max_iter={self.max_iter} before their "
+                "objective settled: raise max_iter or tol, or alpha",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _growth(self, n_labels: int) -> tree.Growth:
+        d = -(-n_labels // 2) if isinstance(self.n_factors, str) else self.n_factors
+        same = ("alpha", "tolerance", "min_size", "n_clusters", "margin", "max_iter", "tol", "dtype")
+        return tree.Growth(d, **{name: getattr(self, name) for name in same})
+
+    def _add_children(self, parent: int, clusters: list[tree.Rows]) -> list[tuple[int, tree.Rows, bool]]:
+        """Note clusters in the tree; return those to be trained: number, instances, whether it may be split again."""
+        trained = []
+        depth = self.tree_[parent]["depth"] + 1
+        for rows in clusters:
+            node = len(self.tree_)
+            self.tree_.append(_record(node, parent, depth, len(rows)))
+            self.tree_[parent]["children"].append(node)
+            if len(rows) >= self.min_size:
+                trained.append((node, rows, depth < self.max_depth))
+        return trained
+
+    # ---------------------------------------------------------------- scoring
+
+    def _scores(self, X: Any) -> NDArray[Any]:
+        X = self._scaled(X)
+        counts = self._voters(X)
+        votes = np.zeros((X.shape[0], self.embeddings_[0]["V"].shape[1]))
+        for e, embedding in enumerate(self.embeddings_):
+            rows = np.flatnonzero(counts[:, e])
+            if len(rows):
+                votes[rows] += counts[rows, e, None] * self._vote(tree.scores(X[rows], embedding))
+        return votes / counts.sum(axis=1, keepdims=True)
+
+    def _voters(self, X: Any) -> NDArray[np.int64]:
+        """Return how many neighbours of each instance each embedding owns."""
+        counts = np.zeros((X.shape[0], len(self.embeddings_)), dtype=np.int64)
+        if not len(self.owners_):  # nothing was retained: one embedding speaks for all
+            counts[:, 0] = 1
+            return counts
+        neighbours = nearest_rows(self.retained_, X, min(self.n_neighbors, len(self.owners_)))
+        np.add.at(counts, (np.arange(X.shape[0])[:, None], self.owners_[neighbours]), 1)
+        return counts
+
+    def _vote(self, scores: NDArray[Any]) -> NDArray[Any]:
+        return np.where(scores > 0, 1.0, -1.0) if self.voting == "sign" else np.clip(scores, -1, 1)
+
+    # ---------------------------------------------------------------- features
+
+    def _set_scale(self, X: Any) -> None:
+        self.mean_ = self.deviation_ = None
+        if self.scale == "standard":
+            mean = np.asarray(X.mean(axis=0, dtype=np.float64))
+            if isinstance(X, sparse.csr_array):
+                variance = np.asarray((X.astype(np.float64) ** 2).mean(axis=0)) - mean**2
+            else:
+                self.mean_ = mean
+                variance = X.var(axis=0, dtype=np.float64)
+            deviation = np.sqrt(np.maximum(variance, 0))
+            self.deviation_ = np.where(deviation > 1e-9 * np.abs(mean), deviation, 1.0)
+
+    def _scaled(self, X: Any) -> Any:
+        """Return features as embeddings and distances see them."""
+        if self.mean_ is not None:
+            X = (X.toarray() if isinstance(X, sparse.csr_array) else X) - self.mean_
+        if self.deviation_ is not None:
+            X = (
+                sparse.csr_array(X * (1 / self.deviation_)[None, :])
+                if isinstance(X, sparse.csr_array)
+                else X / self.deviation_
+            )
+        return X.astype(self.dtype, copy=False)
+
+    # ---------------------------------------------------------------- the tree as text
+
+    def tree_text(self) -> str:
+        """Return the tree as text: each node with its number, its instances, and how many of them it retained."""
+        check_is_fitted(self)
+        return tree.draw(self.tree_)
+
+    def print_tree(self) -> None:
+        """Print the tree."""
+        print(self.tree_text())
+
+
+def _record(node: int, parent: int | None, depth: int, n: int) -> dict[str, Any]:
+    return {"id": node, "parent": parent, "depth": depth, "n": n, "n_retained": 0, "children": []}
+
+
+def _with_constant(X: Any) -> Any:
+    """Return features with a constant one at the end."""
+    ones = np.ones((X.shape[0], 1), X.dtype)
+    if isinstance(X, sparse.csr_array):
+        return sparse.csr_array(sparse.hstack([X, sparse.csr_array(ones)], format="csr"))
+    return np.hstack([X, ones])
+
+
+def _side_by_side(tasks: list[tuple[Any, ...]], n_jobs: int | None) -> list[tree.Grown]:
+    """Grow nodes through joblib, sharing the threads of the kernels among them; results in order.
+
+    Threads carry the nodes unless ``joblib.parallel_config`` says otherwise: BLAS and kernels release the
+    interpreter's lock.
+    """
+    threads = n_threads()
+    if n_jobs is None and effective_n_jobs(None) == 1:
+        n_jobs = min(threads, len(tasks))
+    share = max(1, threads // min(effective_n_jobs(n_jobs), len(tasks)))
+    # The limit is global to the process, so it must be set before threads set and restore it side by side.
+    with tree.one_thread():
+        parallel = Parallel(n_jobs=n_jobs, prefer="threads")
+        return list(
+            parallel(delayed(tree.grow)(*task[:-2], split=task[-2], callback=task[-1], threads=share) for task in tasks)
+        )

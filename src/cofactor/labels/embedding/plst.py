@@ -1,0 +1,60 @@
+"""Principal label space transformation: the principal components of the labels as their code."""
+
+from __future__ import annotations
+
+from scipy import sparse
+
+from cofactor.labels.embedding.code import Code, CodeModel, label_means, scatter, top_eigenvectors
+from cofactor.labels.regression import FeatureSpace
+
+
+class PLST(CodeModel):
+    r"""Principal label space transformation (Tai & Lin 2012).
+
+    .. math:: \min_{V^T V = I} \|Y_c - Y_c V V^T\|_F^2, \qquad
+        \min_{W, b} \|Y_c V - X W - 1 b^T\|_F^2 + \alpha \|W\|_F^2
+
+    with :math:`Y_c = Y - 1 \bar y^T`: V holds the first d principal components of the labels. Scores are
+    :math:`(x W + b) V^T + \bar y - 1/2`. Follows METHODS-LABELS 3.1. With all components it is ridge regression of each
+    label. Coding labels in 0 and 1 or in -1 and 1 gives the same predictions, since they are centred.
+
+    Parameters
+    ----------
+    n_components : int or float, default=0.5
+        Number d of components, or its share of the number of labels, in (0, 1]. More than the rank of the centred
+        labels changes nothing and is cut.
+    alpha : float, default=1.0
+        Weight of the penalty of the regression, at least 0.
+    fit_intercept : bool, default=True
+        Whether the regression has an intercept, which is not penalized.
+    threshold : float or {"global", "per-label", "top-k", "cardinality"}, default=0
+        Cut of the scores, or the rule by which it is learned; see `learn_threshold`.
+    random_state : int, RandomState or Generator, optional
+        Seed of the folds on which a threshold is learned.
+    callback : callable, optional
+        Accepted as by all models; the fit is direct and reports no progress.
+    verbose : int, default=0
+        1 shows progress on the terminal.
+
+    Attributes
+    ----------
+    n_components_, coef_, intercept_, decoder_, offset_
+        See `CodeModel`; `decoder_` is Vᵀ.
+    n_features_in_, label_names_, constant_, threshold_
+        See `LabelModel`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.arange(8.0)[:, None]
+    >>> Y = np.hstack([X > 3, X > 3, X < 2])
+    >>> model = PLST(n_components=2, alpha=0.1).fit(X, Y)
+    >>> model.predict([[0.0], [7.0]])
+    array([[False, False,  True],
+           [ True,  True, False]])
+    """
+
+    def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
+        _, V = top_eigenvectors(scatter(Y), d)
+        mean = label_means(Y)
+        return Code(Y @ V - mean @ V, V.T, mean - 0.5)

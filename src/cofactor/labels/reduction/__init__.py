@@ -1,0 +1,1 @@
+"""Reductions of the features which look at the labels."""

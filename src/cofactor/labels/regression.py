@@ -1,0 +1,295 @@
+"""Ridge regression on features of which one decomposition serves all weights and all targets.
+
+A `FeatureSpace` may stand for X wherever a label model is fitted::
+
+    space = FeatureSpace(X)
+    for alpha in grid:
+        PLST(alpha=alpha).fit(space, Y)
+
+`LabelModel.fit` then hands ``space.X`` to the model's `_fit`, inside ``with offered(space)``; a model which needs a
+decomposition asks for `feature_space(X)`, and gets the one which the caller made, or else a new one. Models which do
+not regress need not know of any of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cofactor.labels.data import as_features, is_sparse
+from cofactor.model.checks import check_number
+from cofactor.solvers.linear import solve_positive
+
+__all__ = ["FeatureSpace", "feature_space", "linear", "offered"]
+
+_LARGEST = 5000  # side of the largest Gram matrix: 200 MB, and some 20 s to decompose
+_OFFERED: ContextVar[FeatureSpace | None] = ContextVar("offered", default=None)
+
+
+@contextmanager
+def offered(space: FeatureSpace | None) -> Iterator[None]:
+    """Let `feature_space` return this space for its features as long as the context lasts."""
+    token = _OFFERED.set(space)
+    try:
+        yield
+    finally:
+        _OFFERED.reset(token)
+
+
+def feature_space(X: NDArray[Any] | sparse.csr_array, fit_intercept: bool = True) -> FeatureSpace:
+    """Return the `FeatureSpace` in whose place X was given to `fit`, or a new one.
+
+    Raises
+    ------
+    ValueError
+        If the one given treats the intercept otherwise.
+    """
+    space = _OFFERED.get()
+    if space is None or space.X is not X:
+        return FeatureSpace(X, fit_intercept=fit_intercept)
+    if space.fit_intercept != fit_intercept:
+        raise ValueError(
+            f"the FeatureSpace given as X has fit_intercept={space.fit_intercept}, the model {fit_intercept}: "
+            "make them agree"
+        )
+    return space
+
+
+def linear(
+    X: NDArray[Any] | sparse.csr_array, coef: NDArray[Any], intercept: NDArray[Any] | float = 0.0
+) -> NDArray[Any]:
+    """Return X coef + intercept as a dense array, for dense and sparse X.
+
+    Examples
+    --------
+    >>> linear(sparse.csr_array([[1.0, 0.0], [0.0, 2.0]]), np.array([[3.0], [4.0]]), np.array([1.0]))
+    array([[4.],
+           [9.]])
+    """
+    return np.asarray(X @ coef) + intercept
+
+
+class FeatureSpace:
+    r"""Centred features, decomposed once for ridge regressions of all weights.
+
+    With :math:`X_c = X - 1 \bar x^T = U S V^T`, the minimiser of
+
+    .. math:: \|T - X W - 1 b^T\|_F^2 + \alpha \|W\|_F^2
+
+    is :math:`W = V (S^2 + \alpha I)^{-1} S\, U^T T_c`, :math:`b = \bar t - W^T \bar x`: the intercept is not
+    penalized (METHODS-LABELS section 0; the released code of the embedding methods penalizes it). Only the smaller of
+    U and V is kept, the other one follows from X.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or array, or frame, of shape (n, D)
+        Features. They are not copied, so they must not be changed as long as the space is used.
+    fit_intercept : bool, default=True
+        Whether there is an intercept b; without it :math:`\bar x = \bar t = 0` above.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (n, D)
+        The features.
+    mean : ndarray of shape (D,)
+        Column means; 0 without an intercept.
+    fit_intercept : bool
+        As given.
+
+    Notes
+    -----
+    Dense X: triangular factor by QR, then the SVD of that; O(nD min(n, D)); directions with a singular value below
+    1e-9 of the largest are dropped. Sparse X is never made dense: the Gram matrix of the shorter side (D × D or n × n,
+    8 bytes each) is formed by a sparse product, centred by a rank-one term, and decomposed; directions below about
+    1e-6 of the largest singular value are rounding errors then, and dropped. A sparse X with more than 5,000 rows and
+    columns is not decomposed at all: each `ridge` is solved by conjugate gradients on products with X.
+
+    Examples
+    --------
+    >>> space = FeatureSpace([[0.0], [1.0], [2.0], [3.0]])
+    >>> coef, intercept = space.ridge(np.array([[1.0], [3.0], [5.0], [7.0]]), alpha=0)
+    >>> coef.round(6), intercept.round(6)
+    (array([[2.]]), array([1.]))
+    """
+
+    def __init__(self, X: Any, *, fit_intercept: bool = True) -> None:
+        self.X = as_features(X)
+        self.fit_intercept = fit_intercept
+        n, D = self.X.shape
+        self.mean = _column_means(self.X) if fit_intercept else np.zeros(D)
+        self._by_columns = n >= D
+        self._basis: NDArray[np.float64] | None = None
+        self._singular: NDArray[np.float64] = np.zeros(0)
+        self._iterative = is_sparse(self.X) and min(n, D) > _LARGEST
+        if not self._iterative:
+            self._decompose()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and columns of X."""
+        return self.X.shape
+
+    def _decompose(self) -> NDArray[np.float64]:
+        """Set and return V if there are no more columns than rows, U otherwise; set the singular values."""
+        if self._basis is None:
+            factor: Callable[..., Any] = _gram_factor if is_sparse(self.X) else _triangular_factor
+            self._basis, self._singular = factor(self.X, self.mean, self._by_columns)
+        return self._basis
+
+    def cross(self, T: NDArray[Any] | sparse.csr_array) -> NDArray[np.float64]:
+        """Return XcᵀTc of shape (D, d), for dense or sparse targets T of shape (n, d)."""
+        if is_sparse(T):
+            product: Any = self.X.T.astype(np.float64) @ T
+            product = product.toarray() if is_sparse(product) else product
+            return product - np.outer(self.mean, np.asarray(T.sum(axis=0), dtype=np.float64))
+        centred = T - T.mean(axis=0) if self.fit_intercept else T
+        return self._transposed(np.asarray(centred, dtype=np.float64))
+
+    def ridge(
+        self, T: NDArray[Any] | sparse.csr_array, alpha: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Regress targets on the features.
+
+        Parameters
+        ----------
+        T : ndarray or csr_array of shape (n, d)
+            Targets.
+        alpha : float
+            Weight of the penalty, at least 0; with 0 the solution of least norm.
+
+        Returns
+        -------
+        coef : ndarray of shape (D, d), float64
+        intercept : ndarray of shape (d,), float64
+            0 without an intercept.
+
+        Raises
+        ------
+        ValueError
+            If T has another number of rows than X, or alpha is negative.
+        """
+        self._check(T, alpha)
+        if self._iterative:
+            coef = self._solve(T, alpha)
+        elif self._by_columns:
+            V = self._decompose()
+            coef = V @ ((V.T @ self.cross(T)) / (self._singular**2 + alpha)[:, None])
+        else:
+            U = self._decompose()
+            coef = self._transposed(U @ (_product(U.T, T) / (self._singular**2 + alpha)[:, None]))
+        target_mean = np.asarray(T.mean(axis=0), dtype=np.float64).ravel() if self.fit_intercept else 0.0
+        return coef, target_mean - self.mean @ coef
+
+    def predict(self, coef: NDArray[Any], intercept: NDArray[Any]) -> NDArray[np.float64]:
+        """Return X coef + intercept, of shape (n, d)."""
+        return linear(self.X, coef, intercept)
+
+    def hat_factor(self, alpha: float) -> NDArray[np.float64]:
+        r"""Return B, with BBᵀ the hat matrix of ridge regression.
+
+        .. math:: H_\alpha = X_c (X_c^T X_c + \alpha I)^{-1} X_c^T = B B^T,
+            \quad B = U\, \mathrm{diag}\bigl(s / \sqrt{s^2 + \alpha}\bigr)
+
+        Parameters
+        ----------
+        alpha : float
+            Weight of the penalty, at least 0.
+
+        Returns
+        -------
+        ndarray of shape (n, r), float64
+            r = rank of Xc; it takes 8nr bytes. Its columns are orthogonal. A space too large to be decomposed is
+            decomposed for this, which takes 8 min(n, D)² bytes.
+        """
+        check_number("alpha", alpha, low=0)
+        basis = self._decompose()
+        shrunk = np.sqrt(self._singular**2 + alpha)
+        return self._centred(basis / shrunk) if self._by_columns else basis * (self._singular / shrunk)
+
+    def explained(self, T: NDArray[Any] | sparse.csr_array, alpha: float) -> NDArray[np.float64]:
+        """Return TcᵀHTc of shape (d, d): what ridge regression explains of the targets' scatter.
+
+        Parameters
+        ----------
+        T : ndarray or csr_array of shape (n, d)
+            Targets.
+        alpha : float
+            Weight of the penalty, at least 0.
+        """
+        self._check(T, alpha)
+        if self._iterative:
+            product = self.cross(T).T @ self._solve(T, alpha)
+            return (product + product.T) / 2
+        basis = self._decompose()
+        root = np.sqrt(self._singular**2 + alpha)[:, None]
+        if self._by_columns:
+            half = (basis.T @ self.cross(T)) / root
+        else:
+            half = _product(basis.T, T) * self._singular[:, None] / root
+        return half.T @ half
+
+    def _check(self, T: Any, alpha: float) -> None:
+        check_number("alpha", alpha, low=0)
+        if T.shape[0] != self.shape[0]:
+            raise ValueError(f"the targets have {T.shape[0]} rows, the features {self.shape[0]}")
+
+    def _centred(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return Xc W."""
+        return linear(self.X, W, -(self.mean @ W))
+
+    def _transposed(self, A: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return Xcᵀ A."""
+        return np.asarray(self.X.T @ A) - np.outer(self.mean, A.sum(axis=0))
+
+    def _solve(self, T: NDArray[Any] | sparse.csr_array, alpha: float) -> NDArray[np.float64]:
+        """Return the ridge coefficients from products with X alone, on the shorter side."""
+        if self._by_columns:
+            return solve_positive(lambda W: self._transposed(self._centred(W)) + alpha * W, self.cross(T))
+        targets = np.asarray(T.toarray() if is_sparse(T) else T, dtype=np.float64)
+        targets = targets - targets.mean(axis=0) if self.fit_intercept else targets
+        dual = solve_positive(lambda A: self._centred(self._transposed(A)) + alpha * A, targets)
+        return self._transposed(dual)
+
+
+def _column_means(X: NDArray[Any] | sparse.csr_array) -> NDArray[np.float64]:
+    return np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / X.shape[0]
+
+
+def _product(left: NDArray[np.float64], T: NDArray[Any] | sparse.csr_array) -> NDArray[np.float64]:
+    """Return left T for dense or sparse T."""
+    return np.asarray((T.T @ left.T).T if is_sparse(T) else left @ T, dtype=np.float64)
+
+
+def _triangular_factor(
+    X: NDArray[Any], mean: NDArray[np.float64], by_columns: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return V (or U) and the singular values of dense centred features, by the SVD of the factor R of QR."""
+    centred = X - mean
+    R = np.linalg.qr(centred if by_columns else centred.T, mode="r")
+    _, s, basis = scipy.linalg.svd(R, check_finite=False)
+    kept = s > 1e-9 * s[0]
+    return np.ascontiguousarray(basis[kept].T), s[kept]
+
+
+def _gram_factor(
+    X: sparse.csr_array, mean: NDArray[np.float64], by_columns: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return V (or U) and the singular values of sparse centred features, by the Gram matrix of the shorter side."""
+    n, D = X.shape
+    X = X.astype(np.float64)
+    if by_columns:
+        gram = (X.T @ X).toarray() - n * np.outer(mean, mean)
+    else:
+        shift = X @ mean
+        gram = (X @ X.T).toarray() - shift[:, None] - shift[None, :] + mean @ mean
+    squares, basis = scipy.linalg.eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
+    squares, basis = squares[::-1], basis[:, ::-1]
+    kept = squares > max(n, D) * np.finfo(np.float64).eps * squares[0]
+    return np.ascontiguousarray(basis[:, kept]), np.sqrt(squares[kept])

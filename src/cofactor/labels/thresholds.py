@@ -1,0 +1,251 @@
+"""From scores to labels: a cut at 0 or another number, or one learned from scores on data not seen in training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cofactor.model.checks import check_number
+
+__all__ = ["FAR", "RULES", "Threshold", "check_threshold", "learn_threshold", "micro_f1_curve"]
+
+#: Rules whose cut is learned.
+RULES = ("global", "per-label", "top-k", "cardinality")
+
+#: Score (with its sign) of a label that was constant in training. As good as infinite for every cut and ranking, yet
+#: finite, so that metrics which refuse infinities take it.
+FAR = 1e9
+
+_SCORES_PER_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Threshold:
+    """Which labels are on, given scores.
+
+    Parameters
+    ----------
+    rule : {"fixed", "global", "per-label", "top-k", "cardinality"}
+        "top-k": the k labels with the highest scores of each row. All others: labels whose score lies above a cut.
+    value : float, or ndarray of shape (L,)
+        The cut, one for each label with "per-label"; k with "top-k".
+
+    Examples
+    --------
+    >>> scores = np.array([[0.3, -0.1, 0.2], [-0.5, -0.2, -0.3]])
+    >>> Threshold("fixed", 0.0).apply(scores)
+    array([[ True, False,  True],
+           [False, False, False]])
+    >>> Threshold("top-k", 1).apply(scores)
+    array([[ True, False, False],
+           [False,  True, False]])
+    """
+
+    rule: str
+    value: float | NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        if self.rule not in ("fixed", *RULES):
+            raise ValueError(f"unknown rule {self.rule!r}")
+        if not np.isfinite(self.value).all() or np.ndim(self.value) != (self.rule == "per-label"):
+            raise ValueError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
+
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return where labels are on.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, L)
+
+        Returns
+        -------
+        ndarray of shape (n, L), bool
+            A score on the cut is off; of equal scores the label with the lower number comes first.
+        """
+        if self.rule != "top-k":
+            return scores > self.value
+        on = np.zeros(scores.shape, dtype=bool)
+        best = np.argsort(-scores, axis=1, kind="stable")[:, : int(self.value)]
+        np.put_along_axis(on, best, True, axis=1)
+        return on
+
+
+def check_threshold(threshold: Any) -> None:
+    """Refuse what is neither a number nor the name of a rule."""
+    if isinstance(threshold, str):
+        if threshold not in RULES:
+            raise ValueError(f"threshold={threshold!r}: expected a number, or one of {', '.join(map(repr, RULES))}")
+    elif isinstance(threshold, Real):
+        check_number("threshold", threshold, low=-np.inf)
+    else:
+        raise TypeError(f"threshold={threshold!r}: expected a number, or one of {', '.join(map(repr, RULES))}")
+
+
+def learn_threshold(rule: str, scores: NDArray[Any], Y: sparse.csr_array) -> Threshold:
+    r"""Learn a cut from scores of instances whose labels are known.
+
+    The scores should be those of models that had not seen the instances (out-of-fold scores), since the cut that is
+    best for scores of training instances is too high for new ones.
+
+    ==============  ===============================================================================================
+    "global"        one cut c which maximises micro-F1, :math:`2 \sum tp / (2 \sum tp + \sum fp + \sum fn)`
+    "per-label"     a cut for each label which maximises its own F1
+    "top-k"         the number k of labels for each instance which maximises micro-F1
+    "cardinality"   one cut by which instances have as many labels on average as they really have
+    ==============  ===============================================================================================
+
+    Parameters
+    ----------
+    rule : {"global", "per-label", "top-k", "cardinality"}
+    scores : ndarray of shape (n, L)
+    Y : csr_array of shape (n, L)
+        Ones where a label is on.
+
+    Returns
+    -------
+    Threshold
+        Cuts lie half way between two neighbouring scores; among equally good ones the highest is taken.
+
+    Notes
+    -----
+    Sorts once and counts cumulatively: O(nL log nL). METHODS-LABELS section 0 and ERRATA 73 say why learned cuts must
+    be reported apart from the plain one.
+
+    Examples
+    --------
+    >>> scores = np.array([[0.9, 0.4], [0.3, 0.2], [0.1, 0.8]])
+    >>> Y = sparse.csr_array([[1, 1], [1, 0], [0, 1]])
+    >>> learn_threshold("global", scores, Y).value
+    0.25
+    >>> learn_threshold("cardinality", scores, Y).value
+    0.25
+    >>> learn_threshold("top-k", scores, Y).value
+    1
+    """
+    if rule == "top-k":
+        return Threshold(rule, _best_k(scores, Y))
+    if rule == "per-label":
+        blocks = [_best_cuts(scores[:, block], Y[:, block]) for block in _column_blocks(*scores.shape)]
+        return Threshold(rule, np.concatenate(blocks))
+    cuts, true_positives, positives = _all_cuts(scores, Y)
+    if rule == "cardinality":
+        return Threshold(rule, float(cuts[np.argmin(np.abs(positives - Y.nnz))]))
+    return Threshold(rule, float(cuts[np.argmax(_f1(true_positives, positives, Y.nnz))]))
+
+
+def micro_f1_curve(
+    scores: NDArray[Any], Y: sparse.csr_array, n_points: int | None = 500
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return micro-F1 as a function of one global cut.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, L)
+    Y : csr_array of shape (n, L)
+        Ones where a label is on.
+    n_points : int or None, default=500
+        Number of cuts, evenly spread over the ranks of the scores, with the best one among them; None for all that
+        make a difference.
+
+    Returns
+    -------
+    cuts : ndarray of shape (p,)
+        Falling.
+    micro_f1 : ndarray of shape (p,)
+
+    Examples
+    --------
+    >>> cuts, f1 = micro_f1_curve(np.array([[0.9, 0.4], [0.3, 0.2]]), sparse.csr_array([[1, 1], [0, 0]]))
+    >>> cuts.round(2).tolist(), f1.round(2).tolist()
+    ([0.9, 0.65, 0.35, 0.25, 0.2], [0.0, 0.67, 1.0, 0.8, 0.67])
+    """
+    cuts, true_positives, positives = _all_cuts(scores, Y)
+    f1 = _f1(true_positives, positives, Y.nnz)
+    if n_points is not None and len(cuts) > n_points:
+        chosen = np.unique(np.append(np.linspace(0, len(cuts) - 1, n_points - 1).astype(int), np.argmax(f1)))
+        cuts, f1 = cuts[chosen], f1[chosen]
+    return cuts, f1
+
+
+def _f1(true_positives: NDArray[Any], predicted: NDArray[Any], actual: Any) -> NDArray[np.float64]:
+    """Return F1 = 2 tp / (predicted + actual), 0 where both are none."""
+    total = predicted + actual
+    return np.divide(2.0 * true_positives, total, out=np.zeros(np.shape(total)), where=total > 0)
+
+
+def _all_cuts(
+    scores: NDArray[Any], Y: sparse.csr_array
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return every cut which makes a difference, falling, with the true positives and positives above it."""
+    flat = scores.ravel()
+    truth = np.zeros(flat.shape, dtype=bool)
+    truth[np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr)) * Y.shape[1] + Y.indices] = True
+    always = flat >= FAR
+    open_ = np.abs(flat) < FAR  # no cut moves the labels of a constant
+    order = np.argsort(-flat[open_], kind="stable")
+    ranked, hits = flat[open_][order], truth[open_][order]
+    last = _ends_of_ties(ranked)
+    true_positives = np.concatenate(([0], np.cumsum(hits)[last])) + np.count_nonzero(truth & always)
+    positives = np.concatenate(([0], last + 1)) + np.count_nonzero(always)
+    return _between(ranked, last), true_positives, positives
+
+
+def _ends_of_ties(ranked: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the last position of each run of equal scores."""
+    if not len(ranked):
+        return np.zeros(0, dtype=np.int64)
+    return np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)
+
+
+def _between(ranked: NDArray[Any], last: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return cuts above all scores, half way between neighbouring distinct ones, and below all of them."""
+    if not len(ranked):
+        return np.zeros(1)
+    levels = ranked[last].astype(np.float64)
+    middle = (levels[1:] + levels[:-1]) / 2
+    # Half way is a score itself where two neighbours differ by one bit; a cut on the lower one is right then.
+    middle = np.where(middle < levels[:-1], middle, levels[1:])
+    below = np.nextafter(ranked[-1], np.array(-np.inf, dtype=ranked.dtype))
+    return np.concatenate(([levels[0]], middle, [float(below)]))
+
+
+def _column_blocks(n: int, n_labels: int) -> Iterator[slice]:
+    width = max(1, _SCORES_PER_BLOCK // max(n, 1))
+    return (slice(k, min(k + width, n_labels)) for k in range(0, n_labels, width))
+
+
+def _best_cuts(scores: NDArray[Any], Y: sparse.csr_array) -> NDArray[np.float64]:
+    """Return the cut which maximises F1 for each column."""
+    n, n_labels = scores.shape
+    order = np.argsort(-scores, axis=0, kind="stable")
+    ranked = np.take_along_axis(scores, order, axis=0).astype(np.float64)
+    hits = np.cumsum(np.take_along_axis(Y.toarray() > 0, order, axis=0), axis=0)
+    f1 = _f1(hits, np.arange(1, n + 1)[:, None], hits[-1])
+    f1[:-1][ranked[:-1] == ranked[1:]] = 0  # there is no cut between equal scores
+    f1[ranked <= -FAR] = 0
+    best = np.argmax(f1, axis=0)
+    columns = np.arange(n_labels)
+    upper, lower = ranked[best, columns], ranked[np.minimum(best + 1, n - 1), columns]
+    middle = (upper + lower) / 2
+    middle = np.where(middle < upper, middle, lower)
+    # Below the last finite score there is nothing to stand half way to; a constant keeps what it is with any cut.
+    alone = (best == n - 1) | (lower <= -FAR)
+    cuts = np.where(alone, np.nextafter(upper.astype(scores.dtype), -np.inf, dtype=scores.dtype), middle)
+    return np.where(np.abs(upper) >= FAR, 0.0, cuts)
+
+
+def _best_k(scores: NDArray[Any], Y: sparse.csr_array) -> int:
+    """Return the number of labels for each row which maximises micro-F1."""
+    n, n_labels = scores.shape
+    hits = np.zeros(n_labels)
+    height = max(1, _SCORES_PER_BLOCK // n_labels)
+    for k in range(0, n, height):
+        order = np.argsort(-scores[k : k + height], axis=1, kind="stable")
+        hits += np.take_along_axis(Y[k : k + height].toarray(), order, axis=1).sum(axis=0)
+    return 1 + int(np.argmax(_f1(np.cumsum(hits), n * np.arange(1, n_labels + 1), Y.nnz)))

@@ -1,0 +1,1 @@
+"""Models which make binary problems of the labels."""

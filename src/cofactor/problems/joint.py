@@ -1,0 +1,217 @@
+"""Two matrices with the same rows, factorized with common codes."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+
+from cofactor.kernels import sgd
+from cofactor.penalties import L2
+from cofactor.problems.penalized import PenalizedProblem
+
+_WORST_CONDITION = 1e6  #: of the small factor in which stochastic steps gather; it costs six of sixteen digits
+_POWER_STEPS = 2  #: a third one saves ALS less than it costs
+_DENSE_ROWS = 1024  #: rows of dense features which stand in memory as sparse ones at a time
+
+
+class JointLeastSquaresProblem(PenalizedProblem):
+    r"""Features and labels, both approximated from the same codes.
+
+    .. math::
+
+        J(P, Q) = \min_H \; (1 - a) \|X - H P^\top\|_F^2 + a \|Y - H Q^\top\|_F^2
+        + \lambda (\|P\|_F^2 + \|Q\|_F^2 + \|H\|_F^2)
+
+    which is (1) of the paper on online matrix factorization with the codes eliminated: they are
+
+    .. math:: H = B \left((1-a) P^\top P + a Q^\top Q + \lambda I\right)^{-1}, \qquad B = (1-a) X P + a Y Q,
+
+    and J = (1-a) ‖X‖² + a ‖Y‖² - ⟨B, H⟩ + λ (‖P‖² + ‖Q‖²). Neither X - H Pᵀ nor Y - H Qᵀ is ever formed: an
+    evaluation costs O((nnz(X) + nnz(Y)) s + (N + D + L) s²).
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (N, D)
+        Features.
+    Y : csr_array of shape (N, L)
+        Labels.
+    n_components : int
+        s.
+    label_weight : float
+        a, between 0 and 1.
+    alpha : float
+        λ, above 0.
+
+    Attributes
+    ----------
+    layout : Layout
+        Where P (D, s) and Q (L, s) stand in the vector of parameters.
+    n_rows : int
+        N.
+    smooth : bool
+        True.
+
+    Examples
+    --------
+    >>> from cofactor.solvers import alternating_least_squares
+    >>> X, Y = np.array([[2.0, 0.0], [0.0, 2.0]]), sparse.csr_array([[1.0], [0.0]])
+    >>> problem = JointLeastSquaresProblem(X, Y, 1, 0.5, 0.1)
+    >>> result = alternating_least_squares(problem, problem.spectral_start(np.random.default_rng(0)))
+    >>> P = problem.layout.views(result.x)["P"]
+    >>> bool(abs(P[0, 0]) > 1 and abs(P[1, 0]) < 1e-3)  # the first feature, which goes with the label, is kept
+    True
+    """
+
+    def __init__(self, X: Any, Y: Any, n_components: int, label_weight: float, alpha: float) -> None:
+        shapes = {"P": (X.shape[1], n_components), "Q": (Y.shape[1], n_components)}
+        # The penalties carry a factor ½ of their own.
+        super().__init__(shapes, {name: L2(2 * alpha) for name in shapes}, True, np.float64)
+        self.label_weight, self.alpha = float(label_weight), float(alpha)
+        self.n_rows = X.shape[0]
+        self._X: Any = sparse.csr_array(X, dtype=np.float64) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+        self._Y: Any = sparse.csr_array(Y, dtype=np.float64)
+        self._ridge = alpha * np.eye(n_components)
+        self._at, self._codes = np.full(self.size, np.nan), np.empty((X.shape[0], n_components))
+        self._products = 0.0
+
+    @cached_property
+    def _transposed(self) -> tuple[Any, Any]:
+        """Xᵀ and Yᵀ, sparse ones by rows again, which doubles the speed of their products."""
+        return tuple(A.T.tocsr() if sparse.issparse(A) else A.T for A in (self._X, self._Y))  # type: ignore[return-value]
+
+    @cached_property
+    def _norm(self) -> float:
+        return (1 - self.label_weight) * _squares(self._X) + self.label_weight * _squares(self._Y)
+
+    def codes(self, x: np.ndarray) -> np.ndarray:
+        """Return the best codes H (N, s) for the matrices in `x`; those of the last x asked for are remembered."""
+        if not np.array_equal(x, self._at):
+            a = self.label_weight
+            arrays = self.layout.views(x)
+            P, Q = arrays["P"], arrays["Q"]
+            B = (1 - a) * (self._X @ P) + a * (self._Y @ Q)
+            self._codes = _solve((1 - a) * (P.T @ P) + a * (Q.T @ Q) + self._ridge, B)
+            self._products = float(np.vdot(B, self._codes))
+            self._at = x.copy()
+        return self._codes
+
+    def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        """Return J at `x` and write its gradient."""
+        a, H = self.label_weight, self.codes(x)
+        gram = H.T @ H
+        XT, YT = self._transposed
+        arrays, out = self.layout.views(x), self.layout.views(gradient)
+        out["P"][...] = 2 * (1 - a) * (arrays["P"] @ gram - XT @ H)
+        out["Q"][...] = 2 * a * (arrays["Q"] @ gram - YT @ H)
+        return self._norm - self._products + self.add_penalties(x, gradient)
+
+    def update_rows(self, x: np.ndarray) -> None:
+        """Minimise over the codes (ERRATA 51)."""
+        self.codes(x)
+
+    def update_columns(self, x: np.ndarray) -> None:
+        """Minimise over P and Q with the codes that belong to `x` held fixed, in place (ERRATA 51)."""
+        a, H = self.label_weight, self.codes(x)
+        gram = H.T @ H
+        XT, YT = self._transposed
+        arrays = self.layout.views(x)
+        arrays["P"][...] = _solve((1 - a) * gram + self._ridge, (1 - a) * (XT @ H))
+        arrays["Q"][...] = _solve(a * gram + self._ridge, a * (YT @ H))
+
+    def spectral_start(self, rng: np.random.Generator) -> np.ndarray:
+        """Return P and Q spanning about the leading singular subspace of [√(1-a) X, √a Y]; halves the rounds of ALS."""
+        D, s = self.layout.shapes["P"]
+        XT, YT = self._transposed
+        scale_X, scale_Y = np.sqrt(1 - self.label_weight), np.sqrt(self.label_weight)
+        W = rng.normal(size=(D + self.layout.shapes["Q"][0], s))
+        for _ in range(_POWER_STEPS):
+            B = linalg.orth(scale_X * (self._X @ W[:D]) + scale_Y * (self._Y @ W[D:]))
+            W = np.vstack([scale_X * (XT @ B), scale_Y * (YT @ B)])
+        left, values, _ = linalg.svd(W, full_matrices=False)
+        W = np.zeros((len(W), s))
+        W[:, : left.shape[1]] = left * np.sqrt(values)
+        return self.pack({"P": W[:D] / scale_X, "Q": W[D:] / scale_Y})
+
+
+    def stochastic_pass(
+        self, x: np.ndarray, order: np.ndarray, inverse_step: float, n_rows: float | None = None
+    ) -> float:
+        r"""Take a stochastic gradient step for each row of `order`, in place; return what `inverse_step` has become.
+
+        Row i has its code h computed first, then moves P and Q along the negative gradient of
+
+        .. math:: f_i = (1-a) \|x_i - P h\|^2 + a \|y_i - Q h\|^2 + \tfrac{\lambda}{n} (\|P\|_F^2 + \|Q\|_F^2)
+            + \lambda \|h\|^2
+
+        by half of γ = 1 / `inverse_step`, which grows by λ / n (ERRATA 43 to 47), but no further than where x_i or
+        y_i is fitted nearly exactly. A row with k stored entries costs O(k s + s³), however many columns there are;
+        every hundred rows or so, P and Q are multiplied by s × s matrices.
+
+        Parameters
+        ----------
+        x : ndarray
+            P and Q.
+        order : ndarray of int
+            Rows, in the order of their steps.
+        inverse_step : float
+            1/γ at the first of them.
+        n_rows : float, optional
+            n; by default N. Where the rows are a part of those to come, their whole number.
+        """
+        arrays = self.layout.views(x)
+        sides = (_Lazy(arrays["P"]), _Lazy(arrays["Q"]))
+        decay = self.alpha / (n_rows or self.n_rows)
+        size = _DENSE_ROWS if isinstance(self._X, np.ndarray) else max(len(order), 1)
+        for first in range(0, len(order), size):
+            X, Y, rows = self._triplets(order[first : first + size])
+            k = 0
+            while k < len(rows):
+                state = (sides[0].parts, sides[1].parts, self.label_weight, self.alpha, decay, inverse_step)
+                k, inverse_step = sgd.sweep(rows, k, X, Y, *state, _WORST_CONDITION)
+                for side in sides:
+                    side.gather()
+        arrays["P"][...], arrays["Q"][...] = sides[0].matrix, sides[1].matrix
+        return float(inverse_step)
+
+    def _triplets(self, order: np.ndarray) -> tuple[Any, Any, np.ndarray]:
+        """Return X and Y as (indptr, indices, values), and where the rows of `order` stand in them."""
+        if not isinstance(self._X, np.ndarray):
+            return _parts(self._X), _parts(self._Y), np.asarray(order, dtype=np.int64)
+        block = self._X[order]
+        n, D = block.shape
+        X = (np.arange(n + 1, dtype=np.int64) * D, np.tile(np.arange(D, dtype=np.int32), n), block.reshape(-1))
+        return X, _parts(self._Y[order]), np.arange(n)
+
+
+class _Lazy:
+    """A matrix kept as A M during stochastic steps, with N = M⁻¹ and the Gram matrix; see `kernels.sgd`."""
+
+    def __init__(self, matrix: np.ndarray) -> None:
+        self.matrix = matrix.copy()
+        self._reset()
+
+    def _reset(self) -> None:
+        eye = np.eye(self.matrix.shape[1])
+        self.parts = (self.matrix, eye, eye.copy(), self.matrix.T @ self.matrix)
+
+    def gather(self) -> None:
+        """Multiply A by M, and form the Gram matrix anew."""
+        self.matrix = self.matrix @ self.parts[1]
+        self._reset()
+
+
+def _parts(A: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the arrays of a CSR array, indices of one integer type each so that kernels are compiled once."""
+    return A.indptr.astype(np.int64), A.indices.astype(np.int32, copy=False), A.data
+
+
+def _squares(A: Any) -> float:
+    """Return ‖A‖²_F."""
+    values = A.data if sparse.issparse(A) else A.reshape(-1)
+    return float(values @ values)
+
+
+def _solve(gram: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return B gram⁻¹ for a positive definite Gram matrix."""
+    return np.ascontiguousarray(linalg.cho_solve(linalg.cho_factor(gram), B.T).T)

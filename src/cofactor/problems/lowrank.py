@@ -1,0 +1,250 @@
+"""Label matrices explained by features through a factorized map: Y against X U V."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from cofactor.kernels.threads import parallel_for
+from cofactor.losses import MarginLoss, Squared
+from cofactor.penalties import Penalty
+from cofactor.problems.penalized import PenalizedProblem
+
+_SCORES_PER_BLOCK = 1 << 18  #: scores which stand in memory at a time: 1 MB in float32, and as much for the slopes
+_SCORES_PER_TASK = 1 << 15  #: scores which one thread turns into losses at a time
+
+
+class LowRankProblem(PenalizedProblem):
+    r"""Objective of a linear map of rank d from features to labels.
+
+    .. math::
+
+        J = \sum_{i=1}^{N} \sum_{l=1}^{L} \ell(y_{il}, s_{il}) + p_U(U) + p_V(V) + p_c(c), \qquad
+        s_i = x_i U V + c
+
+    With the smooth hinge and ridge penalties `L2(alpha)`, which carry a factor ½, this is (5.19) of the thesis; with
+    the squared loss its low-rank form of (5.14). Where G is the matrix of the derivatives of the losses by the scores,
+
+    .. math:: \partial J / \partial U = X^\top G V^\top + p_U', \qquad \partial J / \partial V = (X U)^\top G + p_V'
+
+    (ERRATA 21: the indices in (5.21) and (5.22) do not fit U and V of these shapes).
+
+    An evaluation with a margin loss costs O(nnz(X) d + N d L) and goes through the rows in blocks of about 260,000
+    scores, so an N × L array never stands in memory. The squared loss needs no scores at all: with E = [X U, 1],
+    W = [V; c]
+
+    .. math:: \|Y - E W\|^2 = \|Y\|^2 - 2 \langle E^\top Y, W \rangle + \langle E^\top E \, W, W \rangle
+
+    in O(nnz(X) d + nnz(Y) d + N d² + d² L). Its inner products are taken in float64.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (N, D)
+        Features.
+    Y : csr_array or ndarray of shape (N, L)
+        Labels. A margin loss reads entries above 0 as +1 and all others, stored or not, as -1; the squared loss takes
+        the values as they are.
+    loss : MarginLoss or Squared
+        The loss ℓ.
+    n_factors : int
+        d.
+    penalties : mapping from str to Penalty
+        Penalties of U, V, c; an array without one is not penalized.
+    fit_intercept : bool, default=False
+        Whether there is a c.
+    fixed : mapping from str to ndarray, optional
+        Those of U, V, c which are held fixed; with either factor fixed J is convex where loss and penalties are.
+    dtype : dtype, default=float32
+        Of the vector of parameters.
+    scores_per_block : int, default=262144
+        Bound on the scores which a margin loss holds at a time (one row at least).
+
+    Attributes
+    ----------
+    layout : Layout
+        Where U (D, d), V (d, L) and c (L,) stand in the vector of parameters, fixed ones left out.
+    smooth : bool
+        Whether loss and penalties all have gradients.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit each other.
+    TypeError
+        If the loss is neither a margin loss nor the squared one.
+
+    Examples
+    --------
+    One label that is the sign of one feature. L-BFGS finds the product u v with 2 h'(u v) + alpha = 0, here 0.75:
+
+    >>> from cofactor.losses import SmoothHinge
+    >>> from cofactor.penalties import L2
+    >>> from cofactor.solvers import lbfgs
+    >>> X, Y = np.array([[1.0], [-1.0]]), np.array([[1], [0]])
+    >>> problem = LowRankProblem(X, Y, SmoothHinge(), 1, {"U": L2(0.5), "V": L2(0.5)}, dtype=float)
+    >>> x = lbfgs(problem, np.array([1.0, 0.5]), tol=1e-12).x
+    >>> round(float(x[0] * x[1]), 4)
+    0.75
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        Y: Any,
+        loss: MarginLoss | Squared,
+        n_factors: int,
+        penalties: Mapping[str, Penalty],
+        *,
+        fit_intercept: bool = False,
+        fixed: Mapping[str, np.ndarray] | None = None,
+        dtype: np.typing.DTypeLike = np.float32,
+        scores_per_block: int = _SCORES_PER_BLOCK,
+    ) -> None:
+        if not isinstance(loss, MarginLoss | Squared):
+            raise TypeError(f"loss={loss!r}: a low-rank map takes a margin loss or the squared one")
+        shapes = _shapes(X, Y, n_factors, fit_intercept)
+        fixed = fixed or {}
+        free = {name: shape for name, shape in shapes.items() if name not in fixed}
+        super().__init__(free, penalties, loss.smooth, dtype)
+        self.loss = loss
+        self._fixed = {name: np.asarray(a, dtype=self.dtype) for name, a in fixed.items()}
+        for name, a in self._fixed.items():
+            if shapes.get(name) != a.shape:
+                raise ValueError(f"fixed {name} has shape {a.shape}, expected {shapes.get(name)}")
+        self._X: Any = _csr(X, self.dtype) if sparse.issparse(X) else np.asarray(X, dtype=self.dtype)
+        self._XT = self._X.T
+        self._n, self._n_labels = Y.shape
+        self._n_factors = n_factors
+        self._Y = _csr(Y, np.float64) if isinstance(loss, Squared) else _csr(_csr(Y) > 0, self.dtype)
+        if isinstance(loss, Squared):
+            self._YT = self._Y.T
+            self._norm = float(self._Y.data @ self._Y.data)
+        else:
+            self._rows_per_block = max(1, min(self._n, scores_per_block // max(self._n_labels, 1)))
+            self._set_positives()
+            self._scores, self._slopes = np.empty((2, self._rows_per_block, self._n_labels), self.dtype)
+
+    def arrays(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """Return U, V and c (if there is one): free ones as views of `x`, fixed ones as they are."""
+        return self._fixed | self.layout.views(x)
+
+    def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        """Return the smooth part of J at `x` and write its gradient."""
+        arrays, out = self.arrays(x), self.layout.views(gradient)
+        evaluate = self._squared if isinstance(self.loss, Squared) else self._margins
+        total = evaluate(self._X @ arrays["U"], arrays["V"], arrays.get("c"), out)
+        return total + self.add_penalties(x, gradient)
+
+    def start(self) -> np.ndarray:
+        r"""Return a starting point: the d steepest directions from U V = 0, each with about its best length.
+
+        With Z the signs of the labels (their values for the squared loss), less c, their mean, if there is a c, the
+        steepest steps of rank one are along the singular triplets (σ, p, q) of :math:`X^\top Z`. The d largest become
+        columns :math:`\sqrt{t} \, p` of U and rows :math:`\sqrt{t} \, q` of V,
+
+        .. math:: t = \max(s \sigma - \alpha, s \sigma / 100) \, / \, (\kappa \, \|X p\|^2),
+
+        with slope s and curvature κ of the loss and the weight α of the ridges. No factor is quite zero, since it would
+        stay so, except those beyond the rank of :math:`X^\top Z`. On medical and genbase L-BFGS takes half as many
+        iterations from here as from small random factors, and it needs no seed. U and V must both be free. Takes
+        8 D L bytes.
+        """
+        positives = self._XT @ self._Y
+        products = (positives.toarray() if sparse.issparse(self._X) else np.asarray(positives)).astype(np.float64)
+        mean = np.asarray(self._Y.mean(axis=0), dtype=np.float64)
+        slope, curvature = 2.0, 2.0  # of (y - x)²
+        if isinstance(self.loss, MarginLoss):  # signs are 2 Y - 1
+            products, mean = 2 * products - np.asarray(self._X.sum(axis=0), np.float64)[:, None], 2 * mean - 1
+            slope, curvature = -float(self.loss.derivative(0.0)), float(self.loss.curvature_bound or 1.0)
+        if "c" in self.layout.shapes:
+            products -= np.outer(self._X.sum(axis=0), mean)
+        left, sizes, right = np.linalg.svd(products, full_matrices=False)
+        d = min(self._n_factors, len(sizes))
+        left, sizes, right = left[:, :d], slope * sizes[:d], right[:d]
+        alpha = np.sqrt(np.prod([getattr(self.penalties.get(name), "alpha", 0.0) for name in ("U", "V")]))
+        lengths = np.sum((self._X @ left) ** 2, axis=0)
+        steps = np.maximum(sizes - alpha, 0.01 * sizes) / (curvature * np.where(lengths > 0, lengths, np.inf))
+        U, V = np.zeros((len(left), self._n_factors)), np.zeros((self._n_factors, self._n_labels))
+        U[:, :d], V[:d] = left * np.sqrt(steps), np.sqrt(steps)[:, None] * right
+        return self.pack({"U": U, "V": V, "c": mean})
+
+    def _margins(self, E: np.ndarray, V: np.ndarray, c: np.ndarray | None, out: Mapping[str, np.ndarray]) -> float:
+        """Losses of margins and their gradients by U, V, c, where E = X U."""
+        d_codes = np.empty_like(E)
+        d_V, d_c = np.zeros_like(V), np.zeros(self._n_labels, self.dtype)
+        total = 0.0
+        for first in range(0, self._n, self._rows_per_block):
+            rows = slice(first, min(first + self._rows_per_block, self._n))
+            n_rows = rows.stop - first
+            scores, slopes = self._scores[:n_rows], self._slopes[:n_rows]
+            np.matmul(E[rows], V, out=scores)
+            if c is not None:
+                scores += c
+            self._sign(scores, first)
+            self._losses(scores.reshape(-1), slopes.reshape(-1))
+            total += float(np.add.reduce(scores, axis=None, dtype=np.float64))
+            self._sign(slopes, first)
+            np.matmul(slopes, V.T, out=d_codes[rows])
+            d_V += E[rows].T @ slopes
+            d_c += slopes.sum(axis=0)
+        self._write(out, d_codes, d_V, d_c)
+        return total
+
+    def _losses(self, margins: np.ndarray, slopes: np.ndarray) -> None:
+        """Overwrite margins by losses, write derivatives; entries are independent, so threads may share them."""
+        in_place = type(self.loss).in_place  # type: ignore[union-attr]
+
+        def task(k: int) -> None:
+            part = slice(k * _SCORES_PER_TASK, (k + 1) * _SCORES_PER_TASK)
+            in_place(margins[part], slopes[part])
+
+        parallel_for(task, -(-len(margins) // _SCORES_PER_TASK))
+
+    def _set_positives(self) -> None:
+        """Note where +1 stands: positions in the flattened N × L matrix, and where each row's begin."""
+        rows = np.repeat(np.arange(self._n, dtype=np.int64), np.diff(self._Y.indptr))
+        self._positives = rows * self._n_labels + self._Y.indices
+        self._first_positive = self._Y.indptr
+
+    def _sign(self, block: np.ndarray, first: int) -> None:
+        """Multiply a block of rows, beginning with row `first`, by the signs of its labels."""
+        where = slice(self._first_positive[first], self._first_positive[first + len(block)])
+        flat = block.reshape(-1)
+        np.negative(flat, out=flat)
+        flat[self._positives[where] - first * self._n_labels] *= -1
+
+    def _squared(self, E: np.ndarray, V: np.ndarray, c: np.ndarray | None, out: Mapping[str, np.ndarray]) -> float:
+        """Squared loss and its gradients by U, V, c, where E = X U, from inner products alone."""
+        E, V = np.column_stack([E, np.ones(len(E))]).astype(np.float64), V.astype(np.float64)
+        W = np.vstack([V, np.zeros(self._n_labels) if c is None else c])
+        products = (self._YT @ E).T
+        fitted = (E.T @ E) @ W
+        d_W = 2 * (fitted - products)
+        d_codes = 2 * (E @ (W @ V.T) - self._Y @ V.T)
+        self._write(out, d_codes.astype(self.dtype), d_W[:-1], d_W[-1])
+        return float(self._norm + np.sum((fitted - 2 * products) * W))
+
+    def _write(self, out: Mapping[str, np.ndarray], d_codes: np.ndarray, d_V: np.ndarray, d_c: np.ndarray) -> None:
+        """Write the gradients of the free arrays, given those by the codes X U, by V and by c."""
+        if "U" in out:
+            out["U"][...] = self._XT @ d_codes
+        if "V" in out:
+            out["V"][...] = d_V
+        if "c" in out:
+            out["c"][...] = d_c
+
+
+def _csr(A: Any, dtype: Any = None) -> Any:
+    """Return a matrix as a CSR array; nothing is copied where it is one of this dtype."""
+    return sparse.csr_array(A, dtype=dtype)
+
+
+def _shapes(X: Any, Y: Any, n_factors: int, fit_intercept: bool) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of U, V, c; refuse X and Y that do not fit each other."""
+    if X.shape[0] != Y.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows and Y has {Y.shape[0]}: both have one row for each instance")
+    if n_factors < 1:
+        raise ValueError(f"n_factors={n_factors!r}: expected a whole number of at least 1")
+    shapes: dict[str, tuple[int, ...]] = {"U": (X.shape[1], n_factors), "V": (n_factors, Y.shape[1])}
+    return shapes | {"c": (Y.shape[1],)} if fit_intercept else shapes

@@ -1,0 +1,91 @@
+"""Descent by a problem's own updates: multiplicative ones, and minimisation over one block after another."""
+
+from typing import Protocol
+
+import numpy as np
+
+from cofactor.solvers.result import Callback, Problem, Result, SolverMismatchError, Trace
+
+#: Denominators of multiplicative updates are kept above this.
+_TINY = 1e-12
+
+
+class Updated(Problem, Protocol):
+    """A problem with an update which does not raise its objective."""
+
+    def update(self, x: np.ndarray) -> None:
+        """Renew all parameters, in place."""
+
+
+def scale_by_ratio(A: np.ndarray, negative: np.ndarray, positive: np.ndarray) -> None:
+    """Multiply A by ∇⁻/∇⁺ in place, entry by entry: the multiplicative update for a gradient ∇⁺ - ∇⁻.
+
+    Parameters
+    ----------
+    A : ndarray
+        Not negative; it stays so, and a zero stays zero.
+    negative, positive : ndarray
+        The negative part of the gradient and the positive one, as sums without cancellation: both at least 0.
+        Where ∇⁺ vanishes it is replaced by a tiny number; where both do, A becomes 0.
+
+    Examples
+    --------
+    >>> A = np.array([4.0, 4.0, 4.0])
+    >>> scale_by_ratio(A, np.array([1.0, 0.0, 0.0]), np.array([2.0, 2.0, 0.0]))
+    >>> A
+    array([2., 0., 0.])
+    """
+    A *= negative / np.maximum(positive, _TINY)
+
+
+def repeat_updates(
+    problem: Updated,
+    x0: np.ndarray,
+    *,
+    max_iter: int = 200,
+    tol: float = 1e-5,
+    callback: Callback | None = None,
+) -> Result:
+    """Minimise by repeating the problem's own update, as long as the objective falls; the best point is kept.
+
+    Parameters
+    ----------
+    problem : Updated
+        A problem with `update`.
+    x0 : ndarray
+        Starting point; it is not changed. Multiplicative updates leave zeros zero: start above it.
+    max_iter : int, default=200
+        Largest number of updates.
+    tol : float, default=1e-5
+        Converged when the objective fell by less than this share of itself per update over five updates; 0 for
+        `max_iter` updates in any case, unless working precision ends the descent before.
+    callback : callable, optional
+        Called with a `Progress` after every update.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    SolverMismatchError
+        If the problem has no update of its own.
+    """
+    if not hasattr(problem, "update"):
+        raise SolverMismatchError(
+            f"{type(problem).__name__} has no update of its own: take a solver that uses gradients ('lbfgs', 'apg')"
+        )
+    trace = Trace(problem, max_iter, tol, callback)
+    x, g = x0.astype(problem.dtype), np.empty(problem.size, problem.dtype)
+    trace.start(trace.evaluate(x, g) + problem.nonsmooth_value(x))
+    while True:
+        following = x.copy()
+        problem.update(following)
+        objective = trace.evaluate(following, g) + problem.nonsmooth_value(following)
+        if not objective <= trace.history[-1]:
+            trace.stop("no update lowers the objective: working precision reached", converged=True)
+            trace.evaluate(x, g)
+            return trace.result(x, g)
+        x = following
+        if trace.done(objective):
+            return trace.result(x, g)

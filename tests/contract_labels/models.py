@@ -1,0 +1,73 @@
+"""The label models under contract: every class of `MODELS`, with settings that fit fast, and data for them."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from cofactor.labels import CPLST, CSSP, PLST, BinaryRelevance, FAiE, LabelModel
+
+CASES: dict[str, LabelModel] = {
+    "PLST": PLST(3, random_state=0),
+    "CPLST": CPLST(3, random_state=0),
+    "CSSP": CSSP(3, random_state=0),
+    "CSSP of 0/1": CSSP(3, coding="0/1", random_state=0),
+    "FAiE": FAiE(3, random_state=0),
+    "FAiE of 0/1": FAiE(3, beta=10.0, coding="0/1", fit_intercept=False, random_state=0),
+    "BinaryRelevance": BinaryRelevance(random_state=0),
+    "BinaryRelevance of ridge": BinaryRelevance(Ridge(), random_state=0),
+    "BinaryRelevance of logistic regression": BinaryRelevance(LogisticRegression(tol=1e-6), random_state=0),
+}
+
+#: Runs a test for each case; the test gets its name.
+every = pytest.mark.parametrize("name", CASES)
+
+NAMES = ["rock, hard", 'so "pop"', "été", "a\nb", "plain", "'"]
+
+
+def fresh(name: str, **params: Any) -> LabelModel:
+    """Return an unfitted model of a case."""
+    return clone(CASES[name]).set_params(**params)
+
+
+def planted(n: int = 80, n_features: int = 7, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return features, a third of them 0 and none negative, and six correlated noisy labels of them."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, n_features)).round(2) * (rng.random((n, n_features)) > 1 / 3)
+    scores = (X - X.mean(axis=0)) @ rng.normal(size=(n_features, 3)) @ rng.normal(size=(3, len(NAMES)))
+    scores += 0.2 * scores.std() * rng.normal(size=scores.shape)
+    return X, (scores > np.quantile(scores, [0.5, 0.6, 0.7, 0.5, 0.6, 0.4])[None, :]).astype(np.int64)
+
+
+@lru_cache
+def data() -> tuple[np.ndarray, np.ndarray]:
+    """Return features and labels; not to be changed."""
+    X, Y = planted()
+    X.setflags(write=False)
+    Y.setflags(write=False)
+    return X, Y
+
+
+@lru_cache
+def fitted(name: str) -> LabelModel:
+    """Return the case's model, fitted on the data; not to be changed."""
+    return fresh(name).fit(*data())
+
+
+def bits(model: LabelModel) -> dict[str, Any]:
+    """Return all that a model learned, so that == compares it to the bit."""
+    header, arrays = model._to_state()
+    return {
+        "learned": repr(header["learned"]),
+        **{name: (f"{a.dtype}{a.shape}", a.tobytes()) for name, a in arrays.items()},
+    }
+
+
+def dense_of(Y: Any) -> np.ndarray:
+    """Return labels of any form as a dense array of 0 and 1."""
+    Y = Y.toarray() if sparse.issparse(Y) else Y
+    return (np.asarray(Y) > 0).astype(np.int64)

@@ -1,0 +1,107 @@
+"""A loaded model does what the saved one did; a damaged file is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import cofactor
+from cofactor.persistence import ModelFileError, read_model, write_model
+
+from .models import NAMES, bits, data, every, fitted, fresh
+
+
+@every
+@pytest.mark.parametrize("rule", [0, 0.1, "global", "per-label", "top-k", "cardinality"])
+def test_a_loaded_model_is_the_saved_one(name, rule, tmp_path):
+    X, Y = data()
+    model = fresh(name, threshold=rule).fit(X, Y, label_names=NAMES)
+    model.save(tmp_path / "model")
+    loaded = cofactor.load(tmp_path / "model")
+    assert type(loaded) is type(model)
+    assert bits(loaded) == bits(model)
+    assert repr(loaded) == repr(model)
+    assert loaded.label_names_.tolist() == NAMES
+    assert np.array_equal(loaded.threshold_, model.threshold_)
+    for features in (X, sparse.csr_array(X)):
+        assert np.array_equal(loaded.predict(features), model.predict(features))
+        assert np.array_equal(loaded.decision_function(features), model.decision_function(features))
+    assert bits(loaded.fit(X, Y)) == bits(model)
+    loaded.save(tmp_path / "again")
+
+
+@every
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda Y: Y == 1,
+        lambda Y: 2 * Y.astype(np.int8) - 1,
+        sparse.csc_matrix,
+        lambda Y: pd.DataFrame(Y, columns=NAMES),
+    ],
+    ids=["bool", "signs", "csc_matrix", "pandas"],
+)
+def test_the_form_of_labels_survives(name, form, tmp_path):
+    X, Y = data()
+    model = fresh(name).fit(X, form(Y))
+    model.save(tmp_path / "model")
+    a, b = (m.predict(X) for m in (cofactor.load(tmp_path / "model"), model))
+    assert type(a) is type(b)
+    if isinstance(a, pd.DataFrame):
+        pd.testing.assert_frame_equal(a, b)
+    else:
+        assert a.dtype == b.dtype
+        assert (a != b).sum() == 0
+
+
+@every
+def test_names_of_features_survive(name, tmp_path):
+    X, Y = data()
+    table = pd.DataFrame(X, columns=list("abcdefg"))
+    fresh(name).fit(table, Y).save(tmp_path / "model")
+    loaded = cofactor.load(tmp_path / "model")
+    assert np.array_equal(loaded.predict(table), fitted(name).predict(X))
+    with pytest.raises(ValueError, match="feature names"):
+        loaded.predict(table[list("gfedcba")])
+
+
+@every
+def test_a_model_of_constant_labels_survives(name, tmp_path):
+    X, Y = data()
+    constant = np.tile([1, 0], (len(X), 1))
+    fresh(name).fit(X, constant).save(tmp_path / "model")
+    assert np.array_equal(cofactor.load(tmp_path / "model").predict(X), constant)
+    some = np.hstack([constant, Y])
+    model = fresh(name).fit(X, some)
+    model.save(tmp_path / "model")
+    assert np.array_equal(cofactor.load(tmp_path / "model").predict(X), model.predict(X))
+
+
+@every
+def test_a_truncated_file(name, tmp_path):
+    fitted(name).save(tmp_path / "model")
+    whole = (tmp_path / "model").read_bytes()
+    for length in {0, 4, 100, len(whole) // 2, len(whole) - 1}:
+        (tmp_path / "cut").write_bytes(whole[:length])
+        with pytest.raises(ModelFileError):
+            cofactor.load(tmp_path / "cut")
+
+
+@every
+def test_parts_that_do_not_fit_together(name, tmp_path):
+    fitted(name).save(tmp_path / "model")
+    header, arrays = read_model(tmp_path / "model")
+    damages = [
+        ({"n_features": 3}, {}),
+        ({"label_names": ["a"]}, {}),
+        ({"rule": "magic"}, {}),
+        ({"learned": {"fit": 3}}, {}),
+        ({"learned": {}}, {}),
+        ({"form": {"container": "pickle", "dtype": "int64", "signs": False}}, {}),
+        ({"params": {"nonsense": 1}}, {}),
+        ({}, {"constant": np.zeros(4, np.int8)}),
+    ]
+    for changed, replaced in damages:
+        write_model(tmp_path / "bad", {**header, **changed}, {**arrays, **replaced})
+        with pytest.raises(ModelFileError):
+            cofactor.load(tmp_path / "bad")

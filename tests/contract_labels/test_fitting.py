@@ -1,0 +1,165 @@
+"""What a fit does and does not: determinism, constant labels, thresholds, atomicity, progress."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from cofactor.labels.thresholds import FAR
+from cofactor.solvers import Progress
+
+from .models import bits, data, every, fitted, fresh, planted
+
+
+@every
+def test_same_seed_same_bits(name):
+    model = fresh(name)
+    assert bits(model.fit(*data())) == bits(fitted(name))
+    assert bits(model.fit(*data())) == bits(fitted(name))  # fitting again starts anew
+
+
+@every
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState, np.int64])
+def test_every_kind_of_random_state(name, make):
+    first, second = (fresh(name, random_state=make(3)).fit(*data()) for _ in range(2))
+    assert bits(first) == bits(second)
+
+
+@every
+def test_order_of_rows_hardly_matters(name):
+    X, Y = data()
+    order = np.random.default_rng(5).permutation(len(Y))
+    scores = fresh(name).fit(X[order], Y[order]).decision_function(X)
+    expected = fitted(name).decision_function(X)
+    assert np.mean((scores > 0) != (expected > 0)) < 0.02
+    assert np.abs(scores - expected).mean() < 0.02 * expected.std()
+
+
+@every
+def test_single_and_double_precision_agree(name):
+    X, Y = data()
+    scores = fresh(name).fit(X.astype(np.float32), Y).decision_function(X.astype(np.float32))
+    expected = fitted(name).decision_function(X)
+    assert np.abs(scores - expected).max() < 0.05 * expected.std()
+
+
+@every
+def test_fit_does_not_change_its_input(name):
+    for convert in (np.array, sparse.csr_array):
+        X, Y = (convert(a) for a in data())
+        model = fresh(name)
+        before = {k: repr(v) for k, v in model.get_params().items()}
+        assert model.fit(X, Y) is model
+        assert {k: repr(v) for k, v in model.get_params().items()} == before
+        model.predict(X)
+        for given, kept in zip((X, Y), data(), strict=True):
+            assert np.array_equal(given.toarray() if sparse.issparse(given) else given, kept)
+    assert not data()[0].flags.writeable  # the cached model was fitted on arrays that cannot be written
+
+
+@every
+def test_a_model_keeps_no_reference_to_its_input(name):
+    X, Y = (a.copy() for a in data())
+    watched = [weakref.ref(X), weakref.ref(Y)]
+    model = fresh(name).fit(X, Y)
+    del X, Y
+    gc.collect()
+    assert all(ref() is None for ref in watched), model
+
+
+@every
+def test_invalid_data_leave_a_fitted_model_as_it_was(name):
+    X, Y = data()
+    model = fresh(name).fit(X, Y)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full_like(X, np.nan), Y)
+    with pytest.raises(ValueError, match="Y holds 0.5"):
+        model.fit(X, Y / 2)
+    assert bits(model) == bits(fitted(name))
+    assert np.array_equal(model.predict(X), fitted(name).predict(X))
+
+
+class StopError(Exception):
+    """Raised by a callback."""
+
+
+def stop(progress: Progress) -> None:
+    raise StopError(progress.stage)
+
+
+@every
+def test_an_exception_in_the_callback_comes_out_and_changes_nothing(name):
+    X, Y = data()
+    seen: list[Progress] = []
+    assert bits(fresh(name, callback=seen.append).fit(X, Y)) == bits(fitted(name))
+    assert all(type(p) is Progress and p.stage and p.elapsed >= 0 for p in seen)
+    if not seen:
+        return  # a direct method has no progress to tell of
+    model = fresh(name, callback=stop)
+    with pytest.raises(StopError):
+        model.fit(X, Y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    model.set_params(callback=None).fit(X, Y)
+    with pytest.raises(StopError):
+        model.set_params(callback=stop).fit(X[:50], Y[:50])
+    assert bits(model) == bits(fitted(name))
+
+
+@every
+def test_verbose_changes_nothing(name):
+    assert bits(fresh(name, verbose=1).fit(*data())) == bits(fitted(name))
+
+
+@every
+def test_constant_labels_are_repeated_not_learned(name):
+    X, Y = data()
+    wide = np.hstack([np.ones((len(Y), 1), int), Y[:, :3], np.zeros((len(Y), 1), int), Y[:, 3:]])
+    model = fresh(name).fit(X, wide)
+    assert model.constant_.tolist() == [1, 0, 0, 0, -1, 0, 0, 0]
+    varying = model.constant_ == 0
+    scores = model.decision_function(X)
+    assert np.array_equal(scores[:, varying], fitted(name).decision_function(X))
+    assert np.all(scores[:, 0] == FAR)
+    assert np.all(scores[:, 4] == -FAR)
+    for rule in ("global", "per-label", "cardinality"):
+        predicted = fresh(name, threshold=rule).fit(X, wide).predict(X)
+        assert predicted[:, 0].all()
+        assert not predicted[:, 4].any()
+
+
+@every
+def test_nothing_but_constant_labels(name, tmp_path):
+    X, Y = data()
+    constant = np.tile([1, 0], (len(X), 1))
+    for rule in (0, "global", "per-label", "cardinality"):
+        model = fresh(name, threshold=rule).fit(X, constant)
+        assert np.array_equal(model.predict(X[:5]), constant[:5])
+    assert np.array_equal(fresh(name).fit(X[:1], Y[:1]).predict(X), np.tile(Y[0], (len(X), 1)))
+
+
+@every
+def test_learned_thresholds_keep_their_promises(name):
+    X, Y = planted(300)
+    new, truth = planted(300, seed=0)[0] + 0.01, Y
+    plain = fresh(name).fit(X, Y)
+    cuts = {rule: fresh(name, threshold=rule).fit(X, Y) for rule in ("global", "per-label", "top-k", "cardinality")}
+    for model in cuts.values():
+        assert np.array_equal(model.decision_function(X), plain.decision_function(X))
+    assert np.ndim(cuts["global"].threshold_) == 0
+    assert cuts["per-label"].threshold_.shape == (Y.shape[1],)
+    assert np.all(cuts["top-k"].predict(new).sum(axis=1) == cuts["top-k"].threshold_)
+    assert abs(cuts["cardinality"].predict(new).sum(axis=1).mean() - Y.sum(axis=1).mean()) < 0.5
+    assert cuts["global"].score(new, truth) > plain.score(new, truth) - 0.05
+
+
+@every
+@pytest.mark.parametrize("rule", ["global", "per-label", "top-k", "cardinality"])
+def test_few_instances_to_learn_a_threshold_on(name, rule):
+    X, Y = data()
+    assert fresh(name, threshold=rule).fit(X[:4], Y[:4]).predict(X).shape == Y.shape
+    with pytest.raises(ValueError, match="give 2 or more, not 1"):
+        fresh(name, threshold=rule).fit(X[:1], Y[:1])

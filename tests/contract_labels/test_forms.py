@@ -1,0 +1,175 @@
+"""Every form of features and labels is taken, and predictions have the form of the labels."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from cofactor.labels import FeatureSpace
+
+from .models import NAMES, bits, data, dense_of, every, fitted, fresh, planted
+
+FORMATS = ["csr_array", "csr_matrix", "csc_array", "csc_matrix", "coo_array", "coo_matrix", "lil_array"]
+
+
+@every
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int64, np.float32, np.float64])
+def test_predictions_have_the_dtype_of_the_labels(name, dtype):
+    X, Y = data()
+    model = fresh(name).fit(X, Y.astype(dtype))
+    predicted = model.predict(X)
+    assert type(predicted) is np.ndarray
+    assert predicted.dtype == dtype
+    assert bits(model) == bits(fitted(name))
+    assert np.array_equal(predicted.astype(int), fitted(name).predict(X))
+
+
+@every
+@pytest.mark.parametrize("dtype", [np.int8, np.float64])
+def test_labels_in_signs(name, dtype):
+    X, Y = data()
+    model = fresh(name).fit(X, (2 * Y - 1).astype(dtype))
+    predicted = model.predict(X)
+    assert bits(model) == bits(fitted(name))
+    assert predicted.dtype == dtype
+    assert np.array_equal(predicted, 2 * fitted(name).predict(X) - 1)
+    assert model.score(X, 2 * Y - 1) == fitted(name).score(X, Y)
+
+
+@every
+@pytest.mark.parametrize("form", FORMATS)
+def test_sparse_labels(name, form):
+    X, Y = data()
+    model = fresh(name).fit(X, getattr(sparse, form)(Y))
+    predicted = model.predict(X)
+    assert type(predicted) is getattr(sparse, form)
+    assert predicted.dtype == Y.dtype
+    assert bits(model) == bits(fitted(name))
+    assert np.array_equal(predicted.toarray(), fitted(name).predict(X))
+
+
+@every
+def test_sparse_labels_in_signs(name):
+    X, Y = data()
+    predicted = fresh(name).fit(X, sparse.csr_array(2 * Y - 1)).predict(X)
+    assert type(predicted) is sparse.csr_array
+    assert np.array_equal(predicted.toarray(), 2 * fitted(name).predict(X) - 1)
+
+
+@every
+def test_pandas_frames(name):
+    X, Y = data()
+    index = [f"row {k}" for k in range(len(X))]
+    table = pd.DataFrame(X, columns=list("abcdefg"), index=index)
+    model = fresh(name).fit(table, pd.DataFrame(Y == 1, columns=NAMES, index=index))
+    predicted = model.predict(table)
+    assert isinstance(predicted, pd.DataFrame)
+    assert list(predicted.columns) == NAMES == model.label_names_.tolist()
+    assert list(predicted.index) == index
+    assert set(predicted.dtypes) == {np.dtype(bool)}
+    assert bits(model) == bits(fitted(name))
+    assert np.array_equal(predicted.to_numpy(), fitted(name).predict(X) == 1)
+    assert model.feature_names_in_.tolist() == list("abcdefg")
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(table[list("gfedcba")])
+
+
+@every
+def test_polars_frames(name):
+    X, Y = data()
+    table = pl.DataFrame(X, schema=list("abcdefg"))
+    model = fresh(name).fit(table, pl.DataFrame(Y.astype(np.int8), schema=NAMES))
+    predicted = model.predict(table)
+    assert isinstance(predicted, pl.DataFrame)
+    assert predicted.columns == NAMES
+    assert set(predicted.dtypes) == {pl.Int8}
+    assert np.array_equal(predicted.to_numpy(), fitted(name).predict(X))
+
+
+@every
+def test_lists(name):
+    X, Y = data()
+    model = fresh(name).fit(X.tolist(), Y.tolist())
+    assert bits(model) == bits(fitted(name))
+    assert np.array_equal(model.predict(X.tolist()), fitted(name).predict(X))
+
+
+@every
+@pytest.mark.parametrize("form", FORMATS)
+def test_sparse_features_are_as_good_as_dense_ones(name, form):
+    X, Y = data()
+    table = getattr(sparse, form)(X)
+    model = fresh(name).fit(table, Y)
+    expected = fitted(name).decision_function(X)
+    for features in (table, X):
+        assert np.allclose(model.decision_function(features), expected, rtol=1e-4, atol=1e-4 * np.std(expected))
+    assert np.allclose(fitted(name).decision_function(table), expected, rtol=1e-9, atol=1e-9)
+
+
+@every
+def test_a_sparse_array_that_is_not_canonical(name):
+    X, Y = data()
+    table = sparse.csr_array(X)
+    double = sparse.csr_array(
+        (np.repeat(table.data / 2, 2), np.repeat(table.indices, 2)[::1], 2 * table.indptr), shape=X.shape
+    )
+    before = double.data.copy(), double.indices.copy()
+    model = fresh(name).fit(double, Y)
+    assert bits(model) == bits(fresh(name).fit(table, Y))
+    assert np.array_equal(double.data, before[0])
+    assert np.array_equal(double.indices, before[1])
+
+
+@every
+def test_integer_features(name):
+    X, Y = data()
+    whole = (100 * X).round().astype(int)
+    assert bits(fresh(name).fit(whole, Y)) == bits(fresh(name).fit(whole.astype(float), Y))
+
+
+@every
+def test_fortran_order(name):
+    X, Y = data()
+    assert bits(fresh(name).fit(np.asfortranarray(X), np.asfortranarray(Y))) == bits(fitted(name))
+
+
+@every
+def test_a_feature_space_in_place_of_features(name):
+    X, Y = data()
+    space = FeatureSpace(X, fit_intercept=fresh(name).get_params().get("fit_intercept", True))
+    model = fresh(name).fit(space, Y)
+    assert bits(model) == bits(fitted(name))
+    assert np.array_equal(model.predict(space), fitted(name).predict(X))
+
+
+@every
+@pytest.mark.parametrize("rule", ["global", "per-label", "top-k", "cardinality"])
+def test_blocks_of_rows_change_nothing(name, rule, monkeypatch):
+    X, Y = data()
+    model = fresh(name, threshold=rule).fit(X, Y)
+    whole, scores = model.predict(X), model.decision_function(X)
+    monkeypatch.setattr("cofactor.labels.base._SCORES_PER_BLOCK", 7 * Y.shape[1])
+    assert np.allclose(model.decision_function(X), scores, rtol=1e-12, atol=1e-12)
+    assert np.mean(model.predict(X) != whole) < 0.01
+
+
+@every
+def test_predictions_are_scores_above_the_threshold(name):
+    X, Y = data()
+    new, truth = planted(seed=1)
+    model = fitted(name)
+    assert model.threshold_ == 0
+    assert np.array_equal(model.predict(new), model.decision_function(new) > 0)
+    other = fresh(name, threshold=0.07).fit(X, Y)
+    assert np.array_equal(other.decision_function(new), model.decision_function(new))
+    assert np.array_equal(other.predict(new), model.decision_function(new) > 0.07)
+    assert dense_of(truth).shape == model.predict(new).shape
+
+
+@every
+def test_better_than_guessing(name):
+    X, Y = data()
+    guess = np.tile(Y.mean(axis=0) > 0.5, (len(Y), 1))
+    assert np.mean(fitted(name).predict(X) != Y) < 0.8 * np.mean(guess != Y)
+    assert fitted(name).score(X, Y) > 0.6

@@ -1,0 +1,106 @@
+"""Label models behave as scikit-learn's estimators do."""
+
+import copy
+import inspect
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import f1_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from cofactor.labels import MODELS
+
+from .models import CASES, bits, data, every, fitted, fresh
+
+#: Checks of scikit-learn that a model of labels cannot pass, by the reason.
+EXPECTED_FAILURES: dict[str, list[str]] = {}
+REASONS = {check: reason for reason, checks in EXPECTED_FAILURES.items() for check in checks}
+
+
+def of_numbers(model: Any) -> Any:
+    """Return the model with a `fit` that makes labels of any numbers: scikit-learn's checks know classes and reals."""
+
+    def fit(self: Any, X: Any, y: Any) -> Any:
+        if y is not None and np.asarray(y).dtype.kind in "iuf":
+            y = np.asarray(y, dtype=float).reshape(len(y), -1)
+            y = np.hstack([y > np.median(y), y > y.min()])
+        return super(kind, self).fit(X, y)
+
+    kind: Any = type(type(model).__name__, (type(model),), {"fit": fit, "__module__": __name__})
+    parameters = inspect.signature(type(model)).parameters
+    kind.__init__ = type(model).__init__
+    return kind(**{key: getattr(model, key) for key in parameters})
+
+
+def test_every_model_is_under_contract():
+    assert {type(model) for model in CASES.values()} == set(MODELS.values())
+    assert all(name == model.__name__ for name, model in MODELS.items())
+
+
+@every
+def test_check_estimator(name):
+    results = check_estimator(of_numbers(fresh(name)), expected_failed_checks=REASONS, on_fail=None, on_skip=None)
+    failed = [f"{r['check_name']}: {r['exception']!r}" for r in results if r["status"] == "failed"]
+    assert not failed, "\n".join(failed)
+    assert sum(r["status"] == "passed" for r in results) >= 17
+
+
+@every
+def test_parameters_are_kept_as_given(name):
+    model = fresh(name)
+    names = list(inspect.signature(type(model)).parameters)
+    assert sorted(model.get_params(deep=False)) == sorted(names)
+    marks = {key: object() for key in names}
+    built = type(model)(**marks)
+    assert all(getattr(built, key) is mark for key, mark in marks.items())
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        model.set_params(colour="red")
+
+
+@every
+def test_clone_is_unfitted_and_fits_the_same(name):
+    copied = clone(fitted(name))
+    for call in (copied.predict, copied.decision_function, lambda X: copied.save("never-written")):
+        with pytest.raises(NotFittedError):
+            call(data()[0])
+    assert bits(copied.fit(*data())) == bits(fitted(name))
+
+
+@every
+def test_score_is_micro_f1(name):
+    X, Y = data()
+    assert fitted(name).score(X, Y) == pytest.approx(f1_score(Y, fitted(name).predict(X), average="micro"))
+
+
+@every
+def test_cross_validation_and_pipelines(name):
+    X, Y = data()
+    cv = KFold(2, shuffle=True, random_state=0)
+    scores = cross_val_score(fresh(name), X, Y, cv=cv)
+    for score, (train, test) in zip(scores, cv.split(X), strict=True):
+        assert score == fresh(name).fit(X[train], Y[train]).score(X[test], Y[test])
+    assert np.allclose(scores, cross_val_score(fresh(name), X, Y, cv=cv, scoring="f1_micro"))
+    assert make_pipeline(StandardScaler(with_mean=False), fresh(name)).fit(X, Y).score(X, Y) > 0.6
+
+
+@every
+def test_grid_search(name):
+    X, Y = data()
+    search = GridSearchCV(fresh(name), {"threshold": [0.0, 1e6]}, cv=2).fit(X, Y)
+    assert search.best_params_ == {"threshold": 0.0}
+    assert bits(search.best_estimator_) == bits(fitted(name))
+
+
+@every
+def test_copies_by_pickle_and_copy(name):
+    X, _ = data()
+    for copied in (pickle.loads(pickle.dumps(fitted(name))), copy.deepcopy(fitted(name))):
+        assert bits(copied) == bits(fitted(name))
+        assert np.array_equal(copied.predict(X), fitted(name).predict(X))
