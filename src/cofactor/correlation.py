@@ -27,10 +27,13 @@ __all__ = [
 
 #: A column whose squared deviations from its mean are this share of its squares, or less, counts as constant.
 _CONSTANT = 1e-12
-#: Rows of eigenvectors closer than this are one point to k-means.
-_SAME_POINT = 1e-8
 
 Floats = NDArray[np.float64]
+
+
+def _counts(Y: Any) -> sparse.csr_array:
+    """Return a sparse matrix in double precision."""
+    return sparse.csr_array(Y, dtype=np.float64)
 
 
 def co_occurrence(Y: Any) -> Floats:
@@ -52,8 +55,8 @@ def co_occurrence(Y: Any) -> Floats:
            [0., 0., 0.]])
     """
     if sparse.issparse(Y):
-        Y = Y.astype(np.float64)
-        return np.asarray((Y.T @ Y).toarray())
+        table = _counts(Y)
+        return np.asarray((table.T @ table).toarray())
     Y = np.asarray(Y, dtype=np.float64)
     return np.asarray(Y.T @ Y)
 
@@ -129,8 +132,9 @@ def pearson(Y: Any) -> Floats:
            [ 0.,  0.,  1.]])
     """
     if sparse.issparse(Y):
-        gram, mean = co_occurrence(Y), np.asarray(Y.mean(axis=0, dtype=np.float64)).ravel()
-        centred = gram - Y.shape[0] * np.outer(mean, mean)
+        counts = _counts(Y)
+        gram, total = co_occurrence(counts), np.asarray(counts.sum(axis=0))
+        centred = gram - np.outer(total, total) / counts.shape[0]
         squares = np.diag(gram)
     else:
         table = np.asarray(Y, dtype=np.float64)
@@ -245,8 +249,7 @@ def spectral_groups(affinity: NDArray[Any], n_groups: int, random_state: int = 0
     affinity : ndarray of shape (L, L)
         Symmetric, not negative.
     n_groups : int
-        Number K of groups, at least 1. Columns that the eigenvectors do not tell apart stay together, and there are at
-        most L groups: so there can be fewer than K.
+        Number K of groups, at least 1; L of them if K is larger.
     random_state : int, default=0
         Seed of k-means, which is started ten times.
 
@@ -273,8 +276,7 @@ def spectral_groups(affinity: NDArray[Any], n_groups: int, random_state: int = 0
     points = vectors * np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(n_groups)])
     length = np.linalg.norm(points, axis=1, keepdims=True)
     points = points / np.where(length > 0, length, 1)
-    n_points = len(np.unique(np.round(points / _SAME_POINT), axis=0))
     with threadpool_limits(1):  # its sums depend on the order in which threads end
-        clusters = KMeans(min(n_groups, n_points), n_init=10, random_state=random_state).fit_predict(points)
+        clusters = KMeans(n_groups, n_init=10, random_state=random_state).fit_predict(points)
     _, first, group = np.unique(clusters, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[group], dtype=np.intp)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from cofactor.cli import options
 from cofactor.cli.progress import Download
 from cofactor.cli.tables import human_console, note, print_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cofactor.datasets import DatasetStatus
 
 app = typer.Typer(
     help="List, find, download and check the known data sets.", no_args_is_help=True, rich_markup_mode="rich"
@@ -28,32 +33,51 @@ def warn_of_data_variable() -> None:
 
 
 @app.command("list")
-def list_datasets(json: options.Json = False) -> None:
+def list_datasets(
+    task: Annotated[
+        str | None, typer.Option("--task", metavar="ratings|labels", help="Only the data sets of this kind.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
     """List the known data sets, and where they are on this machine."""
     from cofactor import datasets
 
-    found = datasets.available()
+    if task not in (None, "ratings", "labels"):
+        raise typer.BadParameter(f"{task!r} is neither 'ratings' nor 'labels'", param_hint="--task")
+    found = datasets.available(cast(Any, task))
     warn_of_data_variable()
     if json:
         print_json([asdict(status) for status in found])
         return
     from rich.markup import escape
-    from rich.padding import Padding
 
     console = human_console()
-    for status in found:
-        state = "[green]here[/green]" if status.path else "[yellow]not here[/yellow]"
-        console.print(f"[bold]{status.name}[/bold]  {state}")
-        if status.path:
-            place = str(status.path)
-        elif status.downloadable:
-            place = f"cofactor datasets fetch {status.name} downloads it"
-        else:
-            place = f"cofactor datasets path {status.name} says what to put where"
-        console.print(Padding(escape(status.description), (0, 0, 0, 2)))
-        console.print(Padding(f"[dim]{escape(status.terms)}[/dim]", (0, 0, 0, 2)))
-        console.print(f"  {escape(place)}", soft_wrap=True)
-    console.print(f"\nLooked in $COFACTOR_DATA, then in {escape(str(datasets.cache_dir()))}", soft_wrap=True)
+    for kind in ("ratings", "labels"):
+        if task is None:
+            console.print(f"[bold underline]{kind.capitalize()}[/]")
+        for status in found:
+            if status.task == kind:
+                _show_status(console, status)
+        if task is None:
+            console.print()
+    console.print(f"Looked in $COFACTOR_DATA, then in {escape(str(datasets.cache_dir()))}", soft_wrap=True)
+
+
+def _show_status(console: Console, status: DatasetStatus) -> None:
+    from rich.markup import escape
+    from rich.padding import Padding
+
+    state = "[green]here[/green]" if status.path else "[yellow]not here[/yellow]"
+    console.print(f"[bold]{status.name}[/bold]  {state}")
+    if status.path:
+        place = str(status.path)
+    elif status.downloadable:
+        place = f"cofactor datasets fetch {status.name} downloads it"
+    else:
+        place = f"cofactor datasets path {status.name} says what to put where"
+    console.print(Padding(escape(status.description), (0, 0, 0, 2)))
+    console.print(Padding(f"[dim]{escape(status.terms)}[/dim]", (0, 0, 0, 2)))
+    console.print(f"  {escape(place)}", soft_wrap=True)
 
 
 @app.command("path")

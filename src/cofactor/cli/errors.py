@@ -31,6 +31,13 @@ OPTIONS: Mapping[str, str] = {
     "duplicates": "--duplicates",
     "alpha": "--alpha",
     "n_factors": "--factors",
+    "n_components": "--factors",
+    "threshold": "--threshold",
+    "labels": "--labels",
+    "drop": "--drop",
+    "format": "--format",
+    "aligned": "--aligned",
+    "zero_based": "--zero-based",
     "random_state": "--seed",
     "n_splits": "--splits",
 }

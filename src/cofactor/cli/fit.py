@@ -1,4 +1,4 @@
-"""``cofactor fit``: learn a model from ratings."""
+"""``cofactor fit``: learn a model from ratings, or from features and labels."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cofactor.cli import options
+from cofactor.cli.label_fit import fit_labels
+from cofactor.cli.label_reading import LabelOptions
 from cofactor.cli.models import build_model, chosen_alpha, iterations, note_factors
 from cofactor.cli.progress import Download, fit_progress, limited_threads
 from cofactor.cli.reading import TableOptions, check_target, ratings_of, read_ratings_from, save_model
 from cofactor.cli.tables import join_numbers, print_facts, print_json
+from cofactor.cli.tasks import Task, choose_task
 
 if TYPE_CHECKING:
     from cofactor.datasets import RatingDataset
@@ -20,11 +23,15 @@ if TYPE_CHECKING:
 
 
 def fit(
-    file: options.RatingsFile,
-    model: Annotated[str, typer.Option("--model", "-m", metavar="NAME", help=options.MODEL_HELP + ".")] = "mmmf",
+    context: typer.Context,
+    file: options.DataFile,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", metavar="NAME", help=options.MODEL_HELP + ".")
+    ] = None,
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="Where the model goes; - for standard output.")
     ] = "model.cofactor",
+    task: options.TaskOption = None,
     alpha: options.Alpha = "auto",
     factors: options.Factors = None,
     param: options.Params = None,
@@ -40,17 +47,38 @@ def fit(
     encoding: options.Encoding = "utf-8",
     levels: options.Levels = None,
     bins: options.Bins = None,
+    labels: options.LabelColumns = None,
+    xml: options.LabelXml = None,
+    drop: options.DropColumns = None,
+    threshold: options.Threshold = "0",
+    format: options.FileFormat = None,
+    aligned: options.AlignedLabels = None,
+    zero_based: options.ZeroBased = None,
 ) -> None:
-    """Learn a model from ratings and save it.
+    """Learn a model from ratings, or from features and labels, and save it.
 
     [bold]cofactor fit ratings.csv[/bold] is enough where the columns are called user, item and rating (in many
     spellings), or stand in this order. The model keeps the ratings, so that recommend can leave out what users know.
+
+    [bold]cofactor fit tags.arff[/bold] learns to predict labels; of a table say which columns they are:
+    [bold]--labels tag_[/bold].
     """
-    check_target(out, file)
+    check_target(out, file, xml)
+    if choose_task(context, file, task) is Task.LABELS:
+        fit_labels(
+            file,
+            model,
+            out,
+            LabelOptions(labels, xml, drop, format, aligned, zero_based, sep, header, encoding),
+            {"alpha": alpha, "factors": factors, "params": param, "seed": seed, "threshold": threshold},
+            threads,
+            json,
+        )
+        return
     table = TableOptions(user, item, rating, sep, header, encoding, levels, bins)
     data = read_ratings_from(file, table, progress=Download(file, quiet=json))
     estimator = build_model(
-        model,
+        model or "mmmf",
         alpha=alpha,
         factors=factors,
         seed=seed,

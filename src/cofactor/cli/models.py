@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cofactor.cli.errors import InputError
 from cofactor.cli.tables import note
@@ -13,7 +13,19 @@ from cofactor.cli.tables import note
 if TYPE_CHECKING:
     from cofactor.ratings import RatingModel
 
-__all__ = ["build_model", "chosen_alpha", "iterations", "model_names", "note_factors", "parse_alpha"]
+__all__ = [
+    "build_model",
+    "chosen_alpha",
+    "find_model",
+    "iterations",
+    "known_parameter",
+    "model_names",
+    "note_factors",
+    "parse_alpha",
+    "split_parameter",
+]
+
+Model = TypeVar("Model")
 
 
 def model_names() -> dict[str, type[RatingModel]]:
@@ -77,7 +89,7 @@ def build_model(
     InputError
         If the model or a parameter is unknown.
     """
-    kind = _find(name)
+    kind = find_model(name, model_names())
     model = kind(**_of_ensemble(kind.__name__, params), random_state=seed, **settings)
     inner = "estimator__" if kind.__name__ == "Ensemble" else ""
     # An ensemble's own default members have a small d and alpha="auto"; nothing to set where nothing was asked.
@@ -85,9 +97,9 @@ def build_model(
     if factors is not None:
         values[f"{inner}n_factors"] = factors
     for text in params or ():
-        key, value = _split(text)
+        key, value = split_parameter(text)
         if key != "estimator":
-            values[_known(model, key, inner)] = value
+            values[known_parameter(model, key, inner)] = value
     model.set_params(**values)
     return model
 
@@ -102,8 +114,8 @@ def note_factors(factors: int | None, n_users: int, n_items: int) -> None:
         )
 
 
-def _find(name: str) -> type[RatingModel]:
-    names = model_names()
+def find_model(name: str, names: Mapping[str, Model]) -> Model:
+    """Return the model of that name; case, hyphens and underscores do not matter."""
     plain = {re.sub(r"[-_ ]", "", key): model for key, model in names.items()}
     kind = plain.get(re.sub(r"[-_ ]", "", name.lower()))
     if kind is None:
@@ -117,14 +129,15 @@ def _of_ensemble(kind: str, params: Sequence[str] | None) -> dict[str, Any]:
         return {}
     from cofactor.ratings import MMMF
 
-    asked = [value for key, value in map(_split, params or ()) if key == "estimator"]
+    asked = [value for key, value in map(split_parameter, params or ()) if key == "estimator"]
     if not asked:
         return {"estimator": MMMF(n_factors=8)}
-    member = _find(str(asked[-1]))
+    member = find_model(str(asked[-1]), model_names())
     return {"estimator": member(n_factors=8) if "n_factors" in member().get_params() else member()}
 
 
-def _split(text: str) -> tuple[str, Any]:
+def split_parameter(text: str) -> tuple[str, Any]:
+    """Return name and value of NAME=VALUE; the value as a number, a truth value, None, a list of these, or the text."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise InputError(f"--param {text}: expected NAME=VALUE, such as max_iter=200")
@@ -141,9 +154,9 @@ def _value(text: str) -> Any:
         return text
 
 
-def _known(model: RatingModel, key: str, inner: str) -> str:
+def known_parameter(model: Any, key: str, inner: str = "") -> str:
     """Return the name under which `set_params` takes a parameter."""
-    hidden = {"callback", "verbose", "random_state", "levels", "duplicates", "estimator"}
+    hidden = {"callback", "verbose", "random_state", "levels", "duplicates", "estimator", "threshold"}
     for name in (key, inner + key):
         if name in model.get_params() and name not in hidden:
             return name

@@ -7,15 +7,25 @@ from typing import Annotated
 
 import typer
 
-MODEL_HELP = "mmmf, hmf, pmmmf, als, ensemble, or binary-mmmf for two levels"
+from cofactor.cli.tasks import Task
 
-RatingsFile = Annotated[
+MODEL_HELP = (
+    "For ratings mmmf (the default), hmf, pmmmf, als, ensemble, or binary-mmmf for two levels; for labels plst (the "
+    "default), cplst, cssp, faie, leml, omf, mlchmf, grople, mlknn, binary-relevance"
+)
+
+DataFile = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="Ratings: CSV, TSV, '::' or Parquet, plain or gzip; - for standard input; or the name of a known "
-        "data set such as ml-100k (see cofactor datasets list).",
+        help="Ratings: CSV, TSV, '::' or Parquet; or features and labels: ARFF, libsvm, MATLAB, or a table with "
+        "--labels; plain or gzip; - for standard input; or the name of a known data set such as ml-100k or emotions "
+        "(see cofactor datasets list).",
     ),
+]
+TaskOption = Annotated[
+    Task | None,
+    typer.Option("--task", help="What FILE holds; by default found out. A table holds ratings unless --labels says."),
 ]
 ModelFile = Annotated[
     str, typer.Argument(metavar="MODEL", help="A model written by cofactor fit; - for standard input.")
@@ -24,7 +34,8 @@ Alpha = Annotated[
     str,
     typer.Option(
         metavar="X|auto",
-        help="Weight of the penalty; auto chooses it by validation; for hmf also one for each stage: 8,12,12,9.",
+        help="Weight of the penalty; auto chooses it, and for labels what else matters, by validation; for hmf also one "
+        "for each stage: 8,12,12,9.",
     ),
 ]
 Factors = Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of factors; by default the model's own.")]
@@ -52,7 +63,9 @@ class Duplicates(StrEnum):
     MEAN = "mean"
 
 
-_COLUMNS = "Columns of FILE"
+_TABLES = "Text files"
+_COLUMNS = "Ratings: columns of FILE"
+_LABELS = "Labels: columns of FILE"
 _COLUMN_HELP = "Name of its column, or its position counted from 0."
 
 UserColumn = Annotated[
@@ -67,17 +80,17 @@ RatingColumn = Annotated[
 Separator = Annotated[
     str | None,
     typer.Option(
-        "--sep", metavar="TEXT", help="Separator, by default found out; tab for \\t.", rich_help_panel=_COLUMNS
+        "--sep", metavar="TEXT", help="Separator, by default found out; tab for \\t.", rich_help_panel=_TABLES
     ),
 ]
 Header = Annotated[
     bool | None,
     typer.Option(
-        "--header/--no-header", help="Whether line 1 names the columns, by default found out.", rich_help_panel=_COLUMNS
+        "--header/--no-header", help="Whether line 1 names the columns, by default found out.", rich_help_panel=_TABLES
     ),
 ]
 Encoding = Annotated[
-    str, typer.Option(metavar="NAME", help="Encoding of a text file, such as latin-1.", rich_help_panel=_COLUMNS)
+    str, typer.Option(metavar="NAME", help="Encoding of a text file, such as latin-1.", rich_help_panel=_TABLES)
 ]
 Levels = Annotated[
     str | None,
@@ -96,4 +109,72 @@ Bins = Annotated[
 DuplicateRatings = Annotated[
     Duplicates,
     typer.Option(help="Several ratings of one user for one item: refuse, keep the last, or take the mean."),
+]
+
+LabelColumns = Annotated[
+    str | None,
+    typer.Option(
+        "--labels",
+        metavar="COLUMNS",
+        help="Which columns of a table or an ARFF file are labels: the beginning of their names, their names with "
+        "commas between, or a number (6: the first six; -6: the last six).",
+        rich_help_panel=_LABELS,
+    ),
+]
+LabelXml = Annotated[
+    str | None,
+    typer.Option(
+        "--xml",
+        metavar="FILE",
+        help="Mulan's list of labels; by default the one of the same name beside an ARFF file.",
+        rich_help_panel=_LABELS,
+    ),
+]
+DropColumns = Annotated[
+    str | None,
+    typer.Option(
+        "--drop", metavar="NAMES", help="Columns which are neither features nor labels.", rich_help_panel=_LABELS
+    ),
+]
+
+
+class Format(StrEnum):
+    """Formats of files of labels."""
+
+    ARFF = "arff"
+    MAT = "mat"
+    LIBSVM = "libsvm"
+    TABLE = "table"
+
+
+class Aligned(StrEnum):
+    """What to do with the shifted labels of rcv1."""
+
+    PUBLISHED = "published"
+    REALIGNED = "realigned"
+
+
+FileFormat = Annotated[
+    Format | None, typer.Option("--format", help="Format of FILE; by default found out.", rich_help_panel=_LABELS)
+]
+AlignedLabels = Annotated[
+    Aligned | None,
+    typer.Option("--aligned", help="For rcv1, whose labels are shifted in half of the rows.", rich_help_panel=_LABELS),
+]
+ZeroBased = Annotated[
+    bool | None,
+    typer.Option(
+        "--zero-based/--one-based",
+        help="From what the indices of a libsvm file count, by default found out.",
+        rich_help_panel=_LABELS,
+    ),
+]
+Threshold = Annotated[
+    str,
+    typer.Option(
+        metavar="X|RULE",
+        help="A label is predicted where its score is above 0, above X, or where a rule learned from held-out "
+        "instances says: global, per-label, top-k or cardinality.",
+        rich_help_panel=_LABELS,
+    ),
 ]

@@ -1,25 +1,35 @@
-"""``cofactor predict``: ratings for pairs of user and item."""
+"""``cofactor predict``: ratings for pairs of user and item, or labels of instances."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cofactor.cli import options
 from cofactor.cli.errors import InputError
+from cofactor.cli.label_predict import Form, predict_labels
+from cofactor.cli.label_reading import LabelOptions
 from cofactor.cli.progress import limited_threads
 from cofactor.cli.reading import TableOptions, check_target, load_model, read_pairs_for
 from cofactor.cli.tables import note, shortest, write_rows
+from cofactor.cli.tasks import Task, refuse_options
+
+if TYPE_CHECKING:
+    from cofactor.ratings import RatingModel
+
+_OUTPUT = "Labels: what is written"
 
 
 def predict(
+    context: typer.Context,
     model: options.ModelFile,
-    pairs: Annotated[
+    file: Annotated[
         str,
         typer.Argument(
-            metavar="PAIRS",
-            help="Users and items: CSV, TSV, '::' or Parquet; other columns may be there; - for standard input.",
+            metavar="FILE",
+            help="Users and items: CSV, TSV, '::' or Parquet, other columns may be there; or features: ARFF, libsvm, "
+            "MATLAB, CSV, TSV, Parquet, with or without labels; - for standard input.",
         ),
     ],
     out: Annotated[
@@ -39,16 +49,49 @@ def predict(
     sep: options.Separator = None,
     header: options.Header = None,
     encoding: options.Encoding = "utf-8",
+    form: Annotated[
+        Form,
+        typer.Option(help="tags: the names of the labels; table: a column of 0 and 1 for each.", rich_help_panel=_OUTPUT),
+    ] = Form.TAGS,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Scores instead: a column for each label.", rich_help_panel=_OUTPUT)
+    ] = False,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="The N labels with the highest scores, in rows of their own.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    drop: options.DropColumns = None,
+    format: options.FileFormat = None,
+    zero_based: options.ZeroBased = None,
 ) -> None:
     """Predict ratings of pairs: columns user, item, prediction (on the scale of the ratings) and score (real number).
 
     A user or item that was not in training counts as an average one; standard error says how many there were.
+
+    A label model predicts labels instead: columns instance (from 1) and labels, joined by semicolons. Features are
+    matched by their names; with --json an object stands in each line.
     """
-    check_target(out, model, pairs)
-    if model == pairs == "-":
-        raise InputError("MODEL and PAIRS cannot both be standard input: give one of them as a file")
+    check_target(out, model, file)
+    if model == file == "-":
+        raise InputError("MODEL and FILE cannot both be standard input: give one of them as a file")
     fitted = load_model(model)
-    X = read_pairs_for(pairs, fitted, TableOptions(user, item, None, sep, header, encoding))
+    if hasattr(fitted, "label_names_"):
+        refuse_options(context, Task.LABELS, model)
+        reading = LabelOptions(None, None, drop, format, None, zero_based, sep, header, encoding)
+        predict_labels(fitted, file, out, reading, form, scores, top, threads, json)
+        return
+    refuse_options(context, Task.RATINGS, model)
+    table = TableOptions(user, item, None, sep, header, encoding)
+    _predict_ratings(fitted, file, table, out, threads, json)
+
+
+def _predict_ratings(
+    fitted: RatingModel, pairs: str, table: TableOptions, out: str | None, threads: int | None, json: bool
+) -> None:
+    X = read_pairs_for(pairs, fitted, table)
     if not len(X):
         raise InputError(
             f"{pairs if pairs != '-' else 'standard input'}: holds no pairs, expected lines of user and item"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cofactor.datasets import RatingDataset
+    from cofactor.labels import LabelModel
     from cofactor.ratings import IdMap, RatingModel, Ratings
 
 __all__ = [
@@ -109,7 +110,7 @@ def read_ratings_from(file: str, options: TableOptions, *, progress: Any = None)
 
     from cofactor import datasets
 
-    known = {status.name for status in datasets.available()}
+    known = {status.name for status in datasets.available("ratings")}
     levels = parse_levels(options.levels)
     if file in known and not os.path.exists(file):
         if file != "jester-1":
@@ -118,10 +119,29 @@ def read_ratings_from(file: str, options: TableOptions, *, progress: Any = None)
         if levels is not None and not np.isin(data.y, levels).all():
             raise InputError(f"--levels {options.levels}: does not hold all ratings of {file}")
     elif file != "-" and not os.path.exists(file):
-        raise InputError(f"{file}: no such file, and no known data set ({', '.join(sorted(known))})")
+        raise InputError(f"{file}: no such file, and no known data set ({', '.join(sorted(known))}; of labels: {_few()})")
     else:
-        data = datasets.read_ratings(file, rating=_column(options.rating), scale=levels, **options.keywords())
+        with _hint_of_labels():
+            data = datasets.read_ratings(file, rating=_column(options.rating), scale=levels, **options.keywords())
     return _with_levels(data, options, file)
+
+
+def _few() -> str:
+    from cofactor.datasets import available
+
+    return ", ".join(status.name for status in available("labels")[:4]) + ", ..."
+
+
+@contextmanager
+def _hint_of_labels() -> Iterator[None]:
+    """Where it is not clear which columns hold users, items and ratings, there may be none."""
+    try:
+        yield
+    except ValueError as error:
+        if not is_refusal(error) or "cannot tell which column" not in str(error):
+            raise
+        text = in_options(str(error), OPTIONS)
+        raise InputError(f"{text}; or, if it holds features and labels, which are labels with --labels") from error
 
 
 def _with_levels(data: RatingDataset, options: TableOptions, file: str) -> RatingDataset:
@@ -239,14 +259,13 @@ def match_ids(texts: Any, known: IdMap) -> list[Any]:
     return [ids.get(str(text), text) for text in texts]
 
 
-def load_model(file: str) -> RatingModel:
+def load_model(file: str) -> Any:
     """Load a model from a file, or from standard input."""
     import cofactor
     from cofactor.persistence import ModelFileError
 
     if file != "-":
-        model: RatingModel = cofactor.load(file)
-        return model
+        return cofactor.load(file)
     with tempfile.TemporaryDirectory(prefix="cofactor-") as folder:
         path = Path(folder, "standard input")
         path.write_bytes(sys.stdin.buffer.read())
@@ -257,7 +276,7 @@ def load_model(file: str) -> RatingModel:
         return model
 
 
-def save_model(model: RatingModel, file: str) -> None:
+def save_model(model: RatingModel | LabelModel, file: str) -> None:
     """Save a model to a file, whole or not at all, or to standard output."""
     if file != "-":
         model.save(file)

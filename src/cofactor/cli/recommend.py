@@ -85,6 +85,8 @@ def recommend(
     if not (user or everyone or ratings):
         raise InputError("say for whom: --user ID (repeat for several), --all, or --ratings FILE for new users")
     fitted = load_model(model)
+    if not hasattr(fitted, "recommend"):
+        raise InputError(f"{model}: is a model of labels, which recommends no items: see cofactor predict --help")
     allowed = None if candidates is None else _read_candidates(candidates, fitted, encoding)
     names = None if titles is None else _read_titles(titles, encoding)
     with limited_threads(threads):

@@ -151,8 +151,8 @@ def _values(text: str, where: str) -> tuple[str, ...]:
         position = found.end()
         if found.group(2) == "}":
             break
-    if not values or "" in values and not found.group(1):
-        raise ValueError(f"{where}: there is none, or an empty one; found {text[:40]!r}")
+    if not values:
+        raise ValueError(f"{where}: there are none; found {text[:40]!r}")
     if len(set(values)) < len(values):
         raise ValueError(f"{where}: {next(v for v in values if values.count(v) > 1)!r} is listed twice")
     rest = text[position:].strip()

@@ -17,6 +17,7 @@ Form = Literal["auto"] | bool
 #: indirect access where a dense one takes 8 bytes; at a fifth both memory and products are clearly on its side.
 SPARSE_BELOW = 0.2
 
+_ROWS_TO_JUDGE = 20
 _BLOCK = 1 << 22  # entries looked at in one go, so that checks need little memory beside the data
 
 
@@ -72,7 +73,8 @@ class LabelDataset:
             raise ValueError(f"X has shape {self.X.shape}, but there are {len(self.feature_names)} feature names")
         if self.Y.shape != (n, len(self.label_names)):
             raise ValueError(
-                f"Y has shape {self.Y.shape}, but there are {counted(n, 'instance')} and {len(self.label_names)} label names"
+                f"Y has shape {self.Y.shape}, but there are {counted(n, 'instance')} "
+                f"and {len(self.label_names)} label names"
             )
         if self.train_rows is not None and self.train_rows.shape != (n,):
             raise ValueError(f"train_rows must have shape ({n},); found {self.train_rows.shape}")
@@ -181,7 +183,7 @@ class LabelDataset:
             raise ValueError(f"{self.name}: feature {_few(extra)} was not there in training")
         columns = np.array([position.get(name, len(position)) for name in feature_names])
         self._warn_of_unseen([name for name in unseen if self.X[:, [position[name]]].sum()])
-        if issparse(self.X):
+        if is_sparse(self.X):
             padded = csr_array((self.X.data, self.X.indices, self.X.indptr), (self.n_instances, len(position) + 1))
             return csr_array(padded[:, columns])
         return np.hstack([self.X, np.zeros((self.n_instances, 1), self.X.dtype)])[:, columns]
@@ -195,11 +197,18 @@ class LabelDataset:
             )
 
     def __repr__(self) -> str:
-        form = "sparse" if issparse(self.X) else "dense"
-        return (
-            f"LabelDataset({self.name!r}: {counted(self.n_instances, 'instance')}, {counted(self.n_features, 'feature')}, "
-            f"{counted(self.n_labels, 'label')}, {self.cardinality:.3f} labels per instance, {form})"
+        form = "sparse" if is_sparse(self.X) else "dense"
+        sizes = (
+            counted(self.n_instances, "instance"),
+            counted(self.n_features, "feature"),
+            counted(self.n_labels, "label"),
         )
+        return f"LabelDataset({self.name!r}: {', '.join(sizes)}, {self.cardinality:.3f} labels per instance, {form})"
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether an array is one of SciPy's sparse arrays or matrices."""
+    return bool(issparse(X))
 
 
 def _few(names: Sequence[str]) -> str:
@@ -220,7 +229,7 @@ def in_form(X: Any, sparse: Form, name: str) -> Any:
     """
     if sparse not in ("auto", True, False):
         raise ValueError(f"sparse={sparse!r} is not known; expected 'auto', True or False")
-    if issparse(X):
+    if is_sparse(X):
         X = csr_array(X, copy=True)  # of CSC this sorts the indices as well; the caller's X stays as it was
         X.sum_duplicates()
         X.eliminate_zeros()
@@ -231,7 +240,7 @@ def in_form(X: Any, sparse: Form, name: str) -> Any:
         _check_finite(stored, name)
     if sparse is True or (sparse == "auto" and share <= SPARSE_BELOW):
         return small_indices(csr_array(X).astype(np.float64))  # first sparse, then wide
-    return np.ascontiguousarray(X.toarray() if issparse(X) else X, dtype=np.float64)
+    return np.ascontiguousarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
 
 
 def _check_finite(values: NDArray[np.float64], name: str) -> None:
@@ -251,7 +260,7 @@ def small_indices(X: csr_array) -> csr_array:
 
 def indicator(values: Any, name: str) -> csr_array:
     """Labels in any of the usual codes (0/1, -1/+1, booleans; dense or sparse) as a CSR array of int8 ones."""
-    if issparse(values):
+    if is_sparse(values):
         stored = csr_array(values, copy=True)
         stored.sum_duplicates()
         _check_codes(np.unique(stored.data), name)
@@ -298,8 +307,10 @@ def positions_of(present: Sequence[str], names: Sequence[str], file: str, what: 
     return [position[name] for name in names]
 
 
-def warn_of_row_names(file: str, what: str, name: str) -> None:
-    """Warn of a nominal feature which names the rows, from a reader's helper."""
+def warn_of_row_names(file: str, what: str, name: str, codes: NDArray) -> None:
+    """Warn, from a reader's helper, of a nominal feature which has another value in each of at least 20 rows."""
+    if len(codes) < _ROWS_TO_JUDGE or len(np.unique(codes)) < len(codes):
+        return
     warnings.warn(
         f"{file}: the {what} {name!r} has another value in every row, so it names the rows and is no feature; "
         f"leave it out with drop=[{name!r}]",

@@ -103,7 +103,7 @@ def settle(
             ("n_labels", n_labels, sizes.n_labels),
         ):
             if given not in (None, found):
-                raise ValueError(f"{name}, line 1: announces {option[2:]}={found}, but {option}={given}")
+                raise ValueError(f"{name}, line 1: announces {found} {option[2:]}, but {option}={given}")
         return Layout(name, sizes.n_features, sizes.n_labels, 0, 0)
     firsts = [extent.least[k] if extent is not None else 0 for k in (0, 1)]
     if zero_based != "auto":

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.datasets._bytes import PathLike, display_name
-from cofactor.kernels.svmlight import scan_rows
 
 BLOCK_BYTES = 1 << 21
 
@@ -62,7 +61,7 @@ def opened(path: PathLike) -> Iterator[IO[bytes]]:
     if os.path.isdir(path):
         raise IsADirectoryError(f"{name}: is a folder, expected a file")
     with open(path, "rb") as stream:
-        packed = stream.peek(2)[:2] == b"\x1f\x8b"  # type: ignore[attr-defined]
+        packed = stream.peek(2)[:2] == b"\x1f\x8b"
         if not packed:
             yield stream
             return
@@ -148,8 +147,10 @@ def parse(data: bytes, number: int, name: str, keep_blank: bool) -> Block:
 
 def _fast(data: bytes, number: int, keep_blank: bool) -> Block | None:
     """Parse all lines by a compiled loop, or return None if they have to be looked at one by one."""
+    from cofactor.kernels.svmlight import scan_rows  # here, since Numba takes longer to import than all the rest
+
     codes = np.frombuffer(data, dtype=np.uint8)
-    n, colons, commas = data.count(b"\n"), data.count(b":"), data.count(b",")
+    n, colons, commas = (np.count_nonzero(codes == ord(sign)) for sign in "\n:,")
     n_labels, n_entries = np.zeros((2, n), dtype=np.int64)
     labels = np.empty(commas + n, dtype=np.int64)
     indices, mantissas, exponents = np.empty((3, colons), dtype=np.int64)
@@ -220,7 +221,7 @@ def _text(raw: bytes, where: str) -> str:
 def _integer(word: str, what: str, where: str) -> int:
     if not (word.isascii() and word.isdigit()):
         found = repr(word[:40]) if word else "none"
-        raise ValueError(f"{where}: expected a {what}, which is an integer from 0, found {found}")
+        raise ValueError(f"{where}: expected {'an' if what == 'index' else 'a'} {what}, which is an integer from 0, found {found}")
     if int(word) > _LARGEST_INDEX:
         raise ValueError(f"{where}: the {what} {word} is larger than {_LARGEST_INDEX}")
     return int(word)

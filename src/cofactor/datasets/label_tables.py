@@ -24,8 +24,8 @@ from cofactor.datasets._label_types import (
     positions_of,
     warn_of_row_names,
 )
+from cofactor.datasets._parquet_rows import is_list_layout, read_whole_lists, stored_labels
 from cofactor.datasets._tables import TextTable, numeric_columns, split_table, text_columns
-from cofactor.datasets.chunks import is_list_layout, read_whole_lists, stored_labels
 from cofactor.metrics.ratings import counted
 
 __all__ = ["read_label_table"]
@@ -85,7 +85,7 @@ def read_label_table(
     Warns
     -----
     UserWarning
-        If a column of text has another value in each row: it names the rows, and should be dropped.
+        If a column of text has another value in each of 20 or more rows: it names them, and should be dropped.
 
     Examples
     --------
@@ -262,8 +262,7 @@ def _coded(source: _Source, j: int) -> Iterator[tuple[str, NDArray]]:
     if truth is not None:
         yield name, np.array(truth, dtype=np.float64)[codes]
         return
-    if len(values) == len(found) > 2:
-        warn_of_row_names(source.file, "column", name)
+    warn_of_row_names(source.file, "column", name, codes)
     for k, value in enumerate(values):
         yield f"{name}={value}", (codes == k).astype(np.int8)
 

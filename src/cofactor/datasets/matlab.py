@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from scipy.sparse import csr_array, issparse, vstack
+from scipy.sparse import csr_array, vstack
 
 from cofactor.datasets._bytes import PathLike, display_name, read_bytes
-from cofactor.datasets._label_types import Form, LabelDataset, generic_names, in_form, indicator
+from cofactor.datasets._label_types import Form, LabelDataset, generic_names, in_form, indicator, is_sparse
 from cofactor.metrics.ratings import counted
 
 __all__ = ["looks_like_mat", "read_mat"]
@@ -116,7 +116,7 @@ def _variables(data: bytes, name: str) -> Mapping[str, Any]:
     if data.startswith(_HDF5) or b"MATLAB 7.3" in data[:128]:
         raise ValueError(f"{name}: is a MATLAB file of version 7.3; save it with save(..., '-v7')")
     try:
-        found = loadmat(io.BytesIO(data), spmatrix=False)
+        found: Mapping[str, Any] = loadmat(cast(Any, io.BytesIO(data)), spmatrix=False)
     except (MatReadError, ValueError, TypeError, OSError, EOFError, NotImplementedError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ValueError(f"{name}: the MATLAB file is damaged or cut short ({reason}); copy it again") from None
@@ -140,7 +140,7 @@ def _part(variables: Mapping[str, Any], x: str, y: str, target_first: bool, name
     """Features and labels of one part, both with instances as rows."""
     X, Y = variables[x], variables[y]
     for key, value in ((x, X), (y, Y)):
-        if not issparse(value) and (value.ndim != 2 or value.dtype.kind not in "biuf"):
+        if not is_sparse(value) and (value.ndim != 2 or value.dtype.kind not in "biuf"):
             raise ValueError(
                 f"{name}: {key} has type {value.dtype} and shape {value.shape}, expected a matrix of numbers"
             )
@@ -156,6 +156,6 @@ def _part(variables: Mapping[str, Any], x: str, y: str, target_first: bool, name
 def _stack(parts: list[Any]) -> Any:
     if len(parts) == 1:
         return parts[0]
-    if any(issparse(part) for part in parts):
+    if any(is_sparse(part) for part in parts):
         return csr_array(vstack([csr_array(part) for part in parts], format="csr"))
     return np.vstack(parts)

@@ -8,16 +8,16 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse, vstack
+from scipy.sparse import csr_array, vstack
 
 from cofactor.datasets import _parquet, _svm_text, registry
 from cofactor.datasets._bytes import PathLike, display_name, read_bytes
 from cofactor.datasets._known_labels import KnownLabels
-from cofactor.datasets._label_types import Form, LabelDataset, in_form, indicator
+from cofactor.datasets._label_types import Form, LabelDataset, in_form, indicator, is_sparse
 from cofactor.datasets.arff import Labels, read_arff
 from cofactor.datasets.label_tables import read_label_table
 from cofactor.datasets.libsvm import looks_like_libsvm, read_libsvm
@@ -159,7 +159,7 @@ def _stack(first: LabelDataset, second: LabelDataset) -> LabelDataset:
     if first.label_names != second.label_names:
         raise ValueError(f"{first.name} and {second.name} have different labels")
     X, Xt = first.X, second.align(first.feature_names)
-    if issparse(X) or issparse(Xt):
+    if is_sparse(X) or is_sparse(Xt):
         X = csr_array(vstack([csr_array(X), csr_array(Xt)], format="csr"))
     else:
         X = np.vstack([X, Xt])
@@ -194,8 +194,7 @@ def _shifted(name: str, path: Path, offsets: Path, aligned: Aligned, sparse: For
     for low, high, start in halves:
         rows = csr_array(whole.X[low:high])
         features = csr_array(rows[:, :start])
-        features.resize((high - low, header))
-        X.append(features)
+        X.append(csr_array((features.data, features.indices, features.indptr), (high - low, header)))
         Y.append(rows[:, start : start + L])
     return LabelDataset(
         name=path.name,
@@ -258,7 +257,7 @@ def _file(
         return read_mat(path, sparse=sparse, **options)
     if kind == "libsvm":
         return read_libsvm(path, sparse=sparse, **options)
-    return read_label_table(path, labels, drop=drop, sparse=sparse, **options)
+    return read_label_table(path, cast(Any, labels), drop=drop, sparse=sparse, **options)
 
 
 def _kind(path: PathLike) -> Format:

@@ -116,8 +116,8 @@ def make_labels(
     coef = A @ B / deviation
     scores = np.asarray(X @ coef)
     scores -= scores.mean(axis=0)
-    S = np.sqrt(1 - noise) * scores + np.sqrt(noise) * rng.standard_normal(scores.shape)
-    Y, cuts = _highest(S, np.rint(n_instances * frequencies).astype(np.int64))
+    noisy = np.sqrt(1 - noise) * scores + np.sqrt(noise) * rng.standard_normal(scores.shape)
+    Y, cuts = _highest(noisy, np.rint(n_instances * frequencies).astype(np.int64))
     shift = np.asarray(X @ coef).mean(axis=0)
     data = LabelDataset(
         name="synthetic",
@@ -163,7 +163,7 @@ def _frequencies(rng: np.random.Generator, n_labels: int, cardinality: float, ta
         raise ValueError(f"tail must be at least 0, found {tail}")
     weights = np.arange(1.0, n_labels + 1) ** -tail
     frequencies: NDArray[np.float64] = cardinality * weights / weights.sum()
-    if not 0 < cardinality or frequencies.max() > 1:
+    if cardinality <= 0 or frequencies.max() > 1:
         raise ValueError(
             f"cardinality={cardinality} with tail={tail} asks for a label in {frequencies.max():.2f} of the instances; "
             "expected a cardinality above 0, and no frequency above 1"
@@ -171,15 +171,15 @@ def _frequencies(rng: np.random.Generator, n_labels: int, cardinality: float, ta
     return rng.permutation(frequencies)
 
 
-def _highest(S: NDArray[np.float64], counts: NDArray[np.int64]) -> tuple[csr_array, NDArray[np.float64]]:
+def _highest(scores: NDArray[np.float64], counts: NDArray[np.int64]) -> tuple[csr_array, NDArray[np.float64]]:
     """Labels on in the rows with the highest scores, `counts[l]` rows for label l; and the cuts between."""
-    n = len(S)
-    order = np.sort(S, axis=0)
-    labels = np.arange(S.shape[1])
+    n = len(scores)
+    order = np.sort(scores, axis=0)
+    labels = np.arange(scores.shape[1])
     below = order[np.clip(n - counts - 1, 0, n - 1), labels]
     above = order[np.clip(n - counts, 0, n - 1), labels]
     cuts = np.where(counts == 0, order[-1], np.where(counts == n, np.nextafter(order[0], -np.inf), (below + above) / 2))
-    return small_indices(csr_array((S > cuts).astype(np.int8))), cuts
+    return small_indices(csr_array((scores > cuts).astype(np.int8))), cuts
 
 
 def _check(n_instances: int, n_features: int, n_labels: int, n_groups: int, n_factors: int) -> None:

@@ -18,8 +18,8 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing, check_consistent_length
 
+from cofactor.metrics._ranked import Undefined
 from cofactor.metrics.labels import label_report
-from cofactor.metrics.ranking import Undefined
 
 __all__ = ["decodings", "evaluate_labels", "fold_means", "threshold_of"]
 
@@ -85,7 +85,7 @@ def evaluate_labels(
     check_consistent_length(X, Y)
     if isinstance(splitter, int | np.integer):
         splitter = KFold(int(splitter), shuffle=True, random_state=random_state)
-    if not hasattr(splitter, "split"):
+    if isinstance(splitter, str) or not hasattr(splitter, "split"):
         raise TypeError(f"splitter must be a number of folds or an object with split(X), found {splitter!r}")
     folds = enumerate(splitter.split(np.zeros(_n_rows(X))))
     options = {"ranking": ranking, "undefined": undefined, "empty": empty}

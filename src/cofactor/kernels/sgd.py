@@ -10,7 +10,7 @@ import numpy as np
 from cofactor.kernels.compile import kernel
 
 #: A step takes away at most this share of P along h, so that c I - b h hᵀ keeps an inverse. A step of 1 / ‖h‖² fits x
-#: exactly; longer ones only serve to diverge.
+#: exactly, longer ones overshoot.
 LARGEST_SHARE = 0.9
 
 

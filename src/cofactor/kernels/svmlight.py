@@ -111,7 +111,7 @@ def scan_rows(
                 position += 1
             if digits == 0:
                 return -1, -1
-            if code == _SMALL_E or code == _LARGE_E:
+            if code in (_SMALL_E, _LARGE_E):
                 position += 1
                 down = codes[position] == _MINUS
                 if codes[position] == _MINUS or codes[position] == _PLUS:

@@ -140,9 +140,8 @@ def as_labels(Y: Any, names: Iterable[Any] | None = None) -> tuple[sparse.csr_ar
     if table.shape[1] == 0:
         raise ValueError(f"Y has shape {table.shape}: there must be at least one label")
     labels, signs = _sparse_ones(table) if is_sparse(table) else _dense_ones(table)
-    dtype = np.dtype(table.dtype) if np.dtype(table.dtype).kind in "biuf" else np.dtype(np.int64)
     given = columns if names is None else list(names)
-    return labels, LabelForm(container, dtype.name, signs), _checked_names(given, table.shape[1])
+    return labels, LabelForm(container, np.dtype(table.dtype).name, signs), _checked_names(given, table.shape[1])
 
 
 def _as_table(Y: Any) -> tuple[NDArray[Any], str, list[Any] | None]:
@@ -156,17 +155,21 @@ def _as_table(Y: Any) -> tuple[NDArray[Any], str, list[Any] | None]:
     try:
         table = np.asarray(Y)
         if table.dtype.kind not in "biuf":
-            table = table.astype(np.float64) if table.dtype.kind == "O" else _refuse_text(table)
+            table = _as_numbers(table)
     except (ValueError, TypeError) as error:
         raise ValueError(
-            "Y must be a table (n instances, L labels) of 0 and 1; "
+            "Unknown label type: Y must be a table (n instances, L labels) of 0 and 1; "
             f"scikit-learn's MultiLabelBinarizer makes one of lists of label names ({error})"
         ) from error
     return table, container, columns
 
 
-def _refuse_text(table: NDArray[Any]) -> NDArray[Any]:
-    raise ValueError(f"its entries have the dtype {table.dtype}")
+def _as_numbers(table: NDArray[Any]) -> NDArray[Any]:
+    """Return a table of Python objects as one of the numbers they are."""
+    if table.dtype.kind != "O":
+        raise ValueError(f"its entries have the dtype {table.dtype}")
+    numbers = np.asarray(table.tolist())
+    return numbers if numbers.dtype.kind in "biuf" else table.astype(np.float64)
 
 
 def _dense_ones(table: NDArray[Any]) -> tuple[sparse.csr_array, bool]:

@@ -148,9 +148,8 @@ class FeatureSpace:
         if is_sparse(T):
             product: Any = self.X.T.astype(np.float64) @ T
             product = product.toarray() if is_sparse(product) else product
-            return product - np.outer(self.mean, np.asarray(T.sum(axis=0), dtype=np.float64))
-        centred = T - T.mean(axis=0) if self.fit_intercept else T
-        return self._transposed(np.asarray(centred, dtype=np.float64))
+            return product - np.outer(self.mean, T.sum(axis=0, dtype=np.float64))
+        return self._transposed(self._centred_targets(T))
 
     def ridge(
         self, T: NDArray[Any] | sparse.csr_array, alpha: float
@@ -184,7 +183,7 @@ class FeatureSpace:
         else:
             U = self._decompose()
             coef = self._transposed(U @ (_product(U.T, T) / (self._singular**2 + alpha)[:, None]))
-        target_mean = np.asarray(T.mean(axis=0), dtype=np.float64).ravel() if self.fit_intercept else 0.0
+        target_mean = _column_means(T) if self.fit_intercept else 0.0
         return coef, target_mean - self.mean @ coef
 
     def predict(self, coef: NDArray[Any], intercept: NDArray[Any]) -> NDArray[np.float64]:
@@ -240,6 +239,11 @@ class FeatureSpace:
         if T.shape[0] != self.shape[0]:
             raise ValueError(f"the targets have {T.shape[0]} rows, the features {self.shape[0]}")
 
+    def _centred_targets(self, T: NDArray[Any]) -> NDArray[np.float64]:
+        """Return Tc."""
+        targets = np.asarray(T, dtype=np.float64)
+        return targets - targets.mean(axis=0) if self.fit_intercept else targets
+
     def _centred(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return Xc W."""
         return linear(self.X, W, -(self.mean @ W))
@@ -252,8 +256,7 @@ class FeatureSpace:
         """Return the ridge coefficients from products with X alone, on the shorter side."""
         if self._by_columns:
             return solve_positive(lambda W: self._transposed(self._centred(W)) + alpha * W, self.cross(T))
-        targets = np.asarray(T.toarray() if is_sparse(T) else T, dtype=np.float64)
-        targets = targets - targets.mean(axis=0) if self.fit_intercept else targets
+        targets = self._centred_targets(T.toarray() if is_sparse(T) else T)
         dual = solve_positive(lambda A: self._centred(self._transposed(A)) + alpha * A, targets)
         return self._transposed(dual)
 

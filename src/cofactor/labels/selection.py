@@ -19,7 +19,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.labels.base import LabelModel
-from cofactor.labels.data import as_labels
+from cofactor.labels.data import as_features, as_labels
 from cofactor.labels.embedding.code import CodeModel
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.thresholds import RULES, Threshold, learn_threshold
@@ -65,6 +65,7 @@ def select_parameters(
     grid: Grid,
     *,
     metric: str | LabelMetric = "micro_f1",
+    prediction_grid: Grid | None = None,
     thresholds: Sequence[str] = ("plain",),
     validation: Any = 0.2,
     n_jobs: int | None = None,
@@ -89,6 +90,9 @@ def select_parameters(
         Values to try, as for scikit-learn's ``ParameterGrid``; ``{}`` for a single cell.
     metric : str or LabelMetric, default="micro_f1"
         A name in `cofactor.metrics.LABEL_METRICS`.
+    prediction_grid : dict of str to list, or a list of such dicts, optional
+        Values of parameters that only matter to predictions, such as ``alpha_predict`` of `OMF`: every cell is fitted
+        once, and scored with each.
     thresholds : sequence of str, default=("plain",)
         Some of "plain", "global", "per-label", "top-k", "cardinality".
     validation : float, int or splitter, default=0.2
@@ -101,7 +105,8 @@ def select_parameters(
     Returns
     -------
     list of Choice
-        One for each cell and rule, the best first; equally good ones in the order of `thresholds` and of the grid.
+        One for each cell, prediction setting and rule, the best first; equally good ones in the order of `thresholds`
+        and of the grid.
 
     Raises
     ------
@@ -124,15 +129,16 @@ def select_parameters(
     check_consistent_length(X, Y)
     labels = as_labels(Y)[0]
     splits = _splits(validation, labels.shape[0], random_state)
-    held_out = [_Held(estimator, X, Y, train, test) for train, test in splits]
     truth = labels[np.concatenate([test for _, test in splits])]
     cells = list(ParameterGrid(grid))
-    spaces = _shares_features(estimator, cells)
-    for part in held_out:
-        part.prepare(spaces)
-    tasks = (delayed(_try)(estimator, cell, held_out, truth, rules, measure) for cell in cells)
-    tried = Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
-    by_rule = [choices[k] for k in range(len(rules)) for choices in tried]
+    held_out = [_Held(X, Y, train, test) for train, test in splits]
+    if _shares_features(estimator, cells):
+        for part in held_out:
+            part.share(_intercept(estimator))
+    settings = list(ParameterGrid(prediction_grid or {}))
+    tasks = (delayed(_try)(estimator, cell, settings, held_out, truth, rules, measure) for cell in cells)
+    tried = [choice for choices in Parallel(n_jobs=n_jobs, prefer="threads")(tasks) for choice in choices]
+    by_rule = sorted(tried, key=lambda choice: rules.index(choice.rule))
     sign = -1 if measure.greater_is_better else 1
     return sorted(by_rule, key=lambda choice: np.inf if np.isnan(choice.value) else sign * choice.value)
 
@@ -148,6 +154,9 @@ class GridSelection(BaseEstimator):
         Values to try.
     metric : str, default="micro_f1"
         A name in `cofactor.metrics.LABEL_METRICS`.
+    prediction_grid : dict of str to list, or a list of such dicts, optional
+        Values of parameters that only matter to predictions, such as ``alpha_predict`` of `OMF`: every cell is fitted
+        once, and scored with each.
     thresholds : sequence of str, default=("plain",)
         Some of "plain", "global", "per-label", "top-k", "cardinality".
     validation : float, int or splitter, default=0.2
@@ -194,6 +203,7 @@ class GridSelection(BaseEstimator):
         grid: Grid,
         *,
         metric: str | LabelMetric = "micro_f1",
+        prediction_grid: Grid | None = None,
         thresholds: Sequence[str] = ("plain",),
         validation: Any = 0.2,
         n_jobs: int | None = None,
@@ -202,6 +212,7 @@ class GridSelection(BaseEstimator):
         self.estimator = estimator
         self.grid = grid
         self.metric = metric
+        self.prediction_grid = prediction_grid
         self.thresholds = thresholds
         self.validation = validation
         self.n_jobs = n_jobs
@@ -223,6 +234,7 @@ class GridSelection(BaseEstimator):
             Y,
             self.grid,
             metric=self.metric,
+            prediction_grid=self.prediction_grid,
             thresholds=self.thresholds,
             validation=self.validation,
             n_jobs=self.n_jobs,
@@ -234,9 +246,9 @@ class GridSelection(BaseEstimator):
         fitted: list[tuple[dict[str, Any], Any]] = []
         estimators = {}
         cells = [choice.parameters for choice in choices.values()]
-        data = (
-            FeatureSpace(X, fit_intercept=_intercept(self.estimator)) if _shares_features(self.estimator, cells) else X
-        )
+        # A frame is given to the models as it is, so that they know the names of its columns.
+        share = cells[1:] != cells[:-1] and not hasattr(X, "columns") and _shares_features(self.estimator, cells)
+        data = FeatureSpace(X, fit_intercept=_intercept(self.estimator)) if share else X
         for name, choice in choices.items():
             model = next((model for parameters, model in fitted if parameters == choice.parameters), None)
             if model is None:
@@ -301,19 +313,17 @@ class GridSelection(BaseEstimator):
 class _Held:
     """A training part with its held-out part."""
 
-    def __init__(self, estimator: Any, X: Any, Y: Any, train: NDArray[np.int64], test: NDArray[np.int64]) -> None:
+    def __init__(self, X: Any, Y: Any, train: NDArray[np.int64], test: NDArray[np.int64]) -> None:
         self.features, self.labels = _safe_indexing(X, train), _safe_indexing(Y, train)
         self.test = _safe_indexing(X, test)
-        self._intercept = _intercept(estimator)
 
-    def prepare(self, share: bool) -> None:
-        """Decompose the features once, if all cells can share it."""
-        if share:
-            self.features = FeatureSpace(self.features, fit_intercept=self._intercept)
+    def share(self, fit_intercept: bool) -> None:
+        """Decompose the features once, for all cells."""
+        self.features = FeatureSpace(self.features, fit_intercept=fit_intercept)
+        self.test = as_features(self.test)
 
     def scores(self, model: Any) -> Any:
-        """Fit a model and score the held-out part: real scores, or labels as ±1 where it has none."""
-        model.fit(self.features, self.labels)
+        """Score the held-out part: real scores, or labels as ±1 where the model has none."""
         if hasattr(model, "decision_function"):
             return np.asarray(model.decision_function(self.test))
         return 2.0 * as_labels(model.predict(self.test))[0].toarray() - 1
@@ -322,24 +332,28 @@ class _Held:
 def _try(
     estimator: Any,
     parameters: dict[str, Any],
+    settings: list[dict[str, Any]],
     held_out: list[_Held],
     truth: sparse.csr_array,
     rules: Sequence[str],
     metric: LabelMetric,
 ) -> list[Choice]:
-    """Fit one cell on every split: a choice for each rule."""
-    began = time.perf_counter()
+    """Fit one cell on every split: a choice for each prediction setting and rule."""
+    choices = []
     try:
-        scores = np.concatenate([part.scores(_cell(estimator, parameters)) for part in held_out])
+        began = time.perf_counter()
+        models = [_cell(estimator, parameters).fit(part.features, part.labels) for part in held_out]
+        seconds = time.perf_counter() - began
+        for setting in settings:
+            pairs = zip(held_out, models, strict=True)
+            scores = np.concatenate([part.scores(model.set_params(**setting)) for part, model in pairs])
+            for rule in rules:
+                cut = Threshold("fixed", 0.0) if rule == "plain" else learn_threshold(rule, scores, truth)
+                value = metric(truth, scores if metric.takes == "scores" else cut.apply(scores))
+                choices.append(Choice({**parameters, **setting}, rule, cut, value, seconds))
     except Exception as error:
         error.add_note(f"while trying {parameters}")
         raise
-    seconds = time.perf_counter() - began
-    choices = []
-    for rule in rules:
-        cut = Threshold("fixed", 0.0) if rule == "plain" else learn_threshold(rule, scores, truth)
-        value = metric(truth, scores if metric.takes == "scores" else cut.apply(scores))
-        choices.append(Choice(dict(parameters), rule, cut, value, seconds))
     return choices
 
 
@@ -387,9 +401,10 @@ def _splits(validation: Any, n: int, random_state: Any) -> list[Split]:
         splitter = ShuffleSplit(1, test_size=float(validation), random_state=seed)
     elif isinstance(validation, int | np.integer):
         splitter = KFold(int(validation), shuffle=True, random_state=seed)
-    if not hasattr(splitter, "split"):
+    if isinstance(splitter, str) or not hasattr(splitter, "split"):
         raise TypeError(
-            f"validation={validation!r}: expected a share of the instances, a number of folds, or an object with split(X)"
+            f"validation={validation!r}: expected a share of the instances, a number of folds, "
+            "or an object with split(X)"
         )
     return list(splitter.split(np.zeros(n)))
 

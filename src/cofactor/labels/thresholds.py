@@ -69,7 +69,7 @@ class Threshold:
             A score on the cut is off; of equal scores the label with the lower number comes first.
         """
         if self.rule != "top-k":
-            return scores > self.value
+            return scores > np.asarray(self.value, dtype=np.float64)  # not rounded to the precision of the scores
         on = np.zeros(scores.shape, dtype=bool)
         best = np.argsort(-scores, axis=1, kind="stable")[:, : int(self.value)]
         np.put_along_axis(on, best, True, axis=1)

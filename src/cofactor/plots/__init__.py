@@ -1,14 +1,19 @@
 """Pictures of fits and of results, for reports and notebooks; they need the extra ``cofactor[plots]``.
 
-==================  =====================================================================
-`plot_convergence`  objective of several solvers against seconds or iterations
-`plot_confusion`    which level was predicted for which, as a matrix
-`plot_tradeoff`     test error against training error along alpha, for several methods
-`plot_validation`   validation error along alpha, with its spread and the chosen alpha
-`plot_scaling`      seconds against size, log–log, with a reference slope
-`plot_embedding`    items in the plane, with the thresholds of one user as parallel lines
-`save_figure`       a picture to a PNG, SVG or PDF file, whole or not at all
-==================  =====================================================================
+=======================  =====================================================================
+`plot_convergence`       objective of several solvers against seconds or iterations
+`plot_confusion`         which level was predicted for which, as a matrix
+`plot_tradeoff`          test error against training error along alpha, for several methods
+`plot_validation`        validation error along alpha, with its spread and the chosen alpha
+`plot_scaling`           seconds against size, log–log, with a reference slope
+`plot_embedding`         items in the plane, with the thresholds of one user as parallel lines
+`plot_cooccurrence`      which labels go together, as they come or sorted by group
+`plot_group_sparsity`    which labels use which latent factor
+`plot_threshold_curves`  micro-F1 against the cut of the scores, with the learned cut
+`plot_label_tree`        the tree of MLC-HMF: instances that reach each node, and stay there
+`prediction_table`       predicted labels beside the true ones, as text or HTML
+`save_figure`            a picture to a PNG, SVG or PDF file, whole or not at all
+=======================  =====================================================================
 
 Each ``plot_`` function takes data, draws into `ax` or into a new figure, and returns the Axes. New figures do
 not pass through ``matplotlib.pyplot``: they need no display, are never shown by themselves, and are freed
@@ -18,15 +23,23 @@ series also has a marker or a line style of its own.
 
 from cofactor.plots.curves import plot_convergence, plot_scaling, plot_tradeoff, plot_validation
 from cofactor.plots.figures import OKABE_ITO, save_figure
+from cofactor.plots.labels import plot_cooccurrence, plot_group_sparsity, plot_threshold_curves
+from cofactor.plots.predictions import prediction_table
 from cofactor.plots.ratings import plot_confusion, plot_embedding
+from cofactor.plots.trees import plot_label_tree
 
 __all__ = [
     "OKABE_ITO",
     "plot_confusion",
     "plot_convergence",
+    "plot_cooccurrence",
     "plot_embedding",
+    "plot_group_sparsity",
+    "plot_label_tree",
     "plot_scaling",
+    "plot_threshold_curves",
     "plot_tradeoff",
     "plot_validation",
+    "prediction_table",
     "save_figure",
 ]

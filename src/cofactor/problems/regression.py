@@ -110,7 +110,7 @@ def largest_eigenvalue(gram: Any) -> float:
     3.0
     """
     n = gram.shape[0]
-    if isinstance(gram, np.ndarray) and n <= _DENSE_EIGENVALUES or n < 3:
+    if n < 3 or (isinstance(gram, np.ndarray) and n <= _DENSE_EIGENVALUES):
         dense = gram if isinstance(gram, np.ndarray) else gram @ np.eye(n)
         return max(float(np.linalg.eigvalsh(dense)[-1]), 0.0)
     start = np.random.default_rng(0).normal(size=n)  # the same number on every call
@@ -119,7 +119,7 @@ def largest_eigenvalue(gram: Any) -> float:
     return float(eigsh(gram, k=1, v0=start, return_eigenvectors=False)[0])
 
 
-def feature_gram(X: Any, mean: np.ndarray | None = None) -> Any:
+def feature_gram(X: np.ndarray | sparse.csr_array, mean: np.ndarray | None = None) -> Any:
     """Return XᵀX for centred columns of X, as a matrix or, where that is cheaper to use, as an operator.
 
     A sparse X is never centred in memory. The matrix needs D² numbers and is made where products with it cost less
@@ -142,18 +142,19 @@ def feature_gram(X: Any, mean: np.ndarray | None = None) -> Any:
     """
     n, D = X.shape
     if sparse.issparse(X):
-        if D * D <= 2 * _SPARSE_COST * X.nnz:
+        if 2 * _SPARSE_COST * X.nnz >= D * D:
             gram = np.asarray((X.T @ X).toarray(), dtype=np.float64)
             return gram if mean is None else gram - n * np.outer(mean, mean)
-    elif D <= 2 * n:
+    elif 2 * n >= D:
         centred = np.asarray(X, dtype=np.float64) if mean is None else X - mean
         return centred.T @ centred
+    X = X.astype(np.float64, copy=False)
     Xt = X.T.tocsr() if sparse.issparse(X) else X.T
 
     def product(W: np.ndarray) -> np.ndarray:
-        result = np.asarray(Xt @ (X @ W))
+        image = X @ W
         if mean is not None:
-            result -= n * np.multiply.outer(mean, mean @ W)
-        return result
+            image -= mean @ W  # its columns now sum to 0, so Xᵀ needs no centring
+        return np.asarray(Xt @ image)
 
     return LinearOperator((D, D), matvec=product, matmat=product, dtype=np.float64)

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from cofactor.kernels.nearest import nearest, sparse_products
 from cofactor.kernels.threads import parallel_for
+from cofactor.labels.data import is_sparse
 
 __all__ = ["nearest_rows"]
 
@@ -62,7 +63,7 @@ def nearest_rows(
     found = np.empty((m, k), np.int64)
     if k == 0:
         return found
-    if isinstance(known, sparse.csr_array):
+    if is_sparse(known):
         squares, write_products = _sparse(known, queries)
     else:
         squares, write_products = _dense(known, queries)
@@ -91,7 +92,7 @@ def _dense(known: NDArray[Any], queries: Any) -> tuple[NDArray[Any], Any]:
     T = known - centre
 
     def write(block: slice, out: NDArray[Any]) -> None:
-        rows = queries[block].toarray() if isinstance(queries, sparse.csr_array) else queries[block]
+        rows = queries[block].toarray() if is_sparse(queries) else queries[block]
         np.matmul(rows - centre, T.T, out=out)
 
     return np.einsum("ij,ij->i", T, T), write

@@ -15,9 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.kernels.threads import n_threads
 from cofactor.labels.adaptation.neighbours import nearest_rows
 from cofactor.labels.base import LabelModel
+from cofactor.labels.data import is_sparse
 from cofactor.labels.embedding import tree
 from cofactor.losses import MARGIN_LOSSES
-from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.checks import check_choice, check_number
 from cofactor.model.progress import Monitor
 
 _SMOOTH = tuple(name for name, loss in MARGIN_LOSSES.items() if loss.smooth)
@@ -52,7 +53,7 @@ class MLCHMF(LabelModel):
     min_size : int, default=5
         A cluster with fewer instances becomes a leaf: nothing is trained, and its instances are not used.
     n_clusters : int, default=2
-        Number of clusters into which instances are split.
+        Number of clusters into which instances are split; with 1 the tree is a chain.
     n_neighbors : int, default=5
         Number of retained instances that vote, all where there are fewer; an odd number avoids ties.
     voting : {"sign", "margin"}, default="sign"
@@ -77,7 +78,8 @@ class MLCHMF(LabelModel):
     dtype : {"float32", "float64"}, default="float32"
         Precision of embeddings and retained instances.
     random_state : int, RandomState or Generator, optional
-        Seed of the clusterings. The embeddings start from singular vectors (`LowRankProblem.start`), not at random.
+        Seed of the folds on which a threshold is learned. Nothing else is random: k-means starts from cuts across the
+        longest axes, the embeddings from singular vectors (`LowRankProblem.start`).
     callback : callable, optional
         Called with a `Progress` after every iteration at every node, possibly from several threads.
     verbose : int, default=0
@@ -123,10 +125,17 @@ class MLCHMF(LabelModel):
     --------
     >>> from sklearn.datasets import make_multilabel_classification
     >>> X, Y = make_multilabel_classification(200, 30, n_classes=5, random_state=0)
-    >>> model = MLCHMF(scale="standard", max_depth=2, random_state=0).fit(X[:150], Y[:150])
+    >>> model = MLCHMF(scale="standard", max_depth=2).fit(X[:150], Y[:150])
     >>> round(model.score(X[150:], Y[150:]), 1)
-    0.6
+    0.7
     >>> model.print_tree()
+    150 instances
+    ├─ 1: 76 instances, 41 retained
+    │  ├─ 3: 19 instances, 18 retained
+    │  └─ 4: 16 instances, 14 retained
+    └─ 2: 74 instances, 37 retained
+       ├─ 5: 7 instances, 6 retained
+       └─ 6: 30 instances, 24 retained
     """
 
     _learned: ClassVar[tuple[str, ...]] = ("tree_", "embeddings_", "retained_", "owners_", "mean_", "deviation_")
@@ -189,7 +198,7 @@ class MLCHMF(LabelModel):
             check_number("n_factors", self.n_factors, low=1, whole=True)
         check_number("alpha", self.alpha, low=0, inclusive=False)
         check_number("tolerance", self.tolerance, low=0, high=1)
-        for name, low in [("max_depth", 1), ("min_size", 1), ("n_clusters", 2), ("n_neighbors", 1), ("max_iter", 1)]:
+        for name, low in [("max_depth", 1), ("min_size", 1), ("n_clusters", 1), ("n_neighbors", 1), ("max_iter", 1)]:
             check_number(name, getattr(self, name), low=low, whole=True)
         check_number("tol", self.tol, low=0)
         check_choice("voting", self.voting, ["sign", "margin"])
@@ -205,17 +214,16 @@ class MLCHMF(LabelModel):
         points = self._scaled(X)
         features = _with_constant(points) if self.fit_intercept else points
         growth = self._growth(Y.shape[1])
-        seed = int(make_generator(self.random_state).integers(2**31))
         self.tree_ = [_record(0, None, 0, points.shape[0])]
         self.embeddings_ = []
         owners = np.full(points.shape[0], -1)
         n_unfinished = 0
         with tree.one_thread():
-            clusters = tree.cluster(points, np.arange(points.shape[0]), growth, 0, seed)
+            clusters = tree.cluster(points, np.arange(points.shape[0]), growth)
         level = self._add_children(0, clusters)
         while level:
             tasks = [
-                (features, Y, points, rows, growth, node, seed, node_split, monitor.stage(f"node {node}"))
+                (features, Y, points, rows, growth, node, node_split, monitor.stage(f"node {node}"))
                 for node, rows, node_split in level
             ]
             grown = _side_by_side(tasks, self.n_jobs)
@@ -289,7 +297,7 @@ class MLCHMF(LabelModel):
         self.mean_ = self.deviation_ = None
         if self.scale == "standard":
             mean = np.asarray(X.mean(axis=0, dtype=np.float64))
-            if isinstance(X, sparse.csr_array):
+            if is_sparse(X):
                 variance = np.asarray((X.astype(np.float64) ** 2).mean(axis=0)) - mean**2
             else:
                 self.mean_ = mean
@@ -300,13 +308,9 @@ class MLCHMF(LabelModel):
     def _scaled(self, X: Any) -> Any:
         """Return features as embeddings and distances see them."""
         if self.mean_ is not None:
-            X = (X.toarray() if isinstance(X, sparse.csr_array) else X) - self.mean_
+            X = (X.toarray() if is_sparse(X) else X) - self.mean_
         if self.deviation_ is not None:
-            X = (
-                sparse.csr_array(X * (1 / self.deviation_)[None, :])
-                if isinstance(X, sparse.csr_array)
-                else X / self.deviation_
-            )
+            X = sparse.csr_array(X * (1 / self.deviation_)[None, :]) if is_sparse(X) else X / self.deviation_
         return X.astype(self.dtype, copy=False)
 
     # ---------------------------------------------------------------- the tree as text
@@ -314,6 +318,8 @@ class MLCHMF(LabelModel):
     def tree_text(self) -> str:
         """Return the tree as text: each node with its number, its instances, and how many of them it retained."""
         check_is_fitted(self)
+        if not hasattr(self, "tree_"):
+            return "no tree: all labels were constant in training"
         return tree.draw(self.tree_)
 
     def print_tree(self) -> None:
@@ -328,7 +334,7 @@ def _record(node: int, parent: int | None, depth: int, n: int) -> dict[str, Any]
 def _with_constant(X: Any) -> Any:
     """Return features with a constant one at the end."""
     ones = np.ones((X.shape[0], 1), X.dtype)
-    if isinstance(X, sparse.csr_array):
+    if is_sparse(X):
         return sparse.csr_array(sparse.hstack([X, sparse.csr_array(ones)], format="csr"))
     return np.hstack([X, ones])
 

@@ -14,6 +14,7 @@ from sklearn.cluster import KMeans
 from threadpoolctl import ThreadpoolController
 
 from cofactor.kernels.threads import thread_limit
+from cofactor.labels.data import is_sparse
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.penalties import L2
 from cofactor.problems import LowRankProblem
@@ -24,6 +25,7 @@ Rows = NDArray[np.int64]
 Embedding = dict[str, Any]  #: "node", and arrays "features", "U", "V" as in `embed`
 
 _SCORES_PER_BLOCK = 1 << 22
+_POWER_STEPS = 20  #: for a start of k-means the longest axis need not be exact
 
 
 @lru_cache(maxsize=1)
@@ -74,9 +76,17 @@ class Grown:
 
 
 def grow(
-    features: Any, Y: sparse.csr_array, points: Any, rows: Rows, growth: Growth, node: int, seed: int, *,
-    split: bool, callback: Callback | None = None, threads: int = 1,
-) -> Grown:  # fmt: skip
+    features: Any,
+    Y: sparse.csr_array,
+    points: Any,
+    rows: Rows,
+    growth: Growth,
+    node: int,
+    *,
+    split: bool,
+    callback: Callback | None = None,
+    threads: int = 1,
+) -> Grown:
     """Learn the embedding of a node, and split the instances it does not serve.
 
     Parameters
@@ -90,8 +100,8 @@ def grow(
     rows : ndarray of int
         The instances of the node.
     growth : Growth
-    node, seed : int
-        Number of the node, and seed of the tree: together they are the seed of the clustering.
+    node : int
+        Its number.
     split : bool
         Whether the node may have children.
     callback : callable, optional
@@ -103,7 +113,7 @@ def grow(
     with thread_limit(threads), one_thread():
         embedding, converged = embed(features[rows], Y[rows], growth, callback)
         retained = errors(features[rows], Y[rows], embedding) <= growth.tolerance
-        clusters = cluster(points, rows[~retained], growth, node, seed) if split else []
+        clusters = cluster(points, rows[~retained], growth) if split else []
     return Grown(embedding | {"node": node} if retained.any() else None, retained, clusters, converged)
 
 
@@ -113,7 +123,7 @@ def embed(X: Any, Y: sparse.csr_array, growth: Growth, callback: Callback | None
     Features which no instance has get zero rows in U, at the start and therefore for ever, so they are left out:
     `features` names the others. Likewise factors beyond the number of instances.
     """
-    present = np.unique(X.indices) if isinstance(X, sparse.csr_array) else np.flatnonzero(X.any(axis=0))
+    present = np.unique(X.indices) if is_sparse(X) else np.flatnonzero(X.any(axis=0))
     d = min(growth.n_factors, X.shape[0], max(len(present), 1))
     ridge = {"U": L2(growth.alpha), "V": L2(growth.alpha)}
     loss = MARGIN_LOSSES[growth.margin]()
@@ -145,24 +155,62 @@ def errors(X: Any, Y: sparse.csr_array, embedding: Mapping[str, Any]) -> NDArray
     return wrong / n_labels
 
 
-def cluster(points: Any, rows: Rows, growth: Growth, node: int, seed: int) -> list[Rows]:
+def cluster(points: Any, rows: Rows, growth: Growth) -> list[Rows]:
     """Split rows into clusters by k-means; too few of them make no children, equal ones a single child."""
-    if len(rows) < growth.min_size or not len(rows):
+    if len(rows) < growth.min_size:
         return []
     mine = points[rows]
     k = _n_distinct(mine, growth.n_clusters)
     if k == 1:
         return [rows]
-    own_seed = int(np.random.SeedSequence(entropy=seed, spawn_key=(node,)).generate_state(1)[0])
-    labels = KMeans(k, n_init=1, random_state=own_seed).fit_predict(mine)
+    labels = KMeans(k, init=first_centres(mine, k).astype(mine.dtype), n_init=1).fit_predict(mine)
     return [rows[labels == c] for c in range(k)]
+
+
+def first_centres(X: Any, k: int) -> NDArray[np.float64]:
+    """Return k points for k-means to start from, shape (k, D), which depend on no seed and no order of the rows.
+
+    Begins with one part, and cuts the part with the largest sum of squared distances from its mean in two, at that
+    mean, across its longest axis, until there are k (Su & Dy, 2007); the means of the parts are the centres.
+    """
+    parts = [np.arange(X.shape[0])]
+    while len(parts) < k:
+        widest = parts.pop(int(np.argmax([_scatter(X[part]) if len(part) > 1 else -1.0 for part in parts])))
+        right = _longest_axis_scores(X[widest]) > 0
+        if right.all() or not right.any():  # so close together that rounding hides it
+            right = np.arange(len(widest)) == 0
+        parts += [widest[~right], widest[right]]
+    return np.stack([_mean(X[part]) for part in parts])
+
+
+def _mean(X: Any) -> NDArray[np.float64]:
+    return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+
+
+def _scatter(X: Any) -> float:
+    values = (X.data if is_sparse(X) else X.ravel()).astype(np.float64)
+    mean = _mean(X)
+    return float(values @ values - X.shape[0] * (mean @ mean))
+
+
+def _longest_axis_scores(X: Any) -> NDArray[np.float64]:
+    """Return the centred coordinates of rows along nearly their longest axis; the largest weight in it is positive."""
+    X, mean = X.astype(np.float64), _mean(X)
+    squares = np.asarray((X * X).sum(axis=1)).ravel() - 2 * (X @ mean)
+    far = X[[int(np.argmax(squares))]]
+    axis = (far.toarray() if is_sparse(X) else far).ravel() - mean
+    for _ in range(_POWER_STEPS):
+        scores = X @ axis - mean @ axis
+        axis = X.T @ scores - scores.sum() * mean
+        axis /= np.linalg.norm(axis) or 1.0
+    return (X @ axis - mean @ axis) * np.sign(axis[np.argmax(np.abs(axis))])
 
 
 def _n_distinct(X: Any, most: int) -> int:
     """Return the number of distinct rows, or `most` if there are more."""
     found: set[bytes] = set()
     for i in range(X.shape[0]):
-        if isinstance(X, sparse.csr_array):
+        if is_sparse(X):
             here = slice(X.indptr[i], X.indptr[i + 1])
             found.add(X.indices[here].tobytes() + X.data[here].tobytes())
         else:

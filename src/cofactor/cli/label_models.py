@@ -1,0 +1,134 @@
+"""Label models by their names on the command line, and what is tried where nothing is said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cofactor.cli.errors import InputError
+from cofactor.cli.models import find_model, known_parameter, parse_alpha, split_parameter
+
+if TYPE_CHECKING:
+    from cofactor.labels import LabelModel
+
+__all__ = ["DEFAULT", "build_label_model", "grid_of", "label_model_names", "parse_threshold", "rules_of"]
+
+DEFAULT = "plst"
+
+_ALPHAS = (0.1, 1.0, 10.0, 100.0)
+#: Values of the parameters that matter most, by model. A ridge weight counts against sums over instances.
+_GRIDS: dict[str, dict[str, Sequence[Any]]] = {}
+
+
+def label_model_names() -> dict[str, type[LabelModel]]:
+    """Return the label models by their names on the command line.
+
+    Examples
+    --------
+    >>> "binary-relevance" in label_model_names()
+    True
+    """
+    from cofactor.labels import MODELS
+
+    return {re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "-", name).lower(): model for name, model in MODELS.items()}
+
+
+def parse_threshold(text: str) -> float | str:
+    """Return a number, or the name of a rule.
+
+    Examples
+    --------
+    >>> parse_threshold("0"), parse_threshold("per-label")
+    (0.0, 'per-label')
+    """
+    from cofactor.labels.thresholds import RULES
+
+    if text in RULES:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--threshold {text}: expected a number, or one of {', '.join(RULES)}") from None
+
+
+def build_label_model(
+    name: str,
+    *,
+    alpha: str = "auto",
+    factors: int | None = None,
+    seed: int | None = 0,
+    threshold: str = "0",
+    params: Sequence[str] | None = None,
+) -> LabelModel:
+    """Return the unfitted model which the options describe.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model; case, hyphens and underscores do not matter.
+    alpha, factors, seed, threshold
+        As on the command line. ``alpha="auto"`` leaves the parameter at its default: see `grid_of`.
+    params : sequence of str, optional
+        Other parameters, each ``name=value``; the estimator of binary relevance by its class name.
+
+    Raises
+    ------
+    InputError
+        If the model or a parameter is unknown.
+    """
+    model = find_model(name, label_model_names())()
+    known = model.get_params(deep=False)
+    given = [split_parameter(text) for text in params or ()]
+    for key, value in given:
+        if key == "estimator" and key in known:
+            model.set_params(estimator=_component(model, str(value)))
+    values: dict[str, Any] = {"random_state": seed, "threshold": parse_threshold(threshold)}
+    if alpha != "auto":
+        values[_one_of(model, "--alpha", ("alpha",))] = parse_alpha(alpha)
+    if factors is not None:
+        values[_one_of(model, "--factors", ("n_components", "n_factors"))] = factors
+    for key, value in given:
+        if not (key == "estimator" and key in known):
+            values[known_parameter(model, key)] = value
+    return model.set_params(**values)
+
+
+def _component(model: LabelModel, name: str) -> Any:
+    kinds = model._components
+    if name not in kinds:
+        raise InputError(f"--param estimator={name}: expected one of {', '.join(kinds)}")
+    return kinds[name]()
+
+
+def _one_of(model: LabelModel, option: str, names: tuple[str, ...]) -> str:
+    """Return the parameter which an option sets."""
+    found = next((name for name in names if name in model.get_params(deep=False)), None)
+    if found is None:
+        hidden = {"callback", "verbose", "random_state", "threshold", "n_jobs"}
+        options = ", ".join(sorted(set(model.get_params()) - hidden))
+        raise InputError(f"{option}: {type(model).__name__} has no such parameter; set others with --param: {options}")
+    return found
+
+
+def grid_of(model: LabelModel, params: Sequence[str] | None = None, factors: int | None = None) -> dict[str, list[Any]]:
+    """Return what is tried where nothing is said about the most important parameters of a model.
+
+    Parameters
+    ----------
+    model : LabelModel
+    params : sequence of str, optional
+        Parameters given as ``name=value``: not tried.
+    factors : int, optional
+        Number of factors, if given: not tried.
+    """
+    known = model.get_params(deep=False)
+    fixed = {split_parameter(text)[0] for text in params or ()}
+    fixed |= {"n_components", "n_factors"} if factors is not None else set()
+    grid = _GRIDS.get(type(model).__name__, {"alpha": _ALPHAS})
+    return {name: list(values) for name, values in grid.items() if name in known and name not in fixed}
+
+
+def rules_of(model: LabelModel) -> tuple[str, ...]:
+    """Return the rules by which the scores are cut in the choice of parameters."""
+    return (model.threshold,) if isinstance(model.threshold, str) else ("plain",)

@@ -1,0 +1,29 @@
+"""The warning of an estimator whose solver ran out of iterations."""
+
+import warnings
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from cofactor.solvers.result import Result
+
+
+def warn_if_unfinished(result: Result, model: Any, stacklevel: int = 5) -> None:
+    """Warn when a solver ran out of iterations, with what to do about it.
+
+    Parameters
+    ----------
+    result : Result
+        What the solver returned.
+    model : estimator
+        With parameters `max_iter` and `tol`.
+    stacklevel : int, default=5
+        Which caller to name; by default that of the `fit` which calls a method which calls `_fit`.
+    """
+    if not result.converged:
+        warnings.warn(
+            f"{type(model).__name__} stopped at max_iter={model.max_iter} before its objective had settled (gradient "
+            f"norm {result.certificate:.3g}): raise max_iter, or tol={model.tol:g}",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )

@@ -1,0 +1,339 @@
+"""Pictures of label models: which labels go together, which factors they use, and where scores are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cofactor.metrics._tables import as_label_sets
+from cofactor.plots.figures import INK, MUTED, OKABE_ITO, new_axes, numbers, series, series_style, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["label_jaccard", "plot_cooccurrence", "plot_group_sparsity", "plot_threshold_curves"]
+
+_NAMED = 40  # up to so many labels their names stand at the axes
+_LONGEST = 22  # letters of a name
+_BLANK = "#F2F2F2"  # a cell without a value
+
+
+def label_jaccard(Y: Any) -> NDArray[np.float64]:
+    r"""Return how much the rows of two labels overlap, :math:`|Y^k \cap Y^l| / |Y^k \cup Y^l|`, for all pairs.
+
+    Parameters
+    ----------
+    Y : array-like or sparse matrix of shape (n, L)
+        Labels: booleans, 0 and 1, or -1 and 1.
+
+    Returns
+    -------
+    ndarray of shape (L, L)
+        0 for labels that never occur.
+
+    Examples
+    --------
+    >>> label_jaccard([[1, 1, 0], [1, 0, 0]])
+    array([[1. , 0.5, 0. ],
+           [0.5, 1. , 0. ],
+           [0. , 0. , 0. ]])
+    """
+    labels = as_label_sets(Y).astype(np.float64)
+    common = (labels.T @ labels).toarray()
+    counts = common.diagonal()
+    union = counts[:, None] + counts[None, :] - common
+    return np.divide(common, union, out=np.zeros_like(common), where=union > 0)
+
+
+def plot_cooccurrence(
+    Y: Any,
+    groups: ArrayLike | None = None,
+    ax: Axes | None = None,
+    *,
+    order: ArrayLike | None = None,
+    names: Sequence[Any] | None = None,
+    title: str = "",
+) -> Axes:
+    """Plot how much the rows of each pair of labels overlap, as they come or sorted by group.
+
+    Drawn twice, without and with `groups`, it shows what a clustering of the labels has found: squares along the
+    diagonal.
+
+    Parameters
+    ----------
+    Y : array-like or sparse matrix of shape (n, L)
+        Labels: booleans, 0 and 1, or -1 and 1.
+    groups : array-like of shape (L,), optional
+        Group of each label, any numbers (`GroPLE.groups_`): labels of a group stand together, within a frame.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    order : array-like of shape (L,), optional
+        The labels in the order in which to draw them; by default as they come, or by group.
+    names : sequence of length L, optional
+        Names of the labels, written where there are at most 40.
+    title : str, default=""
+        What the title begins with.
+
+    Returns
+    -------
+    matplotlib Axes
+        The colour of cell (k, l) is the Jaccard index of `label_jaccard`, on a square-root scale up to the largest
+        off the diagonal, which is left blank. With groups the title gives the mean within and between groups.
+
+    Raises
+    ------
+    ValueError
+        If `groups`, `order` or `names` do not fit the labels.
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> ax = plot_cooccurrence([[1, 0, 1], [1, 0, 1], [0, 1, 0]], groups=[0, 1, 0])
+    >>> ax.images[0].get_array().tolist()
+    [[None, 1.0, 0.0], [1.0, None, 0.0], [0.0, 0.0, None]]
+    """
+    overlap = label_jaccard(Y)
+    n_labels = len(overlap)
+    of_label = None if groups is None else _one_per_label(groups, "groups", n_labels)
+    placed = _placed(order, of_label, n_labels)
+    side = 6.0 if n_labels <= _NAMED else 5.0
+    ax = new_axes(ax, side + 1.4, side)
+    _square_root_heat(ax, np.ma.masked_array(overlap, np.eye(n_labels, dtype=bool))[np.ix_(placed, placed)])
+    words = ""
+    if of_label is not None:
+        _frame_runs(ax, of_label[placed])
+        words = _within_and_between(overlap, of_label)
+    tidy(ax, "label", "label", title=": ".join(part for part in (title, words) if part), grid=False)
+    _name_ticks(ax, names, placed, both=True)
+    ax.spines[:].set_visible(False)
+    return ax
+
+
+def plot_group_sparsity(
+    V: ArrayLike,
+    groups: ArrayLike,
+    ax: Axes | None = None,
+    *,
+    names: Sequence[Any] | None = None,
+    title: str = "",
+) -> Axes:
+    r"""Plot which labels use which latent factor, labels sorted by group.
+
+    With the penalty :math:`\sum_k \|V^k\|_{2,1}`, whole rows of the part :math:`V^k` of a group are zero: factors
+    that the group does without.
+
+    Parameters
+    ----------
+    V : array-like of shape (d, L)
+        Latent factors of the labels (`GroPLE.V_`).
+    groups : array-like of shape (L,)
+        Group of each column of V, any numbers.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    names : sequence of length L, optional
+        Names of the labels, written where there are at most 40.
+    title : str, default=""
+        What the title begins with.
+
+    Returns
+    -------
+    matplotlib Axes
+        The colour of a cell is :math:`|V_{jl}|`, on a square-root scale, blank where it is 0. Factors are sorted by
+        the group that uses them most. The title gives the share of (group, factor) pairs that are zero.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If V is not a matrix of finite numbers, or `groups` or `names` do not fit it.
+    ImportError
+        If matplotlib is not installed.
+
+    References
+    ----------
+    As figure 6.1 of V. Kumar's thesis.
+
+    Examples
+    --------
+    >>> ax = plot_group_sparsity([[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]], groups=[0, 0, 1])
+    >>> ax.get_title(loc="left")
+    '50 % of the rows of groups are zero'
+    """
+    factors = _checked_matrix(V, "V")
+    of_label = _one_per_label(groups, "groups", factors.shape[1])
+    kinds = np.unique(of_label)
+    lengths = np.stack([np.linalg.norm(factors[:, of_label == kind], axis=1) for kind in kinds])
+    rows = np.lexsort((-lengths.max(axis=0), lengths.argmax(axis=0)))
+    placed = _placed(None, of_label, factors.shape[1])
+    ax = new_axes(ax, 6.6, 4.8)
+    sizes = np.abs(factors[np.ix_(rows, placed)])
+    _square_root_heat(ax, np.ma.masked_equal(sizes, 0), label="size of the entry of V, |V|", aspect="auto")
+    for edge in np.flatnonzero(np.diff(np.searchsorted(kinds, of_label[placed]))):
+        ax.axvline(edge + 0.5, color=INK, linewidth=1.0)
+    words = f"{100 * np.mean(lengths == 0):.0f} % of the rows of groups are zero"
+    tidy(ax, "label, by group", "latent factor", title=f"{title}: {words}" if title else words, grid=False)
+    ax.set_yticks([])
+    _name_ticks(ax, names, placed, both=False)
+    return ax
+
+
+def plot_threshold_curves(
+    curves: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    learned: Mapping[str, float] | None = None,
+    ax: Axes | None = None,
+    *,
+    measure: str = "micro-F1",
+    title: str = "",
+) -> Axes:
+    """Plot a measure against the cut of the scores, with the plain cut at 0 and the learned one.
+
+    Parameters
+    ----------
+    curves : mapping of str to (cuts, values)
+        For each method, or part of the data, the cuts and the measure at each (`cofactor.labels.micro_f1_curve`).
+    learned : mapping of str to float, optional
+        The cut that was learned for some of the names.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    measure : str, default="micro-F1"
+        What is plotted.
+    title : str, default=""
+        Title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        One line for each name. A dotted line marks the plain cut, a large marker each learned cut; the legend gives
+        the measure at the plain and at the learned cut, interpolated.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a curve is not a pair of equally long, finite sequences, or a learned cut belongs to none of the names.
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> ax = plot_threshold_curves({"PLST": ([-0.2, -0.1, 0.0], [0.5, 0.7, 0.6])}, {"PLST": -0.1})
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['PLST: 0.600 at 0, 0.700 at -0.1', 'plain cut']
+    """
+    cuts_of = dict(learned or {})
+    checked = list(series(curves, "curves", ("cuts", "values")))
+    unknown = set(cuts_of) - {label for label, _, _ in checked}
+    if unknown:
+        raise ValueError(f"learned has a cut for {sorted(unknown)[0]!r}, which is none of the curves")
+    ax = new_axes(ax)
+    for index, (label, cuts, values) in enumerate(checked):
+        order = np.argsort(cuts, kind="stable")
+        x, y = cuts[order], values[order]
+        style = series_style(index)
+        words = f"{label}: {np.interp(0.0, x, y):.3f} at 0"
+        if label in cuts_of:
+            cut = float(numbers([cuts_of[label]], f"learned[{label!r}]")[0])
+            height = float(np.interp(cut, x, y))
+            words += f", {height:.3f} at {cut:.3g}"
+            ax.plot([cut], [height], markersize=9, markeredgecolor="white", zorder=4, **{**style, "linestyle": ""})
+        ax.plot(x, y, label=words, linewidth=1.8, color=style["color"], linestyle=style["linestyle"])
+    ax.axvline(0, color=MUTED, linewidth=1.2, linestyle=":", label="plain cut")
+    tidy(ax, "cut of the scores", measure, title)
+    ax.legend(frameon=False, loc="best", fontsize=9)
+    return ax
+
+
+def _square_root_heat(
+    ax: Axes, values: Any, label: str = "overlap of their rows (Jaccard index)", aspect: str = "equal"
+) -> None:
+    """Draw a matrix in blues, blank where masked, with a bar that explains the colours."""
+    from matplotlib import colormaps
+    from matplotlib.colors import PowerNorm
+
+    top = float(values.max()) if values.count() else 0.0
+    colours = colormaps["Blues"].with_extremes(bad=_BLANK)
+    norm = PowerNorm(0.5, vmin=0, vmax=top if top > 0 else 1)
+    image = ax.imshow(values, cmap=colours, norm=norm, aspect=aspect, interpolation="nearest")  # type: ignore[arg-type]
+    bar = ax.figure.colorbar(image, cax=ax.inset_axes((1.03, 0, 0.045, 1)))
+    bar.set_label(label, color=INK)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=9, color=MUTED, labelcolor=INK)
+
+
+def _frame_runs(ax: Axes, groups: NDArray[Any]) -> None:
+    """Frame each run of labels of one group on the diagonal."""
+    from matplotlib.patches import Rectangle
+
+    edges = np.flatnonzero(np.append(True, groups[1:] != groups[:-1]))
+    for start, stop in zip(edges, np.append(edges[1:], len(groups)), strict=True):
+        corner, side = (start - 0.5, start - 0.5), stop - start
+        ax.add_patch(Rectangle(corner, side, side, fill=False, edgecolor=OKABE_ITO[1], linewidth=1.4))
+
+
+def _within_and_between(overlap: NDArray[np.float64], groups: NDArray[Any]) -> str:
+    """Say how large the overlap is on average within groups, and between them."""
+    same = groups[:, None] == groups[None, :]
+    pairs = ~np.eye(len(groups), dtype=bool)
+    means = [overlap[chosen].mean() if chosen.any() else np.nan for chosen in (same & pairs, ~same)]
+    shown = ["–" if np.isnan(mean) else f"{mean:.3f}" for mean in means]
+    return f"mean {shown[0]} within groups, {shown[1]} between"
+
+
+def _placed(order: ArrayLike | None, groups: NDArray[Any] | None, n_labels: int) -> NDArray[np.int64]:
+    """Return the labels in the order in which they are drawn."""
+    if order is None:
+        return np.arange(n_labels) if groups is None else np.argsort(groups, kind="stable")
+    placed = np.asarray(order)
+    if placed.shape != (n_labels,) or not np.array_equal(np.sort(placed), np.arange(n_labels)):
+        raise ValueError(f"order must hold each of the numbers 0 to {n_labels - 1} once, found {order!r:.60}")
+    return placed.astype(np.int64)
+
+
+def _one_per_label(values: ArrayLike, name: str, n_labels: int) -> NDArray[Any]:
+    found = np.asarray(values)
+    if found.shape != (n_labels,):
+        raise ValueError(f"{name} must hold one value for each of the {n_labels} labels, found shape {found.shape}")
+    return found
+
+
+def _name_ticks(ax: Axes, names: Sequence[Any] | None, placed: NDArray[np.int64], *, both: bool) -> None:
+    """Write the names of the labels at the axes, where there is room for them."""
+    if names is None or len(placed) > _NAMED:
+        if names is not None:
+            _one_per_label(np.array(names, dtype=object), "names", len(placed))
+        ax.set_xticks([])
+        if both:
+            ax.set_yticks([])
+        return
+    known = _one_per_label(np.array(names, dtype=object), "names", len(placed))
+    words = [shortened(str(name)) for name in known[placed]]
+    size = 8 if len(placed) <= 25 else 6
+    ax.set_xticks(range(len(placed)), words, rotation=90, fontsize=size)
+    if both:
+        ax.set_yticks(range(len(placed)), words, fontsize=size)
+    ax.tick_params(length=0)
+
+
+def shortened(text: str, longest: int = _LONGEST) -> str:
+    """Cut a text to a length, and say so by an ellipsis.
+
+    Examples
+    --------
+    >>> shortened("Emotion-Emotional_/_Passionate")
+    'Emotion-Emotional_/_P…'
+    """
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _checked_matrix(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    try:
+        matrix = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a matrix of numbers, found {values!r:.60}") from None
+    if matrix.ndim != 2 or not matrix.size:
+        raise ValueError(f"{name} must be a non-empty matrix, found shape {matrix.shape}")
+    if not np.isfinite(matrix).all():
+        raise ValueError(f"{name} must be finite, found NaN or infinite entries")
+    return matrix

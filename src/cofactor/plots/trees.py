@@ -1,0 +1,160 @@
+"""Picture of a tree of models: how many instances reach each node, and how many stay there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cofactor.plots.figures import INK, MUTED, new_axes, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_label_tree", "tree_positions"]
+
+_WRITTEN = 24  # up to so many leaves, numbers stand beside the nodes
+_LARGEST = 1100.0  # area of the root, in square points
+
+
+def plot_label_tree(nodes: Sequence[Mapping[str, Any]], ax: Axes | None = None, *, title: str = "") -> Axes:
+    """Draw the tree of MLC-HMF: a circle for each node, its area the instances that reach it.
+
+    Parameters
+    ----------
+    nodes : sequence of dict
+        Each with ``id``, ``parent`` (None for the root), ``depth``, ``n`` (instances), ``n_retained`` (of them, served
+        by the node itself), ``children`` (ids): `MLCHMF.tree_`.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    title : str, default=""
+        What the title begins with.
+
+    Returns
+    -------
+    matplotlib Axes
+        The colour is the share of instances that the node retained; the others go to its children. Beside each node
+        stands "retained / instances" where there are at most 24 leaves. The title gives the number of nodes and how
+        many instances no node retained.
+
+    Raises
+    ------
+    ValueError
+        If the nodes do not form one tree.
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> root = {"id": 0, "parent": None, "depth": 0, "n": 10, "n_retained": 4, "children": [1, 2]}
+    >>> leaves = [{"id": k, "parent": 0, "depth": 1, "n": 3, "n_retained": 2, "children": []} for k in (1, 2)]
+    >>> plot_label_tree([root, *leaves]).get_title(loc="left")
+    '3 nodes, 2 of 10 instances retained by none'
+    """
+    places = tree_positions(nodes)
+    known = {node["id"]: node for node in nodes}
+    total = max(int(node["n"]) for node in nodes)
+    n_leaves = sum(not node["children"] for node in nodes)
+    depth = max(int(node["depth"]) for node in nodes)
+    ax = new_axes(ax, min(4.5 + 0.45 * n_leaves, 14.0), 2.2 + 0.9 * (depth + 1))
+    for node in nodes:
+        for child in node["children"]:
+            ax.plot(*zip(places[node["id"]], places[child], strict=True), color=MUTED, linewidth=1.0, zorder=1)
+    circles = ax.scatter(
+        [places[key][0] for key in known],
+        [places[key][1] for key in known],
+        s=[max(_LARGEST * node["n"] / total, 12.0) for node in nodes],
+        c=[100 * node["n_retained"] / max(node["n"], 1) for node in nodes],
+        cmap="Blues",
+        vmin=0,
+        vmax=100,
+        edgecolors=INK,
+        linewidths=0.8,
+        zorder=2,
+    )
+    if n_leaves <= _WRITTEN:
+        _write_numbers(ax, nodes, places)
+    left = total - sum(int(node["n_retained"]) for node in nodes)
+    words = f"{len(nodes)} node{'s' * (len(nodes) != 1)}, {left:,} of {total:,} instances retained by none"
+    tidy(ax, "area: instances that reach the node", "depth", title=f"{title}: {words}" if title else words, grid=False)
+    ax.set_xticks([])
+    ax.set_yticks(range(depth + 1))
+    ax.set_xlim(-0.9, n_leaves - 0.1)
+    ax.set_ylim(depth + 0.55, -0.5)
+    bar = ax.figure.colorbar(circles, cax=ax.inset_axes((1.03, 0, 0.025, 1)))
+    bar.set_label("retained by the node (%)", color=INK)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=9, color=MUTED, labelcolor=INK)
+    return ax
+
+
+def tree_positions(nodes: Sequence[Mapping[str, Any]]) -> dict[Any, tuple[float, int]]:
+    """Return (x, depth) of each node: leaves at 0, 1, 2, …, every other node half way between its outer children.
+
+    Parameters
+    ----------
+    nodes : sequence of dict
+        With ``id``, ``parent``, ``depth`` and ``children``.
+
+    Raises
+    ------
+    ValueError
+        If there is not exactly one root, or a node is not reached from it exactly once.
+
+    Examples
+    --------
+    >>> nodes = [{"id": "r", "parent": None, "depth": 0, "children": ["a", "b"]}]
+    >>> nodes += [{"id": key, "parent": "r", "depth": 1, "children": []} for key in "ab"]
+    >>> tree_positions(nodes)["r"]
+    (0.5, 0)
+    """
+    known = {node["id"]: node for node in nodes}
+    roots = [node["id"] for node in nodes if node["parent"] is None]
+    if len(known) != len(nodes) or len(roots) != 1:
+        raise ValueError(f"nodes must have distinct ids and one root, found {len(nodes)} nodes and {len(roots)} roots")
+    before = _depth_first(known, roots[0])
+    places: dict[Any, tuple[float, int]] = {}
+    n_leaves = 0
+    for key in before:
+        if not known[key]["children"]:
+            places[key] = (float(n_leaves), int(known[key]["depth"]))
+            n_leaves += 1
+    for key in reversed(before):  # children come after their parents
+        children = known[key]["children"]
+        if children:
+            across = [places[child][0] for child in children]
+            places[key] = ((min(across) + max(across)) / 2, int(known[key]["depth"]))
+    return places
+
+
+def _depth_first(known: Mapping[Any, Mapping[str, Any]], root: Any) -> list[Any]:
+    """Return the nodes, each before its children, or say what is wrong with the tree."""
+    order, waiting, seen = [], [root], set()
+    while waiting:
+        key = waiting.pop()
+        if key in seen or key not in known:
+            raise ValueError(f"nodes must form a tree: node {key!r} is {'reached twice' if key in seen else 'missing'}")
+        seen.add(key)
+        order.append(key)
+        waiting.extend(reversed(list(known[key]["children"])))
+    if len(order) != len(known):
+        lost = next(key for key in known if key not in seen)
+        raise ValueError(f"nodes must form a tree: node {lost!r} is not reached from the root")
+    return order
+
+
+def _write_numbers(ax: Axes, nodes: Sequence[Mapping[str, Any]], places: Mapping[Any, tuple[float, int]]) -> None:
+    """Write retained and reaching instances below each node."""
+    total = max(int(node["n"]) for node in nodes)
+    for node in nodes:
+        radius = (max(_LARGEST * node["n"] / total, 12.0) / 3.14) ** 0.5
+        ax.annotate(
+            f"{node['n_retained']} / {node['n']}",
+            places[node["id"]],
+            xytext=(0, -radius - 3),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            fontsize=8,
+            color=INK,
+            bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
+        )

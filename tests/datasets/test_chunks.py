@@ -1,0 +1,198 @@
+"""Chunks of libsvm text and Parquet: the same rows whatever their number, and bounded memory."""
+
+import gzip
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array, issparse, random_array, vstack
+
+from cofactor.datasets import LabelChunks, load_labels, make_labels, write_chunks, write_libsvm
+
+
+def make(n, seed=0, density=0.2):
+    rng = np.random.default_rng(seed)
+    X = csr_array(random_array((n, 30), density=density, format="csr", rng=rng))
+    return X, csr_array((random_array((n, 8), density=0.3, rng=rng) > 0).astype(np.int8))
+
+
+def whole(chunks):
+    Xs, Ys = zip(*chunks, strict=True)
+    X = vstack(Xs).toarray() if issparse(Xs[0]) else np.vstack(Xs)
+    return X, vstack(Ys).toarray(), [X.shape[0] for X in Xs]
+
+
+@given(
+    pieces=st.lists(st.integers(1, 40), min_size=1, max_size=4),
+    rows=st.integers(1, 50),
+    kind=st.sampled_from(["sparse.parquet", "dense.parquet", "text.txt"]),
+)
+@settings(max_examples=40, deadline=None)
+def test_round_trip_in_chunks_of_any_size(pieces, rows, kind, tmp_path_factory):
+    path = tmp_path_factory.mktemp("chunks") / kind
+    parts = [make(n, seed) for seed, n in enumerate(pieces)]
+    if kind == "dense.parquet":
+        parts = [(X.toarray(), Y) for X, Y in parts]
+    assert write_chunks(path, iter(parts)) == sum(pieces)
+    chunks = LabelChunks(path, rows)
+    X, Y, sizes = whole(chunks)
+    np.testing.assert_array_equal(X, whole(parts)[0])
+    np.testing.assert_array_equal(Y, whole(parts)[1])
+    assert set(sizes[:-1]) <= {rows}
+    assert (chunks.n_rows, chunks.n_features, chunks.n_labels) == (sum(pieces), 30, 8)
+    np.testing.assert_array_equal(whole(chunks)[0], X)  # a second pass
+    data = load_labels(path, sparse=False)  # all at once
+    np.testing.assert_array_equal(data.X, X)
+    np.testing.assert_array_equal(data.Y.toarray(), Y)
+    assert (data.feature_names, data.label_names) == (chunks.feature_names, chunks.label_names)
+
+
+def test_forms_and_precision(tmp_path):
+    X, Y = make(20)
+    for dtype in (np.float32, np.float64):
+        for name, part, is_sparse in (("a", X, True), ("b", X.toarray(), False)):
+            path = tmp_path / f"{name}.parquet"
+            write_chunks(
+                path, [(part.astype(dtype), Y)], feature_names=[f"f{k}" for k in range(30)], label_names="abcdefgh"
+            )
+            chunks = LabelChunks(path)
+            ((Xc, Yc),) = chunks
+            assert issparse(Xc) == is_sparse
+            assert (Xc.dtype, Yc.dtype, type(Yc)) == (dtype, np.int8, csr_array)
+            assert (chunks.feature_names[3], chunks.label_names) == ("f3", tuple("abcdefgh"))
+
+
+def test_plain_libsvm_needs_a_pass_beforehand_unless_told(tmp_path):
+    X, Y = make(50)
+    path = tmp_path / "f.svm.gz"
+    write_libsvm(tmp_path / "f.svm", X, Y, header=False)
+    path.write_bytes(gzip.compress((tmp_path / "f.svm").read_bytes()))
+    for options in ({}, {"n_features": 30, "n_labels": 8, "zero_based": False}):
+        chunks = LabelChunks(path, 7, **options)
+        np.testing.assert_array_equal(whole(chunks)[0], X.toarray())
+        np.testing.assert_array_equal(whole(chunks)[1], Y.toarray())
+        assert chunks.n_rows is None
+
+
+def test_parquet_of_other_programs(tmp_path):
+    frame = pd.DataFrame({"id": ["p", "q"], "a": [1, 2], "b": [0.5, 1], "l_x": [True, False], "l_y": [0, 1]})
+    frame.to_parquet(tmp_path / "f.parquet")
+    ((X, Y),) = LabelChunks(tmp_path / "f.parquet", labels="l_", drop=["id"])
+    assert (X.tolist(), Y.toarray().tolist(), X.dtype) == ([[1, 0.5], [2, 1]], [[1, 0], [0, 1]], np.float64)
+    lists = pa.table(
+        {
+            "indices": [[0, 4], [], [2]],
+            "values": [[1.0, 2.0], [], [3.0]],
+            "labels": pa.array([[1], [0, 3], []], pa.large_list(pa.int64())),
+        }
+    )
+    pa.parquet.write_table(lists, tmp_path / "l.parquet", row_group_size=2)
+    X, Y, sizes = whole(LabelChunks(tmp_path / "l.parquet", 2))
+    assert X.tolist() == [[1, 0, 0, 0, 2], [0] * 5, [0, 0, 3, 0, 0]]
+    assert (Y.tolist(), sizes) == ([[0, 1, 0, 0], [1, 0, 0, 1], [0] * 4], [2, 1])
+    assert LabelChunks(tmp_path / "l.parquet", n_features=9, n_labels=7).n_features == 9
+    assert load_labels(tmp_path / "l.parquet").X.shape == (3, 5)
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ({"a": [1.0], "l": [1]}, {}, "which of the 2 columns are labels"),
+        ({"a": [1.0], "l": [1]}, {"labels": "tag"}, "no column begins with labels='tag'"),
+        ({"a": [1.0], "l": [1]}, {"labels": ["m"]}, "has no column 'm'"),
+        ({"a": ["x"], "l": [1]}, {"labels": "l"}, "column 'a' has type .*chunks need features of numbers"),
+        ({"a": [1.0, None], "l": [1, 0]}, {"labels": "l"}, "rows 1 to 2: column 'a' has no value"),
+        ({"a": [1.0, np.inf], "l": [1, 0]}, {"labels": "l"}, "rows 1 to 2: a feature is NaN or infinite"),
+        ({"a": [1.0, 2.0], "l": [1, 3]}, {"labels": "l"}, "rows 1 to 2: labels must be .*found 3"),
+        (
+            {"indices": [[0]], "values": [[1.0, 2.0]], "labels": [[0]]},
+            {},
+            "row 1: indices and values have different lengths",
+        ),
+        ({"indices": [[0], None], "values": [[1.0], []], "labels": [[0], []]}, {}, "nulls in column 'indices'"),
+        (
+            {"indices": [[0], [3]], "values": [[1.0], [1.0]], "labels": [[0], []]},
+            {"n_features": 3, "n_labels": 1},
+            "row 2: the index 3 is outside of 0 to 2",
+        ),
+        (
+            {"indices": [[0], [1, 1]], "values": [[1.0], [1.0, 1.0]], "labels": [[0], []]},
+            {},
+            "row 2: the index 1 occurs twice",
+        ),
+        (
+            {"indices": [[0], [1]], "values": [[1.0], [np.nan]], "labels": [[0], []]},
+            {},
+            "row 2: a value is NaN or infinite",
+        ),
+        ({"indices": [[0.5]], "values": [[1.0]], "labels": [[0]]}, {}, "indices and labels must be lists of integers"),
+    ],
+)
+def test_faults_in_parquet(tmp_path, columns, options, message):
+    path = tmp_path / "file.parquet"
+    table = pa.table({name: pa.array(values, from_pandas=False) for name, values in columns.items()})
+    pa.parquet.write_table(table, path)
+    with pytest.raises(ValueError, match=f"file.parquet.*{message}"):
+        list(LabelChunks(path, **options))
+
+
+def test_faults_of_files(tmp_path):
+    X, Y = make(2000)
+    path = tmp_path / "file.parquet"
+    write_chunks(path, [(X, Y)])
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(ValueError, match="damaged or cut short"):
+        LabelChunks(path)
+    path.write_text("3 30 8\n0 0:1\n0 x:1\n0 1:1\n")
+    with pytest.raises(ValueError, match="file.parquet, line 3: expected an index"):
+        list(LabelChunks(path))
+    with pytest.raises(ValueError, match="labels= and drop= are for Parquet"):
+        LabelChunks(path, labels="l")
+    with pytest.raises(ValueError, match="standard input cannot be read"):
+        LabelChunks("-")
+    with pytest.raises(ValueError, match="chunk_rows must be at least 1, found 0"):
+        LabelChunks(path, 0)
+    with pytest.raises(FileNotFoundError):
+        LabelChunks(tmp_path / "none")
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".parquet"])
+def test_what_cannot_be_written_leaves_nothing(tmp_path, suffix):
+    path = tmp_path / f"file{suffix}"
+    X, Y = make(5)
+    with pytest.raises(ValueError, match="there are no chunks"):
+        write_chunks(path, [])
+    with pytest.raises(ValueError, match="a chunk has 29 features and 8 labels"):
+        write_chunks(path, [(X, Y), (X[:, :29], Y)])
+    with pytest.raises(ValueError, match="labels must be"):
+        write_chunks(path, [(X, Y * 2)])
+    with pytest.raises(ValueError, match="names"):
+        write_chunks(path, [(X, Y)], feature_names=["a"])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".parquet"])
+def test_memory_does_not_grow_with_the_file(tmp_path, suffix):
+    """Peak memory of reading 50,000 rows is within 10 MB of that of reading 10,000; in memory they take 60 MB."""
+    data, _ = make_labels(10_000, 500, 20, density=0.2, random_state=0)
+    pair = data.X.astype(np.float32), data.Y
+    peaks = []
+    for times in (1, 5):
+        path = tmp_path / f"file{times}{suffix}"
+        write_chunks(path, (pair for _ in range(times)))
+        code = (
+            "import resource, sys\nfrom cofactor.datasets import LabelChunks\n"
+            "n = sum(X.shape[0] for X, Y in LabelChunks(sys.argv[1], 2000))\n"
+            "print(n, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+        )
+        outcome = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+        n, peak = map(int, outcome.stdout.split())
+        assert n == times * 10_000
+        peaks.append(peak)
+    assert peaks[1] < peaks[0] + 10

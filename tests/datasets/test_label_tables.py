@@ -1,0 +1,146 @@
+"""CSV, TSV and Parquet with columns of labels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.sparse import issparse
+
+from cofactor.datasets import load_labels, read_label_table
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="file.csv"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+TEXT = 'id,wind,sky,calm,tag_sea,"tag_sun, or ""sol"""\np,3.5,grey,no,1,0\nq,0,blue,yes,1,1\nr,1,grey,no,0,0\n'
+
+
+@pytest.mark.parametrize("labels", ["tag_", -2, ["tag_sea", 'tag_sun, or "sol"']])
+@pytest.mark.parametrize("sep", [",", "\t", ";"])
+def test_ways_to_say_which_are_labels(write, labels, sep):
+    frame = pd.read_csv(write(TEXT))
+    path = write(frame.to_csv(sep=sep, index=False), "file.txt")
+    data = read_label_table(path, labels, drop=["id"])
+    assert data.label_names == ("tag_sea", 'tag_sun, or "sol"')
+    assert data.feature_names == ("wind", "sky=blue", "sky=grey", "calm")
+    assert data.X.tolist() == [[3.5, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]]
+    assert data.Y.toarray().tolist() == [[1, 0], [1, 1], [0, 0]]
+    assert (data.nominal, data.train_rows) == (("sky",), None)
+
+
+def test_parquet_says_the_same(write, tmp_path):
+    frame = pd.read_csv(write(TEXT)).drop(columns="id")
+    frame["sky"] = frame["sky"].astype("category")
+    frame["tag_sea"] = frame["tag_sea"].astype(bool)
+    frame.to_parquet(tmp_path / "file.parquet")
+    data, expected = (
+        read_label_table(tmp_path / "file.parquet", "tag_"),
+        read_label_table(write(TEXT), "tag_", drop=["id"]),
+    )
+    assert data.feature_names == expected.feature_names
+    np.testing.assert_array_equal(data.X, expected.X)
+    np.testing.assert_array_equal(data.Y.toarray(), expected.Y.toarray())
+
+
+@given(
+    X=arrays(np.float64, (4, 3), elements=st.floats(allow_nan=False, allow_infinity=False)),
+    Y=arrays(np.bool_, (4, 2)),
+    suffix=st.sampled_from([".csv", ".csv.gz", ".parquet"]),
+)
+@settings(max_examples=40, deadline=None)
+def test_round_trip(X, Y, suffix, tmp_path_factory):
+    path = tmp_path_factory.mktemp("tables") / f"f{suffix}"
+    frame = pd.DataFrame(np.hstack([X, Y.astype(float)]), columns=["a", "b", "c", "l1", "l2"])
+    frame.to_parquet(path) if suffix == ".parquet" else frame.to_csv(path, index=False)
+    data = read_label_table(path, "l", sparse=False)
+    np.testing.assert_array_equal(data.X, X)
+    np.testing.assert_array_equal(data.Y.toarray(), Y)
+
+
+def test_without_a_header(write):
+    data = read_label_table(write("1,2.5,0,1\n0,3,1,1\n"), -2)
+    assert (data.feature_names, data.label_names) == (("c0", "c1"), ("c2", "c3"))
+    assert read_label_table(write("1,2.5,0\n"), 1).label_names == ("c0",)
+
+
+def test_codes_of_labels(write):
+    text = "x,a,b,c,d,e\n1,1,yes,TRUE,-1,1\n2,0,no,FALSE,1,1\n"
+    assert read_label_table(write(text), ["a", "b", "c", "d", "e"]).Y.toarray().tolist() == [
+        [1, 1, 1, 0, 1],
+        [0, 0, 0, 1, 1],
+    ]
+
+
+def test_a_mostly_empty_table_is_sparse(write):
+    text = "a,b,c,d,e,l\n" + "0,0,0,1,0,1\n" * 3
+    assert issparse(read_label_table(write(text), ["l"]).X)
+    assert not issparse(read_label_table(write(text), ["l"], sparse=False).X)
+
+
+def test_without_labels(write):
+    data = load_labels(write("a,b\n1,2\n3,4\n"), [])
+    assert (data.n_labels, data.X.tolist()) == (0, [[1, 2], [3, 4]])
+
+
+def test_other_values_at_predict(write):
+    train = read_label_table(write("x,sky,l\n1,grey,0\n2,blue,1\n"), ["l"])
+    test = read_label_table(write("sky,x\nred,5\nblue,6\n"), [])
+    with pytest.warns(UserWarning, match="'sky=red' did not occur in training"):
+        assert test.align(train.feature_names).tolist() == [[5, 0, 0], [6, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "message"),
+    [
+        ("x,l\n1,0\n,1\n", ["l"], "line 3: no value in column 'x'"),
+        ("x,l\n1,0\nnan,1\n", ["l"], "line 3: nan in column 'x', expected a finite number"),
+        ("x,l\n1,0\n2\n", ["l"], "line 3: expected 2 columns as in line 1, found 1"),
+        ("x,l\n1,0\n2,0.5\n", ["l"], "line 3: 0.5 in label 'l', expected 0/1"),
+        ("x,l\n1,0\n2,nan\n", ["l"], "line 3: nan in label 'l'"),
+        ("x,l\n1,0\n2,-1\n", ["l"], "line 3: -1 in label 'l'"),
+        ("x,l\n1,no\n2,maybe\n", ["l"], "line 3: 'maybe' in label 'l'"),
+        ("x,l\n1,0\n2,no\n", ["l"], "line 3: 'no' in label 'l'"),
+        ("x,l\n1,0\n", ["m"], "has no column 'm', which labels names"),
+        ("x,l\n1,0\n", "tag_", "no column begins with labels='tag_'; there are x, l"),
+        ("x,l\n1,0\n", None, "which of the 2 columns are labels"),
+        ("x,l\n1,0\n", 2, "2 labels among 2 columns; expected 1 to 1"),
+        ("x,l\n1,0\n", ["x", "l"], "all 2 columns are labels or dropped"),
+        ("x,x,l\n1,2,0\n", ["l"], "two columns are named 'x'"),
+        ("x,l\n", ["l"], "only a header"),
+        ("", ["l"], "the file is empty, expected lines with features and labels"),
+    ],
+)
+def test_faults_name_file_line_and_column(write, text, labels, message):
+    with pytest.raises(ValueError, match=f"file.csv.*{message}"):
+        read_label_table(write(text), labels)
+
+
+def test_faults_in_parquet(tmp_path):
+    path = tmp_path / "file.parquet"
+    pd.DataFrame({"x": [1.0, np.inf], "l": [0, 1]}).to_parquet(path)
+    with pytest.raises(ValueError, match="file.parquet, row 2: inf in column 'x'"):
+        read_label_table(path, ["l"])
+    pd.DataFrame({"x": [1.0, 2.0], "l": [0, None]}).to_parquet(path)
+    with pytest.raises(ValueError, match="row 2: column 'l' has no value"):
+        read_label_table(path, ["l"])
+    pd.DataFrame({"x": [1.0], "l": ["maybe"]}).to_parquet(path)
+    with pytest.raises(ValueError, match="row 1: 'maybe' in label 'l'"):
+        read_label_table(path, ["l"])
+    pd.DataFrame({"x": pd.to_datetime(["2020-01-01"]), "l": [1]}).to_parquet(path)
+    with pytest.raises(ValueError, match="column 'x' has type timestamp.*expected numbers"):
+        read_label_table(path, ["l"])
+
+
+def test_row_names_are_warned_of(write):
+    text = "id,x,l\n" + "".join(f"p{k},1,0\n" for k in range(20))
+    with pytest.warns(UserWarning, match="the column 'id' has another value in every row"):
+        read_label_table(write(text), ["l"])

@@ -1,0 +1,124 @@
+"""What the base of all label models does for them, seen on models whose scores are known."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from cofactor.labels import LabelModel, Threshold
+from cofactor.labels.state import packed, unpacked
+
+
+class Echo(LabelModel):
+    """Scores are the first features; notes what `_fit` was given."""
+
+    _learned = ("notes_",)
+
+    def __init__(self, threshold: Any = 0, random_state: Any = None) -> None:
+        self.threshold = threshold
+        self.random_state = random_state
+
+    def _fit(self, X, Y, monitor):
+        self.notes_ = {"X": X, "Y": Y}
+
+    def _scores(self, X):
+        width = self.notes_["Y"].shape[1]
+        return (X.toarray() if sparse.issparse(X) else X)[:, :width]
+
+
+X = np.array([[1.0, -1.0, 2.0], [-2.0, 0.5, 1.0], [0.0, 0.1, -1.0], [3.0, -0.2, 0.3], [0.4, 0.3, -2.0]])
+Y = (X > 0).astype(int)
+
+
+def test_what_a_method_sees():
+    model = Echo().fit(X.astype(np.float32), sparse.csc_matrix(Y))
+    assert model.notes_["X"].dtype == np.float32
+    assert model.notes_["X"].flags.c_contiguous
+    assert type(model.notes_["Y"]) is sparse.csr_array
+    assert model.notes_["Y"].dtype == np.float32
+    assert np.array_equal(model.notes_["Y"].toarray(), Y)
+    assert type(Echo().fit(sparse.coo_matrix(X), Y).notes_["X"]) is sparse.csr_array
+
+
+def test_what_a_method_does_not_see():
+    wide = np.column_stack([np.ones(5, int), Y[:, 0], np.zeros(5, int)])
+    model = Echo().fit(X, wide)
+    assert np.array_equal(model.notes_["Y"].toarray(), Y[:, :1])
+    assert np.array_equal(model.predict(X), wide)
+
+
+def test_strict_cut_and_score():
+    model = Echo().fit(X, Y)
+    assert np.array_equal(model.predict(X), Y)
+    assert model.predict(X)[2, 0] == 0  # a score of 0 is off
+    assert model.score(X, Y) == 1
+    assert isinstance(model.decision_, Threshold)
+
+
+@pytest.mark.parametrize("rule", ["global", "per-label"])
+def test_a_threshold_is_learned_on_what_a_model_did_not_see(rule):
+    class Cheat(Echo):
+        """Scores instances that it saw by their true labels, and all others 2 below their first features."""
+
+        def _fit(self, X, Y, monitor):
+            super()._fit(X, Y, monitor)
+            self.seen = {x.tobytes(): y for x, y in zip(X, Y.toarray(), strict=True)}
+
+        def _scores(self, X):
+            return np.array([self.seen.get(x.tobytes(), x - 2) for x in X])
+
+    rng = np.random.default_rng(0)
+    many = rng.normal(size=(200, 3))
+    model = Cheat(rule, random_state=0).fit(many, many > 0)
+    assert np.allclose(model.threshold_, -2, atol=0.2)
+    new = rng.normal(size=(200, 3))
+    assert model.score(new, new > 0) > 0.9
+
+
+def test_seeds_make_folds():
+    noisy = np.random.default_rng(1).normal(size=(50, 3))
+
+    class Mean(Echo):
+        """Scores depend on the training instances."""
+
+        def _scores(self, X):
+            return X - self.notes_["X"].mean(axis=0)
+
+    cuts = [Mean("global", random_state=seed).fit(noisy, noisy > 0.3).threshold_ for seed in (0, 0, 1, 2, 3)]
+    assert cuts[0] == cuts[1]
+    assert len(set(cuts)) > 1
+
+
+def test_nothing_of_an_earlier_fit_remains():
+    model = Echo().fit(X, Y)
+    model.fit(X, np.ones((5, 3)))
+    assert not hasattr(model, "notes_")
+    assert model.predict(X).all()
+
+
+def test_what_is_learned_can_be_packed():
+    learned = {
+        "matrix": sparse.csr_array(X),
+        "list": [np.arange(3), {"a": None, "b": [1.5, "text", True]}, ()],
+        "infinite": [np.inf, -np.inf],
+        "texts": np.array(["a, b", 'c"d'], dtype=object),
+        "number": np.float64(2.5),
+        "array": np.eye(2, dtype=np.float32),
+    }
+    arrays: dict[str, Any] = {}
+    header = packed(learned, "learned", arrays)
+    assert all(isinstance(a, np.ndarray) and a.dtype != object for a in arrays.values())
+    back = unpacked(header, arrays)
+    assert np.array_equal(back["matrix"].toarray(), X)
+    assert np.array_equal(back["list"][0], np.arange(3))
+    assert back["list"][1:] == [{"a": None, "b": [1.5, "text", True]}, []]
+    assert back["infinite"] == [np.inf, -np.inf]
+    assert back["texts"].tolist() == ["a, b", 'c"d']
+    assert back["number"] == 2.5
+    assert back["array"].dtype == np.float32
+    with pytest.raises(TypeError, match=r"learned\.f is a function"):
+        packed({"f": packed}, "learned", {})
+    arrays["learned.matrix.indices"][0] = 99
+    with pytest.raises(ValueError, match="indices"):
+        unpacked(header, arrays)

@@ -1,0 +1,90 @@
+"""Labels and features as models see them."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from cofactor.labels.data import LabelForm, as_features, as_labels, dense
+
+Y = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 1], [1, 1, 1]])
+
+
+@pytest.mark.parametrize(
+    ("given", "form"),
+    [
+        (Y, LabelForm("array", "int64", False)),
+        (Y == 1, LabelForm("array", "bool", False)),
+        (Y.astype(np.float32), LabelForm("array", "float32", False)),
+        (Y.astype(object), LabelForm("array", "int64", False)),
+        (2 * Y - 1, LabelForm("array", "int64", True)),
+        (Y.tolist(), LabelForm("array", "int64", False)),
+        (sparse.csr_array(Y), LabelForm("csr_array", "int64", False)),
+        (sparse.csc_matrix(Y == 1), LabelForm("csc_matrix", "bool", False)),
+        (sparse.dok_array(Y), LabelForm("dok_array", "int64", False)),
+        (sparse.csr_array(2.0 * Y - 1), LabelForm("csr_array", "float64", True)),
+        (pd.DataFrame(Y, dtype="int8"), LabelForm("pandas", "int8", False)),
+        (pd.DataFrame(Y, dtype="Int64"), LabelForm("pandas", "int64", False)),
+        (pl.DataFrame(Y == 1), LabelForm("polars", "bool", False)),
+    ],
+    ids=repr,
+)
+def test_labels_and_their_form(given, form):
+    labels, found, _ = as_labels(given)
+    assert found == form
+    assert type(labels) is sparse.csr_array
+    assert labels.dtype == np.float32
+    assert labels.has_canonical_format
+    assert np.all(labels.data == 1)
+    assert np.array_equal(labels.toarray(), Y)
+    assert np.array_equal(dense(labels), Y)
+    assert dense(labels, np.float32).dtype == np.float32
+
+
+@pytest.mark.parametrize("container", ["array", "pandas", "polars", "csr_array", "csr_matrix", "csc_array", "lil_matrix"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float64"])
+@pytest.mark.parametrize("signs", [False, True])
+def test_what_is_cast_comes_back(container, dtype, signs):
+    if signs and dtype == "bool":
+        return  # truth values have no sign
+    form, names = LabelForm(container, dtype, signs), np.array(["a", "b, c", "d"], dtype=object)
+    on = sparse.csr_array(Y == 1) if form.is_sparse else Y == 1
+    labels, again, found = as_labels(form.cast(on, names))
+    assert again == form
+    assert np.array_equal(labels.toarray(), Y)
+    assert container not in ("pandas", "polars") or found.tolist() == names.tolist()
+
+
+def test_duplicates_and_stored_zeros_of_a_sparse_matrix():
+    given = sparse.coo_array(([1, 0, 1], ([0, 1, 2], [2, 0, 1])), shape=(3, 3)).tocsr()
+    assert given.nnz == 3
+    assert as_labels(given)[0].nnz == 2
+    assert given.nnz == 3
+    twice = sparse.csr_array(([1, 1], ([0, 0], [1, 1])), shape=(2, 2)).tocoo()
+    twice = sparse.coo_array((np.array([1, 1]), (np.array([0, 0]), np.array([1, 1]))), shape=(2, 2))
+    with pytest.raises(ValueError, match="Y holds 2"):
+        as_labels(twice)
+
+
+def test_names():
+    assert as_labels(Y)[2].tolist() == [0, 1, 2]
+    assert as_labels(Y, ("x", np.int64(3), "3"))[2].tolist() == ["x", 3, "3"]
+    assert as_labels(pd.DataFrame(Y, columns=["x", "y", "z"]), ["a", "b", "c"])[2].tolist() == ["a", "b", "c"]
+
+
+def test_features_are_not_copied_without_need():
+    for dtype in (np.float32, np.float64):
+        X = np.ones((3, 2), dtype)
+        assert as_features(X) is X
+        assert as_features(sparse.csr_array(X)).dtype == dtype
+    assert as_features([[1, 2]]).dtype == np.float64
+    assert type(as_features(sparse.csc_matrix(X))) is sparse.csr_array
+
+
+@pytest.mark.parametrize("container", ["pickle", "csr", "csr_frame", "frame_array"])
+def test_a_form_that_does_not_exist(container):
+    with pytest.raises(ValueError, match="cannot come back as"):
+        LabelForm(container, "int64", False)
+    with pytest.raises(ValueError, match="cannot have the dtype"):
+        LabelForm("array", "object", False)

@@ -1,0 +1,139 @@
+"""Ridge regression of every route is scikit-learn's."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Ridge
+
+from cofactor.labels import PLST, FeatureSpace, regression
+from cofactor.labels.regression import feature_space, offered
+from cofactor.solvers.linear import solve_positive
+
+
+def example(n: int, n_features: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, n_features)) * (rng.random((n, n_features)) < 0.5)
+    X[:, 0] += 3
+    X[:, -1] = X[:, 1]  # not of full rank
+    return X, (rng.random((n, 4)) < 0.4).astype(float)
+
+
+SHAPES = [(40, 9), (9, 40), (20, 20)]
+ROUTES = ["dense", "sparse", "iterative"]
+
+
+@pytest.fixture(params=ROUTES)
+def route(request, monkeypatch):
+    if request.param == "iterative":
+        monkeypatch.setattr(regression, "_LARGEST", 1)
+    return request.param
+
+
+def space_of(route: str, X: np.ndarray, fit_intercept: bool = True) -> FeatureSpace:
+    return FeatureSpace(X if route == "dense" else sparse.csr_array(X), fit_intercept=fit_intercept)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_ridge_is_that_of_scikit_learn(route, shape, fit_intercept):
+    X, T = example(*shape)
+    space = space_of(route, X, fit_intercept)
+    for alpha in (0.01, 1.0, 300.0):
+        expected = Ridge(alpha=alpha, fit_intercept=fit_intercept, solver="svd").fit(X, T)
+        for targets in (T, sparse.csr_array(T), T.astype(np.float32)):
+            coef, intercept = space.ridge(targets, alpha)
+            assert np.abs(coef - expected.coef_.T).max() < 1e-10
+            assert np.abs(intercept - expected.intercept_).max() < 1e-10
+        assert np.allclose(space.predict(coef, intercept), expected.predict(X))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_without_penalty_it_is_the_solution_of_least_norm(shape):
+    X, T = example(*shape)
+    for features in (X, sparse.csr_array(X)):
+        coef, _ = FeatureSpace(features).ridge(T, 0)
+        expected = np.linalg.pinv(X - X.mean(axis=0), rcond=1e-10) @ (T - T.mean(axis=0))
+        assert np.abs(coef - expected).max() < 1e-9
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_hat_matrix(route, shape, fit_intercept):
+    X, T = example(*shape)
+    space = space_of(route, X, fit_intercept)
+    centred, targets = (X - X.mean(axis=0), T - T.mean(axis=0)) if fit_intercept else (X, T)
+    H = centred @ np.linalg.solve(centred.T @ centred + 2.0 * np.eye(shape[1]), centred.T)
+    B = space.hat_factor(2.0)
+    assert np.abs(B @ B.T - H).max() < 1e-12
+    assert np.abs(B.T @ B - np.diag(np.diag(B.T @ B))).max() < 1e-12
+    for given in (T, sparse.csr_array(T)):
+        assert np.abs(space.explained(given, 2.0) - targets.T @ H @ targets).max() < 1e-10
+
+
+def test_far_from_the_origin():
+    X, T = example(40, 9)
+    expected = FeatureSpace(X).ridge(T, 1.0)[0]
+    assert np.abs(FeatureSpace(X + 1e5).ridge(T, 1.0)[0] - expected).max() < 1e-8
+
+
+def test_single_precision_features_are_computed_in_double():
+    X, T = example(40, 9)
+    for features in (X.astype(np.float32), sparse.csr_array(X.astype(np.float32))):
+        coef, _ = FeatureSpace(features).ridge(T, 1.0)
+        assert coef.dtype == np.float64
+        assert np.abs(coef - FeatureSpace(X).ridge(T, 1.0)[0]).max() < 1e-6
+
+
+def test_constant_features_have_no_weight():
+    X, T = example(40, 9)
+    X[:, 3] = 7.0
+    for features in (X, sparse.csr_array(X)):
+        coef, _ = FeatureSpace(features).ridge(T, 0.01)
+        assert np.abs(coef[3]).max() < 1e-6
+    nothing, intercept = FeatureSpace(np.ones((5, 2))).ridge(T[:5], 1.0)
+    assert np.allclose(nothing, 0, atol=1e-12)
+    assert np.allclose(intercept, T[:5].mean(axis=0))
+
+
+def test_refusals():
+    space = FeatureSpace(example(20, 5)[0])
+    with pytest.raises(ValueError, match="the targets have 3 rows, the features 20"):
+        space.ridge(np.ones((3, 1)), 1.0)
+    with pytest.raises(ValueError, match="alpha=-1"):
+        space.ridge(np.ones((20, 1)), -1)
+    with pytest.raises(ValueError, match="NaN"):
+        FeatureSpace([[np.nan]])
+
+
+def test_one_decomposition_serves_all_models(monkeypatch):
+    X, T = example(40, 9)
+    space = FeatureSpace(X)
+    expected = PLST(2, alpha=3.0).fit(X, T)
+    monkeypatch.setattr(regression, "_triangular_factor", None)  # it cannot decompose again
+    model = PLST(2, alpha=3.0).fit(space, T)
+    assert np.array_equal(model.coef_, expected.coef_)
+    with pytest.raises(TypeError):
+        PLST(2).fit(X, T)
+
+
+def test_a_space_is_offered_for_its_own_features_only():
+    X, T = example(40, 9)
+    space = FeatureSpace(X)
+    with offered(space):
+        assert feature_space(space.X) is space
+        assert feature_space(X.copy()) is not space
+    assert feature_space(space.X) is not space
+    with pytest.raises(ValueError, match="fit_intercept=True, the model False"):
+        PLST(2, fit_intercept=False).fit(space, T)
+
+
+def test_conjugate_gradients_solve_each_column():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(30, 20))
+    A = A.T @ A + np.eye(20)
+    B = rng.normal(size=(20, 5)) * [1, 1e-6, 1e6, 0, 1]
+    X = solve_positive(lambda V: A @ V, B)
+    assert np.allclose(X, np.linalg.solve(A, B), rtol=1e-8)
+    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+        solve_positive(lambda V: A @ V, B, max_iter=2)

@@ -1,0 +1,134 @@
+"""Cuts against brute force: every cut that makes a difference is tried."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics import f1_score
+
+from cofactor.labels.thresholds import FAR, RULES, Threshold, learn_threshold, micro_f1_curve
+
+
+def scored(seed: int, n: int = 30, n_labels: int = 5, ties: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    Y = (rng.random((n, n_labels)) < [0.5, 0.3, 0.1, 0.9, 0.4][:n_labels]).astype(int)
+    Y[0], Y[1] = 1, 0
+    scores = rng.normal(size=Y.shape) + Y
+    return scores.round(1) if ties else scores, Y
+
+
+def micro_f1(predicted: np.ndarray, Y: np.ndarray) -> float:
+    return float(f1_score(Y, predicted, average="micro", zero_division=0))
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_global_cut_is_the_best(seed, ties):
+    scores, Y = scored(seed, ties=ties)
+    cut = learn_threshold("global", scores, sparse.csr_array(Y))
+    best = max(micro_f1(scores > c, Y) for c in [*np.unique(scores), -np.inf])
+    assert micro_f1(cut.apply(scores), Y) == pytest.approx(best)
+    assert not np.isin(cut.value, scores)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_cut_of_each_label_is_the_best(seed, ties, monkeypatch):
+    scores, Y = scored(seed, ties=ties)
+    cuts = learn_threshold("per-label", scores, sparse.csr_array(Y))
+    on = cuts.apply(scores)
+    for k in range(Y.shape[1]):
+        best = max(f1_score(Y[:, k], scores[:, k] > c) for c in [*np.unique(scores[:, k])[:-1], -np.inf])
+        assert f1_score(Y[:, k], on[:, k]) == pytest.approx(best)
+    monkeypatch.setattr("cofactor.labels.thresholds._SCORES_PER_BLOCK", 2 * len(Y))
+    assert np.array_equal(learn_threshold("per-label", scores, sparse.csr_array(Y)).value, cuts.value)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_number_of_labels_is_the_best(seed, monkeypatch):
+    scores, Y = scored(seed)
+    cut = learn_threshold("top-k", scores, sparse.csr_array(Y))
+    ranks = np.argsort(np.argsort(-scores, axis=1), axis=1)
+    by_k = [micro_f1(ranks < k, Y) for k in range(1, Y.shape[1] + 1)]
+    assert cut.value == 1 + int(np.argmax(by_k))
+    assert np.array_equal(cut.apply(scores), ranks < cut.value)
+    monkeypatch.setattr("cofactor.labels.thresholds._SCORES_PER_BLOCK", 2 * Y.shape[1])
+    assert learn_threshold("top-k", scores, sparse.csr_array(Y)).value == cut.value
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_cardinality_is_met(seed):
+    scores, Y = scored(seed)
+    cut = learn_threshold("cardinality", scores, sparse.csr_array(Y))
+    assert cut.apply(scores).sum() == Y.sum()
+
+
+def test_ties_keep_cardinality_from_being_met_exactly():
+    scores = np.array([[1.0, 1.0, 1.0, 0.0]])
+    for n_on, expected in ((1, 0), (2, 3), (3, 3), (4, 4)):
+        Y = sparse.csr_array(np.arange(4)[None, :] < n_on)
+        assert learn_threshold("cardinality", scores, Y).apply(scores).sum() == expected
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_constant_labels_move_no_cut(rule):
+    scores, Y = scored(0)
+    n = len(Y)
+    wide = np.hstack([np.full((n, 1), FAR), scores, np.full((n, 1), -FAR)])
+    truth = np.hstack([np.ones((n, 1), int), Y, np.zeros((n, 1), int)])
+    truth[3, -1] = 1  # in the training part of this fold the label never occurred
+    cut = learn_threshold(rule, wide, sparse.csr_array(truth))
+    on = cut.apply(wide)
+    assert on[:, 0].all()
+    assert rule == "top-k" or not on[:, -1].any()
+    if rule == "per-label":
+        assert np.array_equal(cut.value[1:-1], learn_threshold(rule, scores, sparse.csr_array(Y)).value)
+        assert cut.value[[0, -1]].tolist() == [0, 0]
+    elif rule == "global":
+        best = max(micro_f1(wide > c, truth) for c in np.unique(scores))
+        assert micro_f1(on, truth) == pytest.approx(best)
+
+
+def test_a_label_whose_fold_had_none_takes_the_others_scores():
+    """Of one label, some scores are -FAR since it was missing in a fold: its cut comes from the others."""
+    scores = np.array([[-FAR], [0.4], [0.2], [-0.3]])
+    Y = sparse.csr_array([[1], [1], [1], [0]])
+    assert learn_threshold("per-label", scores, Y).value.tolist() == pytest.approx([-0.05])
+    everything = learn_threshold("per-label", scores, sparse.csr_array([[1], [1], [1], [1]]))
+    assert everything.apply(scores).ravel().tolist() == [False, True, True, True]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_cuts_between_neighbouring_numbers(dtype):
+    low = np.array(0.1, dtype)
+    scores = np.array([[low], [np.nextafter(low, dtype(1))]])
+    Y = sparse.csr_array([[0], [1]])
+    for rule in ("global", "per-label", "cardinality"):
+        assert learn_threshold(rule, scores, Y).apply(scores).ravel().tolist() == [False, True]
+        everything = learn_threshold(rule, scores, sparse.csr_array([[1], [1]]))
+        assert everything.apply(scores).all()
+
+
+def test_curve_is_micro_f1_at_each_cut():
+    scores, Y = scored(3, n=60, ties=True)
+    cuts, f1 = micro_f1_curve(scores, sparse.csr_array(Y), None)
+    assert np.all(np.diff(cuts) < 0)
+    assert np.allclose(f1, [micro_f1(scores > c, Y) for c in cuts])
+    assert f1[0] == 0
+    assert len(cuts) == len(np.unique(scores)) + 1
+    few, f1_few = micro_f1_curve(scores, sparse.csr_array(Y), 10)
+    assert len(few) <= 10
+    assert f1_few.max() == f1.max()
+    assert learn_threshold("global", scores, sparse.csr_array(Y)).value == cuts[np.argmax(f1)]
+
+
+def test_a_score_on_the_cut_is_off():
+    assert Threshold("fixed", 0.0).apply(np.array([[-0.1, 0.0, 0.1]])).tolist() == [[False, False, True]]
+    assert Threshold("top-k", 2).apply(np.array([[0.0, 1.0, 0.0, 0.0]])).tolist() == [[True, True, False, False]]
+
+
+@pytest.mark.parametrize(
+    ("rule", "value"), [("magic", 0.0), ("fixed", np.zeros(3)), ("per-label", 0.0), ("global", np.nan)]
+)
+def test_thresholds_that_make_no_sense(rule, value):
+    with pytest.raises(ValueError, match="rule"):
+        Threshold(rule, value)
