@@ -19,6 +19,7 @@ from cofactor.labels import MODELS
 
 from .models import CASES, bits, data, every, fitted, fresh
 
+
 def of_numbers(model: Any) -> Any:
     """Return the model with methods that make a label of any numbers: scikit-learn's checks know classes and reals."""
     parent = type(model)

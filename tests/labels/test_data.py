@@ -42,7 +42,9 @@ def test_labels_and_their_form(given, form):
     assert dense(labels, np.float32).dtype == np.float32
 
 
-@pytest.mark.parametrize("container", ["array", "pandas", "polars", "csr_array", "csr_matrix", "csc_array", "lil_matrix"])
+@pytest.mark.parametrize(
+    "container", ["array", "pandas", "polars", "csr_array", "csr_matrix", "csc_array", "lil_matrix"]
+)
 @pytest.mark.parametrize("dtype", ["bool", "int8", "float64"])
 @pytest.mark.parametrize("signs", [False, True])
 def test_what_is_cast_comes_back(container, dtype, signs):

@@ -1,4 +1,4 @@
-"""What to beat: two rules without a model."""
+"""What to beat: rules without a model, two for ratings and one for labels."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from cofactor.labels import LabelModel
 from cofactor.ratings import as_ratings
 from cofactor.ratings.ids import pair_columns
 
-__all__ = ["MostFrequentLevel", "UserMedian"]
+__all__ = ["LabelFrequencies", "MostFrequentLevel", "UserMedian"]
 
 
 class MostFrequentLevel(BaseEstimator):
@@ -85,3 +86,36 @@ class UserMedian(BaseEstimator):
         """Return the median of the user of each pair."""
         users = self.users_.index(pair_columns(X)[0])
         return np.where(users >= 0, self.medians_[users], self.common_)
+
+
+class LabelFrequencies(LabelModel):
+    """Give every instance the labels which more than half of the training instances have.
+
+    The score of a label is its share of the training instances minus 1/2, whatever the features are.
+
+    Parameters
+    ----------
+    threshold : float or str, default=0
+        See `LabelModel`.
+    random_state : int, optional
+        Seed of the folds on which a threshold is learned.
+
+    Examples
+    --------
+    >>> LabelFrequencies().fit([[0], [1], [2]], [[1, 0], [1, 1], [0, 0]]).predict([[7]])
+    array([[1, 0]])
+    """
+
+    _learned = ("frequencies_",)
+
+    frequencies_: NDArray[np.float64]
+
+    def __init__(self, *, threshold: Any = 0, random_state: Any = None) -> None:
+        self.threshold = threshold
+        self.random_state = random_state
+
+    def _fit(self, X: Any, Y: Any, monitor: Any) -> None:
+        self.frequencies_ = np.bincount(Y.indices, minlength=Y.shape[1]) / Y.shape[0]
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        return np.tile(self.frequencies_ - 0.5, (X.shape[0], 1))

@@ -1,8 +1,8 @@
-"""``cofactor evaluate``: measure models on ratings held out, beside two baselines."""
+"""``cofactor evaluate``: measure models on ratings, or on instances, held out, beside baselines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,10 +10,14 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.errors import InputError
+from cofactor.cli.label_evaluate import Given, evaluate_label_models
+from cofactor.cli.label_reading import LabelOptions
 from cofactor.cli.models import build_model, note_factors
 from cofactor.cli.progress import Download, describe, limited_threads, make_bar
 from cofactor.cli.reading import TableOptions, ratings_of, read_ratings_from
-from cofactor.cli.tables import human_console, print_json
+from cofactor.cli.results import Results, show_results, summarize
+from cofactor.cli.tables import print_json
+from cofactor.cli.tasks import Task, choose_task
 
 if TYPE_CHECKING:
     from cofactor.datasets import RatingDataset
@@ -27,45 +31,47 @@ _COLUMNS = (
     ("zero_one", "zero-one", 4),
     ("seconds", "seconds", 2),
 )
-_WIDE = 116
 _FEW_RATINGS = 200  #: for a fit whose time does not count
-
-Results = dict[str, list[dict[str, float]]]
 
 
 class Protocol(StrEnum):
-    """How to split ratings into training and test part."""
+    """How to split ratings, or instances, into training and test part."""
 
     HOLDOUT = "holdout"
     WEAK = "weak"
     STRONG = "strong"
     KFOLD = "kfold"
+    OFFICIAL = "official"
 
 
 def evaluate(
-    file: options.RatingsFile,
+    context: typer.Context,
+    file: options.DataFile,
     model: Annotated[
         list[str] | None,
-        typer.Option(
-            "--model", "-m", metavar="NAME", help=options.MODEL_HELP + "; repeat for several. [default: mmmf]"
-        ),
+        typer.Option("--model", "-m", metavar="NAME", help=options.MODEL_HELP + "; repeat for several."),
     ] = None,
     protocol: Annotated[
-        Protocol,
+        Protocol | None,
         typer.Option(
             "--protocol",
             "-p",
-            help="holdout: a random part of the ratings; weak: one rating of each user; strong: users held out, "
-            "folded in from all their ratings but one; kfold: each rating held out once.",
+            help="holdout (for ratings the default): a random part; kfold (for labels): each rating or instance held "
+            "out once; weak: one rating of each user; strong: users held out, folded in from all their ratings but "
+            "one; official: the published split of labels.",
         ),
-    ] = Protocol.HOLDOUT,
-    splits: Annotated[int, typer.Option(metavar="N", min=1, help="Number of splits, or folds.")] = 3,
-    test_size: Annotated[
-        float, typer.Option(metavar="X", min=0.0, max=1.0, help="Part of the ratings held out (holdout).")
-    ] = 0.2,
+    ] = None,
+    splits: Annotated[
+        int | None,
+        typer.Option(
+            "--splits", "--folds", metavar="N", min=1, help="Number of splits, or folds; by default 3, for labels 5."
+        ),
+    ] = None,
+    test_size: Annotated[float, typer.Option(metavar="X", min=0.0, max=1.0, help="Part held out (holdout).")] = 0.2,
     test_users: Annotated[
         float, typer.Option(metavar="X", min=0.0, max=1.0, help="Part of the users held out (strong).")
     ] = 0.1,
+    task: options.TaskOption = None,
     alpha: options.Alpha = "auto",
     factors: options.Factors = None,
     param: options.Params = None,
@@ -81,20 +87,36 @@ def evaluate(
     encoding: options.Encoding = "utf-8",
     levels: options.Levels = None,
     bins: options.Bins = None,
+    labels: options.LabelColumns = None,
+    xml: options.LabelXml = None,
+    drop: options.DropColumns = None,
+    threshold: options.Threshold = "0",
+    format: options.FileFormat = None,
+    aligned: options.AlignedLabels = None,
+    zero_based: options.ZeroBased = None,
 ) -> None:
-    """Measure models on ratings held out: mean ± standard deviation over splits.
+    """Measure models on ratings, or on instances with labels, held out: mean ± standard deviation over splits.
 
-    All models and both baselines (the most frequent level; each user's median) see the same splits. Seconds are those
-    of one fit, the choice of alpha included; what is compiled at a first call is compiled before.
+    All models and the baselines (the most frequent level; each user's median; or the most frequent labels) see the
+    same splits. Seconds are those of one fit, the choice of alpha included; what is compiled at a first call is
+    compiled before. A learned threshold has a row of its own, beside that of the plain cut at 0.
     """
+    if not 0 < test_size < 1 or not 0 < test_users < 1:
+        raise InputError("--test-size and --test-users must lie between 0 and 1")
+    settings = {"alpha": alpha, "factors": factors, "params": param, "seed": seed}
+    if choose_task(context, file, task) is Task.LABELS:
+        reading = LabelOptions(labels, xml, drop, format, aligned, zero_based, sep, header, encoding)
+        chosen, settings["threshold"] = protocol or Protocol.KFOLD, threshold
+        evaluate_label_models(file, model, chosen.value, splits or 5, test_size, reading, settings, threads, json)
+        return
+    protocol, splits = protocol or Protocol.HOLDOUT, splits or 3
+    if protocol is Protocol.OFFICIAL:
+        raise InputError("--protocol official: is for labels; ratings have holdout, weak, strong and kfold")
     from cofactor.metrics.ratings import counted
 
     data = read_ratings_from(
         file, TableOptions(user, item, rating, sep, header, encoding, levels, bins), progress=Download(file, quiet=json)
     )
-    if not 0 < test_size < 1 or not 0 < test_users < 1:
-        raise InputError("--test-size and --test-users must lie between 0 and 1")
-    settings = {"alpha": alpha, "factors": factors, "params": param, "seed": seed}
     names = list(dict.fromkeys(model or ["mmmf"]))
     models: dict[str, Any] = {}
     for name in names:
@@ -106,9 +128,11 @@ def evaluate(
         _warm_up(models, data)
         results = _run(models, data, _parts(data, protocol.value, splits, seed, test_size, test_users), splits, json)
     if json:
-        print_json(_summary(results, data, protocol.value, splits, seed))
+        facts = {"data": data.name, "protocol": protocol.value, "splits": splits, "seed": seed}
+        print_json({**facts, "summary": summarize(results, _COLUMNS), "results": results})
         return
-    _show(results, f"{data.name}: {protocol.value}, {counted(splits, 'split')}, seed {seed}")
+    title = f"{data.name}: {protocol.value}, {counted(splits, 'split')}, seed {seed}"
+    show_results(results, _COLUMNS, title, best="mae")
 
 
 def _baselines(data: RatingDataset) -> dict[str, Any]:
@@ -117,23 +141,13 @@ def _baselines(data: RatingDataset) -> dict[str, Any]:
     return {"most frequent": MostFrequentLevel(data.scale), "user median": UserMedian(data.scale)}
 
 
-class _Given:
-    """A splitter which yields one given split."""
-
-    def __init__(self, *parts: Any) -> None:
-        self.parts = parts
-
-    def split(self, X: Any, y: Any = None) -> Iterator[tuple[Any, ...]]:
-        yield self.parts
-
-
-class _GivenStrong(_Given):
-    split_fold_in = _Given.split
+class _GivenStrong(Given):
+    split_fold_in = Given.split
 
 
 def _parts(
     data: RatingDataset, protocol: str, splits: int, seed: int, test_size: float, test_users: float
-) -> Iterator[_Given]:
+) -> Iterator[Given]:
     from cofactor.evaluation import Holdout, KFold, StrongGeneralization, WeakGeneralization
 
     if protocol == "strong":
@@ -147,11 +161,11 @@ def _parts(
         "weak": WeakGeneralization(splits, seed),
         "kfold": KFold(max(splits, 2), shuffle=True, random_state=seed),
     }[protocol]
-    yield from (_Given(*parts) for parts in splitter.split(data.X, data.y))
+    yield from (Given(*parts) for parts in splitter.split(data.X, data.y))
 
 
 def _run(
-    models: Mapping[str, Any], data: RatingDataset, splits: Iterator[_Given], n_splits: int, quiet: bool
+    models: Mapping[str, Any], data: RatingDataset, splits: Iterator[Given], n_splits: int, quiet: bool
 ) -> Results:
     from cofactor.evaluation import evaluate as measure
 
@@ -189,44 +203,4 @@ def _warm_up(models: Mapping[str, Any], data: RatingDataset) -> None:
         alphas = {name: 1.0 for name in model.get_params() if name.split("__")[-1] == "alpha"}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            measure(clone(model).set_params(**alphas), data.X, data.y, _Given(few, few), 1, scale=data.scale)
-
-
-def _mean_std(values: Sequence[float]) -> tuple[float, float]:
-    from statistics import fmean, stdev
-
-    return fmean(values), stdev(values) if len(values) > 1 else 0.0
-
-
-def _column(results: Sequence[Mapping[str, float]], key: str) -> list[float]:
-    return [result["fit_seconds" if key == "seconds" else key] for result in results]
-
-
-def _summary(results: Results, data: RatingDataset, protocol: str, splits: int, seed: int) -> dict[str, Any]:
-    summary = {
-        name: {key: dict(zip(("mean", "std"), _mean_std(_column(runs, key)), strict=True)) for key, _, _ in _COLUMNS}
-        for name, runs in results.items()
-    }
-    about = {"data": data.name, "protocol": protocol, "splits": splits, "seed": seed}
-    return {**about, "summary": summary, "results": results}
-
-
-def _show(results: Results, title: str) -> None:
-    from rich import box
-    from rich.table import Table
-
-    console = human_console()
-    wide = console.width >= _WIDE
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", padding=(0, 1, 0, 0))
-    table.add_column("model", no_wrap=True)
-    for _, heading, _ in _COLUMNS:
-        table.add_column(heading, justify="right", no_wrap=True)
-    best = min(results, key=lambda name: _mean_std(_column(results[name], "mae"))[0])
-    for name, runs in results.items():
-        cells = []
-        for key, _, digits in _COLUMNS:
-            mean, std = _mean_std(_column(runs, key))
-            joint = " " if wide else "\n"
-            cells.append(f"{mean:.{digits}f}" + (f"{joint}[dim]± {std:.{digits}f}[/dim]" if len(runs) > 1 else ""))
-        table.add_row(name, *cells, style="bold" if name == best else None)
-    console.print(table)
+            measure(clone(model).set_params(**alphas), data.X, data.y, Given(few, few), 1, scale=data.scale)

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 def fit(
     context: typer.Context,
     file: options.DataFile,
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", metavar="NAME", help=options.MODEL_HELP + ".")
-    ] = None,
+    model: Annotated[str | None, typer.Option("--model", "-m", metavar="NAME", help=options.MODEL_HELP + ".")] = None,
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="Where the model goes; - for standard output.")
     ] = "model.cofactor",

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 #: Key in the results, heading, digits.
 COLUMNS = (
-    ("hamming", "Hamming", 4),
-    ("accuracy", "accur.", 4),
-    ("subset_accuracy", "subset", 4),
-    ("example_f1", "ex. F1", 4),
-    ("macro_f1", "macro", 4),
-    ("micro_f1", "micro", 4),
+    ("hamming", "Hamming", 3),
+    ("accuracy", "accur.", 3),
+    ("subset_accuracy", "subset", 3),
+    ("example_f1", "ex. F1", 3),
+    ("macro_f1", "macro", 3),
+    ("micro_f1", "micro", 3),
     ("seconds", "s", 2),
 )
 BASELINE = "frequent labels"
@@ -115,7 +115,7 @@ def _parts(data: LabelDataset, protocol: str, splits: int, seed: int, test_size:
 
 
 def _run(models: Mapping[str, Any], data: LabelDataset, parts: list[tuple[Any, Any]], quiet: bool) -> Results:
-    """Measure every model on every split: a row for each way of deciding, by "MODEL" and "MODEL, learned"."""
+    """Measure every model on every split: a row for each way of deciding, by "MODEL" and "MODEL + learned"."""
     from cofactor.evaluation import evaluate_labels
 
     results: Results = {}
@@ -133,7 +133,7 @@ def _run(models: Mapping[str, Any], data: LabelDataset, parts: list[tuple[Any, A
                 listen(model, callback)
                 for row in evaluate_labels(model, data.X, data.Y, Given(*part)):
                     kind = row["decoding"]
-                    shown = name if kind == "plain" else f"{name}, {kind}"
+                    shown = name if kind == "plain" else f"{name} + {kind}"
                     results.setdefault(shown, []).append(row | {"fold": k - 1})
                 bar.advance(task)
     return results
@@ -141,9 +141,16 @@ def _run(models: Mapping[str, Any], data: LabelDataset, parts: list[tuple[Any, A
 
 def listen(model: Any, callback: Any) -> None:
     """Let a model, or the one inside a selection or at the end of a pipeline, report its progress."""
-    inner = getattr(model, "estimator", None) if type(model).__name__ == "GridSelection" else model
+    inner = inside(model)
     if "callback" in inner.get_params(deep=False):
         inner.set_params(callback=callback)
+
+
+def inside(model: Any) -> Any:
+    """Return the model whose parameters a selection chooses, or the model itself."""
+    from cofactor.labels.selection import GridSelection
+
+    return model.estimator if isinstance(model, GridSelection) else model
 
 
 def warm_up(models: Any, data: LabelDataset) -> None:
@@ -152,7 +159,7 @@ def warm_up(models: Any, data: LabelDataset) -> None:
 
     few = data.take(slice(0, min(_FEW, data.n_instances)))  # type: ignore[arg-type]
     for model in models:
-        inner = clone(getattr(model, "estimator", model) if type(model).__name__ == "GridSelection" else model)
+        inner = clone(inside(model))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             inner.fit(few.X, few.Y).predict(few.X)

@@ -10,7 +10,7 @@ from cofactor.cli.label_models import DEFAULT, build_label_model, grid_of, rules
 from cofactor.cli.label_reading import LabelOptions, read_labels_from
 from cofactor.cli.progress import fit_progress, limited_threads
 from cofactor.cli.reading import about, save_model
-from cofactor.cli.tables import join_numbers, print_facts, print_json
+from cofactor.cli.tables import print_facts, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,10 +108,8 @@ def _show(facts: dict[str, Any], *, stderr: bool) -> None:
         "constant labels": ", ".join(constant[:5]) + (f", ... ({len(constant)})" if len(constant) > 5 else ""),
         "seconds": f"{facts['seconds']:.2f}",
         "chosen": ", ".join(f"{name} {value}" for name, value in facts["chosen"].items()),
-        "threshold": join_numbers(cuts) if len(cuts) <= 3 else f"{cuts.min():.3g} to {cuts.max():.3g}, one a label",
+        "threshold": f"{cuts[0]:.3g}" if len(cuts) == 1 else f"{cuts.min():.3g} to {cuts.max():.3g}, one a label",
         "training micro-F1": f"{facts['train_micro_f1']:.4f}",
         "model file": "standard output" if stderr else facts["out"] + size,
     }
-    print_facts(
-        f"{facts['model']} fitted to {facts['data']}", {k: v for k, v in shown.items() if v}, stderr=stderr
-    )
+    print_facts(f"{facts['model']} fitted to {facts['data']}", {k: v for k, v in shown.items() if v}, stderr=stderr)

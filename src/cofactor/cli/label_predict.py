@@ -57,7 +57,8 @@ def predict_labels(
 def without_names(model: LabelModel) -> LabelModel:
     """Return the model for features without names, which have been matched already."""
     plain = copy.copy(model)
-    vars(plain).pop("feature_names_in_", None)
+    if hasattr(plain, "feature_names_in_"):
+        del plain.feature_names_in_
     return plain
 
 

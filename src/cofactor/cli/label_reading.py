@@ -156,9 +156,7 @@ def _aligned(data: LabelDataset, model: LabelModel, file: str, *, named: bool) -
         return data.align(wanted)
 
 
-def _load(
-    file: str, options: LabelOptions, columns: Any, path: str | None = None, **extra: Any
-) -> LabelDataset:
+def _load(file: str, options: LabelOptions, columns: Any, path: str | None = None, **extra: Any) -> LabelDataset:
     from cofactor.datasets import load_labels
 
     if path is None:
@@ -178,7 +176,7 @@ def _load(
 def _is_known(file: str) -> bool:
     from cofactor.datasets import available
 
-    return not os.path.exists(file) and file in {status.name for status in available()}
+    return not os.path.exists(file) and file in {status.name for status in available("labels")}
 
 
 def _format_of(file: str, path: str, options: LabelOptions) -> str:
@@ -190,8 +188,13 @@ def _format_of(file: str, path: str, options: LabelOptions) -> str:
     if not os.path.exists(path):
         from cofactor.datasets import available
 
-        known = ", ".join(status.name for status in available("labels"))
-        raise InputError(f"{file}: no such file, and no known data set of labels ({known})")
+        known = [status.name for status in available("labels")]
+        if file in {status.name for status in available("ratings")}:
+            raise InputError(f"{file} holds ratings, not labels: leave out --task labels and options for labels")
+        raise InputError(
+            f"{file}: no such file, and no known data set of labels ({', '.join(known[:6])}, ...; "
+            "cofactor datasets list shows all)"
+        )
     return _kind(path)
 
 

@@ -34,8 +34,8 @@ Alpha = Annotated[
     str,
     typer.Option(
         metavar="X|auto",
-        help="Weight of the penalty; auto chooses it, and for labels what else matters, by validation; for hmf also one "
-        "for each stage: 8,12,12,9.",
+        help="Weight of the penalty; auto chooses it, and for labels what else matters, by validation; for hmf also "
+        "one for each stage: 8,12,12,9.",
     ),
 ]
 Factors = Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of factors; by default the model's own.")]

@@ -51,7 +51,9 @@ def predict(
     encoding: options.Encoding = "utf-8",
     form: Annotated[
         Form,
-        typer.Option(help="tags: the names of the labels; table: a column of 0 and 1 for each.", rich_help_panel=_OUTPUT),
+        typer.Option(
+            help="tags: the names of the labels; table: a column of 0 and 1 for each.", rich_help_panel=_OUTPUT
+        ),
     ] = Form.TAGS,
     scores: Annotated[
         bool, typer.Option("--scores", help="Scores instead: a column for each label.", rich_help_panel=_OUTPUT)
@@ -59,7 +61,9 @@ def predict(
     top: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, help="The N labels with the highest scores, in rows of their own.",
+            metavar="N",
+            min=1,
+            help="The N labels with the highest scores, in rows of their own.",
             rich_help_panel=_OUTPUT,
         ),
     ] = None,

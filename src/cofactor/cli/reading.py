@@ -119,17 +119,13 @@ def read_ratings_from(file: str, options: TableOptions, *, progress: Any = None)
         if levels is not None and not np.isin(data.y, levels).all():
             raise InputError(f"--levels {options.levels}: does not hold all ratings of {file}")
     elif file != "-" and not os.path.exists(file):
-        raise InputError(f"{file}: no such file, and no known data set ({', '.join(sorted(known))}; of labels: {_few()})")
+        raise InputError(
+            f"{file}: no such file, and no known data set ({', '.join(sorted(known))}; of labels: {_few()})"
+        )
     else:
         with _hint_of_labels():
             data = datasets.read_ratings(file, rating=_column(options.rating), scale=levels, **options.keywords())
     return _with_levels(data, options, file)
-
-
-def _few() -> str:
-    from cofactor.datasets import available
-
-    return ", ".join(status.name for status in available("labels")[:4]) + ", ..."
 
 
 @contextmanager

@@ -74,5 +74,6 @@ def show_results(results: Results, columns: Columns, title: str, *, best: str, h
         for key, _, digits in columns:
             mean, std = mean_std(_column(runs, key))
             cells.append(f"{mean:.{digits}f}" + (f"{joint}[dim]± {std:.{digits}f}[/dim]" if len(runs) > 1 else ""))
-        table.add_row(escape(name), *cells, style="bold" if name == first else None)
+        shown = name if joint == " " else name.replace(" + ", "\n+ ")
+        table.add_row(escape(shown), *cells, style="bold" if name == first else None)
     console.print(table)

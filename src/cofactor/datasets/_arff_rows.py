@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cofactor.datasets._arff_header import Attribute, Header
 from cofactor.metrics.ratings import counted
@@ -91,6 +92,7 @@ def read_rows(header: Header, lines: Iterator[tuple[int, str]]) -> Rows:
         (_take_sparse if sparse else _take_dense)(rows, found, stream)
     except library.ArffException:
         raise ValueError(_fault(header, stream.number, stream.line, sparse)) from None
+    _check_finite(rows)
     _check_truths(rows)
     return rows
 
@@ -206,6 +208,28 @@ def _is_number(cell: str) -> bool:
     return True
 
 
+def _check_finite(rows: Rows) -> None:
+    """Refuse NaN and infinities, which the library takes for numbers."""
+    bad = np.argwhere(~np.isfinite(rows.numbers))
+    if len(bad):
+        raise ValueError(
+            f"{rows.header.name}, line {rows.lines[_row_of(rows, bad[0])]}: the value {rows.numbers[tuple(bad[0])]} "
+            f"of {rows.header.attributes[_attribute_of(rows, bad[0])].name!r} is no finite number"
+        )
+
+
+def _row_of(rows: Rows, place: NDArray[np.intp]) -> int:
+    """Row of a number, by its place in `Rows.numbers`."""
+    return int(np.searchsorted(np.cumsum(rows.lengths), place[0], side="right")) if rows.sparse else int(place[0])
+
+
+def _attribute_of(rows: Rows, place: NDArray[np.intp]) -> int:
+    """Attribute of a number, by its place in `Rows.numbers`."""
+    if rows.sparse:
+        return int(rows.columns[place[0]])
+    return int(np.setdiff1d(np.arange(len(rows.header.attributes)), rows.textual)[place[1]])
+
+
 def _check_truths(rows: Rows) -> None:
     """Refuse numbers which are not among the values of a nominal attribute {0,1}."""
     attributes = rows.header.attributes
@@ -219,10 +243,8 @@ def _check_truths(rows: Rows) -> None:
     right = numeric[columns] | ((values == 0) & allowed[columns, 0]) | ((values == 1) & allowed[columns, 1])
     wrong = np.argwhere(~right)
     if len(wrong):
-        k = int(wrong[0][0])
-        i = int(np.searchsorted(np.cumsum(rows.lengths), k, side="right")) if rows.sparse else k
-        attribute = attributes[int(columns[wrong[0][-1]])]
+        attribute = attributes[_attribute_of(rows, wrong[0])]
         raise ValueError(
-            f"{rows.header.name}, line {rows.lines[i]}: the attribute {attribute.name!r} has the value "
-            f"{values[tuple(wrong[0])]:g}, expected one of {', '.join(attribute.values)}"
+            f"{rows.header.name}, line {rows.lines[_row_of(rows, wrong[0])]}: the attribute {attribute.name!r} has the "
+            f"value {values[tuple(wrong[0])]:g}, expected one of {', '.join(attribute.values)}"
         )

@@ -221,7 +221,8 @@ def _text(raw: bytes, where: str) -> str:
 def _integer(word: str, what: str, where: str) -> int:
     if not (word.isascii() and word.isdigit()):
         found = repr(word[:40]) if word else "none"
-        raise ValueError(f"{where}: expected {'an' if what == 'index' else 'a'} {what}, which is an integer from 0, found {found}")
+        article = "an" if what == "index" else "a"
+        raise ValueError(f"{where}: expected {article} {what}, which is an integer from 0, found {found}")
     if int(word) > _LARGEST_INDEX:
         raise ValueError(f"{where}: the {what} {word} is larger than {_LARGEST_INDEX}")
     return int(word)

@@ -67,7 +67,8 @@ def read_libsvm(
 
     Notes
     -----
-    About 10 million entries a second are read where values have up to 15 digits, a million where they have more.
+    On the machine of the benchmarks 5 million entries a second are read where values have up to 15 digits, a million
+    where they have more.
 
     Examples
     --------

@@ -239,9 +239,9 @@ class FeatureSpace:
         if T.shape[0] != self.shape[0]:
             raise ValueError(f"the targets have {T.shape[0]} rows, the features {self.shape[0]}")
 
-    def _centred_targets(self, T: NDArray[Any]) -> NDArray[np.float64]:
-        """Return Tc."""
-        targets = np.asarray(T, dtype=np.float64)
+    def _centred_targets(self, T: NDArray[Any] | sparse.csr_array) -> NDArray[np.float64]:
+        """Return Tc, dense."""
+        targets = np.asarray(T.toarray() if is_sparse(T) else T, dtype=np.float64)
         return targets - targets.mean(axis=0) if self.fit_intercept else targets
 
     def _centred(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -256,7 +256,7 @@ class FeatureSpace:
         """Return the ridge coefficients from products with X alone, on the shorter side."""
         if self._by_columns:
             return solve_positive(lambda W: self._transposed(self._centred(W)) + alpha * W, self.cross(T))
-        targets = self._centred_targets(T.toarray() if is_sparse(T) else T)
+        targets = self._centred_targets(T)
         dual = solve_positive(lambda A: self._centred(self._transposed(A)) + alpha * A, targets)
         return self._transposed(dual)
 

@@ -188,10 +188,10 @@ def _all_cuts(
     truth[np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr)) * Y.shape[1] + Y.indices] = True
     always = flat >= FAR
     open_ = np.abs(flat) < FAR  # no cut moves the labels of a constant
-    order = np.argsort(-flat[open_], kind="stable")
-    ranked, hits = flat[open_][order], truth[open_][order]
+    ranked, hits = np.sort(flat[open_])[::-1], np.sort(flat[open_ & truth])
     last = _ends_of_ties(ranked)
-    true_positives = np.concatenate(([0], np.cumsum(hits)[last])) + np.count_nonzero(truth & always)
+    above = len(hits) - np.searchsorted(hits, ranked[last])
+    true_positives = np.concatenate(([0], above)) + np.count_nonzero(truth & always)
     positives = np.concatenate(([0], last + 1)) + np.count_nonzero(always)
     return _between(ranked, last), true_positives, positives
 
@@ -223,7 +223,7 @@ def _column_blocks(n: int, n_labels: int) -> Iterator[slice]:
 def _best_cuts(scores: NDArray[Any], Y: sparse.csr_array) -> NDArray[np.float64]:
     """Return the cut which maximises F1 for each column."""
     n, n_labels = scores.shape
-    order = np.argsort(-scores, axis=0, kind="stable")
+    order = np.argsort(-scores, axis=0)
     ranked = np.take_along_axis(scores, order, axis=0).astype(np.float64)
     hits = np.cumsum(np.take_along_axis(Y.toarray() > 0, order, axis=0), axis=0)
     f1 = _f1(hits, np.arange(1, n + 1)[:, None], hits[-1])

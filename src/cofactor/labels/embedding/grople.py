@@ -92,7 +92,8 @@ class GroPLE(LabelModel):
     intercept_ : ndarray of shape (d',)
         c.
     V_ : ndarray of shape (d', L')
-        Hyperplanes of the L' labels which are not constant in training. d' is the number of factors used.
+        Hyperplanes of the L' labels which are not constant in training, those with ``groups_ >= 0``. d' is the number
+        of factors used.
     objective_, map_objective_ : float
         What (6.1) and (6.11) came to.
     history_, map_history_ : list of float

@@ -123,19 +123,21 @@ class MLCHMF(LabelModel):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_multilabel_classification
-    >>> X, Y = make_multilabel_classification(200, 30, n_classes=5, random_state=0)
-    >>> model = MLCHMF(scale="standard", max_depth=2).fit(X[:150], Y[:150])
-    >>> round(model.score(X[150:], Y[150:]), 1)
-    0.7
+    Two groups of instances, in which the same feature means opposite things: no single linear map serves both.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (60, 3))
+    >>> X[:30, 0] += 5
+    >>> means = np.where(X[:, :1] > 2, X[:, 1:], -X[:, 1:])
+    >>> Y = (means > 0).astype(int)
+    >>> model = MLCHMF(n_factors=2, alpha=0.01).fit(X, Y)
     >>> model.print_tree()
-    150 instances
-    ├─ 1: 76 instances, 41 retained
-    │  ├─ 3: 19 instances, 18 retained
-    │  └─ 4: 16 instances, 14 retained
-    └─ 2: 74 instances, 37 retained
-       ├─ 5: 7 instances, 6 retained
-       └─ 6: 30 instances, 24 retained
+    60 instances
+    ├─ 1: 30 instances, 30 retained
+    └─ 2: 30 instances, 30 retained
+    >>> model.predict([[5.0, 0.5, -0.5], [0.0, 0.5, -0.5]])
+    array([[1, 0],
+           [0, 1]])
     """
 
     _learned: ClassVar[tuple[str, ...]] = ("tree_", "embeddings_", "retained_", "owners_", "mean_", "deviation_")

@@ -1,0 +1,264 @@
+"""OMF: the formula, exact against stochastic, chunks of a stream, real data."""
+
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold
+from sklearn.preprocessing import normalize
+
+import cofactor
+from cofactor.datasets import load_labels
+from cofactor.labels.embedding.omf import OMF
+from cofactor.metrics.labels import micro_f1
+
+
+def example(n: int = 120, D: int = 15, L: int = 6, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    H = rng.normal(size=(n, 3))
+    X = H @ rng.normal(size=(3, D)) + 0.3 * rng.normal(size=(n, D))
+    return X, (H @ rng.normal(size=(3, L)) > 0.7).astype(int)
+
+
+X, Y = example()
+
+
+def objective(model: OMF, X: np.ndarray, Y: np.ndarray) -> float:
+    """(1) of the paper with the codes that are best for the model's matrices."""
+    a, lam = model.label_weight, model.alpha
+    X = normalize(X) if model.normalize else X
+    P, Q = model.P_, model.Q_
+    if model.fit_intercept:
+        X, P = np.column_stack([X, np.ones(len(X))]), np.vstack([P, model.bias_])
+    system = lam * np.eye(P.shape[1]) + (1 - a) * P.T @ P + a * Q.T @ Q
+    H = np.linalg.solve(system, ((1 - a) * X @ P + a * Y @ Q).T).T
+    fit = (1 - a) * np.sum((X - H @ P.T) ** 2) + a * np.sum((Y - H @ Q.T) ** 2)
+    return float(fit + lam * (np.sum(P**2) + np.sum(Q**2) + np.sum(H**2)))
+
+
+@pytest.mark.parametrize("solver", ["als", "sgd"])
+@pytest.mark.parametrize("settings", [{}, {"normalize": False}, {"fit_intercept": False}], ids=str)
+def test_objective_is_the_one_of_the_formula(solver: str, settings: dict[str, Any]) -> None:
+    model = OMF(4, 0.7, 0.2, solver=solver, random_state=0, **settings).fit(X, Y)
+    assert model.objective_ == pytest.approx(objective(model, X, Y), rel=1e-10)
+    assert model.objective_ == min(model.history_)
+    assert model.objective_ < 0.5 * model.history_[0] or solver == "als"
+    if solver == "als":
+        assert np.all(np.diff(model.history_) <= 0)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"normalize": False}, {"fit_intercept": False, "alpha_predict": 3.0}], ids=str
+)
+def test_codes_and_scores(settings: dict[str, Any]) -> None:
+    """(2) of the paper: h minimises ‖x - P h‖² + ξ‖h‖²."""
+    model = OMF(4, 0.7, 0.2, random_state=0, **settings).fit(X, Y)
+    new = example(seed=1)[0]
+    Z = normalize(new) if model.normalize else new
+    P = model.P_
+    if model.fit_intercept:
+        Z, P = np.column_stack([Z, np.ones(len(Z))]), np.vstack([P, model.bias_])
+    xi = model.alpha_predict or 0.2 / 0.3
+    rows = np.vstack([P, np.sqrt(xi) * np.eye(4)])
+    codes = np.linalg.lstsq(rows, np.vstack([Z.T, np.zeros((4, len(Z)))]), rcond=None)[0].T
+    np.testing.assert_allclose(model.transform(new), codes, atol=1e-10)
+    np.testing.assert_allclose(model.decision_function(new), codes @ model.Q_.T - 0.5, atol=1e-10)
+    assert np.array_equal(model.predict(new), (codes @ model.Q_.T > 0.5).astype(int))
+
+
+@pytest.mark.parametrize("label_weight", [0.5, 0.9])
+def test_stochastic_gradients_reach_the_exact_objective(label_weight: float) -> None:
+    exact = OMF(3, label_weight, 0.1, tol=1e-8, max_iter=2000, random_state=0).fit(X, Y)
+    stochastic = OMF(3, label_weight, 0.1, solver="sgd", random_state=0).fit(X, Y)
+    assert exact.objective_ <= stochastic.objective_ < 1.01 * exact.objective_
+
+
+def test_sparse_features_give_what_dense_ones_give() -> None:
+    table = X * (np.abs(X) > 1)
+    for solver, tolerance in (("als", 1e-9), ("sgd", 1e-6)):
+        models = [OMF(4, solver=solver, random_state=0).fit(A, Y) for A in (table, sparse.csr_array(table))]
+        new = example(seed=1)[0]
+        scores = [m.decision_function(A) for m, A in zip(models, (new, sparse.csr_array(new)), strict=True)]
+        np.testing.assert_allclose(scores[0], scores[1], atol=tolerance)
+
+
+def test_more_components_than_columns_are_cut_and_rows_of_zeros_have_a_code() -> None:
+    model = OMF(100, random_state=0).fit(X, Y)
+    assert model.P_.shape == (15, 22)
+    assert model.bias_.shape == (22,)
+    assert model.Q_.shape == (6, 22)
+    assert np.isfinite(model.decision_function(np.zeros((1, 15)))).all()
+
+
+# ---------------------------------------------------------------- streams
+
+
+def chunks(sizes: list[int]) -> Iterator[slice]:
+    first = 0
+    for size in sizes:
+        yield slice(first, first + size)
+        first += size
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("sizes", [[60, 60], [1, 2, 117], [50, 1, 1, 68]])
+def test_chunks_make_the_same_stream_as_one_pass(sizes: list[int], form: Any) -> None:
+    whole = OMF(4, random_state=0).partial_fit(form(X), form(Y), n_rows=120)
+    parts = OMF(4, random_state=0)
+    for chunk in chunks(sizes):
+        parts.partial_fit(form(X[chunk]), form(Y[chunk]), n_rows=120)
+    np.testing.assert_allclose(parts.P_, whole.P_, atol=1e-9)
+    np.testing.assert_allclose(parts.Q_, whole.Q_, atol=1e-9)
+    np.testing.assert_allclose(parts.bias_, whole.bias_, atol=1e-9)
+    assert parts.n_rows_seen_ == 120
+    assert parts.inverse_step_ == pytest.approx(1 / 3 + 0.5)
+
+
+def test_several_passes_of_a_stream_reach_the_exact_objective() -> None:
+    exact = OMF(3, 0.7, 0.1, tol=1e-8, max_iter=2000, random_state=0).fit(X, Y)
+    stream = OMF(3, 0.7, 0.1, random_state=0)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        order = rng.permutation(120)
+        for chunk in chunks([50, 70]):
+            stream.partial_fit(X[order[chunk]], Y[order[chunk]], n_rows=120)
+    assert objective(stream, X, Y) < 1.01 * exact.objective_
+    assert np.array_equal(stream.predict(X), OMF(3, 0.7, 0.1, random_state=0).fit(X, Y).predict(X)) or (
+        micro_f1(exact.predict(X), stream.predict(X)) > 0.97
+    )
+
+
+def test_a_fitted_or_loaded_model_goes_on(tmp_path: Path) -> None:
+    model = OMF(4, threshold="global", random_state=0).fit(X[:80], Y[:80])
+    learned = model.threshold_
+    path = tmp_path / "omf.safetensors"
+    cofactor.persistence.save(path, model)
+    loaded = cofactor.persistence.load(path, {"OMF": OMF})
+    for m in (model, loaded):
+        m.partial_fit(X[80:], Y[80:])
+    np.testing.assert_array_equal(model.P_, loaded.P_)
+    np.testing.assert_array_equal(model.decision_function(X), loaded.decision_function(X))
+    assert model.n_rows_seen_ == 120
+    assert model.threshold_ == loaded.threshold_ == learned
+
+
+def test_labels_constant_in_fit_begin_anew_in_a_stream() -> None:
+    known = Y.copy()
+    known[:, 2] = 0
+    model = OMF(4, random_state=0).fit(X, known)
+    assert model.Q_.shape == (5, 4)
+    assert not model.predict(X)[:, 2].any()
+    for _ in range(30):
+        model.partial_fit(X, Y, n_rows=120)
+    assert model.Q_.shape == (6, 4)
+    assert micro_f1(Y[:, [2]], model.predict(X)[:, [2]]) > 0.8
+    nothing = OMF(4, random_state=0).fit(X, np.zeros_like(Y))
+    assert nothing.partial_fit(X, Y).Q_.shape == (6, 4)
+
+
+def test_memory_of_a_stream_does_not_grow() -> None:
+    rng = np.random.default_rng(0)
+    model = OMF(8, random_state=0)
+
+    def chunk() -> tuple[sparse.csr_array, sparse.csr_array]:
+        return (
+            sparse.random_array((2000, 500), density=0.02, rng=rng, format="csr"),
+            sparse.csr_array(sparse.random_array((2000, 20), density=0.1, rng=rng) > 0, dtype=int),
+        )
+
+    model.partial_fit(*chunk())
+    tracemalloc.start()
+    peaks = []
+    for _ in range(4):
+        tracemalloc.reset_peak()
+        model.partial_fit(*chunk())
+        peaks.append(tracemalloc.get_traced_memory()[1])
+    tracemalloc.stop()
+    assert max(peaks) < 4_000_000  # a chunk is 0.3 MB, dense features would be 8 MB
+    assert peaks[-1] < 1.2 * peaks[0]
+
+
+# ---------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_components": 0}, "n_components=0: expected a whole number of at least 1"),
+        ({"label_weight": 1.0}, "label_weight=1"),
+        ({"label_weight": 0.0}, r"label_weight=0\.0: expected a number above 0"),
+        ({"alpha": 0.0}, r"alpha=0\.0: expected a number above 0"),
+        ({"alpha_predict": 0.0}, r"alpha_predict=0\.0"),
+        ({"solver": "lbfgs"}, "solver='lbfgs': expected one of 'als', 'sgd'"),
+        ({"eta0": 0.0}, r"eta0=0\.0"),
+        ({"max_iter": 0}, "max_iter=0"),
+        ({"tol": -1.0}, r"tol=-1\.0"),
+    ],
+)
+def test_parameters_out_of_range(settings: dict[str, Any], message: str) -> None:
+    for method in ("fit", "partial_fit"):
+        with pytest.raises(ValueError, match=message):
+            getattr(OMF(**settings), method)(X, Y)
+
+
+def test_refusals_of_a_stream() -> None:
+    with pytest.raises(TypeError, match="normalize='l2': expected True or False"):
+        OMF(normalize="l2").fit(X, Y)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="threshold='global' is learned by fit"):
+        OMF(threshold="global").partial_fit(X, Y)
+    model = OMF(4, random_state=0).partial_fit(X, Y)
+    before = model.P_.copy()
+    with pytest.raises(ValueError, match="Y has 5 labels, but the model knows 6"):
+        model.partial_fit(X, Y[:, :5])
+    with pytest.raises(ValueError, match="X has 14 features"):
+        model.partial_fit(X[:, :14], Y)
+    with pytest.raises(ValueError, match="n_rows=0"):
+        model.partial_fit(X, Y, n_rows=0)
+    assert np.array_equal(model.P_, before)
+    assert model.n_rows_seen_ == 120
+
+
+def test_too_few_rounds_are_told() -> None:
+    with pytest.warns(ConvergenceWarning, match="OMF stopped at max_iter=2 before its objective had settled") as found:
+        OMF(4, max_iter=2, random_state=0).fit(X, Y)
+    assert found[0].filename == __file__
+
+
+# ---------------------------------------------------------------- real data (REACH (a)), settings fixed beforehand
+
+
+def folds(name: str, n: int) -> Iterator[tuple[Any, Any, Any, Any]]:
+    data = load_labels(name)
+    for train, test in list(KFold(5, shuffle=True, random_state=0).split(np.arange(data.X.shape[0])))[:n]:
+        yield data.X[train], data.Y[train], data.X[test], data.Y[test]
+
+
+@pytest.mark.parametrize(
+    ("name", "n_folds", "settings", "floor"),
+    [  # measured .694, .793, .279; the paper has .691, .896 (not reachable, see REACH), .263
+        ("scene", 3, {"n_components": 10, "alpha": 1.0, "alpha_predict": 1.0, "threshold": "top-k"}, 0.68),
+        ("medical", 3, {"n_components": 70, "alpha": 0.1, "threshold": "global"}, 0.785),
+        ("corel5k", 1, {"n_components": 40, "label_weight": 0.9, "alpha": 1.0, "alpha_predict": 1.0,
+                        "threshold": "global"}, 0.27),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("data_dir")
+def test_micro_f1_on_real_data(name: str, n_folds: int, settings: dict[str, Any], floor: float) -> None:
+    scores = [OMF(random_state=0, **settings).fit(X, Y).score(Z, T) for X, Y, Z, T in folds(name, n_folds)]
+    assert floor < np.mean(scores) < floor + 0.03
+
+
+@pytest.mark.parametrize(("name", "s"), [("scene", 10), ("medical", 70)])
+@pytest.mark.usefixtures("data_dir")
+def test_stochastic_gradients_on_real_data(name: str, s: int) -> None:
+    X, Y, Z, T = next(folds(name, 1))
+    exact, stochastic = (
+        OMF(s, 0.9, 0.1, alpha_predict=0.5, solver=solver, random_state=0).fit(X, Y) for solver in ("als", "sgd")
+    )
+    assert stochastic.objective_ < 1.01 * exact.objective_
+    assert stochastic.score(Z, T) == pytest.approx(exact.score(Z, T), abs=0.02)
