@@ -17,7 +17,7 @@ def load(path: str | Path) -> Any:
 
     Returns
     -------
-    RatingModel or LabelModel
+    RatingModel, LabelModel or transformer
         A model which predicts exactly what the saved one did. Only registered classes load; nothing is unpickled.
 
     Raises
@@ -39,5 +39,5 @@ def load(path: str | Path) -> Any:
     """
     from cofactor import labels, persistence, ratings
 
-    models: dict[str, type[Any]] = {**ratings.MODELS, **labels.MODELS}
+    models: dict[str, type[Any]] = {**ratings.MODELS, **labels.MODELS, **labels.TRANSFORMERS}
     return persistence.load(path, models)

@@ -121,7 +121,7 @@ def test_quick_demo_on_movielens(process, data_dir: Path, tmp_path: Path) -> Non
 
 
 def test_the_commands_at_the_end_work(run, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cofactor.cli.demo import Story, next_steps
+    from cofactor.cli.rating_demo import Story, next_steps
     from cofactor.cli.showcase import Row
 
     monkeypatch.chdir(tmp_path)
@@ -176,7 +176,7 @@ def test_bad_folders(run, tmp_path: Path) -> None:
 
 
 def test_other_files_in_the_folder_stay_and_stale_pictures_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from cofactor.cli import demo, report
+    from cofactor.cli import rating_demo, report
 
     folder, place = tmp_path / "report", tmp_path / "place"
     for path in (folder, place):
@@ -184,7 +184,7 @@ def test_other_files_in_the_folder_stay_and_stale_pictures_go(monkeypatch: pytes
     (folder / "mine.txt").write_text("mine")
     (folder / "tradeoff.png").write_text("old")
     monkeypatch.setattr(report, "write", lambda story, place: (place / "report.html").write_text("new"))
-    runner = demo._Demo(demo.Story(True, 0, data={"name": "synthetic"}), quiet=True)
+    runner = rating_demo.RatingDemo(rating_demo.Story(True, 0, data={"name": "synthetic"}), quiet=True)
     runner._finish(place, folder)
     assert sorted(path.name for path in folder.iterdir()) == ["mine.txt", "report.html"]
 
@@ -192,10 +192,10 @@ def test_other_files_in_the_folder_stay_and_stale_pictures_go(monkeypatch: pytes
 def test_without_matplotlib_there_are_no_pictures_but_a_hint(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    from cofactor.cli import demo
+    from cofactor.cli import rating_demo
 
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    runner = demo._Demo(demo.Story(True, 0), quiet=False)
+    runner = rating_demo.RatingDemo(rating_demo.Story(True, 0), quiet=False)
     runner._draw(tmp_path, {}, {}, [], None)
     assert 'pip install "cofactor[plots]"' in " ".join(capsys.readouterr().out.split())
     assert runner.story.pictures == {}

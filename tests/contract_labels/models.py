@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from cofactor.labels import CPLST, CSSP, PLST, BinaryRelevance, FAiE, LabelModel
+from cofactor.labels import CPLST, CSSP, MLCHMF, OMF, PLST, BinaryRelevance, FAiE, GroPLE, LabelModel, MLkNN
 
 CASES: dict[str, LabelModel] = {
     "PLST": PLST(3, random_state=0),
@@ -18,10 +18,18 @@ CASES: dict[str, LabelModel] = {
     "CSSP of 0/1": CSSP(3, coding="0/1", random_state=0),
     "FAiE": FAiE(3, random_state=0),
     "FAiE of 0/1": FAiE(3, beta=10.0, coding="0/1", fit_intercept=False, random_state=0),
+    "OMF": OMF(3, random_state=0),
+    "OMF by sgd": OMF(3, solver="sgd", max_iter=500, tol=1e-3, random_state=0),
+    "GroPLE": GroPLE(4, 2, random_state=0),
+    "MLCHMF": MLCHMF(3, random_state=0),
+    "MLkNN": MLkNN(3, random_state=0),
     "BinaryRelevance": BinaryRelevance(random_state=0),
     "BinaryRelevance of ridge": BinaryRelevance(Ridge(), random_state=0),
     "BinaryRelevance of logistic regression": BinaryRelevance(LogisticRegression(tol=1e-6), random_state=0),
 }
+
+#: Cases that learn from one instance after another, so that their order has some influence.
+ONE_BY_ONE = {"OMF by sgd"}
 
 #: Runs a test for each case; the test gets its name.
 every = pytest.mark.parametrize("name", CASES)

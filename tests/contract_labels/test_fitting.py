@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from cofactor.labels.thresholds import FAR
 from cofactor.solvers import Progress
 
-from .models import bits, data, every, fitted, fresh, planted
+from .models import ONE_BY_ONE, bits, data, every, fitted, fresh, planted
 
 
 @every
@@ -34,8 +34,8 @@ def test_order_of_rows_hardly_matters(name):
     order = np.random.default_rng(5).permutation(len(Y))
     scores = fresh(name).fit(X[order], Y[order]).decision_function(X)
     expected = fitted(name).decision_function(X)
-    assert np.mean((scores > 0) != (expected > 0)) < 0.02
-    assert np.abs(scores - expected).mean() < 0.02 * expected.std()
+    assert np.mean((scores > 0) != (expected > 0)) < (0.05 if name in ONE_BY_ONE else 0.02)
+    assert np.abs(scores - expected).mean() < (0.1 if name in ONE_BY_ONE else 0.02) * expected.std()
 
 
 @every

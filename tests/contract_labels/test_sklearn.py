@@ -25,18 +25,21 @@ def of_numbers(model: Any) -> Any:
     parent = type(model)
 
     def label(y: Any) -> Any:
-        if y is None or not len(y) or np.iscomplexobj(y) or not np.isfinite(np.asarray(y, dtype=float)).all():
+        if y is None or np.asarray(y).dtype.kind == "c" or not np.isfinite(np.asarray(y, dtype=float)).all():
             return y
-        return np.reshape(y > np.median(y), (len(y), -1))
+        y = np.asarray(y)
+        return (y > np.median(y)).reshape(len(y), -1) if len(y) else y
 
-    def fit(self: Any, X: Any, y: Any) -> Any:
-        return parent.fit(self, X, label(y))
+    def labelled(method: Any) -> Any:
+        def call(self: Any, X: Any, y: Any) -> Any:
+            return method(self, X, label(y))
 
-    def score(self: Any, X: Any, y: Any) -> float:
-        return parent.score(self, X, label(y))
+        return call
 
-    methods = {"__init__": parent.__init__, "fit": fit, "score": score, "__module__": __name__}
-    kind: Any = type(parent.__name__, (parent,), methods)
+    methods = {
+        name: labelled(getattr(parent, name)) for name in ("fit", "partial_fit", "score") if hasattr(parent, name)
+    }
+    kind: Any = type(parent.__name__, (parent,), {**methods, "__init__": parent.__init__, "__module__": __name__})
     globals()[parent.__name__] = kind  # where pickle looks for it
     return kind(**model.get_params(deep=False))
 

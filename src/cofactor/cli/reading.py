@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -119,9 +120,11 @@ def read_ratings_from(file: str, options: TableOptions, *, progress: Any = None)
         if levels is not None and not np.isin(data.y, levels).all():
             raise InputError(f"--levels {options.levels}: does not hold all ratings of {file}")
     elif file != "-" and not os.path.exists(file):
-        raise InputError(
-            f"{file}: no such file, and no known data set ({', '.join(sorted(known))}; of labels: {_few()})"
-        )
+        others = [status.name for status in datasets.available("labels")]
+        if file in others:
+            raise InputError(f"{file} holds labels, not ratings: leave out --task ratings and options for ratings")
+        names = f"{', '.join(sorted(known))}; of labels {', '.join(others[:4])}, ..."
+        raise InputError(f"{file}: no such file, and no known data set ({names})")
     else:
         with _hint_of_labels():
             data = datasets.read_ratings(file, rating=_column(options.rating), scale=levels, **options.keywords())
@@ -130,11 +133,11 @@ def read_ratings_from(file: str, options: TableOptions, *, progress: Any = None)
 
 @contextmanager
 def _hint_of_labels() -> Iterator[None]:
-    """Where it is not clear which columns hold users, items and ratings, there may be none."""
+    """Where neither users nor items are to be found, the file may be one of features and labels."""
     try:
         yield
     except ValueError as error:
-        if not is_refusal(error) or "cannot tell which column" not in str(error):
+        if not is_refusal(error) or not re.search("holds the user and the item|looks like a matrix", str(error)):
             raise
         text = in_options(str(error), OPTIONS)
         raise InputError(f"{text}; or, if it holds features and labels, which are labels with --labels") from error

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from cofactor.datasets._bytes import replacing
 
 if TYPE_CHECKING:
-    from cofactor.cli.demo import Story
+    from cofactor.cli.rating_demo import Story
     from cofactor.cli.showcase import Advice
+    from cofactor.cli.stage import Tale
 
-__all__ = ["results", "write"]
+__all__ = ["document", "figure", "how_to_go_on", "results", "run", "write", "write_files"]
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --soft: #59636e; --line: #d8dee4; --back: #ffffff; --card: #f6f8fa;
@@ -51,7 +52,7 @@ pre { background: var(--card); border: 1px solid var(--line); border-radius: .5r
 def results(story: Story) -> dict[str, Any]:
     """Return the story as JSON can hold it."""
     import cofactor
-    from cofactor.cli.demo import as_plain
+    from cofactor.cli.rating_demo import as_plain
 
     plain = as_plain(story)
     for row, source in zip(plain["rows"], story.rows, strict=True):
@@ -74,38 +75,58 @@ def results(story: Story) -> dict[str, Any]:
 
 def write(story: Story, folder: Path) -> None:
     """Write report.html and results.json beside the pictures, which are there already."""
-    text = json.dumps(results(story), indent=2, ensure_ascii=False)
+    write_files(folder, results(story), page(story, folder))
+
+
+def write_files(folder: Path, numbers: dict[str, Any], html: str) -> None:
+    """Write results.json, and report.html after it."""
     with replacing(folder / "results.json") as stream:
-        stream.write(text.encode())
+        stream.write(json.dumps(numbers, indent=2, ensure_ascii=False).encode())
     with replacing(folder / "report.html") as stream:
-        stream.write(page(story, folder).encode())
+        stream.write(html.encode())
 
 
 def page(story: Story, folder: Path) -> str:
     """Return the page, with the pictures of the folder inside."""
-    import cofactor
-
     data = story.data
     split = f"{data['train']:,} ratings to train, {data['test']:,} to test, seed {story.seed}"
-    run = f"cofactor {cofactor.__version__}, {escape(story.machine)}; {story.seconds:.0f} seconds in all"
-    numbers = "The numbers of this page are in results.json beside it. <code>cofactor --help</code> lists all commands."
     parts = [
         f"<h1>cofactor demo</h1><p>{escape(data['description'])}.</p>",
-        f'<p class="soft">{split}; {run}.</p>',
+        f'<p class="soft">{split}; {run(story)}.</p>',
         f"<p>{escape(_synthetic(story))}</p>" if data["reason"] else "",
         _highlights(story),
         f"<h2>Errors on ratings held out</h2>{_table(story)}{_notes(story)}",
         "<h2>Recommendations</h2>",
         f'<div class="two">{_advice(story.known_user, "known")}{_advice(story.new_user, "new")}</div>',
         "<h2>Pictures</h2>" if story.pictures else "",
-        *(_figure(folder / name, caption) for name, caption in story.pictures.items()),
+        *(figure(folder / name, caption) for name, caption in story.pictures.items()),
+        *how_to_go_on(story),
+    ]
+    return document(parts)
+
+
+def run(tale: Tale) -> str:
+    """Return what ran where, and how long."""
+    import cofactor
+
+    return f"cofactor {cofactor.__version__}, {escape(tale.machine)}; {tale.seconds:.0f} seconds in all"
+
+
+def how_to_go_on(tale: Tale) -> list[str]:
+    """Return the end of a page: what to do next."""
+    numbers = "The numbers of this page are in results.json beside it. <code>cofactor --help</code> lists all commands."
+    return [
         "<h2>How to go on</h2>",
         *(
-            f"<p>{escape(meaning.capitalize())}:</p><pre>{escape(command)}</pre>"
-            for command, meaning in story.next_steps
+            f"<p>{escape(meaning[:1].upper() + meaning[1:])}:</p><pre>{escape(command)}</pre>"
+            for command, meaning in tale.next_steps
         ),
         f'<p class="soft">{numbers}</p>',
     ]
+
+
+def document(parts: list[str]) -> str:
+    """Return a page which needs nothing from elsewhere."""
     body = "\n".join(part for part in parts if part)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -134,7 +155,7 @@ def _highlights(story: Story) -> str:
 
 
 def _table(story: Story) -> str:
-    from cofactor.cli.demo import METRICS, error_cells, published
+    from cofactor.cli.rating_demo import METRICS, error_cells, published
 
     real = story.data["name"] == "ml-100k"
     heads = list(METRICS.values())
@@ -156,7 +177,7 @@ def _table(story: Story) -> str:
 
 
 def _notes(story: Story) -> str:
-    from cofactor.cli.demo import notes
+    from cofactor.cli.rating_demo import notes
 
     texts = ["Bold: the lowest of its column.", *notes(story)]
     return "".join(f'<p class="soft">{escape(text)}</p>' for text in texts)
@@ -182,7 +203,8 @@ def _advice(advice: Advice | None, kind: str) -> str:
     return f"<section><h3>{escape(title)}</h3><p>{lead}: {liked}.</p>{table}{note}</section>"
 
 
-def _figure(path: Path, caption: str) -> str:
+def figure(path: Path, caption: str) -> str:
+    """Return a picture inside the page, with its caption."""
     picture = base64.b64encode(path.read_bytes()).decode()
     return (
         f'<figure><img alt="{escape(caption)}" src="data:image/png;base64,{picture}">'

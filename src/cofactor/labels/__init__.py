@@ -1,30 +1,49 @@
 """Models of labels: instances × labels, from features.
 
 `MODELS` is the registry; a new model is one file and one line in it. Contract tests, the command line and
-`cofactor.load` walk it.
+`cofactor.load` walk it. `TRANSFORMERS` holds reductions of the features which look at the labels; they stand before a
+model in a `Pipeline`.
 """
 
+from typing import Any
+
+from cofactor.labels.adaptation.mlknn import MLkNN
 from cofactor.labels.base import LabelModel
 from cofactor.labels.embedding.cplst import CPLST
 from cofactor.labels.embedding.cssp import CSSP
 from cofactor.labels.embedding.faie import FAiE
+from cofactor.labels.embedding.grople import GroPLE
+from cofactor.labels.embedding.mlchmf import MLCHMF
+from cofactor.labels.embedding.omf import OMF
 from cofactor.labels.embedding.plst import PLST
+from cofactor.labels.reduction.mnmtf import MNMTF
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.thresholds import Threshold, learn_threshold, micro_f1_curve
 from cofactor.labels.transformation.binary_relevance import BinaryRelevance
 
 #: Every model by its class name.
-MODELS: dict[str, type[LabelModel]] = {model.__name__: model for model in (PLST, CPLST, CSSP, FAiE, BinaryRelevance)}
+MODELS: dict[str, type[LabelModel]] = {
+    model.__name__: model for model in (OMF, MLCHMF, GroPLE, PLST, CPLST, CSSP, FAiE, MLkNN, BinaryRelevance)
+}
+
+#: Every transformer by its class name.
+TRANSFORMERS: dict[str, type[Any]] = {"MNMTF": MNMTF}
 
 __all__ = [
     "CPLST",
     "CSSP",
+    "MLCHMF",
+    "MNMTF",
     "MODELS",
+    "OMF",
     "PLST",
+    "TRANSFORMERS",
     "BinaryRelevance",
     "FAiE",
     "FeatureSpace",
+    "GroPLE",
     "LabelModel",
+    "MLkNN",
     "Threshold",
     "learn_threshold",
     "micro_f1_curve",

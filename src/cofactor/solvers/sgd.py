@@ -28,7 +28,8 @@ def stochastic_gradient(
 ) -> Result:
     """Minimise a sum over rows by steps along the gradients of single rows, in a new random order in each pass.
 
-    The objective may rise in a pass; the best point at the end of a pass is what is returned.
+    Where a pass raises the objective, it is undone, and step lengths are halved besides what the problem's schedule
+    takes off them; so the history never rises.
 
     Parameters
     ----------
@@ -76,9 +77,9 @@ def stochastic_gradient(
         value = trace.evaluate(x, g)
         if value <= objective:
             best, objective = x.copy(), value
-        if trace.done(value):
+        else:  # what single rows want is at odds: only shorter steps can make progress
+            x, inverse_step = best.copy(), 2 * inverse_step
+        if trace.done(objective):
             break
     trace.evaluate(best, g)
-    result = trace.result(best, g)
-    result.objective = objective
-    return result
+    return trace.result(best, g)

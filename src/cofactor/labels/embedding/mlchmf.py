@@ -248,7 +248,7 @@ class MLCHMF(LabelModel):
                 f"{n_unfinished} of {len(self.tree_)} nodes of MLCHMF stopped at max_iter={self.max_iter} before their "
                 "objective settled: raise max_iter or tol, or alpha",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,  # the caller of fit
             )
 
     def _growth(self, n_labels: int) -> tree.Growth:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,7 +26,7 @@ from cofactor.solvers.sgd import stochastic_gradient
 _SPREAD = 0.01  #: of the random start of stochastic gradients; from 0.1 they need more passes on bibtex and medical
 
 
-class OMF(LabelModel):
+class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     r"""Online matrix factorization for space embedding (Otálora-Montenegro, Pérez-Rubiano & González 2013).
 
     .. math::
@@ -224,6 +225,10 @@ class OMF(LabelModel):
         fitted._extend(self._prepared(features), labels, n_rows)
         self.__dict__ = fitted.__dict__
         return self
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.P_.shape[1]
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the codes of instances.

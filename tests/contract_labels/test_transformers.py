@@ -1,0 +1,68 @@
+"""Reductions of the features which look at the labels keep the contract where it applies to them."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+
+import cofactor
+from cofactor.labels import MNMTF, TRANSFORMERS, MLkNN
+from cofactor.persistence import ModelFileError
+
+from .models import data
+
+CASES = {"MNMTF": MNMTF(3, max_iter=1000, random_state=0)}
+every = pytest.mark.parametrize("name", CASES)
+
+
+def test_every_transformer_is_under_contract():
+    assert {name: type(case) for name, case in CASES.items()} == TRANSFORMERS
+
+
+@every
+def test_same_seed_same_bits_in_every_form(name):
+    X, Y = data()
+    expected = clone(CASES[name]).fit(X, Y).transform(X)
+    assert np.array_equal(clone(CASES[name]).fit(X, Y).transform(X), expected)
+    assert np.allclose(clone(CASES[name]).fit_transform(X, Y), expected)
+    assert np.array_equal(clone(CASES[name]).fit(X, 2 * Y - 1).transform(X), expected)
+    for form in (sparse.csr_array, sparse.csc_matrix):
+        assert np.allclose(clone(CASES[name]).fit(form(X), form(Y)).transform(form(X)), expected, rtol=1e-4, atol=1e-5)
+
+
+@every
+def test_a_loaded_transformer_is_the_saved_one(name, tmp_path):
+    X, Y = data()
+    transformer = clone(CASES[name])
+    with pytest.raises(NotFittedError):
+        transformer.transform(X)
+    transformer.fit(X, Y).save(tmp_path / "file")
+    loaded = cofactor.load(tmp_path / "file")
+    assert type(loaded) is type(transformer)
+    assert repr(loaded) == repr(transformer)
+    assert np.array_equal(loaded.transform(X), transformer.transform(X))
+    whole = (tmp_path / "file").read_bytes()
+    (tmp_path / "file").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ModelFileError):
+        cofactor.load(tmp_path / "file")
+
+
+@every
+def test_before_a_model_in_a_pipeline(name):
+    X, Y = data()
+    assert make_pipeline(clone(CASES[name]), MLkNN(5)).fit(X, Y).score(X, Y) > 0.5
+
+
+@every
+def test_bad_input(name):
+    X, Y = data()
+    with pytest.raises(ValueError, match="egative"):
+        clone(CASES[name]).fit(X - 0.5, Y)
+    with pytest.raises(ValueError, match=r"Y holds 0\.5"):
+        clone(CASES[name]).fit(X, Y / 2)
+    with pytest.raises(ValueError, match="rows|samples"):
+        clone(CASES[name]).fit(X, Y[:-1])
+    with pytest.raises(ValueError, match="NaN"):
+        clone(CASES[name]).fit(np.full_like(X, np.nan), Y)

@@ -1,0 +1,209 @@
+"""MNMTF as a transformer: projection against SciPy, its rules, bad input, and evidence on the Yahoo sets."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.optimize import nnls
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.pipeline import make_pipeline
+
+from cofactor import persistence
+from cofactor.datasets import load_labels
+from cofactor.labels.adaptation.mlknn import MLkNN
+from cofactor.labels.reduction.mnmtf import MNMTF
+from cofactor.metrics.labels import hamming_loss
+from cofactor.metrics.ranking import average_precision
+
+
+def planted(n: int = 120, D: int = 15, L: int = 4, noise: float = 0.05, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return sums of the labels' prototypes, with noise, and labels."""
+    rng = np.random.default_rng(seed)
+    Y = (rng.random((n, L)) < 0.4).astype(int)
+    return Y @ (rng.random((L, D)) * (rng.random((L, D)) < 0.5)) + noise * rng.random((n, D)), Y
+
+
+def model(**params: Any) -> MNMTF:
+    return MNMTF(**({"random_state": 0, "max_iter": 2000} | params))
+
+
+def test_codes_are_those_of_nonnegative_least_squares() -> None:
+    X, Y = planted()
+    fitted = model().fit(X, Y)
+    assert fitted.components_.shape == (4, 15)
+    np.testing.assert_allclose(np.linalg.norm(fitted.components_, axis=1), 1)
+    expected = [nnls(fitted.components_.T, x)[0] for x in X]
+    np.testing.assert_allclose(fitted.transform(X), expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(fitted.fit_transform(X, Y), fitted.transform(X))
+
+
+def test_labels_explain_features_again() -> None:
+    X, Y = planted(noise=0.0)
+    fitted = model(alpha=0.0, tol=1e-6, max_iter=50_000).fit(X, Y)
+    np.testing.assert_allclose(Y @ fitted.label_codes_ @ fitted.components_, X, atol=0.02)
+    assert fitted.objective_ == fitted.history_[-1] < 1e-3 * np.sum(X**2)
+    assert np.all(np.diff(fitted.history_) <= 0)
+    assert fitted.n_iter_ == len(fitted.history_) - 1
+
+
+def test_training_codes_from_labels() -> None:
+    X, Y = planted()
+    fitted = model(training_codes="labels")
+    np.testing.assert_allclose(fitted.fit_transform(X, Y), Y @ fitted.label_codes_)
+    assert not np.allclose(fitted.transform(X), Y @ fitted.label_codes_)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_start_scale_matters_to_the_printed_rule_only() -> None:
+    """What the two rules make of one start at two scales, by the bases' directions (ERRATA 54)."""
+    X, Y = planted()
+    change = {}
+    for rule in ("scale-invariant", "printed"):
+        bases = []
+        for scale in (1e-3, 1.0):
+            B = model(rule=rule, start_scale=scale, alpha=3.0, max_iter=3000, tol=1e-9).fit(X, Y).components_
+            bases.append(B / np.linalg.norm(B, axis=1, keepdims=True))
+        change[rule] = np.abs(bases[0] - bases[1]).max()
+    assert change["scale-invariant"] < 0.02
+    assert change["printed"] > 0.05
+
+
+def test_printed_rule_takes_a_fixed_number_of_updates() -> None:
+    X, Y = planted()
+    assert model(rule="printed", max_iter=57, tol=0.5).fit(X, Y).n_iter_ == 57
+
+
+@pytest.mark.parametrize(("n_components", "J"), [(None, 4), (2, 2), (0.3, 4), (0.01, 1), (np.int64(6), 6)])
+def test_number_of_bases(n_components: Any, J: int) -> None:
+    X, Y = planted()
+    fitted = model(n_components=n_components).fit(X, Y)
+    assert fitted.components_.shape == (J, 15)
+    assert fitted.get_feature_names_out().tolist() == [f"mnmtf{j}" for j in range(J)]
+    assert np.isfinite(fitted.transform(X)).all()
+
+
+def test_more_bases_than_features_can_tell_apart() -> None:
+    """Coefficients are then not unique, and a warning says so; what they explain is as good as SciPy's."""
+    X, Y = planted()
+    fitted = model(n_components=30).fit(X, Y)
+    with pytest.warns(ConvergenceWarning, match="take a smaller n_components"):
+        V = fitted.transform(X)
+    best = [nnls(fitted.components_.T, x)[1] for x in X]
+    np.testing.assert_allclose(np.linalg.norm(X - V @ fitted.components_, axis=1), best, atol=1e-4)
+
+
+def test_forms_of_features_and_labels() -> None:
+    X, Y = planted()
+    expected = model().fit(X, Y)
+    for features in (sparse.csr_array(X), sparse.csc_matrix(X), pd.DataFrame(X)):
+        for labels in (Y.astype(bool), 2 * Y - 1, sparse.csr_array(Y), pd.DataFrame(Y)):
+            fitted = model().fit(features, labels)
+            np.testing.assert_allclose(fitted.components_, expected.components_, atol=1e-9)
+            np.testing.assert_allclose(fitted.transform(features), expected.transform(X), atol=1e-6)
+    single = model().fit(X.astype(np.float32), Y)
+    np.testing.assert_allclose(single.components_, expected.components_, atol=1e-3)
+
+
+def test_input_stays_as_it_was_and_seeds_hold() -> None:
+    X, Y = planted()
+    X_before, Y_before = X.copy(), Y.copy()
+    one, two = model().fit(X, Y), clone(model()).fit(X, Y)
+    assert np.array_equal(one.components_, two.components_)
+    assert not np.allclose(one.components_, model(random_state=1).fit(X, Y).components_)
+    assert np.array_equal(X, X_before)
+    assert np.array_equal(Y, Y_before)
+
+
+def test_labels_never_and_always_on_and_twice() -> None:
+    X, Y = planted()
+    Y = np.column_stack([Y, Y[:, 0], np.zeros(120, int), np.ones(120, int)])
+    for rule in ("scale-invariant", "printed"):
+        fitted = model(rule=rule).fit(X, Y)
+        assert np.isfinite(fitted.components_).all()
+        assert not fitted.label_codes_[-2].any()
+
+
+def test_nothing_to_explain() -> None:
+    X, Y = planted()
+    for features, labels in ((np.zeros_like(X), Y), (X, np.zeros_like(Y))):
+        assert np.array_equal(model().fit(features, labels).transform(X), np.zeros((120, 4)))
+
+
+def test_negative_features_are_refused_with_advice() -> None:
+    X, Y = planted()
+    fitted = model().fit(X, Y)
+    X[3, 2] = -0.5
+    for features in (X, sparse.csr_array(X)):
+        for call in (lambda F: model().fit(F, Y), fitted.transform):
+            with pytest.raises(ValueError, match=r"X holds -0\.5, but (.|\n)*MinMaxScaler"):
+                call(features)
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "message"),
+    [
+        ({"n_components": 0}, ValueError, "n_components=0"),
+        ({"n_components": 1.5}, ValueError, "n_components=1.5"),
+        ({"n_components": "all"}, TypeError, "n_components='all'"),
+        ({"alpha": -1}, ValueError, "alpha=-1"),
+        ({"rule": "other"}, ValueError, "rule='other'"),
+        ({"training_codes": "own"}, ValueError, "training_codes='own'"),
+        ({"start_scale": 0}, ValueError, "start_scale=0"),
+    ],
+)
+def test_wrong_parameters(params: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        model(**params).fit(*planted())
+
+
+def test_wrong_labels() -> None:
+    X, Y = planted()
+    with pytest.raises(ValueError, match="X has 120 rows and Y has 119"):
+        model().fit(X, Y[1:])
+    with pytest.raises(ValueError, match=r"Y holds 0\.5"):
+        model().fit(X, 0.5 * Y)
+    with pytest.raises(ValueError, match="requires y"):
+        model().fit_transform(X)
+    with pytest.raises(NotFittedError):
+        model().transform(X)
+
+
+def test_an_unfinished_fit_says_so() -> None:
+    with pytest.warns(ConvergenceWarning, match="not settled after 6 updates"):
+        model(max_iter=6).fit(*planted())
+
+
+def test_save_and_load(tmp_path: Path) -> None:
+    X, Y = planted()
+    fitted = model(n_components=0.2).fit(pd.DataFrame(X, columns=[f"word {k}" for k in range(15)]), Y)
+    fitted.save(tmp_path / "model")
+    loaded = persistence.load(tmp_path / "model", {"MNMTF": MNMTF})
+    assert loaded.get_params() == fitted.get_params()
+    frame = pd.DataFrame(X, columns=fitted.feature_names_in_)
+    assert np.array_equal(loaded.transform(frame), fitted.transform(frame))
+    assert (loaded.objective_, loaded.n_iter_) == (fitted.objective_, fitted.n_iter_)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "best"),
+    [("yahoo-arts", 0.513, 0.541, 0.564), ("yahoo-computers", 0.632, 0.645, 0.667)],
+)
+@pytest.mark.usefixtures("data_dir")
+def test_better_neighbours_than_on_the_original_features(name: str, before: float, after: float, best: float) -> None:
+    """Average precision and Hamming loss on the published split; J = .3 D as in the paper, and J = L."""
+    data = load_labels(name)
+    train = data.train_rows
+    assert train is not None
+    results = []
+    for steps in ([], [MNMTF(0.3, random_state=0)], [MNMTF(random_state=0)]):
+        chain = make_pipeline(*steps, MLkNN()).fit(data.X[train], data.Y[train])
+        X, Y = data.X[~train], data.Y[~train]
+        results.append((average_precision(Y, chain.decision_function(X)), hamming_loss(Y, chain.predict(X))))
+    precision, hamming = np.array(results).T
+    np.testing.assert_allclose(precision, [before, after, best], atol=0.007)
+    assert precision[0] < precision[1] < precision[2]
+    assert hamming[0] > hamming[1] > hamming[2]
