@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from cofactor.labels import CPLST, CSSP, MLCHMF, OMF, PLST, BinaryRelevance, FAiE, GroPLE, LabelModel, MLkNN
+from cofactor.labels import CPLST, CSSP, LEML, MLCHMF, OMF, PLST, BinaryRelevance, FAiE, GroPLE, LabelModel, MLkNN
 
 CASES: dict[str, LabelModel] = {
     "PLST": PLST(3, random_state=0),
@@ -21,6 +21,8 @@ CASES: dict[str, LabelModel] = {
     "OMF": OMF(3, random_state=0),
     "OMF by sgd": OMF(3, solver="sgd", max_iter=500, tol=1e-3, random_state=0),
     "GroPLE": GroPLE(4, 2, random_state=0),
+    "LEML": LEML(3, random_state=0),
+    "LEML of logistic loss": LEML(3, loss="logistic", random_state=0),
     "MLCHMF": MLCHMF(3, random_state=0),
     "MLkNN": MLkNN(3, random_state=0),
     "BinaryRelevance": BinaryRelevance(random_state=0),

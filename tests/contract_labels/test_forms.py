@@ -124,7 +124,7 @@ def test_a_sparse_array_that_is_not_canonical(name):
 @every
 def test_integer_features(name):
     X, Y = data()
-    whole = (100 * X).round().astype(int)
+    whole = (10 * X).round().astype(int)
     assert bits(fresh(name).fit(whole, Y)) == bits(fresh(name).fit(whole.astype(float), Y))
 
 

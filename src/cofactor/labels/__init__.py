@@ -13,6 +13,7 @@ from cofactor.labels.embedding.cplst import CPLST
 from cofactor.labels.embedding.cssp import CSSP
 from cofactor.labels.embedding.faie import FAiE
 from cofactor.labels.embedding.grople import GroPLE
+from cofactor.labels.embedding.leml import LEML
 from cofactor.labels.embedding.mlchmf import MLCHMF
 from cofactor.labels.embedding.omf import OMF
 from cofactor.labels.embedding.plst import PLST
@@ -23,7 +24,7 @@ from cofactor.labels.transformation.binary_relevance import BinaryRelevance
 
 #: Every model by its class name.
 MODELS: dict[str, type[LabelModel]] = {
-    model.__name__: model for model in (OMF, MLCHMF, GroPLE, PLST, CPLST, CSSP, FAiE, MLkNN, BinaryRelevance)
+    model.__name__: model for model in (OMF, MLCHMF, GroPLE, LEML, PLST, CPLST, CSSP, FAiE, MLkNN, BinaryRelevance)
 }
 
 #: Every transformer by its class name.
@@ -32,6 +33,7 @@ TRANSFORMERS: dict[str, type[Any]] = {"MNMTF": MNMTF}
 __all__ = [
     "CPLST",
     "CSSP",
+    "LEML",
     "MLCHMF",
     "MNMTF",
     "MODELS",

@@ -127,7 +127,7 @@ class FeatureSpace:
         self._by_columns = n >= D
         self._basis: NDArray[np.float64] | None = None
         self._singular: NDArray[np.float64] = np.zeros(0)
-        self._iterative = is_sparse(self.X) and min(n, D) > _LARGEST
+        self._iterative = self.too_large(self.X)
         if not self._iterative:
             self._decompose()
 
@@ -135,6 +135,11 @@ class FeatureSpace:
     def shape(self) -> tuple[int, int]:
         """Number of rows and columns of X."""
         return self.X.shape
+
+    @staticmethod
+    def too_large(X: NDArray[Any] | sparse.csr_array) -> bool:
+        """Whether features are sparse and have too many rows and columns to be decomposed without being asked to."""
+        return is_sparse(X) and min(X.shape) > _LARGEST
 
     def _decompose(self) -> NDArray[np.float64]:
         """Set and return V if there are no more columns than rows, U otherwise; set the singular values."""
@@ -177,14 +182,35 @@ class FeatureSpace:
         self._check(T, alpha)
         if self._iterative:
             coef = self._solve(T, alpha)
-        elif self._by_columns:
-            V = self._decompose()
-            coef = V @ ((V.T @ self.cross(T)) / (self._singular**2 + alpha)[:, None])
         else:
-            U = self._decompose()
-            coef = self._transposed(U @ (_product(U.T, T) / (self._singular**2 + alpha)[:, None]))
+            s, targets = self.principal(T)
+            coef = self.lift(targets * (s / (s**2 + alpha))[:, None])
         target_mean = _column_means(T) if self.fit_intercept else 0.0
         return coef, target_mean - self.mean @ coef
+
+    def principal(self, T: NDArray[Any] | sparse.csr_array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the singular values s and UᵀTc: the regression of targets in principal coordinates of the features.
+
+        Parameters
+        ----------
+        T : ndarray or csr_array of shape (n, d)
+            Targets.
+
+        Returns
+        -------
+        s : ndarray of shape (r,)
+        targets : ndarray of shape (r, d)
+            XcW comes as near to Tc as diag(s)A to them, for W = `lift` (A); the penalties of W and A are the same.
+        """
+        basis = self._decompose()
+        if self._by_columns:
+            return self._singular, (basis.T @ self.cross(T)) / self._singular[:, None]
+        return self._singular, _product(basis.T, T)  # U is orthogonal to 1, so T need not be centred
+
+    def lift(self, A: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return VA of shape (D, d), the coefficients of features from those of principal coordinates (r, d)."""
+        basis = self._decompose()
+        return basis @ A if self._by_columns else self._transposed(basis @ (A / self._singular[:, None]))
 
     def predict(self, coef: NDArray[Any], intercept: NDArray[Any]) -> NDArray[np.float64]:
         """Return X coef + intercept, of shape (n, d)."""
@@ -226,12 +252,8 @@ class FeatureSpace:
         if self._iterative:
             product = self.cross(T).T @ self._solve(T, alpha)
             return (product + product.T) / 2
-        basis = self._decompose()
-        root = np.sqrt(self._singular**2 + alpha)[:, None]
-        if self._by_columns:
-            half = (basis.T @ self.cross(T)) / root
-        else:
-            half = _product(basis.T, T) * self._singular[:, None] / root
+        s, targets = self.principal(T)
+        half = targets * (s / np.sqrt(s**2 + alpha))[:, None]
         return half.T @ half
 
     def _check(self, T: Any, alpha: float) -> None:

@@ -11,8 +11,8 @@ from cofactor.losses import MarginLoss, Squared
 from cofactor.penalties import Penalty
 from cofactor.problems.penalized import PenalizedProblem
 
-_SCORES_PER_BLOCK = 1 << 18  #: scores which stand in memory at a time: 1 MB in float32, and as much for the slopes
-_SCORES_PER_TASK = 1 << 15  #: scores which one thread turns into losses at a time
+_SCORES_PER_BLOCK = 1 << 20  #: scores which stand in memory at a time: 4 MB in float32, and as much for the slopes
+_SCORES_PER_TASK = 1 << 16  #: scores which one thread turns into losses at a time
 
 
 class LowRankProblem(PenalizedProblem):
@@ -30,7 +30,7 @@ class LowRankProblem(PenalizedProblem):
 
     (ERRATA 21: the indices in (5.21) and (5.22) do not fit U and V of these shapes).
 
-    An evaluation with a margin loss costs O(nnz(X) d + N d L) and goes through the rows in blocks of about 260,000
+    An evaluation with a margin loss costs O(nnz(X) d + N d L) and goes through the rows in blocks of about a million
     scores, so an N × L array never stands in memory. The squared loss needs no scores at all: with E = [X U, 1],
     W = [V; c]
 
@@ -57,7 +57,7 @@ class LowRankProblem(PenalizedProblem):
         Those of U, V, c which are held fixed; with either factor fixed J is convex where loss and penalties are.
     dtype : dtype, default=float32
         Of the vector of parameters.
-    scores_per_block : int, default=262144
+    scores_per_block : int, default=1048576
         Bound on the scores which a margin loss holds at a time (one row at least).
 
     Attributes

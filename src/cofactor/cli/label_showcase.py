@@ -1,0 +1,241 @@
+"""What ``cofactor demo labels`` does, step by step; it prints nothing. Imported only when the demo runs."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from cofactor.cli.label_models import grid_of
+from cofactor.datasets import DatasetNotFoundError, LabelDataset, load_labels, make_labels
+from cofactor.labels import MODELS, TRANSFORMERS, MLkNN
+from cofactor.labels.data import as_labels
+from cofactor.labels.selection import GridSelection
+from cofactor.labels.thresholds import micro_f1_curve
+from cofactor.metrics import LABEL_METRICS, label_report
+
+NAMES = ("emotions", "medical", "cal500")
+#: Measure, heading.
+METRICS = {
+    "hamming": "Hamming",
+    "accuracy": "accuracy",
+    "subset_accuracy": "subset",
+    "example_f1": "ex. F1",
+    "macro_f1": "macro",
+    "micro_f1": "micro",
+}
+BASELINE = "BinaryRelevance"
+_FOLDS = 5
+
+Say = Callable[[str], object]
+Figures = tuple[float | None, ...]
+
+
+def _embedding(accuracy: float, example: float, macro: float, micro: float) -> Figures:
+    return (None, accuracy, None, example, macro, micro)
+
+
+#: Figures in the order of METRICS. Thesis, tables 5.9 and 5.10 (ten folds): MLC-HMF, ML-kNN, and BSVM for binary
+#: relevance; table 6.2 (five folds): the embeddings; paper 001, table 2: OMF.
+PUBLISHED: dict[tuple[str, str], Figures] = {
+    ("emotions", "MLCHMF"): (0.182, 0.550, 0.305, 0.629, 0.649, 0.682),
+    ("emotions", "MLkNN"): (0.193, 0.538, 0.292, 0.620, 0.622, 0.667),
+    ("emotions", BASELINE): (0.197, 0.495, 0.271, 0.565, 0.584, 0.636),
+    ("medical", "MLCHMF"): (0.011, 0.702, 0.630, 0.728, 0.285, 0.775),
+    ("medical", "MLkNN"): (0.016, 0.570, 0.499, 0.595, 0.206, 0.676),
+    ("medical", BASELINE): (0.011, 0.732, 0.653, 0.759, 0.320, 0.804),
+    ("medical", "GroPLE"): _embedding(0.769, 0.800, 0.374, 0.821),
+    ("medical", "PLST"): _embedding(0.762, 0.793, 0.373, 0.821),
+    ("medical", "CPLST"): _embedding(0.763, 0.794, 0.378, 0.822),
+    ("medical", "CSSP"): _embedding(0.735, 0.766, 0.360, 0.806),
+    ("medical", "FAiE"): _embedding(0.765, 0.796, 0.383, 0.823),
+    ("medical", "LEML"): _embedding(0.690, 0.738, 0.342, 0.739),
+    ("medical", "OMF"): (None, None, None, None, None, 0.896),
+    ("cal500", "MLCHMF"): (0.137, 0.217, 0.000, 0.350, 0.079, 0.348),
+    ("cal500", "MLkNN"): (0.139, 0.196, 0.000, 0.323, 0.053, 0.320),
+    ("cal500", BASELINE): (0.137, 0.197, 0.000, 0.325, 0.046, 0.321),
+    ("cal500", "GroPLE"): _embedding(0.234, 0.370, 0.129, 0.375),
+    ("cal500", "PLST"): _embedding(0.224, 0.357, 0.110, 0.360),
+    ("cal500", "CPLST"): _embedding(0.224, 0.358, 0.104, 0.361),
+    ("cal500", "CSSP"): _embedding(0.224, 0.358, 0.107, 0.361),
+    ("cal500", "FAiE"): _embedding(0.235, 0.369, 0.118, 0.374),
+    ("cal500", "LEML"): _embedding(0.222, 0.355, 0.110, 0.359),
+}
+
+
+@dataclass
+class LabelRow:
+    """One method on one data set: means over the folds."""
+
+    name: str
+    plain: dict[str, float] = field(default_factory=dict)
+    learned: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0  #: of one fit
+    published: Figures | None = None
+    chosen: dict[str, str] = field(default_factory=dict)  #: parameters in the first fold, by decoding
+
+
+@dataclass
+class LabelTable:
+    """The results on one data set."""
+
+    name: str
+    description: str
+    sizes: dict[str, float]
+    folds: int
+    rows: list[LabelRow] = field(default_factory=list)
+
+    def best(self, kind: str) -> dict[str, float]:
+        """Return the best value of each measure, as tables show it."""
+        found = {}
+        for key in METRICS:
+            values = [round(getattr(row, kind)[key], 3) for row in self.rows]
+            found[key] = max(values) if LABEL_METRICS[key].greater_is_better else min(values)
+        return found
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What the first fold leaves for the pictures."""
+
+    data: LabelDataset
+    test: NDArray[np.int64]
+    X_test: Any
+    selections: dict[str, GridSelection]
+
+    def model(self, name: str, decoding: str = "plain") -> Any:
+        """Return a fitted model."""
+        return self.selections[name].estimators_[decoding]
+
+    def truth(self) -> Any:
+        """Return the labels of the test part."""
+        return self.data.Y[self.test]
+
+
+def load_sets(seed: int, quick: bool) -> tuple[list[LabelDataset], list[str]]:
+    """Return the data sets that are here, and why others are missing; a synthetic one if none is here."""
+    found, reasons = [], []
+    for name in NAMES[:1] if quick else NAMES:
+        try:
+            found.append(load_labels(name))
+        except DatasetNotFoundError as error:
+            reasons.append(str(error))
+    if not found:
+        data, _ = make_labels(
+            400 if quick else 800, 60, 24, n_groups=4, n_factors=2, cardinality=3, tail=0.4, random_state=seed
+        )
+        found.append(data)
+    return found, reasons
+
+
+def contestants(seed: int) -> dict[str, Any]:
+    """Return the models of the registry, and the transformers before ML-kNN, unfitted."""
+    models: dict[str, Any] = {name: kind(random_state=seed) for name, kind in MODELS.items() if name != BASELINE}
+    for name, transformer in TRANSFORMERS.items():
+        steps = [("reduce", transformer(random_state=seed)), ("mlknn", MLkNN(random_state=seed))]
+        models[f"{name} + MLkNN"] = Pipeline(steps)
+    models[BASELINE] = MODELS[BASELINE](random_state=seed)
+    return models
+
+
+def selection(model: Any, seed: int, quick: bool) -> GridSelection:
+    """Return the model with the choice of its parameters and of its threshold on a fifth of the training part."""
+    if isinstance(model, Pipeline):
+        grid = {f"mlknn__{name}": values for name, values in grid_of(model.steps[-1][1]).items()}
+    else:
+        grid = grid_of(model)
+    if quick:
+        grid = {name: values[:: max(1, len(values) - 1)] for name, values in grid.items()}
+    return GridSelection(model, grid, thresholds=("plain", "global"), random_state=seed)
+
+
+def folds(data: LabelDataset, seed: int, quick: bool) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield training and test rows."""
+    parts = KFold(_FOLDS, shuffle=True, random_state=seed).split(np.zeros(data.n_instances))
+    return (part for k, part in enumerate(parts) if not (quick and k))
+
+
+def scaled(data: LabelDataset, train: NDArray[np.int64], *, shifted: bool) -> Any:
+    """Return the features: sparse ones as they are, others standardised, or from 0 to 1, on the training part."""
+    if not isinstance(data.X, np.ndarray):
+        return data.X
+    scaler = MinMaxScaler(clip=True) if shifted else StandardScaler()
+    return scaler.fit(data.X[train]).transform(data.X)
+
+
+def compete(data: LabelDataset, seed: int, quick: bool, say: Say) -> tuple[LabelTable, Fitted]:
+    """Measure every method on every fold; keep what the first fold learned."""
+    splits = list(folds(data, seed, quick))
+    sizes = {
+        "instances": data.n_instances, "features": data.n_features, "labels": data.n_labels,
+        "cardinality": round(data.cardinality, 3),
+    }  # fmt: skip
+    table = LabelTable(data.name, data.description, sizes, len(splits))
+    first: dict[str, GridSelection] = {}
+    for name, model in contestants(seed).items():
+        runs: dict[str, list[dict[str, float]]] = {"plain": [], "learned": []}
+        seconds = []
+        for k, (train, test) in enumerate(splits):
+            say(f"{data.name}: {name}, fold {k + 1} of {len(splits)}")
+            X, Y = scaled(data, train, shifted="+" in name), data.Y
+            fitted = _fit(selection(model, seed, quick), X[train], Y[train])
+            seconds.append(_seconds(model, fitted, X[train], Y[train]))
+            for kind, labels, _ in fitted.decodings(X[test]):
+                runs[kind].append(label_report(Y[test], labels))
+            first.setdefault(name, fitted)
+        row = LabelRow(name, *(_means(runs[kind]) for kind in ("plain", "learned")))
+        row.seconds, row.published = float(np.median(seconds)), PUBLISHED.get((data.name, name))
+        row.chosen = {kind: _written(choice.parameters) for kind, choice in first[name].choices_.items()}
+        table.rows.append(row)
+    train, test = splits[0]
+    return table, Fitted(data, test, scaled(data, train, shifted=False)[test], first)
+
+
+def _fit(model: Any, X: Any, Y: Any) -> Any:
+    with warnings.catch_warnings():
+        # Candidates at the ends of the grid may stop early; they are judged by what they predict.
+        warnings.simplefilter("ignore")
+        return model.fit(X, Y)
+
+
+def _seconds(model: Any, fitted: GridSelection, X: Any, Y: Any) -> float:
+    """Return the time of one fit with the parameters chosen for the plain cut."""
+    again = clone(model).set_params(**fitted.choices_["plain"].parameters)
+    began = time.perf_counter()
+    _fit(again, X, Y)
+    return time.perf_counter() - began
+
+
+def _means(runs: list[dict[str, float]]) -> dict[str, float]:
+    return {key: float(np.mean([run[key] for run in runs])) for key in METRICS}
+
+
+def _written(parameters: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name.rpartition('__')[2]} {value}" for name, value in parameters.items())
+
+
+def best_row(table: LabelTable, kind: str = "plain") -> LabelRow:
+    """Return the method with the highest micro-F1."""
+    return max(table.rows, key=lambda row: getattr(row, kind)["micro_f1"])
+
+
+def threshold_curves(
+    fitted: Fitted, names: list[str]
+) -> tuple[dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]], dict[str, float]]:
+    """Return micro-F1 of the test part along the cut for some methods, and the cuts which they had learned."""
+    curves, cuts = {}, {}
+    truth, _, _ = as_labels(fitted.truth())
+    for name in names:
+        model = fitted.model(name, "learned")
+        curves[name] = micro_f1_curve(np.asarray(model.decision_function(fitted.X_test)), truth)
+        cuts[name] = float(model.threshold_)
+    return curves, cuts

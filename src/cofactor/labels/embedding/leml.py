@@ -1,0 +1,217 @@
+"""Low-rank empirical risk minimisation for multi-label learning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cofactor.labels.base import LabelModel
+from cofactor.labels.data import is_sparse
+from cofactor.labels.embedding.code import label_means
+from cofactor.labels.regression import FeatureSpace, feature_space, linear
+from cofactor.losses import Logistic, MarginLoss, SmoothHinge, Squared
+from cofactor.model.checks import check_choice, check_number
+from cofactor.model.convergence import warn_if_unfinished
+from cofactor.model.progress import Monitor
+from cofactor.penalties import L2
+from cofactor.problems import LowRankProblem
+from cofactor.problems.reduced_rank import ReducedRankProblem
+from cofactor.solvers import Result, alternating_least_squares, lbfgs
+from cofactor.solvers.result import Callback
+
+_LOSSES: dict[str, type[MarginLoss] | type[Squared]] = {
+    "squared": Squared,
+    "logistic": Logistic,
+    "smooth-hinge": SmoothHinge,
+}
+_LARGEST = 5000  #: rows and columns of a sparse X, above which "auto" leaves it sparse
+
+
+class LEML(LabelModel):
+    r"""Low-rank empirical risk minimisation (Yu, Jain, Kar & Dhillon 2014).
+
+    .. math:: \min_{U, V, b} \; \sum_{i=1}^{N} \sum_{l=1}^{L} \ell(y_{il}, \, x_i U V_l + b_l)
+        + \frac{\alpha}{2} (\|U\|_F^2 + \|V\|_F^2)
+
+    (5.14) of the thesis, with U of d columns, and an intercept which is not penalized. The squared loss is
+    :math:`\frac{1}{2} (y - s)^2` of labels 0 and 1; the others are margin losses of labels -1 and 1. See
+    METHODS-LABELS 3.5. With the squared loss and d at least the smaller number of features and labels, it is
+    regression with the trace norm, :math:`\alpha \|W\|_*`.
+
+    Parameters
+    ----------
+    n_components : int or float, default=0.5
+        Number d of components, or its share of the number of labels, in (0, 1].
+    alpha : float, default=1.0
+        Weight of the penalties, above 0. For the squared loss, no component is used where it exceeds the largest
+        singular value of XcᵀYc.
+    loss : {"squared", "logistic", "smooth-hinge"}, default="squared"
+        The loss ℓ.
+    solver : {"auto", "als", "lbfgs"}, default="auto"
+        For the squared loss, exact minimisation over U and over V in turn, after one decomposition of the features;
+        or L-BFGS, which all losses take. "auto" takes the former where it can, unless X is sparse with more than
+        5,000 rows and columns, which would have to be made dense.
+    fit_intercept : bool, default=True
+        Whether there is an intercept b.
+    max_iter : int, default=500
+        Largest number of rounds or iterations.
+    tol : float, default=1e-5
+        Converged when the objective fell by less than this share of itself per iteration over five iterations.
+    threshold : float or {"global", "per-label", "top-k", "cardinality"}, default=0
+        Cut of the scores, or the rule by which it is learned; see `learn_threshold`.
+    random_state : int, RandomState or Generator, optional
+        Seed of the folds on which a threshold is learned; the fit itself is not random.
+    callback : callable, optional
+        Called with a `Progress` after every iteration.
+    verbose : int, default=0
+        1 shows progress on the terminal.
+
+    Attributes
+    ----------
+    U_ : ndarray of shape (D, d)
+        Features to code.
+    V_ : ndarray of shape (d, L)
+        Code to labels. Labels constant in training have no column.
+    intercept_ : ndarray of shape (L,)
+        b, less ½ for the squared loss.
+    objective_ : float
+        Objective reached.
+    history_ : list of float
+        Objective at the start and after every iteration.
+    certificate_ : float
+        Norm of its gradient.
+    n_iter_ : int
+        Iterations.
+    n_features_in_, label_names_, constant_, threshold_
+        See `LabelModel`.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the solver stopped at `max_iter`.
+
+    Notes
+    -----
+    With the squared loss nothing of size N × L is formed if N > D; the decomposition needs 8 D r bytes, r the rank of
+    X, and two arrays of 8 r L. With fewer instances than features, these are r × L with r < N. L-BFGS never forms it.
+
+    Examples
+    --------
+    >>> X = np.arange(8.0)[:, None]
+    >>> Y = np.hstack([X > 3, X > 3, X < 2])
+    >>> for loss in ("squared", "logistic", "smooth-hinge"):
+    ...     print(LEML(2, 0.1, loss=loss).fit(X, Y).predict([[0.0], [7.0]]).astype(int).tolist())
+    [[0, 0, 1], [1, 1, 0]]
+    [[0, 0, 1], [1, 1, 0]]
+    [[0, 0, 1], [1, 1, 0]]
+    """
+
+    _learned = ("U_", "V_", "intercept_", "objective_", "history_", "certificate_", "n_iter_")
+
+    U_: NDArray[np.float64]
+    V_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        n_components: Any = 0.5,
+        alpha: float = 1.0,
+        *,
+        loss: str = "squared",
+        solver: str = "auto",
+        fit_intercept: bool = True,
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        threshold: Any = 0,
+        random_state: Any = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.alpha = alpha
+        self.loss = loss
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.threshold = threshold
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if isinstance(self.n_components, Integral):
+            check_number("n_components", self.n_components, low=1, whole=True)
+        else:
+            check_number("n_components", self.n_components, low=0, inclusive=False, high=1)
+        check_number("alpha", self.alpha, low=0, inclusive=False)
+        check_choice("loss", self.loss, _LOSSES)
+        check_choice("solver", self.solver, ("auto", "als", "lbfgs"))
+        if self.solver == "als" and self.loss != "squared":
+            raise ValueError(f"solver='als' needs loss='squared', not {self.loss!r}: take 'lbfgs' or 'auto'")
+        check_number("max_iter", self.max_iter, low=1, whole=True)
+        check_number("tol", self.tol, low=0)
+
+    def _fit(self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, monitor: Monitor) -> None:
+        L = Y.shape[1]
+        asked = self.n_components
+        d = min(int(asked) if isinstance(asked, Integral) else int(np.ceil(asked * L)), X.shape[1], L)
+        settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol, "callback": monitor.stage(self.loss)}
+        space = feature_space(X, self.fit_intercept) if self._decomposes(X) else None
+        result = self._alternate(space, Y, d, settings) if space is not None else self._descend(X, Y, d, settings)
+        warn_if_unfinished(result, self)
+        scale = 0.5 if self.loss == "squared" and space is None else 1.0  # the problem has the loss without its ½
+        self.objective_, self.certificate_ = scale * result.objective, scale * result.certificate
+        self.history_, self.n_iter_ = [scale * value for value in result.history], result.n_iter
+
+    def _decomposes(self, X: Any) -> bool:
+        large = is_sparse(X) and min(X.shape) > _LARGEST
+        return self.loss == "squared" and (self.solver == "als" or (self.solver == "auto" and not large))
+
+    def _alternate(self, space: FeatureSpace, Y: sparse.csr_array, d: int, settings: dict[str, Any]) -> Result:
+        """Minimise over U and V in turn, in the principal coordinates of the features."""
+        singular, targets, lift = principal(space, Y)
+        mean = label_means(Y) if self.fit_intercept else np.zeros(Y.shape[1])
+        remainder = Y.nnz - space.shape[0] * float(mean @ mean) - float(np.vdot(targets, targets))
+        problem = ReducedRankProblem(singular, targets, max(remainder, 0.0), d, self.alpha)
+        result = alternating_least_squares(problem, problem.start(), **settings)
+        arrays = problem.layout.views(result.x)
+        self.U_, self.V_ = lift(arrays["A"]), arrays["V"].copy()
+        self.intercept_ = mean - (space.mean @ self.U_) @ self.V_ - 0.5
+        return result
+
+    def _descend(
+        self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, d: int, settings: dict[str, Any]
+    ) -> Result:
+        """Minimise by L-BFGS."""
+        squared = self.loss == "squared"
+        ridge = L2((2 if squared else 1) * self.alpha)
+        problem = LowRankProblem(
+            X, Y, _LOSSES[self.loss](), d, {"U": ridge, "V": ridge}, fit_intercept=self.fit_intercept, dtype=np.float64
+        )
+        result = lbfgs(problem, problem.start(), **settings)
+        arrays = problem.arrays(result.x)
+        self.U_, self.V_ = arrays["U"].copy(), arrays["V"].copy()
+        self.intercept_ = arrays.get("c", np.zeros(Y.shape[1])) - (0.5 if squared else 0.0)
+        return result
+
+    def _scores(self, X: NDArray[Any] | sparse.csr_array) -> NDArray[Any]:
+        return linear(X, self.U_) @ self.V_ + self.intercept_
+
+
+def principal(
+    space: FeatureSpace, Y: sparse.csr_array
+) -> tuple[NDArray[np.float64], NDArray[np.float64], Callable[[NDArray[np.float64]], NDArray[np.float64]]]:
+    """Return s, PᵀYc and A ↦ Q A, where Xc = P diag(s) Qᵀ."""
+    basis = space._decompose()
+    s = space._singular
+    if space._by_columns:
+        return s, (basis.T @ space.cross(Y)) / s[:, None], lambda A: basis @ A
+    # P is orthogonal to the ones where X is centred, so Y need not be.
+    return s, np.asarray((Y.T @ basis).T, dtype=np.float64), lambda A: space._transposed(basis @ (A / s[:, None]))
