@@ -128,9 +128,7 @@ def test_several_passes_of_a_stream_reach_the_exact_objective() -> None:
         for chunk in chunks([50, 70]):
             stream.partial_fit(X[order[chunk]], Y[order[chunk]], n_rows=120)
     assert objective(stream, X, Y) < 1.01 * exact.objective_
-    assert np.array_equal(stream.predict(X), OMF(3, 0.7, 0.1, random_state=0).fit(X, Y).predict(X)) or (
-        micro_f1(exact.predict(X), stream.predict(X)) > 0.97
-    )
+    assert micro_f1(exact.predict(X), stream.predict(X)) > 0.97
 
 
 def test_a_fitted_or_loaded_model_goes_on(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_no_update_raises_the_objective_and_lbfgs_finds_the_same(d: int) -> None
 
 
 def test_all_components_are_the_trace_norm() -> None:
-    """At the minimum of f(W) + λ‖W‖_* the gradient of f is -λ p qᵀ along W's singular pairs, and no larger elsewhere."""
+    """At the minimum of f(W) + λ‖W‖_* -∇f is λ p qᵀ along W's singular pairs, and no larger elsewhere."""
     problem, X, Y, Q = setting(L)
     layout = Layout({"A": (D, L), "V": (L, L)})
     result = alternating_least_squares(problem, problem.start(), tol=1e-15, max_iter=50000)

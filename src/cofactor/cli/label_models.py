@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT", "build_label_model", "grid_of", "label_model_names", "parse_threshold", "rules_of"]
 
-DEFAULT = "plst"
+DEFAULT = "faie"  # the most accurate of the fast ones on emotions, medical and cal500, with a learned threshold
 
 _ALPHAS = (1.0, 10.0, 100.0, 1000.0)  # against sums over instances
 _CODES: Mapping[str, Sequence[Any]] = {"n_components": (0.5, 1.0), "alpha": _ALPHAS}

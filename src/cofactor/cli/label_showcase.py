@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
+from cofactor.cli.label_demo import Example
 from cofactor.cli.label_models import grid_of
 from cofactor.datasets import DatasetNotFoundError, LabelDataset, load_labels, make_labels
 from cofactor.labels import MODELS, TRANSFORMERS, MLkNN
@@ -22,6 +23,7 @@ from cofactor.labels.data import as_labels
 from cofactor.labels.selection import GridSelection
 from cofactor.labels.thresholds import micro_f1_curve
 from cofactor.metrics import LABEL_METRICS, label_report
+from cofactor.plots import prediction_table
 
 NAMES = ("emotions", "medical", "cal500")
 #: Measure, heading.
@@ -35,6 +37,8 @@ METRICS = {
 }
 BASELINE = "BinaryRelevance"
 _FOLDS = 5
+_BASES = 0.3  #: share of the features which the paper of MNMTF takes as bases, no more than there are labels here
+_MANY = 100  #: labels, from which on the largest C of the baseline takes most of the time and is never chosen
 
 Say = Callable[[str], object]
 Figures = tuple[float | None, ...]
@@ -108,8 +112,8 @@ class Fitted:
     """What the first fold leaves for the pictures."""
 
     data: LabelDataset
+    train: NDArray[np.int64]
     test: NDArray[np.int64]
-    X_test: Any
     selections: dict[str, GridSelection]
 
     def model(self, name: str, decoding: str = "plain") -> Any:
@@ -137,22 +141,26 @@ def load_sets(seed: int, quick: bool) -> tuple[list[LabelDataset], list[str]]:
     return found, reasons
 
 
-def contestants(seed: int) -> dict[str, Any]:
+def contestants(data: LabelDataset, seed: int) -> dict[str, Any]:
     """Return the models of the registry, and the transformers before ML-kNN, unfitted."""
     models: dict[str, Any] = {name: kind(random_state=seed) for name, kind in MODELS.items() if name != BASELINE}
+    n_bases = max(1, min(data.n_labels, int(_BASES * data.n_features)))
     for name, transformer in TRANSFORMERS.items():
-        steps = [("reduce", transformer(random_state=seed)), ("mlknn", MLkNN(random_state=seed))]
+        reduce = transformer(n_components=n_bases, random_state=seed)
+        steps = [("reduce", reduce), ("mlknn", MLkNN(random_state=seed))]
         models[f"{name} + MLkNN"] = Pipeline(steps)
     models[BASELINE] = MODELS[BASELINE](random_state=seed)
     return models
 
 
-def selection(model: Any, seed: int, quick: bool) -> GridSelection:
+def selection(model: Any, data: LabelDataset, seed: int, quick: bool) -> GridSelection:
     """Return the model with the choice of its parameters and of its threshold on a fifth of the training part."""
     if isinstance(model, Pipeline):
         grid = {f"mlknn__{name}": values for name, values in grid_of(model.steps[-1][1]).items()}
     else:
         grid = grid_of(model)
+    if "estimator" in grid and data.n_labels > _MANY:
+        grid["estimator"] = grid["estimator"][:-1]
     if quick:
         grid = {name: values[:: max(1, len(values) - 1)] for name, values in grid.items()}
     return GridSelection(model, grid, thresholds=("plain", "global"), random_state=seed)
@@ -181,23 +189,23 @@ def compete(data: LabelDataset, seed: int, quick: bool, say: Say) -> tuple[Label
     }  # fmt: skip
     table = LabelTable(data.name, data.description, sizes, len(splits))
     first: dict[str, GridSelection] = {}
-    for name, model in contestants(seed).items():
+    for name, model in contestants(data, seed).items():
         runs: dict[str, list[dict[str, float]]] = {"plain": [], "learned": []}
         seconds = []
         for k, (train, test) in enumerate(splits):
             say(f"{data.name}: {name}, fold {k + 1} of {len(splits)}")
             X, Y = scaled(data, train, shifted="+" in name), data.Y
-            fitted = _fit(selection(model, seed, quick), X[train], Y[train])
+            fitted = _fit(selection(model, data, seed, quick), X[train], Y[train])
             seconds.append(_seconds(model, fitted, X[train], Y[train]))
             for kind, labels, _ in fitted.decodings(X[test]):
                 runs[kind].append(label_report(Y[test], labels))
             first.setdefault(name, fitted)
-        row = LabelRow(name, *(_means(runs[kind]) for kind in ("plain", "learned")))
+        row = LabelRow(name, _means(runs["plain"]), _means(runs["learned"]))
         row.seconds, row.published = float(np.median(seconds)), PUBLISHED.get((data.name, name))
         row.chosen = {kind: _written(choice.parameters) for kind, choice in first[name].choices_.items()}
         table.rows.append(row)
     train, test = splits[0]
-    return table, Fitted(data, test, scaled(data, train, shifted=False)[test], first)
+    return table, Fitted(data, train, test, first)
 
 
 def _fit(model: Any, X: Any, Y: Any) -> Any:
@@ -223,9 +231,33 @@ def _written(parameters: Mapping[str, Any]) -> str:
     return ", ".join(f"{name.rpartition('__')[2]} {value}" for name, value in parameters.items())
 
 
+def n_steps(quick: bool) -> int:
+    """Return the number of times that `compete` says something."""
+    return (len(MODELS) + len(TRANSFORMERS)) * (1 if quick else _FOLDS)
+
+
 def best_row(table: LabelTable, kind: str = "plain") -> LabelRow:
     """Return the method with the highest micro-F1."""
     return max(table.rows, key=lambda row: getattr(row, kind)["micro_f1"])
+
+
+def predictions(fitted: Fitted, name: str, n: int) -> Example:
+    """Return what a method predicts for the first instances of the test part, beside their true labels."""
+    selection = fitted.selections[name]
+    X = scaled(fitted.data, fitted.train, shifted="+" in name)[fitted.test[:n]]
+    labels = as_labels(selection.estimators_["plain"].predict(X))[0]
+    truth, names = fitted.truth()[:n], fitted.data.label_names
+    rows = [f"instance {k + 1}" for k in fitted.test[:n]]
+    instances = [
+        {
+            "instance": int(k) + 1,
+            "true": [names[j] for j in truth[[i]].indices],
+            "predicted": [names[j] for j in labels[[i]].indices],
+        }
+        for i, k in enumerate(fitted.test[:n])
+    ]
+    text, html = (prediction_table(truth, labels, names, rows=rows, form=form) for form in ("text", "html"))
+    return Example(fitted.data.name, name, instances, text, html)
 
 
 def threshold_curves(
@@ -235,7 +267,9 @@ def threshold_curves(
     curves, cuts = {}, {}
     truth, _, _ = as_labels(fitted.truth())
     for name in names:
-        model = fitted.model(name, "learned")
-        curves[name] = micro_f1_curve(np.asarray(model.decision_function(fitted.X_test)), truth)
-        cuts[name] = float(model.threshold_)
+        choice = fitted.selections[name].choices_["learned"]
+        X = scaled(fitted.data, fitted.train, shifted="+" in name)[fitted.test]
+        scores = fitted.model(name, "learned").decision_function(X)
+        curves[name] = micro_f1_curve(np.asarray(scores), truth)
+        cuts[name] = float(choice.threshold.value)
     return curves, cuts

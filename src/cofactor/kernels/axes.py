@@ -28,7 +28,7 @@ def principal_axes(matrices: Sequence[np.ndarray]) -> np.ndarray:
     -------
     ndarray of shape (d, d), float64
     """
-    gram = sum(_gram(A) for A in matrices)
+    gram: np.ndarray = np.add.reduce([_gram(A) for A in matrices], axis=0)
     total = float(np.trace(gram))
     if not total > 0:
         return np.eye(len(gram))

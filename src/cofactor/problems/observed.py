@@ -9,8 +9,8 @@ from cofactor.kernels import observed
 from cofactor.kernels.axes import principal_axes, rotate
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.losses.base import EntryLoss, Work
-from cofactor.penalties import L2, Penalty, SmoothPenalty
-from cofactor.problems.layout import Layout
+from cofactor.penalties import L2, Penalty
+from cofactor.problems.penalized import PenalizedProblem
 
 _LEAST_CURVATURE = 0.1  #: for parameters that no rating and no penalty bears on
 _ROTATION_WORTH = 5  #: a rotation takes about d (n + m + d) / n_entries evaluations of J
@@ -45,7 +45,7 @@ class Entries(Protocol):
         """Numbers of rows and columns."""
 
 
-class ObservedProblem:
+class ObservedProblem(PenalizedProblem):
     r"""Objective of a factorization of observed entries, with optional biases and thresholds.
 
     .. math::
@@ -91,12 +91,10 @@ class ObservedProblem:
         fixed: Mapping[str, np.ndarray] | None = None,
         dtype: np.typing.DTypeLike = np.float32,
     ) -> None:
-        self.entries, self.loss, self.dtype = entries, loss, np.dtype(dtype)
+        super().__init__(shapes, penalties, loss.smooth, dtype)
+        self.entries, self.loss = entries, loss
         # Targets as real numbers live in the precision of the scores; levels stay bytes.
         self.targets = targets if loss.target == "ordinal" else np.asarray(targets, dtype=self.dtype)
-        self.layout = Layout(shapes)
-        self.penalties = {name: penalties[name] for name in shapes if name in penalties}
-        self.smooth = loss.smooth and all(p.smooth for p in self.penalties.values())
         n, m = entries.shape
         self._fixed = {name: np.asarray(a, dtype=self.dtype) for name, a in (fixed or {}).items()}
         self._fixed.setdefault("b", np.zeros(n, self.dtype))
@@ -118,18 +116,9 @@ class ObservedProblem:
             losses=np.empty(n),
         )
 
-    @property
-    def size(self) -> int:
-        """Number of free parameters."""
-        return self.layout.size
-
     def arrays(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return all arrays, free ones as views of `x`, fixed ones as they are."""
         return self._fixed | self.layout.views(x)
-
-    def pack(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the vector of parameters which holds the free arrays given."""
-        return self.layout.pack(arrays, self.dtype)
 
     def rotate(self, x: np.ndarray) -> None:
         """Turn the rows of U and V together onto their principal axes, in place; J stays as it is.
@@ -178,35 +167,7 @@ class ObservedProblem:
             out["common"][...] = np.add.reduce(self._work.d_thresholds, axis=0, dtype=np.float64)
         if "own" in out:
             out["own"][...] = self._work.d_thresholds
-        total = float(np.add.reduce(self._work.losses))
-        for name, penalty in self.penalties.items():
-            if isinstance(penalty, SmoothPenalty):
-                total += penalty.add_gradient(arrays[name], out[name])
-        return total
-
-    def nonsmooth_value(self, x: np.ndarray) -> float:
-        """Return the penalties without a gradient at `x`."""
-        arrays = self.layout.views(x)
-        return sum((p.value(arrays[name]) for name, p in self.penalties.items() if not p.smooth), 0.0)
-
-    def prox(self, x: np.ndarray, step: float, out: np.ndarray) -> None:
-        """Write the proximal map of the penalties without a gradient."""
-        arrays, results = self.layout.views(x), self.layout.views(out)
-        for name, array in arrays.items():
-            penalty = self.penalties.get(name)
-            results[name][...] = array if penalty is None or penalty.smooth else penalty.prox(array, step)
-
-    def certificate(self, x: np.ndarray, gradient: np.ndarray) -> float:
-        """Return the distance from stationarity at `x`, where `gradient` is that of the smooth part."""
-        arrays, slopes = self.layout.views(x), self.layout.views(gradient)
-        squares = 0.0
-        for name, array in arrays.items():
-            penalty = self.penalties.get(name)
-            if penalty is None or penalty.smooth:
-                squares += float(np.linalg.norm(slopes[name])) ** 2
-            else:
-                squares += penalty.distance(array, slopes[name]) ** 2
-        return float(np.sqrt(squares))
+        return float(np.add.reduce(self._work.losses)) + self.add_penalties(x, gradient)
 
     def _set_thresholds(self, arrays: Mapping[str, np.ndarray]) -> None:
         thresholds = self._work.thresholds

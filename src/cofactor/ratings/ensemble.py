@@ -11,10 +11,10 @@ from sklearn.base import clone
 
 from cofactor.kernels.threads import thread_limit
 from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.parallel import side_by_side
 from cofactor.model.progress import Monitor
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.hmf import side_by_side
 from cofactor.ratings.mmmf import MMMF
 from cofactor.solvers.result import Callback
 

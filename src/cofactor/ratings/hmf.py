@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.kernels.threads import n_threads, thread_limit
+from cofactor.kernels.threads import thread_limit
 from cofactor.metrics.ratings import counted
 from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.parallel import side_by_side
 from cofactor.model.progress import Monitor
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.bmmmf import BinaryMMMF
@@ -234,20 +234,6 @@ def first_below(margins: NDArray[Any]) -> NDArray[np.int64]:
     """
     negative = margins < 0
     return np.where(negative.any(axis=1), np.argmax(negative, axis=1) + 1, margins.shape[1] + 1)
-
-
-def side_by_side(task: Callable[..., Any], arguments: Any, n_tasks: int, n_jobs: int | None) -> list[Any]:
-    """Run tasks through joblib, sharing the threads of the kernels among them; results in order.
-
-    Each task gets the number of threads it may use as its last argument. Threads carry the tasks unless
-    ``joblib.parallel_config`` says otherwise: the kernels release the interpreter's lock.
-    """
-    threads = n_threads()
-    if n_jobs is None and effective_n_jobs(None) == 1:
-        n_jobs = min(threads, n_tasks)
-    share = max(1, threads // min(effective_n_jobs(n_jobs), n_tasks))
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads")
-    return list(parallel(delayed(task)(*args, share) for args in arguments))
 
 
 def _fit_stage(model: BinaryMMMF, ratings: Ratings, q: int, callback: Callback | None, threads: int) -> BinaryMMMF:

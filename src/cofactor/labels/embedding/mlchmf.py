@@ -6,19 +6,18 @@ import warnings
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.kernels.threads import n_threads
 from cofactor.labels.adaptation.neighbours import nearest_rows
 from cofactor.labels.base import LabelModel
 from cofactor.labels.data import is_sparse
 from cofactor.labels.embedding import tree
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.checks import check_choice, check_number
+from cofactor.model.parallel import side_by_side
 from cofactor.model.progress import Monitor
 
 _SMOOTH = tuple(name for name, loss in MARGIN_LOSSES.items() if loss.smooth)
@@ -231,7 +230,8 @@ class MLCHMF(LabelModel):
                 (features, Y, points, rows, growth, node, node_split, monitor.stage(f"node {node}"))
                 for node, rows, node_split in level
             ]
-            grown = _side_by_side(tasks, self.n_jobs)
+            with tree.one_thread():  # for the whole process, so it is set before nodes set and restore it side by side
+                grown = side_by_side(tree.grow, tasks, len(tasks), self.n_jobs)
             parents, level = level, []
             for (node, rows, _), result in zip(parents, grown, strict=True):
                 self.tree_[node]["n_retained"] = int(np.count_nonzero(result.retained))
@@ -342,21 +342,3 @@ def _with_constant(X: Any) -> Any:
     if is_sparse(X):
         return sparse.csr_array(sparse.hstack([X, sparse.csr_array(ones)], format="csr"))
     return np.hstack([X, ones])
-
-
-def _side_by_side(tasks: list[tuple[Any, ...]], n_jobs: int | None) -> list[tree.Grown]:
-    """Grow nodes through joblib, sharing the threads of the kernels among them; results in order.
-
-    Threads carry the nodes unless ``joblib.parallel_config`` says otherwise: BLAS and kernels release the
-    interpreter's lock.
-    """
-    threads = n_threads()
-    if n_jobs is None and effective_n_jobs(None) == 1:
-        n_jobs = min(threads, len(tasks))
-    share = max(1, threads // min(effective_n_jobs(n_jobs), len(tasks)))
-    # The limit is global to the process, so it must be set before threads set and restore it side by side.
-    with tree.one_thread():
-        parallel = Parallel(n_jobs=n_jobs, prefer="threads")
-        return list(
-            parallel(delayed(tree.grow)(*task[:-2], split=task[-2], callback=task[-1], threads=share) for task in tasks)
-        )

@@ -82,10 +82,9 @@ def grow(
     rows: Rows,
     growth: Growth,
     node: int,
-    *,
     split: bool,
-    callback: Callback | None = None,
-    threads: int = 1,
+    callback: Callback | None,
+    threads: int,
 ) -> Grown:
     """Learn the embedding of a node, and split the instances it does not serve.
 
@@ -104,9 +103,9 @@ def grow(
         Its number.
     split : bool
         Whether the node may have children.
-    callback : callable, optional
+    callback : callable or None
         Called with a `Progress` after every iteration.
-    threads : int, default=1
+    threads : int
         How many threads the kernels may use.
     """
     # One thread for BLAS and OpenMP whatever runs beside it, so that sums, hence bits, do not depend on n_jobs.
