@@ -12,7 +12,7 @@ from cofactor.cli import datasets, demo, doctor, evaluate, fit, predict, recomme
 
 app = typer.Typer(
     name="cofactor",
-    help="Fill in rating matrices: predictions and recommendations from a file of ratings.",
+    help="Fill in matrices of ratings and of labels: predictions and recommendations from a file.",
     epilog="New here? [bold]cofactor demo[/bold] shows everything in a minute.",
     no_args_is_help=True,
     add_completion=False,
@@ -36,19 +36,22 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Fill in rating matrices: predictions and recommendations from a file of ratings."""
+    """Fill in matrices of ratings and of labels: predictions and recommendations from a file."""
 
 
 EXAMPLES = {
-    "demo": ("cofactor demo", "cofactor demo --quick --out /tmp/report"),
+    "demo": ("cofactor demo", "cofactor demo labels", "cofactor demo --quick --out /tmp/report"),
     "fit": (
         "cofactor fit ratings.csv --model hmf --out model.cofactor",
         "cofactor fit clicks.tsv --user who --item what --rating stars --levels 1:5 --duplicates last",
         "zcat ratings.csv.gz | cofactor fit - --alpha 12 --factors 50",
+        "cofactor fit songs.arff --model grople --threshold global",
+        "cofactor fit pages.csv --labels tag_ --out tags.cofactor",
     ),
     "predict": (
         "cofactor predict model.cofactor pairs.csv --out predictions.csv",
         "echo 1,50 | cofactor predict model.cofactor - --no-header --json",
+        "cofactor predict tags.cofactor new-pages.csv --top 3",
     ),
     "recommend": (
         "cofactor recommend model.cofactor --user 42 --titles ml-100k",
@@ -58,6 +61,7 @@ EXAMPLES = {
     "evaluate": (
         "cofactor evaluate ml-100k --model mmmf --model hmf --protocol weak",
         "cofactor evaluate ratings.csv --alpha 12 --splits 5 --json",
+        "cofactor evaluate emotions --model grople --model mlknn --threshold global",
     ),
 }
 

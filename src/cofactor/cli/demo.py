@@ -20,7 +20,11 @@ def demo(
     out: Annotated[str, typer.Option("--out", "-o", metavar="FOLDER", help="Where the report goes.")] = "demo-report",
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="In some twenty seconds: fewer values of alpha, no ensemble, fewer pictures."),
+        typer.Option(
+            "--quick",
+            help="In some twenty seconds: fewer values of alpha, no ensemble, fewer pictures; of labels one data set "
+            "and one fold.",
+        ),
     ] = False,
     seed: options.Seed = 0,
     offline: Annotated[
@@ -33,6 +37,9 @@ def demo(
 
     On MovieLens 100K where it is here or can be downloaded, else on synthetic ratings. The report, with its pictures,
     goes into a folder: open report.html.
+
+    [bold]cofactor demo labels[/bold] measures every label method against binary relevance, beside published figures,
+    in two minutes: on emotions, medical and cal500 where they are here, else on synthetic labels.
     """
     folder = check_folder(out)
     with limited_threads(threads):

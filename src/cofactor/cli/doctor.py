@@ -179,11 +179,16 @@ def _data_sets() -> Iterator[Check]:
     fault = data_variable_fault()
     if fault:
         yield Check("Data sets", "COFACTOR_DATA", "broken", fault, "correct COFACTOR_DATA, or unset it")
-    for status in available():
+    for status in available("ratings"):
         found = str(status.path) if status.path else "not here"
         how = "fetch" if status.downloadable else "path"
         advice = "" if status.path else f"if you want it: cofactor datasets {how} {status.name}"
         yield Check("Data sets", status.name, "ok" if status.path else "note", found, advice)
+    labels = available("labels")
+    here = [status.name for status in labels if status.path]
+    found = f"{len(here)} of {len(labels)} here" + (f": {', '.join(here[:6])}, ..." if len(here) > 6 else "")
+    advice = "" if here else "if you want one: cofactor datasets path emotions says what to put where"
+    yield Check("Data sets", "sets of labels", "ok" if here else "note", found, advice)
 
 
 def _self_test() -> Iterator[Check]:
@@ -206,6 +211,7 @@ def _self_test() -> Iterator[Check]:
     same = first == second
     found = "same to the bit with 1 and 2 threads" if same else f"{first!r} with 1 thread, {second!r} with 2"
     yield Check(group, "threads", "ok" if same else "broken", found, "" if same else advice)
+    yield _label_test(group, advice)
     yield Check(
         group, "time", "ok", f"{1000 * warm:.0f} ms for a fit; {seconds:.1f} s for the first two, compiling included"
     )
@@ -221,6 +227,22 @@ def _fit(threads: int) -> float:
     with thread_limit(threads):
         model = MMMF(30, 2.0, dtype="float64", tol=1e-12, max_iter=5000, random_state=0).fit(X, y)
     return float(model.objective_)
+
+
+def _label_test(group: str, advice: str) -> Check:
+    """Fit a label model to labels which are linear in the features: it must find all of them again."""
+    import numpy as np
+
+    from cofactor.labels import PLST
+
+    X = np.array([[(3 * i + 5 * j + i * j) % 7 - 3.0 for j in range(5)] for i in range(60)])
+    Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0, X[:, 0] <= 0])
+    try:
+        right = PLST(n_components=1.0, alpha=0.1).fit(X, Y).score(X, Y)
+    except (ArithmeticError, ImportError, LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
+        return Check(group, "labels", "broken", f"{type(error).__name__}: {error}", advice)
+    found = f"micro-F1 {right:.4f}, expected 1.0000"
+    return Check(group, "labels", "ok" if right == 1 else "broken", found, "" if right == 1 else advice)
 
 
 def _show(console: Console, check: Check, *, new_group: bool) -> None:

@@ -195,10 +195,11 @@ def _table(table: LabelTable, kind: str) -> Any:
 
 
 def value_cells(table: LabelTable, kind: str) -> list[list[tuple[str, bool]]]:
-    """Return the measures of each row as tables show them, each with whether it is the best of its column."""
+    """Return the measures of each row as tables show them, each with whether it is the best, if they differ."""
     best = table.best(kind)
+    differ = {key: len({round(getattr(row, kind)[key], 3) for row in table.rows}) > 1 for key in best}
     return [
-        [(f"{value:.3f}", round(value, 3) == best[key]) for key, value in getattr(row, kind).items()]
+        [(f"{value:.3f}", differ[key] and round(value, 3) == best[key]) for key, value in getattr(row, kind).items()]
         for row in table.rows
     ]
 

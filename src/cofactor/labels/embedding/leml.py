@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
@@ -176,13 +175,13 @@ class LEML(LabelModel):
 
     def _alternate(self, space: FeatureSpace, Y: sparse.csr_array, d: int, settings: dict[str, Any]) -> Result:
         """Minimise over U and V in turn, in the principal coordinates of the features."""
-        singular, targets, lift = principal(space, Y)
+        singular, targets = space.principal(Y)
         mean = label_means(Y) if self.fit_intercept else np.zeros(Y.shape[1])
         remainder = Y.nnz - space.shape[0] * float(mean @ mean) - float(np.vdot(targets, targets))
         problem = ReducedRankProblem(singular, targets, max(remainder, 0.0), d, self.alpha)
         result = alternating_least_squares(problem, problem.start(), **settings)
         arrays = problem.layout.views(result.x)
-        self.U_, self.V_ = lift(arrays["A"]), arrays["V"].copy()
+        self.U_, self.V_ = space.lift(arrays["A"]), arrays["V"].copy()
         self.intercept_ = mean - (space.mean @ self.U_) @ self.V_ - 0.5
         return result
 
@@ -203,15 +202,3 @@ class LEML(LabelModel):
 
     def _scores(self, X: NDArray[Any] | sparse.csr_array) -> NDArray[Any]:
         return linear(X, self.U_) @ self.V_ + self.intercept_
-
-
-def principal(
-    space: FeatureSpace, Y: sparse.csr_array
-) -> tuple[NDArray[np.float64], NDArray[np.float64], Callable[[NDArray[np.float64]], NDArray[np.float64]]]:
-    """Return s, PᵀYc and A ↦ Q A, where Xc = P diag(s) Qᵀ."""
-    basis = space._decompose()
-    s = space._singular
-    if space._by_columns:
-        return s, (basis.T @ space.cross(Y)) / s[:, None], lambda A: basis @ A
-    # P is orthogonal to the ones where X is centred, so Y need not be.
-    return s, np.asarray((Y.T @ basis).T, dtype=np.float64), lambda A: space._transposed(basis @ (A / s[:, None]))
