@@ -5,7 +5,8 @@
     python benchmarks/labels.py speed [part ...]      fits, predictions and streaming: fits, predict, stream
     python benchmarks/labels.py peers [data ...]      other libraries on the same split in the same run
 
-A section named with data or parts prints their rows only; without, it puts the whole table into README.md.
+Tables go into README.md; those of `accuracy` and `speed` have a section for each data set or part. `features` and
+`peers` named with data only print their rows.
 """
 
 import json
@@ -137,21 +138,17 @@ CASES = (
 
 
 def accuracy(chosen: list[str]) -> None:
-    rows = []
-    for case in CASES:
-        if chosen and case.data not in chosen:
+    for name in dict.fromkeys(case.data for case in CASES):
+        if chosen and name not in chosen:
             continue
-        data = load_labels(case.data)
-        folds = evaluate_labels(case.selection(), data.X, data.Y, case.folds, random_state=SEED, ranking=False)
-        for decoding, means in fold_means(folds).items():
-            rows.append(accuracy_row(case, decoding, means, [f for f in folds if f["decoding"] == decoding]))
-            print(rows[-1], flush=True)
-    header = ["data (folds)", "method", "published", "asked", "threshold", *MEASURES, "s per fold", "most often chosen"]
-    text = (
-        "Mean ± standard deviation over folds. “plain”: scores cut at 0; “learned”: cut, or number of labels, "
-        "learned on the held-out scores on which the parameters were chosen.\n\n" + table(header, rows)
-    )
-    print_or_publish("label accuracy", text, chosen)
+        data, rows = load_labels(name), []
+        for case in (case for case in CASES if case.data == name):
+            folds = evaluate_labels(case.selection(), data.X, data.Y, case.folds, random_state=SEED, ranking=False)
+            for decoding, means in fold_means(folds).items():
+                rows.append(accuracy_row(case, decoding, means, [f for f in folds if f["decoding"] == decoding]))
+                print(rows[-1], flush=True)
+        header = ["data (folds)", "method", "published", "asked", "threshold", *MEASURES, "s per fold", "chosen"]
+        publish(f"label accuracy, {name}", table(header, rows))
 
 
 def accuracy_row(case: Case, decoding: str, means: dict, folds: list[dict]) -> list[str]:

@@ -32,7 +32,7 @@ def test_commands_and_options_exist() -> None:
 
 
 def test_python_example(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (code,) = blocks("python")
+    code = blocks("python")[0]
     monkeypatch.chdir(tmp_path)
     quick = code.replace("MMMF(random_state=0)", "MMMF(n_factors=8, alpha=16, random_state=0)")
     assert quick != code
@@ -40,3 +40,11 @@ def test_python_example(data_dir: Path, tmp_path: Path, monkeypatch: pytest.Monk
     exec(compile(quick, "README.md", "exec"), names)
     assert (tmp_path / "model.cofactor").stat().st_size > 0
     assert names["items"].shape == (1, 10)  # type: ignore[attr-defined]
+
+
+def test_python_example_of_labels(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(compile(blocks("python")[1], "README.md", "exec"), names)
+    assert (tmp_path / "tags.cofactor").stat().st_size > 0
+    assert names["tags"].shape == names["scores"].shape == (5, 45)  # type: ignore[attr-defined]

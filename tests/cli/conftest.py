@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +38,7 @@ class Outcome:
 
 
 Run = Callable[..., Outcome]
+PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @pytest.fixture
@@ -105,3 +110,66 @@ def model(csv: Path, tmp_path: Path, run: Run) -> Path:
     path = tmp_path / "model.cofactor"
     assert run("fit", csv, "--alpha", 3, "--factors", 5, "--out", path).status == 0
     return path
+
+
+def _without_data(folder: Path) -> dict[str, str]:
+    """Return the environment of a machine without data sets and without a network."""
+    dead = "http://127.0.0.1:9"
+    cache, data = str(folder / ".cache"), str(folder / ".data")
+    return {"COFACTOR_DATA": data, "XDG_CACHE_HOME": cache, "https_proxy": dead, "HTTPS_PROXY": dead}
+
+
+class Page(HTMLParser):
+    """Collects what a page refers to and shows, and checks that its tags are balanced."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.pictures: list[bytes] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("meta", "link", "img"):
+            self.open.append(tag)
+        for name, value in attrs:
+            if name in ("src", "href", "action", "data", "srcset"):
+                self.addresses.append(value or "")
+        source = dict(attrs).get("src") or ""
+        if tag == "img":
+            self.pictures.append(base64.b64decode(source.removeprefix("data:image/png;base64,"), validate=True))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def _check_report(folder: Path, pictures: set[str]) -> tuple[dict, Page]:
+    """Check files, pictures and page; return results and page."""
+    assert {path.name for path in folder.iterdir()} == pictures | {"report.html", "results.json"}
+    text = (folder / "report.html").read_text()
+    page = Page(text)
+    assert page.open == []
+    assert page.addresses
+    assert all(address.startswith("data:") for address in page.addresses)
+    assert not re.search(r"url\(|@import|<script", text)
+    assert 'name="viewport"' in text
+    files = [(folder / name).read_bytes() for name in pictures]
+    assert all(content.startswith(PNG) and content.endswith(b"IEND\xaeB`\x82") for content in files)
+    assert sorted(page.pictures) == sorted(files)
+    return json.loads((folder / "results.json").read_text()), page
+
+
+@pytest.fixture
+def without_data() -> Callable[[Path], dict[str, str]]:
+    """Return the environment of a machine without data sets and without a network, whose home is a folder."""
+    return _without_data
+
+
+@pytest.fixture
+def check_report() -> Callable[[Path, set[str]], tuple[dict, Page]]:
+    """Check the files, pictures and page of a report; return results and page."""
+    return _check_report

@@ -2,71 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import signal
 import time
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cofactor.cli.showcase import PUBLISHED
-
-PNG = b"\x89PNG\r\n\x1a\n"
-
-
-def without_data(folder: Path) -> dict[str, str]:
-    """Return the environment of a machine without data sets and without a network."""
-    dead = "http://127.0.0.1:9"
-    cache, data = str(folder / ".cache"), str(folder / ".data")
-    return {"COFACTOR_DATA": data, "XDG_CACHE_HOME": cache, "https_proxy": dead, "HTTPS_PROXY": dead}
-
-
-class Page(HTMLParser):
-    """Collects what a page refers to and shows, and checks that its tags are balanced."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.addresses: list[str] = []
-        self.pictures: list[bytes] = []
-        self.open: list[str] = []
-        self.text = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in ("meta", "link", "img"):
-            self.open.append(tag)
-        for name, value in attrs:
-            if name in ("src", "href", "action", "data", "srcset"):
-                self.addresses.append(value or "")
-        source = dict(attrs).get("src") or ""
-        if tag == "img":
-            self.pictures.append(base64.b64decode(source.removeprefix("data:image/png;base64,"), validate=True))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def check_report(folder: Path, pictures: set[str]) -> tuple[dict, Page]:
-    """Check files, pictures and page; return results and page."""
-    assert {path.name for path in folder.iterdir()} == pictures | {"report.html", "results.json"}
-    text = (folder / "report.html").read_text()
-    page = Page(text)
-    assert page.open == []
-    assert page.addresses
-    assert all(address.startswith("data:") for address in page.addresses)
-    assert not re.search(r"url\(|@import|<script", text)
-    assert 'name="viewport"' in text
-    files = [(folder / name).read_bytes() for name in pictures]
-    assert all(content.startswith(PNG) and content.endswith(b"IEND\xaeB`\x82") for content in files)
-    assert sorted(page.pictures) == sorted(files)
-    return json.loads((folder / "results.json").read_text()), page
 
 
 def check_marks(results: dict, text: str) -> None:
@@ -83,7 +28,7 @@ def check_marks(results: dict, text: str) -> None:
         assert f"{row['name']} ({row['alpha']:.3g})" in text.partition("a better alpha may lie beyond:")[2]
 
 
-def test_quick_demo_on_movielens(process, data_dir: Path, tmp_path: Path) -> None:
+def test_quick_demo_on_movielens(process, data_dir: Path, tmp_path: Path, check_report) -> None:
     outcome = process("demo", "--quick", "--out", "report")
     assert (outcome.status, outcome.err) == (0, "")
     assert max(map(len, outcome.out.splitlines())) <= 80
@@ -130,7 +75,7 @@ def test_the_commands_at_the_end_work(run, data_dir: Path, tmp_path: Path, monke
         assert run(*command.split()[1:]).status == 0, command
 
 
-def test_demo_without_data_is_synthetic(process, tmp_path: Path) -> None:
+def test_demo_without_data_is_synthetic(process, tmp_path: Path, check_report, without_data) -> None:
     outcome = process("demo", "--quick", "--json", **without_data(tmp_path))
     assert outcome.err.startswith(f"cofactor: warning: COFACTOR_DATA is {tmp_path / '.data'}, which is no folder\n")
     results = json.loads(outcome.out)
@@ -150,7 +95,7 @@ def test_demo_without_data_is_synthetic(process, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} - {".cache"} == {"demo-report"}
 
 
-def test_demo_says_that_it_tries_to_download_and_why_it_could_not(process, tmp_path: Path) -> None:
+def test_demo_says_that_it_tries_to_download_and_why_it_could_not(process, tmp_path: Path, without_data) -> None:
     outcome = process("demo", "--quick", "--offline", "--seed", 3, **without_data(tmp_path))
     text = " ".join(outcome.out.split())
     assert "trying to download" not in text

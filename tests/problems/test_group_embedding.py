@@ -96,7 +96,7 @@ def test_the_scales_of_factors_are_the_best() -> None:
 @pytest.mark.parametrize("inner_steps", [1, 2, 10])
 @pytest.mark.parametrize("n_factors", [1, 3, 30])
 def test_no_update_raises_the_objective(inner_steps: int, n_factors: int) -> None:
-    problem, Y, x = setting(inner_steps, n_factors)
+    problem, _, x = setting(inner_steps, n_factors)
     objectives = [total(problem, x)]
     for _ in range(30):
         problem.update(x)

@@ -91,7 +91,7 @@ def test_step_length_follows_from_the_true_constant(alpha: float, psd: bool) -> 
 
 
 def test_printed_bounds_are_loose_or_wrong() -> None:
-    """(6.6) is several times the true constant; (6.14) lies below it for AᵀA = 1, R = [[0, 1], [1, 0]] (ERRATA 30, 37)."""
+    """(6.6) is several times the true constant, (6.14) is less for AᵀA = 1, R = [[0, 1], [1, 0]]: ERRATA 30 and 37."""
     U = np.random.default_rng(0).normal(size=(900, 100))
     problem = RegressionProblem(U.T @ U, np.zeros((100, 1)), 0.0)
     assert np.linalg.norm(2 * U.T @ U) / problem.lipschitz() > 4

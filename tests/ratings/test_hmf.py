@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from cofactor.ratings import HMF, BinaryMMMF
 from cofactor.model.checks import make_generator
+from cofactor.ratings import HMF, BinaryMMMF
 from cofactor.ratings.hmf import first_below
 
 from ..golden import thesis

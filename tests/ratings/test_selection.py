@@ -5,8 +5,8 @@ import copy
 import numpy as np
 import pytest
 
-from cofactor.ratings import ALS, HMF, MMMF, PMMMF, BinaryMMMF
 from cofactor.model.progress import Monitor
+from cofactor.ratings import ALS, HMF, MMMF, PMMMF, BinaryMMMF
 from cofactor.ratings.data import as_ratings
 from cofactor.ratings.selection import EXPONENTS, candidate, hold_out_one_per_user, select_alpha
 

@@ -26,7 +26,7 @@ _GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
     "FAiE": _CODES,
     "OMF": {"label_weight": (0.5, 0.9), "alpha": (0.03, 0.1, 0.3, 1.0)},
     "MLCHMF": {"alpha": (1.0, 3.0, 10.0, 50.0)},
-    "GroPLE": {"alpha_v": (0.3, 1.0, 3.0), "alpha_z": (0.03, 0.3)},
+    "GroPLE": {"alpha_v": (0.3, 3.0, 30.0), "alpha_z": (0.03, 0.3)},
     "MLkNN": {"n_neighbors": (5, 10, 20)},
 }
 _COSTS = (0.01, 0.1, 1.0)  #: C of the support vector machines of binary relevance

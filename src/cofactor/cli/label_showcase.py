@@ -260,6 +260,13 @@ def predictions(fitted: Fitted, name: str, n: int) -> Example:
     return Example(fitted.data.name, name, instances, text, html)
 
 
+def grouped_factors(fitted: Fitted, n_groups: int, alpha_v: float) -> Any:
+    """Return GroPLE fitted to the training part with so many groups and that weight of the rows of V."""
+    X = scaled(fitted.data, fitted.train, shifted=False)[fitted.train]
+    model = clone(fitted.selections["GroPLE"].estimator).set_params(n_groups=n_groups, alpha_v=alpha_v)
+    return _fit(model, X, fitted.data.Y[fitted.train])
+
+
 def threshold_curves(
     fitted: Fitted, names: list[str]
 ) -> tuple[dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]], dict[str, float]]:

@@ -32,7 +32,7 @@ ONLY_FOR = {
 
 
 def choose_task(context: typer.Context, file: str, asked: Task | None) -> Task:
-    """Return the task: as asked for, as the options imply, or as the file tells.
+    """Return the task: as asked for, as the file tells, or as the options imply.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def choose_task(context: typer.Context, file: str, asked: Task | None) -> Task:
     if asked is None and len(implied) > 1:
         both = [given(context, ONLY_FOR[task])[0] for task in Task]
         raise InputError(f"{both[0]} is for ratings and {both[1]} for labels: leave one out")
-    task = asked or (implied[0] if implied else Task.LABELS if holds_labels(file) else Task.RATINGS)
+    task = asked or (Task.LABELS if holds_labels(file) else implied[0] if implied else Task.RATINGS)
     refuse_options(context, task, file)
     return task
 

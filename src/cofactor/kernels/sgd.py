@@ -122,7 +122,7 @@ def step(indices, values, squared, u, h, c, b, A, M, N, G, p, v):  # type: ignor
 
 
 @kernel
-def sweep(order, first, X, Y, features, labels, weight, ridge, decay, inverse_step, worst):  # type: ignore[no-untyped-def]
+def sweep(order, first, X, Y, features, labels, conditions, weight, ridge, decay, inverse_step, worst):  # type: ignore[no-untyped-def]
     """Take one step for each row of `order` from `first` on, until M of a side is too ill-conditioned to go on.
 
     The code of a row comes first: h = (ridge I + (1-a) PᵀP + a QᵀQ)⁻¹ ((1-a) Pᵀx + a Qᵀy), a = `weight`; then P and Q
@@ -137,10 +137,12 @@ def sweep(order, first, X, Y, features, labels, weight, ridge, decay, inverse_st
         (indptr, indices, values) of the two sparse matrices.
     features, labels : tuple of ndarray
         (A, M, N, G) of P and of Q.
+    conditions : ndarray of shape (2,)
+        Bounds on the condition of the two M, 1 where M is the unit matrix; changed in place.
     weight, ridge, decay, inverse_step : float
         a, λ, λ/n and 1/γ.
     worst : float
-        Bound on the condition of M.
+        No step is taken where one of `conditions` is as large as this.
 
     Returns
     -------
@@ -155,10 +157,8 @@ def sweep(order, first, X, Y, features, labels, weight, ridge, decay, inverse_st
     system = np.empty((d, d))
     lower = np.empty((d, d))
     u_P, u_Q, h, p, v = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
-    condition_P = 1.0
-    condition_Q = 1.0
     k = first
-    while k < len(order) and condition_P < worst and condition_Q < worst:
+    while k < len(order) and conditions[0] < worst and conditions[1] < worst:
         i = order[k]
         xi, xv = x_indices[x_indptr[i] : x_indptr[i + 1]], x_values[x_indptr[i] : x_indptr[i + 1]]
         yi, yv = y_indices[y_indptr[i] : y_indptr[i + 1]], y_values[y_indptr[i] : y_indptr[i + 1]]
@@ -173,8 +173,8 @@ def sweep(order, first, X, Y, features, labels, weight, ridge, decay, inverse_st
         solve(lower, h)
         gamma = 1 / inverse_step
         c = 1 - min(gamma * decay, 0.5)
-        condition_P *= step(xi, xv, x_squared, u_P, h, c, gamma * (1 - weight), A_P, M_P, N_P, G_P, p, v)
-        condition_Q *= step(yi, yv, y_squared, u_Q, h, c, gamma * weight, A_Q, M_Q, N_Q, G_Q, p, v)
+        conditions[0] *= step(xi, xv, x_squared, u_P, h, c, gamma * (1 - weight), A_P, M_P, N_P, G_P, p, v)
+        conditions[1] *= step(yi, yv, y_squared, u_Q, h, c, gamma * weight, A_Q, M_Q, N_Q, G_Q, p, v)
         inverse_step += decay
         k += 1
     return k, inverse_step

@@ -5,6 +5,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from cofactor.metrics.ratings import counted
 from cofactor.solvers.result import Result
 
 
@@ -22,8 +23,8 @@ def warn_if_unfinished(result: Result, model: Any, stacklevel: int = 5) -> None:
     """
     if not result.converged:
         warnings.warn(
-            f"{type(model).__name__} stopped at max_iter={model.max_iter} before its objective had settled (gradient "
-            f"norm {result.certificate:.3g}): raise max_iter, or tol={model.tol:g}",
+            f"{type(model).__name__} stopped after {counted(result.n_iter, 'iteration')} before its objective had "
+            f"settled (gradient norm {result.certificate:.3g}): raise max_iter={model.max_iter} or tol={model.tol:g}",
             ConvergenceWarning,
             stacklevel=stacklevel,
         )

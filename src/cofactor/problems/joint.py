@@ -11,7 +11,7 @@ from cofactor.kernels import sgd
 from cofactor.penalties import L2
 from cofactor.problems.penalized import PenalizedProblem
 
-_WORST_CONDITION = 1e6  #: of the small factor in which stochastic steps gather; it costs six of sixteen digits
+_WORST_CONDITION = 1e8  #: of the small factor in which stochastic steps gather; it costs eight of sixteen digits
 _POWER_STEPS = 2  #: a third one saves ALS less than it costs
 _DENSE_ROWS = 1024  #: rows of dense features which stand in memory as sparse ones at a time
 
@@ -161,18 +161,21 @@ class JointLeastSquaresProblem(PenalizedProblem):
             n; by default N. Where the rows are a part of those to come, their whole number.
         """
         arrays = self.layout.views(x)
-        sides = (_Lazy(arrays["P"]), _Lazy(arrays["Q"]))
+        sides, conditions = (_Lazy(arrays["P"]), _Lazy(arrays["Q"])), np.ones(2)
         decay = self.alpha / (n_rows or self.n_rows)
         size = _DENSE_ROWS if isinstance(self._X, np.ndarray) else max(len(order), 1)
-        for first in range(0, len(order), size):
-            X, Y, rows = self._triplets(order[first : first + size])
-            k = 0
-            with threadpool_limits(1, "blas"):  # the products are too small, and too many, to wait for threads
+        with threadpool_limits(1, "blas"):  # the products are too small, and too many, to wait for threads
+            for first in range(0, len(order), size):
+                X, Y, rows = self._triplets(order[first : first + size])
+                k = 0
                 while k < len(rows):
-                    state = (sides[0].parts, sides[1].parts, self.label_weight, self.alpha, decay, inverse_step)
-                    k, inverse_step = sgd.sweep(rows, k, X, Y, *state, _WORST_CONDITION)
-                    for side in sides:
-                        side.gather()
+                    state = (sides[0].parts, sides[1].parts, conditions, self.label_weight, self.alpha, decay)
+                    k, inverse_step = sgd.sweep(rows, k, X, Y, *state, inverse_step, _WORST_CONDITION)
+                    for worn in np.flatnonzero(conditions >= _WORST_CONDITION):
+                        sides[worn].gather()
+                        conditions[worn] = 1.0
+            for side in sides:
+                side.gather()
         arrays["P"][...], arrays["Q"][...] = sides[0].matrix, sides[1].matrix
         return float(inverse_step)
 

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from cofactor.kernels import observed
 from cofactor.losses import MARGIN_LOSSES, EntryLoss
 from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array
 from cofactor.penalties import L2, Penalty
 from cofactor.problems import ObservedProblem
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.selection import Validation, select_alpha, warn_if_unfinished
+from cofactor.ratings.selection import Validation, select_alpha
 from cofactor.solvers import SOLVERS, Result
 from cofactor.solvers.result import Callback
 
@@ -156,7 +157,7 @@ class TunedModel(FactorModel):
         result, _ = self.solve(ratings, self.alpha_, start, callback=monitor.stage(type(self).__name__))
         self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
         self.history_, self.seconds_ = result.history, result.seconds
-        warn_if_unfinished(result, self)
+        warn_if_unfinished(result, self, stacklevel=4)
 
     def _check_learned(self) -> None:
         super()._check_learned()
@@ -248,7 +249,7 @@ class LossModel(TunedModel):
         if "own" not in penalties:
             del fixed["common"]
         result, arrays = self._minimise(ratings, penalties, start, fixed, None, None)
-        warn_if_unfinished(result, self)
+        warn_if_unfinished(result, self, stacklevel=4)
         self.U_, self.user_bias_ = arrays["U"], arrays["b"]
         if "own" in arrays:
             arrays["own"] = arrays["own"] + self.common_thresholds_

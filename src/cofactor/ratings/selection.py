@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.metrics.ratings import counted
 from cofactor.model.progress import Monitor
 from cofactor.ratings.data import Ratings
 from cofactor.solvers import Result
@@ -199,14 +196,3 @@ class _Path:
 def candidate(exponent: int) -> float:
     """Return 10^(i/16)."""
     return float(10 ** (exponent / 16))
-
-
-def warn_if_unfinished(result: Result, model: Any) -> None:
-    """Warn when a solver ran out of iterations, with what to do about it."""
-    if not result.converged:
-        warnings.warn(
-            f"{type(model).__name__} stopped after {counted(result.n_iter, 'iteration')} before its objective had "
-            f"settled (gradient norm {result.certificate:.3g}): raise max_iter={model.max_iter} or tol={model.tol:g}",
-            ConvergenceWarning,
-            stacklevel=4,
-        )

@@ -1,0 +1,109 @@
+"""evaluate on features and labels: the same numbers as the library, a baseline worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold, ShuffleSplit
+
+from cofactor.datasets import load_labels, make_labels, write_libsvm
+from cofactor.evaluation import evaluate_labels, fold_means
+from cofactor.labels import PLST, BinaryRelevance
+from cofactor.labels.selection import GridSelection
+from cofactor.metrics import label_report
+
+MEASURES = ("hamming", "accuracy", "subset_accuracy", "example_f1", "macro_f1", "micro_f1")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    data, _ = make_labels(90, 8, 5, n_groups=2, n_factors=2, random_state=1)
+    path = tmp_path / "tags.svm"
+    write_libsvm(path, data.X, data.Y)
+    return path
+
+
+@pytest.mark.parametrize("protocol", ["kfold", "holdout"])
+def test_results_equal_the_library(run, file: Path, protocol: str) -> None:
+    from cofactor.datasets import read_libsvm
+
+    data = read_libsvm(file, sparse="auto")
+    outcome = run(
+        *("evaluate", file, "-m", "plst", "-p", protocol, "--folds", 3, "--seed", 4, "--alpha", 2),
+        *("--threshold", "global", "--json"),
+    )
+    found = json.loads(outcome.out)
+    assert list(found["results"]) == ["PLST", "PLST + learned", "frequent labels", "frequent labels + learned"]
+    holdout = ShuffleSplit(3, test_size=0.2, random_state=4)
+    splitter = KFold(3, shuffle=True, random_state=4) if protocol == "kfold" else holdout
+    model = PLST(alpha=2.0, threshold="global", random_state=4)
+    means = fold_means(evaluate_labels(model, data.X, data.Y, splitter))
+    for key in MEASURES:
+        for shown, kind in (("PLST", "plain"), ("PLST + learned", "learned")):
+            assert found["summary"][shown][key]["mean"] == pytest.approx(means[kind][key][0])
+            assert found["summary"][shown][key]["std"] == pytest.approx(means[kind][key][1])
+
+
+def test_parameters_are_chosen_inside_the_training_folds(run, file: Path) -> None:
+    from cofactor.cli.label_models import grid_of
+    from cofactor.datasets import read_libsvm
+
+    data = read_libsvm(file, sparse="auto")
+    found = json.loads(run("evaluate", file, "-m", "plst", "--folds", 2, "--json").out)["results"]["PLST"]
+    model = PLST(threshold=0, random_state=0)
+    selection = GridSelection(model, grid_of(model), random_state=0)
+    direct = evaluate_labels(selection, data.X, data.Y, KFold(2, shuffle=True, random_state=0))
+    assert [row["parameters"] for row in found] == [row["parameters"] for row in direct]
+    assert [row["micro_f1"] for row in found] == [row["micro_f1"] for row in direct]
+
+
+def test_baseline(run, file: Path) -> None:
+    """Labels which more than half of the training instances have, for everyone."""
+    from cofactor.datasets import read_libsvm
+
+    Y = read_libsvm(file).Y.toarray()
+    found = json.loads(run("evaluate", file, "-m", "mlknn", "--alpha", "auto", "--folds", 2, "--json").out)
+    for row, (train, test) in zip(
+        found["results"]["frequent labels"], KFold(2, shuffle=True, random_state=0).split(Y), strict=True
+    ):
+        guess = np.tile(Y[train].mean(axis=0) > 0.5, (len(test), 1))
+        assert row["hamming"] == label_report(Y[test], guess)["hamming"]
+
+
+def test_official_split_of_real_data(run, data_dir: Path) -> None:
+    found = json.loads(run("evaluate", "emotions", "-m", "binary-relevance", "-p", "official", "--json").out)
+    (row,) = found["results"]["BinaryRelevance"]
+    assert (row["n_train"], row["n_test"]) == (391, 202)
+    train, test = load_labels("emotions").split()
+    (best,) = [BinaryRelevance(row_estimator(row), random_state=0).fit(train.X, train.Y)]
+    assert row["micro_f1"] == pytest.approx(label_report(test.Y, best.predict(test.X))["micro_f1"], abs=0.02)
+    assert row["micro_f1"] > 0.6
+
+
+def row_estimator(row: dict):
+    """The estimator which was chosen, from its text."""
+    from sklearn.svm import LinearSVC
+
+    cost = float(row["parameters"]["estimator"].partition("C=")[2].rstrip(")") or 1)
+    return LinearSVC(C=cost)
+
+
+def test_table(run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    outcome = run("evaluate", file, "-m", "plst", "--alpha", 1, "--threshold", "global", "--folds", 2)
+    lines = [line for line in outcome.out.splitlines() if line.strip()]
+    assert max(map(len, lines)) <= 80
+    assert "…" not in outcome.out
+    assert lines[0].rstrip() == "tags.svm: kfold, 2 splits, seed 0"
+    assert sum("±" in line for line in lines) == 4
+
+
+def test_refusals(run, file: Path, csv: Path) -> None:
+    assert "is for ratings; labels have kfold" in run("evaluate", file, "-p", "weak").error
+    assert run("evaluate", file, "-p", "official").error == "tags.svm has no official split: use --protocol kfold"
+    assert "kfold needs from 2 to 90 folds" in run("evaluate", file, "--folds", 91).error
+    assert run("evaluate", file, "--test-users", 0.2).error == f"--test-users is for ratings, but {file} holds labels"
+    assert "is for labels; ratings have" in run("evaluate", csv, "-p", "official").error

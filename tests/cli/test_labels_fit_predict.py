@@ -1,0 +1,341 @@
+"""fit and predict on features and labels: every format, names, streams, forms of output, bad input."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cofactor
+from cofactor.cli.label_models import build_label_model, grid_of, label_model_names
+from cofactor.datasets import LabelDataset, make_labels, write_libsvm, write_table
+from cofactor.labels import MODELS, PLST
+
+FAST = ["-m", "plst", "--alpha", 1]
+
+
+@pytest.fixture(scope="module")
+def tags() -> LabelDataset:
+    data, _ = make_labels(80, 6, 4, n_groups=2, n_factors=2, random_state=0)
+    return data
+
+
+def columns(data: LabelDataset) -> dict[str, np.ndarray]:
+    X, Y = np.asarray(data.X), data.Y.toarray()
+    named = {f"f{j}": X[:, j] for j in range(X.shape[1])}
+    return named | {f"tag {'abcd'[k]}": Y[:, k] for k in range(Y.shape[1])}
+
+
+@pytest.fixture
+def table(tags: LabelDataset, tmp_path: Path) -> Path:
+    path = tmp_path / "tags.csv"
+    write_table(path, columns(tags))
+    return path
+
+
+@pytest.fixture
+def arff(tags: LabelDataset, tmp_path: Path) -> Path:
+    path = tmp_path / "tags.arff"
+    named = columns(tags)
+    head = "@relation tags\n" + "".join(
+        f"@attribute '{name}' {'{0,1}' if 'tag' in name else 'numeric'}\n" for name in named
+    )
+    rows = zip(*(column.tolist() for column in named.values()), strict=True)
+    path.write_text(head + "@data\n" + "".join(",".join(map(repr, row)) + "\n" for row in rows))
+    names = "".join(f'<label name="{name}"></label>' for name in named if "tag" in name)
+    path.with_suffix(".xml").write_text(f'<labels xmlns="http://mulan.sourceforge.net/labels">{names}</labels>')
+    return path
+
+
+@pytest.fixture
+def fitted(run, table: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "tags.cofactor"
+    assert run("fit", table, "--labels", "tag", *FAST, "-o", path).status == 0
+    return path
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def predicted(data: LabelDataset) -> np.ndarray:
+    """What the library predicts with the settings of FAST."""
+    return PLST(alpha=1.0, random_state=0).fit(data.X, data.Y).predict(data.X).toarray()
+
+
+# ---------------------------------------------------------------- fit
+
+
+def test_every_format_gives_the_same_model(run, tags: LabelDataset, table: Path, arff: Path, tmp_path: Path) -> None:
+    from scipy.io import savemat
+
+    svm, mat, parquet = tmp_path / "t.svm", tmp_path / "t.mat", tmp_path / "t.parquet"
+    write_libsvm(svm, tags.X, tags.Y)
+    savemat(mat, {"data": np.asarray(tags.X), "target": tags.Y.T.toarray()})
+    write_table(parquet, columns(tags))
+    expected = predicted(tags)
+    cases = {
+        table: ["--labels", "tag"],
+        parquet: ["--labels", "-4"],
+        arff: [],
+        svm: [],
+        mat: [],
+    }
+    for path, options in cases.items():
+        out = tmp_path / "m.cofactor"
+        facts = json.loads(run("fit", path, *options, *FAST, "-o", out, "--json").out)
+        assert (facts["instances"], facts["features"], facts["labels"]) == (80, 6, 4)
+        found = json_lines(run("predict", out, path, "--json").out)
+        on = np.array([[name in row["labels"] for name in cofactor.load(out).label_names_] for row in found])
+        np.testing.assert_array_equal(on, expected, err_msg=str(path))
+
+
+def json_lines(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_labels_by_list_xml_and_number(run, table: Path, arff: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.cofactor"
+    for options, names in (
+        (["--labels", "tag a,tag c", "--drop", "tag b,tag d"], ["tag a", "tag c"]),
+        (["--labels", "-2", "--drop", "tag a,tag b"], ["tag c", "tag d"]),
+    ):
+        assert run("fit", table, *options, *FAST, "-o", out).status == 0
+        assert cofactor.load(out).label_names_.tolist() == names
+    moved = arff.with_name("elsewhere.xml")
+    arff.with_suffix(".xml").rename(moved)
+    assert "say it with --labels" in run("fit", arff, *FAST).error
+    assert run("fit", arff, "--xml", moved, *FAST, "-o", out).status == 0
+
+
+def test_meka_relation_tells_the_labels(run, arff: Path, tmp_path: Path) -> None:
+    arff.with_suffix(".xml").unlink()
+    arff.write_text(arff.read_text().replace("@relation tags", "@relation 'tags: -C -4'"))
+    facts = json.loads(run("fit", arff, *FAST, "-o", tmp_path / "m", "--json").out)
+    assert facts["labels"] == 4
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "BinaryRelevance"])
+def test_every_model_fits_and_predicts(run, name: str, table: Path, tmp_path: Path) -> None:
+    """The registry is walked: a new model works here without a word about it."""
+    by_name = {kind.__name__: shown for shown, kind in label_model_names().items()}
+    out = tmp_path / "m.cofactor"
+    assert run("fit", table, "--labels", "tag", "-m", by_name[name], "-o", out).status == 0
+    assert type(cofactor.load(out)) is MODELS[name]
+    assert len(rows(run("predict", out, table).out)) == 80
+
+
+def test_what_is_not_said_is_chosen_by_validation(run, tags: LabelDataset, table: Path, tmp_path: Path) -> None:
+    from cofactor.labels.selection import select_parameters
+
+    out = tmp_path / "m.cofactor"
+    facts = json.loads(run("fit", table, "--labels", "tag", "-m", "plst", "-o", out, "--json").out)
+    model = build_label_model("plst")
+    best, *_ = select_parameters(model, np.asarray(tags.X), tags.Y, grid_of(model))
+    assert facts["chosen"] == best.parameters
+    assert cofactor.load(out).get_params()["alpha"] == best.parameters["alpha"]
+
+
+def test_parameters_by_name(run) -> None:
+    model = build_label_model(
+        "binary-relevance", threshold="per-label", params=["estimator=LogisticRegression", "estimator__C=0.1"]
+    )
+    assert (type(model.estimator).__name__, model.estimator.C, model.threshold) == (
+        "LogisticRegression", 0.1, "per-label",
+    )  # fmt: skip
+    assert grid_of(model) == {}
+    model = build_label_model("GroPLE", factors=7, params=["n_groups=3"])
+    assert (model.n_factors, model.n_groups) == (7, 3)
+
+
+# ---------------------------------------------------------------- predict
+
+
+def test_forms_of_output(run, tags: LabelDataset, fitted: Path, table: Path, tmp_path: Path) -> None:
+    model, expected = cofactor.load(fitted), predicted(tags)
+    names = model.label_names_.tolist()
+    found = rows(run("predict", fitted, table).out)
+    assert [row["labels"].split(";") for row in found if row["labels"]] == [
+        [names[k] for k in np.flatnonzero(row)] for row in expected if row.any()
+    ]
+    assert [row["instance"] for row in found[:3]] == ["1", "2", "3"]
+    found = rows(run("predict", fitted, table, "--form", "table").out)
+    assert [[int(row[name]) for name in names] for row in found] == expected.tolist()
+    del model.feature_names_in_
+    scores = model.decision_function(np.asarray(tags.X))
+    found = rows(run("predict", fitted, table, "--scores").out)
+    np.testing.assert_allclose([[float(row[name]) for name in names] for row in found], scores)
+    found = rows(run("predict", fitted, table, "--top", 2).out)
+    assert [row["label"] for row in found] == [names[k] for row in np.argsort(-scores, axis=1)[:, :2] for k in row]
+    lines = json_lines(run("predict", fitted, table, "--json", "--top", 1).out)
+    assert lines[0]["top"][0] == {"label": found[0]["label"], "score": float(found[0]["score"])}
+    lines = json_lines(run("predict", fitted, table, "--json", "--scores").out)
+    assert lines[5]["scores"][names[0]] == pytest.approx(scores[5, 0])
+    out = tmp_path / "x.parquet"
+    assert json.loads(run("predict", fitted, table, "-o", out, "--json").out) == {"out": str(out), "rows": 80}
+
+
+def test_features_are_matched_by_name(run, tags: LabelDataset, fitted: Path, tmp_path: Path) -> None:
+    whole = columns(tags)
+    shuffled = {name: whole[name] for name in ("f3", "f0", "tag b", "f5", "f1", "f2", "f4")}
+    path = tmp_path / "new.tsv"
+    write_table(path, shuffled)
+    expected = predicted(tags)
+    found = rows(run("predict", fitted, path, "--form", "table", "-o", "-").out)
+    assert [int(row["tag b"]) for row in found] == expected[:, 1].tolist()
+    write_table(path, {name: whole[name] for name in ("f3", "f0", "f5", "f1", "f2")})
+    assert run("predict", fitted, path).error == f"{path.name}: no feature 'f4'; expected 6 features as trained"
+
+
+def test_tables_without_header(run, tags: LabelDataset, tmp_path: Path) -> None:
+    X, Y = np.asarray(tags.X), tags.Y.toarray()
+    train, new = tmp_path / "train.csv", tmp_path / "new.csv"
+    np.savetxt(train, np.hstack([Y, X]), delimiter=",", fmt="%.17g")
+    np.savetxt(new, X, delimiter=",", fmt="%.17g")
+    out = tmp_path / "m.cofactor"
+    assert run("fit", train, "--labels", 4, *FAST, "-o", out).status == 0
+    first = run("predict", out, train, "--form", "table").out
+    assert run("predict", out, new, "--form", "table").out == first
+    assert [[int(v) for k, v in row.items() if k != "instance"] for row in rows(first)] == predicted(tags).tolist()
+
+
+def test_shorter_libsvm_file(run, tags: LabelDataset, tmp_path: Path) -> None:
+    """Features that no new instance has are zeros."""
+    train, new, out = tmp_path / "t.svm", tmp_path / "n.svm", tmp_path / "m.cofactor"
+    write_libsvm(train, tags.X, tags.Y, header=False, zero_based=False)
+    new.write_text("1:0.5 2:1\n")
+    assert run("fit", train, *FAST, "-o", out).status == 0
+    (line,) = json_lines(run("predict", out, new, "--json", "--scores", "--one-based").out)
+    model = cofactor.load(out)
+    del model.feature_names_in_
+    expected = model.decision_function([[0.5, 1, 0, 0, 0, 0]])[0]
+    assert list(line["scores"].values()) == pytest.approx(expected.tolist())
+
+
+def test_standard_streams(run, start, arff: Path, table: Path, fitted: Path, tmp_path: Path) -> None:
+    expected = run("predict", fitted, table).out
+    assert run("predict", fitted, "-", stdin=table.read_bytes()).out == expected
+    assert run("predict", "-", table, stdin=fitted.read_bytes()).out == expected
+    child = start("fit", "-", "--xml", arff.with_suffix(".xml"), *FAST, "-o", "-")
+    made, err = child.communicate(arff.read_bytes(), timeout=120)
+    assert child.returncode == 0
+    assert err.startswith(b"PLST fitted to standard input")
+    (tmp_path / "piped").write_bytes(made)
+    assert run("predict", tmp_path / "piped", table).out == expected
+    assert "cannot both be standard input" in run("predict", "-", "-").error
+
+
+def test_known_data_set_and_learned_threshold(run, data_dir: Path, tmp_path: Path) -> None:
+    out = tmp_path / "emotions.cofactor"
+    facts = json.loads(run("fit", "emotions", "--threshold", "per-label", "-o", out, "--json").out)
+    assert (facts["model"], facts["data"], len(facts["threshold"])) == ("FAiE", "emotions", 6)
+    assert facts["train_micro_f1"] > 0.68
+    file = data_dir / "multilabel" / "emotions" / "emotions.arff.gz"
+    assert run("predict", out, file).out == run("predict", out, "emotions").out
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def test_options_of_the_other_task(run, table: Path, csv: Path, fitted: Path, model: Path) -> None:
+    assert (
+        run("fit", table, "--labels", "tag", "--bins", 3).error
+        == "--bins is for ratings and --labels for labels: leave one out"
+    )
+    assert (
+        run("fit", csv, "--task", "ratings", "--xml", "a.xml").error == f"--xml is for labels, but {csv} holds ratings"
+    )
+    assert run("predict", fitted, table, "--user", "f0").error == f"--user is for ratings, but {fitted} holds labels"
+    assert run("predict", model, csv, "--top", 3).error == f"--top is for labels, but {model} holds ratings"
+    assert "recommends no items" in run("recommend", fitted, "--all").error
+    assert run("fit", "emotions", "--task", "ratings").error.startswith("emotions holds labels, not ratings")
+    assert run("fit", "ml-100k", "--task", "labels").error.startswith("ml-100k holds ratings, not labels")
+
+
+def test_a_table_without_labels_says_how_to_choose(run, table: Path) -> None:
+    assert "which are labels with --labels" in run("fit", table).error
+    assert "--labels prefix" in run("fit", table, "--task", "labels").error
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("a,tag\n1,0\n2,x\n", ["--labels", "tag"], "line 3: 'x' in label 'tag', expected 0/1, -1/+1"),
+        ("a,tag\n1,0\n2\n", ["--labels", "tag"], "line 3"),
+        ("a,tag\n1,0.5\n2,1\n", ["--labels", "tag"], "line 2: 0.5 in label 'tag'"),
+        ("a,tag\n1,0\n2,1\n", ["--labels", "zz"], "no column begins with --labels zz"),
+        ("", ["--labels", "tag"], "the file is empty"),
+        ("@relation x\n@attribute a numeric\n@attribute b {0,1}\n@data\n1,0\n2\n", ["--labels", "b"], "line 6"),
+        ("0,1 1:2\n0 1:x\n", [], "line 2"),
+    ],
+)
+def test_bad_files(run, tmp_path: Path, content: str, options: list[str], message: str) -> None:
+    path = tmp_path / "bad"
+    path.write_text(content)
+    for name, stdin in ((str(path), b""), ("-", content.encode())):
+        task = ["--task", "labels"] if name == "-" else []
+        error = run("fit", name, *options, *task, *FAST, "-o", tmp_path / "m", stdin=stdin).error
+        assert message in error
+        assert error.startswith("standard input" if name == "-" else name)
+    assert not (tmp_path / "m").exists()
+
+
+def test_xml_naming_a_label_the_file_lacks(run, arff: Path) -> None:
+    xml = arff.with_suffix(".xml")
+    xml.write_text(xml.read_text().replace("tag a", "tag z"))
+    assert "has no attribute 'tag z'" in run("fit", arff).error
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-m", "nonsense"], "--model nonsense: not a known model; expected one of"),
+        (
+            ["--threshold", "best"],
+            "--threshold best: expected a number, or one of global, per-label, top-k",
+        ),
+        (["--param", "x=1"], "--param x: FAiE has no such parameter"),
+        (["-m", "mlknn", "--alpha", "3"], "--alpha: MLkNN has no such parameter; set others with --param"),
+        (["--alpha", "-3"], "--alpha -3.0: expected"),
+        (["--xml", "x.xml"], "--labels and --xml both say which columns are labels"),
+        (["--zero-based"], "--zero-based is for libsvm files"),
+    ],
+)
+def test_bad_options(run, table: Path, options: list[str], message: str) -> None:
+    assert message in run("fit", table, "--labels", "tag", *options).error
+
+
+def test_a_semicolon_in_a_name(run, tags: LabelDataset, tmp_path: Path) -> None:
+    path, out = tmp_path / "t.csv", tmp_path / "m"
+    write_table(path, {name.replace("tag a", "tag; a"): column for name, column in columns(tags).items()})
+    assert run("fit", path, "--labels", "tag", *FAST, "-o", out).status == 0
+    assert "use --form table or --json" in run("predict", out, path).error
+    assert "tag; a" in run("predict", out, path, "--form", "table").out
+
+
+def test_top_excludes_scores(run, fitted: Path, table: Path) -> None:
+    assert "leave out --scores" in run("predict", fitted, table, "--top", 2, "--scores").error
+    assert "leave out --form" in run("predict", fitted, table, "--top", 2, "--form", "table").error
+
+
+def test_which_files_hold_labels(table: Path, arff: Path, tmp_path: Path) -> None:
+    from cofactor.cli.tasks import holds_labels
+
+    cases = {
+        "1::1193::5::978300760\n1::661::3::978302109\n": False,
+        "196 242 3\n186 302 3\n": False,
+        "1,2,3\n4,5,1\n": False,
+        "2 3 2\n0,1 2:0.5\n1 0:1\n": True,
+        "0,3 1:0.5 7:1\n": True,
+    }
+    for content, expected in cases.items():
+        path = tmp_path / "x"
+        path.write_text(content)
+        assert holds_labels(str(path)) is expected, content
+    assert holds_labels(str(arff))
+    assert not holds_labels(str(table))
+    assert not holds_labels("-")
