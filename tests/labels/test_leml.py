@@ -128,7 +128,7 @@ def test_refusals_and_warnings() -> None:
         LEML(loss="hinge").fit(X, Y)
     with pytest.raises(ValueError, match=r"n_components=1\.5"):
         LEML(1.5).fit(X, Y)
-    with pytest.warns(ConvergenceWarning, match="LEML stopped at max_iter=1") as found:
+    with pytest.warns(ConvergenceWarning, match="LEML stopped after 1 iteration before") as found:
         LEML(3, loss="logistic", max_iter=1).fit(X, Y)
     assert found[0].filename == __file__
 

@@ -128,9 +128,9 @@ class GroPLE(LabelModel):
 
     The defaults of the four weights and of `tol` were chosen among some thirty settings by their scores on the test
     parts of five folds of medical, and looked at on genbase, cal500, corel5k, bibtex and delicious, where micro-F1
-    under the best cut is flat within .02 for α from 1 to 100 and β from .1 to 1. So .768 accuracy and .819 micro-F1 on those
-    folds of medical flatter them; other folds with the weights chosen inside the training part gave .764 and .816
-    (plain cut). The thesis takes λ₁ = .001, λ₂ = 1 and searches α and β from 1e-4 to 1e4.
+    under the best cut is flat within .02 for α from 1 to 100 and β from .1 to 1. So .768 accuracy and .819 micro-F1 on
+    those folds of medical flatter them; other folds with the weights chosen inside the training part gave .764 and
+    .816 (plain cut). The thesis takes λ₁ = .001, λ₂ = 1 and searches α and β from 1e-4 to 1e4.
 
     Features should have comparable scales, since `alpha_z` weighs all coefficients alike: 0/1 text features are best
     left as they are, real ones standardized.
