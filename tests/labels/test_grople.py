@@ -66,7 +66,12 @@ def test_map_minimises_6_11(fit_intercept: bool, form: str) -> None:
     X[np.abs(X) < 0.8] = 0
     X += 0.5 * (X != 0)
     model = fit(
-        sparse.csr_array(X) if form == "sparse" else X, Y, fit_intercept=fit_intercept, tol=1e-11, max_iter=20_000
+        sparse.csr_array(X) if form == "sparse" else X,
+        Y,
+        fit_intercept=fit_intercept,
+        n_factors=4,
+        tol=1e-9,
+        max_iter=20_000,
     )
     Z, V, signs = model.Z_, model.V_, 2.0 * Y - 1
     U = signs @ V.T @ np.linalg.inv(V @ V.T + model.alpha_u * np.eye(len(V)))

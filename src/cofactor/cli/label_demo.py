@@ -237,7 +237,7 @@ def next_steps(story: LabelStory) -> list[tuple[str, str]]:
             "learn labels, or your own: ARFF, libsvm, MATLAB, or a table with --labels",
         ),
         (f"cofactor predict tags.cofactor {features} --top 3", "the three likeliest labels of each instance"),
-        (f"cofactor evaluate {source}{option} -m faie -m binary-relevance", "measure by cross-validation"),
+        (f"cofactor evaluate {source}{option} -m plst -m binary-relevance", "measure by cross-validation"),
     ]
 
 

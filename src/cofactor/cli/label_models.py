@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT", "build_label_model", "grid_of", "label_model_names", "parse_threshold", "rules_of"]
 
-DEFAULT = "faie"  # the most accurate of the fast ones on emotions, medical and cal500, with a learned threshold
+#: On emotions, medical, cal500 and bibtex as accurate as the best of the fast ones, within .012 micro-F1 with a learned
+#: threshold, and the fastest of them.
+DEFAULT = "plst"
 
 _ALPHAS = (1.0, 10.0, 100.0, 1000.0)  # against sums over instances
 _CODES: Mapping[str, Sequence[Any]] = {"n_components": (0.5, 1.0), "alpha": _ALPHAS}

@@ -10,8 +10,8 @@ import typer
 from cofactor.cli.tasks import Task
 
 MODEL_HELP = (
-    "For ratings mmmf (the default), hmf, pmmmf, als, ensemble, or binary-mmmf for two levels; for labels faie (the "
-    "default), plst, cplst, cssp, leml, omf, mlchmf, grople, mlknn, binary-relevance"
+    "For ratings mmmf (the default), hmf, pmmmf, als, ensemble, or binary-mmmf for two levels; for labels plst (the "
+    "default), cplst, cssp, faie, leml, omf, mlchmf, grople, mlknn, binary-relevance"
 )
 
 DataFile = Annotated[

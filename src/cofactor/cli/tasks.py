@@ -86,7 +86,10 @@ def holds_labels(file: str) -> bool:
         return False
     if not os.path.exists(file):
         return file in {status.name for status in available("labels")}
-    return _format_with_labels(file)
+    try:
+        return _format_with_labels(file)
+    except ValueError:
+        return False  # damaged: the reader says how
 
 
 def _format_with_labels(path: str) -> bool:
