@@ -163,6 +163,50 @@ class L21(Penalty):
         return float(np.linalg.norm(np.where(length[:, 0] > 0, active, idle)))
 
 
+class GroupL21(Penalty):
+    r"""Sum over blocks of columns of the lengths of their rows: alpha Σ_k ‖V^k‖₂,₁, see `L21`.
+
+    Parameters
+    ----------
+    alpha : float
+        Weight.
+    sizes : ndarray of shape (K,)
+        Numbers of columns in the blocks, all above 0.
+
+    Examples
+    --------
+    >>> penalty = GroupL21(1.0, np.array([2, 1]))
+    >>> penalty.value(np.array([[3.0, 4.0, -2.0]]))
+    7.0
+    >>> penalty.prox(np.array([[3.0, 4.0, -0.5]]), 1.0)
+    array([[ 2.4,  3.2, -0. ]])
+    """
+
+    smooth = False
+
+    def __init__(self, alpha: float, sizes: np.ndarray) -> None:
+        super().__init__(alpha)
+        self.sizes = sizes
+        self._starts = np.cumsum(sizes) - sizes
+
+    def lengths(self, A: np.ndarray) -> np.ndarray:
+        """Return the lengths of the rows in each block, shape (d, K)."""
+        return np.asarray(np.sqrt(np.add.reduceat(A * A, self._starts, axis=1)))
+
+    def value(self, A: np.ndarray) -> float:  # noqa: D102
+        return self.alpha * float(self.lengths(A).sum(dtype=float))
+
+    def prox(self, A: np.ndarray, step: float) -> np.ndarray:  # noqa: D102
+        length = self.lengths(A)
+        shrink = np.maximum(1 - step * self.alpha / np.where(length > 0, length, 1), 0)
+        return np.asarray(A * np.repeat(shrink, self.sizes, axis=1), dtype=A.dtype)
+
+    def distance(self, A: np.ndarray, gradient: np.ndarray) -> float:  # noqa: D102
+        blocks = zip(np.split(A, self._starts[1:], axis=1), np.split(gradient, self._starts[1:], axis=1), strict=True)
+        row = L21(self.alpha)
+        return float(np.linalg.norm([row.distance(V, slope) for V, slope in blocks]))
+
+
 class NonNegative(Penalty):
     """Constraint A >= 0 as a penalty: 0 inside, +∞ outside; prox is the projection. `alpha` has no effect.
 

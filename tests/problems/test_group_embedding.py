@@ -4,8 +4,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from cofactor.penalties import L21
-from cofactor.problems.group_embedding import GroupEmbeddingProblem, GroupL21
+from cofactor.penalties import L21, GroupL21
+from cofactor.problems.group_embedding import GroupEmbeddingProblem
 from cofactor.solvers.multiplicative import repeat_updates
 
 from ..losses.reference import gradient

@@ -1,8 +1,25 @@
 """Objectives: a loss plus penalties over a factor structure, packed into one flat vector of parameters."""
 
+from cofactor.problems.group_embedding import GroupEmbeddingProblem
+from cofactor.problems.joint import JointLeastSquaresProblem
 from cofactor.problems.layout import Layout
 from cofactor.problems.least_squares import LeastSquaresProblem
 from cofactor.problems.lowrank import LowRankProblem
 from cofactor.problems.observed import ObservedProblem
+from cofactor.problems.penalized import PenalizedProblem
+from cofactor.problems.reduced_rank import ReducedRankProblem
+from cofactor.problems.regression import RegressionProblem
+from cofactor.problems.tri_factorization import TriFactorizationProblem
 
-__all__ = ["Layout", "LeastSquaresProblem", "LowRankProblem", "ObservedProblem"]
+__all__ = [
+    "GroupEmbeddingProblem",
+    "JointLeastSquaresProblem",
+    "Layout",
+    "LeastSquaresProblem",
+    "LowRankProblem",
+    "ObservedProblem",
+    "PenalizedProblem",
+    "ReducedRankProblem",
+    "RegressionProblem",
+    "TriFactorizationProblem",
+]
