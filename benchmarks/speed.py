@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from common import ml1m, ml100k, publish, table
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
 from cofactor.losses import SmoothHinge
 from cofactor.penalties import L2
@@ -81,7 +82,9 @@ def solver() -> None:
         time.sleep(0.5)  # scipy's BLAS threads spin for a while after their last call
         ours.setdefault("lbfgs", []).append(seconds_to_target(SOLVERS["lbfgs"](problem, x0, tol=0, max_iter=80)))
         time.sleep(0.5)
-        theirs.append(scipy_seconds(problem, x0))
+        default = scipy_seconds(problem, x0)
+        with threadpool_limits(1, user_api="blas"):
+            theirs.append(min(default, scipy_seconds(problem, x0)))  # whichever serves it better
     for name in ("cg", "gd"):
         ours[name] = [
             seconds_to_target(SOLVERS[name](problem, x0, tol=0, max_iter=3000 if name == "gd" else 600))
@@ -89,7 +92,7 @@ def solver() -> None:
         ]
     theirs_median = float(np.median(theirs))
     rows = [[name, f"{np.median(s):.3f}", f"{theirs_median / np.median(s):.1f}"] for name, s in ours.items()]
-    rows.append(["scipy.optimize L-BFGS-B, same kernels", f"{theirs_median:.3f}", "1"])
+    rows.append(["scipy.optimize L-BFGS-B, same kernels, BLAS threads as suits it", f"{theirs_median:.3f}", "1"])
     pairs = np.array(theirs) / np.array(ours["lbfgs"])
     note = (
         f"Paired runs of lbfgs against scipy: ratio median {np.median(pairs):.1f}, "

@@ -321,3 +321,16 @@ def test_an_older_model_survives_a_failure(run, csv: Path, model: Path, monkeypa
     assert (outcome.status, outcome.err) == (130, "cofactor: interrupted, nothing was written\n")
     assert model.read_bytes() == before
     assert sorted(path.name for path in model.parent.iterdir()) == ["model.cofactor", "ratings.csv"]
+
+
+def test_a_parameter_is_given_once(run, csv: Path, tmp_path: Path) -> None:
+    outcome = run("fit", csv, "--param", "alpha=3", "--alpha", 2, "-o", tmp_path / "x.cofactor")
+    assert outcome.status != 0
+    assert "--param alpha=3: alpha is set twice" in outcome.error
+
+
+@pytest.mark.parametrize("text", ["", "user,item\n"])
+def test_predict_asks_an_empty_file_for_users_and_items_only(run, model: Path, text: str) -> None:
+    error = run("predict", model, "-", stdin=text.encode()).error
+    assert "a user and an item" in error
+    assert "rating" not in error

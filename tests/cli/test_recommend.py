@@ -104,7 +104,7 @@ def test_titles_of_a_known_data_set(run, data_dir: Path, model: Path) -> None:
     ("content", "message"),
     [
         ("user,item,rating\nann,3,9\n", "line 2: the rating 9 is not on the scale 1, 2, 3, 4, 5"),
-        ("user,item,rating\nann,999,5\n", "items that were not in training: 999; leave their ratings out"),
+        ("user,item,rating\nann,999,5\n", "holds only items that were not in training: 999"),
         (
             "user,item,rating\nann,3,5\nann,3,4\n",
             "user ann has rated item 3 more than once (ratings 1 and 2 of the file)",
@@ -134,3 +134,13 @@ def test_a_model_without_ratings_says_what_to_do(run, model: Path) -> None:
     cofactor.load(model).save(lean, ratings=False)
     assert "--include-seen" in run("recommend", lean, "--user", 5).error
     assert run("recommend", lean, "--user", 5, "--include-seen").status == 0
+
+
+def test_ratings_of_unknown_items_are_left_out_with_a_note(run, model: Path) -> None:
+    outcome = run("recommend", model, "--ratings", "-", "--json", stdin=(NEW + "ann,999,5\n").encode())
+    assert outcome.out == run("recommend", model, "--ratings", "-", "--json", stdin=NEW.encode()).out
+    assert "items that were not in training are left out: 1 of 6, such as those of 999" in outcome.error
+
+
+def test_everyone_and_new_users_exclude_each_other(run, model: Path) -> None:
+    assert "--all and --ratings exclude each other" in run("recommend", model, "--all", "--ratings", "new.csv").error

@@ -62,6 +62,8 @@ def test_forms_of_sparse_matrices(name, form):
     assert bits(model.fold_in(matrix.tocsr()[:3])) == bits(model.fold_in(X[some], y[some]))
 
 
+@pytest.mark.filterwarnings("ignore:none of the .* users was in training")
+@pytest.mark.filterwarnings("ignore:.*all factors are zero")
 @every
 def test_empty_rows_and_columns_are_users_and_items_without_ratings(name):
     X, y = planted(CASES[name].scale)
@@ -147,6 +149,7 @@ def test_levels_that_nobody_used(name):
 # ---------------------------------------------------------------- small and constant data
 
 
+@pytest.mark.filterwarnings("ignore:.*all factors are zero")
 @every
 @pytest.mark.parametrize("turned", [False, True], ids=["one user", "one item"])
 def test_one_user_or_one_item(name, turned):

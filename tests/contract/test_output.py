@@ -200,6 +200,7 @@ def test_fold_in_of_a_user_does_not_depend_on_the_others(name):
             assert np.abs(gap).max() < tolerance * spread
 
 
+@pytest.mark.filterwarnings("ignore:none of the .* users was in training")
 @every
 def test_fold_in_learns_and_leaves_the_model_as_it_was(name):
     X, y = data(name)

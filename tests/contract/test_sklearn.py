@@ -54,6 +54,8 @@ def test_every_model_is_under_contract():
     assert all(name == model.__name__ for name, model in MODELS.items())
 
 
+@pytest.mark.filterwarnings("ignore:.*all factors are zero")
+@pytest.mark.filterwarnings("ignore:none of the .* users was in training")
 @every
 def test_check_estimator(name):
     results = check_estimator(fresh(name), expected_failed_checks=REASONS, on_fail=None, on_skip=None)
@@ -136,6 +138,7 @@ def test_strong_generalization_in_cross_validate(name):
         assert score == -np.mean(np.abs(folded.predict(X[test]) - y[test]))
 
 
+@pytest.mark.filterwarnings("ignore:.*all factors are zero")
 @every
 def test_grid_search(name):
     X, y = data(name)

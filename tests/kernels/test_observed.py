@@ -13,6 +13,7 @@ from .reference import Pattern, cuttings, random_pattern
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-12}
 shapes = pytest.mark.parametrize(("n", "m"), [(9, 7), (1, 6), (6, 1), (1, 1), (40, 30)])
 widths = pytest.mark.parametrize("d", [1, 3, 7, 100])
+compiled = pytest.mark.parametrize("own", [False, True], ids=["any-width", "this-width"])
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
@@ -26,13 +27,15 @@ def setting(n: int, m: int, d: int, dtype: type) -> tuple[Pattern, dict[str, np.
 @shapes
 @widths
 @dtypes
-def test_scores(n: int, m: int, d: int, dtype: type) -> None:
+@compiled
+def test_scores(n: int, m: int, d: int, dtype: type, own: bool) -> None:
     p, a = setting(n, m, d, dtype)
+    scores, _ = observed.passes(d if own else 0)
     results = []
     for cuts in cuttings(n):
         out = np.full(len(p.indices), np.nan, dtype)
         for lo, hi in pairwise(cuts):
-            observed.scores(lo, hi, p.indptr, p.indices, a["U"], a["V"], a["b"], a["c"], out)
+            scores(lo, hi, p.indptr, p.indices, a["U"], a["V"], a["b"], a["c"], out)
         results.append(out)
     expected = reference.scores(p, a["U"], a["V"], a["b"], a["c"])
     np.testing.assert_allclose(results[0], expected, rtol=0, atol=TOLERANCE[dtype] * d)
@@ -42,13 +45,15 @@ def test_scores(n: int, m: int, d: int, dtype: type) -> None:
 @shapes
 @widths
 @dtypes
-def test_accumulate(n: int, m: int, d: int, dtype: type) -> None:
+@compiled
+def test_accumulate(n: int, m: int, d: int, dtype: type, own: bool) -> None:
     p, a = setting(n, m, d, dtype)
+    _, accumulate = observed.passes(d if own else 0)
     results = []
     for cuts in cuttings(n):
         out = np.full((n, d), np.nan, dtype)
         for lo, hi in pairwise(cuts):
-            observed.accumulate(lo, hi, p.indptr, p.indices, a["w"], a["V"], out)
+            accumulate(lo, hi, p.indptr, p.indices, a["w"], a["V"], out)
         results.append(out)
     expected = reference.dense_weights(p, a["w"]) @ a["V"].astype(float)
     np.testing.assert_allclose(results[0], expected, rtol=0, atol=TOLERANCE[dtype] * m)
@@ -104,7 +109,7 @@ def test_nan_and_infinity_keep_their_meaning(dtype: type) -> None:
     p, a = setting(9, 7, 3, dtype)
     a["U"][0, 1], a["U"][1, 1] = np.nan, np.inf
     out = np.empty(len(p.indices), dtype)
-    observed.scores(0, 9, p.indptr, p.indices, a["U"], a["V"], a["b"], a["c"], out)
+    observed.passes()[0](0, 9, p.indptr, p.indices, a["U"], a["V"], a["b"], a["c"], out)
     assert np.all(np.isnan(out[: p.indptr[1]]))
     assert np.all(np.isinf(out[p.indptr[1] : p.indptr[2]]))
     assert np.all(np.isfinite(out[p.indptr[2] :]))

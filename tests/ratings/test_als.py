@@ -64,6 +64,7 @@ def test_conjugate_gradients_converge_to_the_same_solution():
     np.testing.assert_allclose(cg.decision_function(X), exact.decision_function(X), atol=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore:.*all factors are zero")
 def test_biases_alone_are_a_ridge_regression_on_indicators():
     model = ALS(2, 1e6, alpha_bias=0.7, dtype="float64", tol=1e-14, max_iter=2000, random_state=0).fit(X, Y)
     indicators = np.hstack([np.eye(40)[X[:, 0]], np.eye(30)[X[:, 1]]])

@@ -62,6 +62,7 @@ def test_the_penalty_is_the_trace_norm():
     np.testing.assert_allclose(model.U_.T @ model.U_, model.V_.T @ model.V_, atol=2e-2)
 
 
+@pytest.mark.filterwarnings("ignore:.*all factors are zero")
 def test_zero_is_the_solution_from_the_spectral_norm_of_the_signs_on():
     """At zero the slope of the smooth hinge is -1, so zero is optimal iff alpha >= ‖Y‖ in the spectral norm."""
     signs = sparse.csr_array((Y, X.T)).toarray()
@@ -97,9 +98,10 @@ def test_decoding(threshold):
     model = BinaryMMMF(4, 1.0, threshold=threshold, random_state=0).fit(X, Y)
     x = model.decision_function(X)
     assert np.array_equal(model.predict(X), np.where(x >= np.float32(threshold), 1, -1))
-    assert np.all(model.thresholds_ == np.float32(threshold))
+    np.testing.assert_allclose(model.thresholds_, threshold, rtol=1e-6, atol=1e-37)
 
 
+@pytest.mark.filterwarnings("ignore:.*all factors are zero")
 def test_biases_learn_what_users_and_items_have_in_common():
     rng = np.random.default_rng(0)
     b, c = rng.normal(size=40), rng.normal(size=30)
@@ -132,3 +134,38 @@ def test_fold_in_is_no_worse_than_the_training_solution():
 def test_more_than_two_levels():
     with pytest.raises(ValueError, match=r"y has 5 distinct ratings but BinaryMMMF takes two: use MMMF, HMF or PMMMF"):
         BinaryMMMF(alpha=1.0).fit(*planted())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("threshold", [0.0, 0.25])
+def test_a_score_on_the_threshold_means_the_level_that_is_most_frequent(dtype, threshold):
+    """With factors of zero all scores are 0, here at or below the threshold: never rounding decides."""
+    pairs = [(u, i) for u in range(3) for i in range(4)]
+    y = [-1, -1, -1, 1, 1, 1, 1, -1, 1, 1, -1, -1]  # user 0 mostly -1, user 1 mostly +1, user 2 half and half
+    model = BinaryMMMF(2, 1e4, alpha_bias=None, threshold=threshold, dtype=dtype, random_state=0)
+    with pytest.warns(UserWarning, match="BinaryMMMF: all factors are zero: alpha=10000 is too large"):
+        model.fit(pairs, y)
+    assert not model.U_.any()
+    assert not model.V_.any()
+    expected = [-1, 1, 1, 1] if threshold == 0 else [-1] * 4
+    assert model.predict([(0, 0), (1, 0), (2, 0), ("new", 0)]).tolist() == expected
+    folded = model.fold_in([("low", 0), ("high", 1), ("high", 2)], [-1, 1, 1])
+    assert folded.predict([("low", 3), ("high", 3)]).tolist() == ([-1, 1] if threshold == 0 else [-1, -1])
+
+
+@pytest.mark.parametrize("alpha", [1e300, 2e12])
+def test_alpha_beyond_single_precision_is_refused(alpha):
+    with pytest.raises(ValueError, match=r"alpha=.*: expected a number above 0 and at most 1e\+12"):
+        BinaryMMMF(2, alpha).fit(X, Y)
+    with pytest.warns(UserWarning, match="all factors are zero"):
+        BinaryMMMF(2, 1e12, alpha_bias=1e12, random_state=0).fit(X, Y)
+
+
+def test_alpha_can_be_a_number_or_auto():
+    with pytest.raises(ValueError, match="alpha='foo': expected a number above 0 or 'auto'"):
+        BinaryMMMF(2, "foo").fit(X, Y)
+
+
+def test_a_margin_without_a_gradient_is_refused_by_its_name():
+    with pytest.raises(ValueError, match="margin='hinge' has no gradient.*take 'smooth-hinge'"):
+        BinaryMMMF(2, 1.0, margin="hinge").fit(X, Y)

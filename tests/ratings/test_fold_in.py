@@ -7,7 +7,7 @@ import pytest
 
 from cofactor.datasets import load_dataset
 from cofactor.evaluation import FoldInScorer, StrongGeneralization, evaluate
-from cofactor.ratings import ALS, MMMF
+from cofactor.ratings import ALS, HMF, MMMF, PMMMF, RatingModel
 
 from .reference import planted
 
@@ -49,3 +49,20 @@ def test_strong_generalization_on_movielens(data_dir: Path) -> None:
     model.fit(data.X[train], data.y[train])
     found = -FoldInScorer(data.X, data.y)(model, data.X[test], data.y[test])
     assert found == pytest.approx(reports[0]["mae"])
+
+
+@pytest.mark.parametrize("kind", [ALS, HMF, MMMF, PMMMF])
+@pytest.mark.parametrize("level", [1, 5])
+def test_where_one_level_was_seen_unknown_ids_get_it_too(kind: type[RatingModel], level: int) -> None:
+    model = kind(3, alpha=5.0, levels=[1, 2, 3, 4, 5], random_state=0).fit(X, [level] * len(X))
+    known = X[0].tolist()
+    pairs = [known, ["new", known[1]], [known[0], "new"], ["new", "new"]]
+    assert model.predict(pairs).tolist() == [level] * 4
+
+
+def test_several_users_none_of_whom_is_known_are_worth_a_warning() -> None:
+    model = MMMF(3, alpha=1.0, random_state=0).fit(X, Y)
+    with pytest.warns(UserWarning, match="none of the 2 users was in training.*fold_in.*FoldInScorer"):
+        model.predict([(10**6, X[0, 1]), (10**6 + 1, X[0, 1])])
+    model.predict([(10**6, X[0, 1]), (10**6, X[1, 1])])  # someone new
+    model.predict([(10**6, X[0, 1]), (10**6 + 1, X[0, 1]), X[0]])

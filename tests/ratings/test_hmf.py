@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.model.checks import make_generator
 from cofactor.ratings import HMF, BinaryMMMF
@@ -135,3 +136,21 @@ def test_two_levels_need_one_stage():
 def test_stages_hold_no_ratings_of_their_own():
     model = HMF(3, 1.0, random_state=0).fit(X, Y)
     assert all(stage.ratings_ is None and stage.users_ is model.users_ for stage in model.stages_)
+
+
+def test_factors_of_zero_predict_median_levels():
+    model = HMF(3, 1e5, alpha_bias=None, random_state=0)
+    with pytest.warns(UserWarning, match=r"HMF, stage \d: all factors are zero: alpha=100000 is too large"):
+        model.fit(X, Y)
+    users = np.unique(X[:, 0])
+    medians = [np.sort(own)[len(own) // 2] for own in (Y[X[:, 0] == user] for user in users)]
+    assert model.predict([(user, 0) for user in users]).tolist() == medians
+
+
+def test_warnings_name_the_stage():
+    model = HMF(3, 1.0, max_iter=1, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"HMF, stage \d stopped after 1 iteration"):
+        model.fit(X, Y)
+    assert model.n_iter_ == 4
+    with pytest.warns(ConvergenceWarning, match=r"HMF, stage \d stopped after 1 iteration"):
+        model.fold_in([("new", 0), ("new", 1)], [1, 5])

@@ -152,6 +152,7 @@ def test_noise_wants_a_strong_penalty_and_structure_a_weak_one():
     assert chosen["structure"] < 10 < chosen["noise"]
 
 
+@pytest.mark.filterwarnings("ignore:.*all factors are zero")
 def test_the_chosen_weight_is_nearly_the_best_on_new_ratings():
     pairs, y = planted(100, 80, density=0.4, noise=1.0)
     test = np.random.default_rng(0).random(len(y)) < 0.3

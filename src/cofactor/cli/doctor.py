@@ -148,7 +148,7 @@ def _caches() -> Iterator[Check]:
     try:
         from cofactor.kernels import observed
 
-        folder = Path(observed.scores.stats.cache_path)
+        folder = Path(observed.gather.stats.cache_path)
     except (RuntimeError, AttributeError) as error:
         yield Check(
             group,

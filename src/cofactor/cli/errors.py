@@ -127,7 +127,8 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
 
     def option(match: re.Match[str]) -> str:
         name, quoted, listed, value = options[match[1]], match[2], (match[3] or "").replace(" ", ""), match[4]
-        return f"{name} {quoted or listed or value or ''}".rstrip()
+        given = quoted or listed or value or ""
+        return f"{name}{given}" if name.endswith("=") else f"{name} {given}".rstrip()
 
     return re.sub(rf"(?<![\w.-])({names})=(?:'([^']*)'|\[([^\]]*)\]|([\w.+-]+))?", option, message)
 

@@ -155,7 +155,7 @@ def _parts(
         yield from (_GivenStrong(*parts) for parts in strong.split_fold_in(data.X, data.y))
         return
     if protocol == "kfold" and not 2 <= splits <= data.n_ratings:
-        raise InputError(f"--splits {splits}: kfold needs from 2 to {data.n_ratings} folds")
+        raise InputError(f"--splits (or --folds) {splits}: kfold needs from 2 to {data.n_ratings} folds")
     splitter = {
         "holdout": Holdout(test_size, splits, seed),
         "weak": WeakGeneralization(splits, seed),

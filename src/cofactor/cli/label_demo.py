@@ -154,9 +154,8 @@ class LabelDemo(Stage):
             "those of a group stand within a frame."
         )
         sparse = label_showcase.grouped_factors(f, _N_GROUPS, _SPARSE)
-        picture = plot_group_sparsity(
-            sparse.V_, sparse.groups_[sparse.groups_ >= 0], title=f"{name}, {_N_GROUPS} groups, λ₂ = {_SPARSE:g}"
-        )
+        title = f"{name}, {_N_GROUPS} groups, λ₂ = {_SPARSE:g}"
+        picture = plot_group_sparsity(sparse.V_, sparse.groups_, title=title)
         save_figure(picture, place / "sparsity.png")
         pictures["sparsity.png"] = (
             "Which labels use which latent factor of GroPLE, as figure 6.1 of the thesis: where a row is blank, the "

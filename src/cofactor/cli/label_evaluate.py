@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cofactor.cli.errors import InputError
-from cofactor.cli.label_models import DEFAULT, build_label_model, grid_of, rules_of
+from cofactor.cli.label_models import DEFAULT, build_label_model, grid_of, parameter_names, rules_of
 from cofactor.cli.label_reading import LabelOptions, read_labels_from
 from cofactor.cli.progress import describe, limited_threads, make_bar
 from cofactor.cli.reading import about
@@ -63,7 +63,7 @@ def evaluate_label_models(
     data = read_labels_from(file, reading)
     models[BASELINE] = _baseline(settings)
     parts = list(_parts(data, protocol, splits, settings["seed"], test_size))
-    with limited_threads(threads), about(file):
+    with limited_threads(threads), about(file, parameter_names(settings["params"])):
         warm_up(models.values(), data)
         results = _run(models, data, parts, json)
     if json:
@@ -106,7 +106,7 @@ def _parts(data: LabelDataset, protocol: str, splits: int, seed: int, test_size:
     if protocol not in ("kfold", "holdout"):
         raise InputError(f"--protocol {protocol}: is for ratings; labels have kfold, holdout and official")
     if protocol == "kfold" and not 2 <= splits <= n:
-        raise InputError(f"--splits {splits}: kfold needs from 2 to {n} folds")
+        raise InputError(f"--splits (or --folds) {splits}: kfold needs from 2 to {n} folds")
     if n < 2:
         raise InputError(f"{data.name}: holds {n} instance, too few to hold some out")
     kfold = KFold(max(splits, 2), shuffle=True, random_state=seed)

@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cofactor.cli.label_models import DEFAULT, build_label_model, grid_of, rules_of
+from cofactor.cli.label_models import DEFAULT, build_label_model, grid_of, parameter_names, rules_of
 from cofactor.cli.label_reading import LabelOptions, read_labels_from
 from cofactor.cli.progress import fit_progress, limited_threads
 from cofactor.cli.reading import about, save_model
-from cofactor.cli.tables import print_facts, print_json
+from cofactor.cli.tables import note, print_facts, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ def fit_labels(
     grid = grid_of(model, settings["params"], settings["factors"]) if settings["alpha"] == "auto" else {}
     with fit_progress(f"fitting {type(model).__name__}", quiet=json) as callback, limited_threads(threads):
         began = time.perf_counter()
-        with about(file):
+        with about(file, parameter_names(settings["params"])):
             fitted, chosen = learn(model, data, grid, callback)
         seconds = time.perf_counter() - began
         save_model(fitted, out)
@@ -43,6 +43,8 @@ def fit_labels(
         print_json(facts)
     else:
         _show(facts, stderr=out == "-")
+    if not facts["train_micro_f1"] and not isinstance(model.threshold, str):
+        note("cofactor: note: no label of a training instance is found; try --threshold global, which learns a cut")
 
 
 def learn(
@@ -70,6 +72,7 @@ def learn(
         )
         chosen = first.parameters
     fitted: LabelModel = clone(model).set_params(**chosen, **listens)
+    fitted._says_if_empty = False  # the command does
     fitted.fit(data.X, data.Y, label_names=data.label_names)
     fitted.set_params(**dict.fromkeys(listens))
     # As if X had been a frame: the file of the model keeps the names, so that predict can match columns by them.

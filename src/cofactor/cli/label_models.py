@@ -7,12 +7,20 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cofactor.cli.errors import InputError
-from cofactor.cli.models import find_model, known_parameter, parse_alpha, split_parameter
+from cofactor.cli.models import find_model, known_parameter, model_names, parse_alpha, split_parameter
 
 if TYPE_CHECKING:
     from cofactor.labels import LabelModel
 
-__all__ = ["DEFAULT", "build_label_model", "grid_of", "label_model_names", "parse_threshold", "rules_of"]
+__all__ = [
+    "DEFAULT",
+    "build_label_model",
+    "grid_of",
+    "label_model_names",
+    "parameter_names",
+    "parse_threshold",
+    "rules_of",
+]
 
 #: On emotions, medical, cal500 and bibtex as accurate as the best of the fast ones, within .012 micro-F1 with a learned
 #: threshold, and the fastest of them.
@@ -90,7 +98,7 @@ def build_label_model(
     InputError
         If the model or a parameter is unknown.
     """
-    model = find_model(name, label_model_names())()
+    model = _kind(name)()
     known = model.get_params(deep=False)
     given = [split_parameter(text) for text in params or ()]
     for key, value in given:
@@ -105,6 +113,31 @@ def build_label_model(
         if not (key == "estimator" and key in known):
             values[known_parameter(model, key)] = value
     return model.set_params(**values)
+
+
+def parameter_names(params: Sequence[str] | None) -> dict[str, str]:
+    """Return what messages are to call each parameter which was given by ``--param``.
+
+    Examples
+    --------
+    >>> parameter_names(["n_components=3"])
+    {'n_components': '--param n_components='}
+    """
+    # `--levels` is for ratings: the only `scale` of labels is a parameter of MLC-HMF.
+    return {key: f"--param {key}=" for key in ("scale", *(split_parameter(text)[0] for text in params or ()))}
+
+
+def _kind(name: str) -> type[LabelModel]:
+    """Return the label model of a name; of other models say what they are."""
+    from cofactor.labels import TRANSFORMERS
+
+    names = label_model_names()
+    plain, label = re.sub(r"[-_ ]", "", name.lower()), f"label models are {', '.join(names)}"
+    if plain in {re.sub("-", "", known) for known in model_names()}:
+        raise InputError(f"--model {name}: is a model of ratings; {label}")
+    if plain in {known.lower() for known in TRANSFORMERS}:
+        raise InputError(f"--model {name}: is a transformer of features, to be used from Python; {label}")
+    return find_model(name, names)
 
 
 def _component(model: LabelModel, name: str) -> Any:

@@ -129,11 +129,48 @@ def read_features_for(file: str, model: LabelModel, options: LabelOptions) -> tu
             kind = _format_of(file, path, options)
             unnamed = kind in ("mat", "libsvm") or _is_known(file)
             extent = {"n_features": model.n_features_in_, "n_labels": len(model.label_names_)}
-            extra = extent if kind == "libsvm" and not _has_sizes(path) else {}
+            extra: dict[str, Any] = {}
+            if kind == "libsvm":
+                has_sizes = _has_sizes(path)
+                extra = {} if has_sizes else extent | {"zero_based": _bases(model, options.zero_based)}
+                if has_sizes and _base_of(getattr(model, "feature_names_in_", ()), "x") is False:
+                    raise InputError(
+                        f"{_name(file)}: has sizes in its first line, so that its indices count from 0, but the model "
+                        "was fitted to a libsvm file whose indices count from 1"
+                    )
+                whole = replace(whole, zero_based=options.zero_based if has_sizes else None)
             data = _load(file, whole, None if unnamed else (), path=path, **extra)
         if not data.n_instances:
             raise InputError(f"{_name(file)}: holds no instances")
         return _aligned(data, model, file, named=not unnamed), data
+
+
+def _base_of(names: Any, letter: str) -> bool | None:
+    """Whether columns which were named by their numbers in a libsvm file count from 0; None if they were not.
+
+    Examples
+    --------
+    >>> _base_of(["x1", "x2"], "x"), _base_of(["y0"], "y"), _base_of(["age", "size"], "x")
+    (False, True, None)
+    """
+    first = str(names[0]) if len(names) else ""
+    if first not in (f"{letter}0", f"{letter}1") or str(names[-1]) != f"{letter}{int(first[1:]) + len(names) - 1}":
+        return None
+    return first == f"{letter}0"
+
+
+def _bases(model: LabelModel, asked: bool | None) -> tuple[Any, Any]:
+    """Return whether indices and labels of a libsvm file count from 0: as in training."""
+    known = _base_of(getattr(model, "feature_names_in_", ()), "x")
+    if known is not None and asked is not None and known != asked:
+        raise InputError(
+            f"--{'zero' if asked else 'one'}-based: the indices of the file to which the model was fitted count from "
+            f"{0 if known else 1}"
+        )
+    of_labels = _base_of(model.label_names_, "y")
+    index = known if known is not None else asked
+    label = of_labels if of_labels is not None else asked
+    return "auto" if index is None else index, "auto" if label is None else label
 
 
 def _aligned(data: LabelDataset, model: LabelModel, file: str, *, named: bool) -> Any:

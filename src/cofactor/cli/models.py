@@ -99,7 +99,10 @@ def build_model(
     for text in params or ():
         key, value = split_parameter(text)
         if key != "estimator":
-            values[known_parameter(model, key, inner)] = value
+            name = known_parameter(model, key, inner)
+            if name in values:
+                raise InputError(f"--param {text}: {key} is set twice, here and by another option; give it once")
+            values[name] = value
     model.set_params(**values)
     return model
 

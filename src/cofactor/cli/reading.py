@@ -7,13 +7,14 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cofactor.cli.errors import OPTIONS, InputError, in_options, is_refusal
+from cofactor.cli.tables import note
 
 if TYPE_CHECKING:
     import numpy as np
@@ -204,14 +205,14 @@ def _name(file: str) -> str:
 
 
 @contextmanager
-def about(file: str) -> Iterator[None]:
-    """Within the block, what is refused is the content of this file."""
+def about(file: str, names: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Within the block, what is refused is the content of this file; parameters may have other names than usual."""
     try:
         yield
     except (ValueError, TypeError) as error:
         if isinstance(error, InputError) or not is_refusal(error):
             raise
-        raise InputError(f"{_name(file)}: {in_options(str(error), OPTIONS)}") from error
+        raise InputError(f"{_name(file)}: {in_options(str(error), {**OPTIONS, **(names or {})})}") from error
 
 
 def read_pairs_for(file: str, model: RatingModel, options: TableOptions) -> NDArray[Any]:
@@ -237,9 +238,14 @@ def read_new_users_for(
         raise InputError(f"{_name(file)}: holds no ratings, expected lines of user, item and rating")
     _refuse_duplicates(data, file, "keep one of them")
     unknown = np.flatnonzero(model.items_.index(X[:, 1]) < 0)
+    bad = ", ".join(dict.fromkeys(str(X[k, 1]) for k in unknown[:5]))
+    if len(unknown) == len(X):
+        raise InputError(f"{_name(file)}: holds only items that were not in training: {bad}")
     if len(unknown):
-        bad = ", ".join(dict.fromkeys(str(X[k, 1]) for k in unknown[:5]))
-        raise InputError(f"{_name(file)}: items that were not in training: {bad}; leave their ratings out")
+        note(
+            f"cofactor: note: {_name(file)}: ratings of items that were not in training are left out: "
+            f"{len(unknown):,} of {len(X):,}, such as those of {bad}"
+        )
     return X, data.y
 
 

@@ -75,13 +75,15 @@ def recommend(
     """Recommend items: columns user, rank, item, score, prediction, and title where titles are given.
 
     For known users ([bold]--user[/bold], [bold]--all[/bold]), or for new ones from their ratings
-    ([bold]--ratings[/bold]).
+    ([bold]--ratings[/bold]); their ratings of items that were not in training are left out.
     """
     check_target(out, model, candidates, titles, ratings)
     if [model, candidates, ratings].count("-") > 1:
         raise InputError("only one of MODEL, --candidates and --ratings can be standard input")
     if user and everyone:
         raise InputError("--user and --all exclude each other: give one of them")
+    if everyone and ratings:
+        raise InputError("--all and --ratings exclude each other: --ratings FILE serves all users of that file")
     if not (user or everyone or ratings):
         raise InputError("say for whom: --user ID (repeat for several), --all, or --ratings FILE for new users")
     fitted = load_model(model)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
+import zlib
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cofactor.cli.errors import InputError
 
@@ -21,6 +23,8 @@ class Task(StrEnum):
     LABELS = "labels"
 
 
+_PEEK = 1 << 16
+_SUFFIXES = (".arff", ".svm", ".libsvm")
 #: Parameters of commands which make sense for one task only.
 ONLY_FOR = {
     Task.RATINGS: ("user", "item", "rating", "levels", "bins", "duplicates", "test_users"),
@@ -39,7 +43,7 @@ def choose_task(context: typer.Context, file: str, asked: Task | None) -> Task:
     context : typer.Context
         Of the command, to see which options were given.
     file : str
-        Path, ``-``, or name of a data set. Standard input counts as ratings, since it cannot be read twice.
+        Path, ``-``, or name of a data set. Of standard input the beginning is looked at, without reading it away.
     asked : Task or None
         What ``--task`` says.
 
@@ -82,7 +86,9 @@ def holds_labels(file: str) -> bool:
     """
     from cofactor.datasets import available
 
-    if file == "-" or os.path.isdir(file):
+    if file == "-":
+        return _text_with_labels(_start_of_stdin())
+    if os.path.isdir(file):
         return False
     if not os.path.exists(file):
         return file in {status.name for status in available("labels")}
@@ -95,16 +101,43 @@ def holds_labels(file: str) -> bool:
 def _format_with_labels(path: str) -> bool:
     """Whether the format is one in which labels have their own place."""
     from cofactor.datasets import _parquet, _svm_text
-    from cofactor.datasets.multilabel import _kind
+    start = _svm_text.head(path)
+    if start.startswith(_parquet.MAGIC):
+        return _names_labels(path)
+    if path.lower().removesuffix(".gz").endswith(_SUFFIXES) and (not start.strip() or _svm_text.sizes_of(start)):
+        return True  # nothing but sizes, or nothing at all: the reader of labels is to say so
+    return _text_with_labels(start)
 
-    kind = _kind(path)
-    if kind == "table":
-        return _svm_text.head(path, 4) == _parquet.MAGIC and _names_labels(path)
+
+def _text_with_labels(start: bytes) -> bool:
+    """Whether a file which begins like this, and is not Parquet, holds labels."""
+    from cofactor.datasets.multilabel import kind_of
+
+    kind = kind_of(start)
     if kind == "libsvm":
         # 1::1193::5 of MovieLens, and user, item, rating with blanks between, look like it at first.
-        start = _svm_text.head(path)
         return b":" in start and b"::" not in start.partition(b"\n")[0]
-    return True
+    return kind != "table"
+
+
+def _start_of_stdin() -> bytes:
+    """Return the first bytes of standard input, unpacked, which remain to be read; none where that cannot be."""
+    stream: Any = sys.stdin.buffer
+    if hasattr(stream, "peek"):
+        start = stream.peek(_PEEK)[:_PEEK]
+    elif stream.seekable():
+        at = stream.tell()
+        start = stream.read(_PEEK)
+        stream.seek(at)
+    else:
+        return b""
+    if start.startswith(b"\x1f\x8b"):
+        try:
+            start = zlib.decompressobj(wbits=31).decompress(start)
+        except zlib.error:
+            return b""
+    # A first line which is cut off must not end within a word.
+    return bytes(start if b"\n" in start else (start.rpartition(b" ")[0] or start))
 
 
 def _names_labels(path: str) -> bool:

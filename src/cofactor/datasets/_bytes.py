@@ -90,8 +90,8 @@ def replacing(path: PathLike) -> Iterator[IO[bytes]]:
         with _replacing(path) as stream:
             yield stream
     except OSError as error:
-        if error.filename is None and error.errno is not None:
-            error.filename = os.fspath(path)
+        if error.errno is not None:
+            error.filename, error.filename2 = os.fspath(path), None  # not the temporary one
         raise
 
 

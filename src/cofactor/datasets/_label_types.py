@@ -217,9 +217,9 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:3])) + more
 
 
-def generic_names(letter: str, n: int) -> tuple[str, ...]:
+def generic_names(letter: str, n: int, first: int = 0) -> tuple[str, ...]:
     """Names for columns which have none: x0, x1, ... for features, y0, y1, ... for labels."""
-    return tuple(f"{letter}{k}" for k in range(n))
+    return tuple(f"{letter}{k}" for k in range(first, first + n))
 
 
 def in_form(X: Any, sparse: Form, name: str) -> Any:

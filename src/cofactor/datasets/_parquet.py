@@ -51,8 +51,8 @@ class ParquetTable:
         return column
 
 
-def read(data: bytes, name: str) -> ParquetTable:
-    """Parse a Parquet file held in memory."""
+def read(data: bytes, name: str, content: str) -> ParquetTable:
+    """Parse a Parquet file held in memory; messages say what its rows should hold."""
     pa, parquet = _pyarrow()
     try:
         table = parquet.read_table(pa.BufferReader(data))
@@ -60,7 +60,7 @@ def read(data: bytes, name: str) -> ParquetTable:
         reason = str(error).splitlines()[0]
         raise ValueError(f"{name}: the Parquet file is damaged or cut short ({reason}); copy it again") from None
     if table.num_rows == 0:
-        raise ValueError(f"{name}: the file is empty, expected rows with a user, an item and a rating")
+        raise ValueError(f"{name}: the file is empty, expected rows with {content}")
     return ParquetTable(name, tuple(table.column_names), table)
 
 

@@ -10,29 +10,39 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cofactor.datasets._label_types import small_indices
+from cofactor.datasets._label_types import generic_names, small_indices
 from cofactor.datasets._svm_text import Block, Sizes
 
-Base = Literal["auto"] | bool
+Base = Literal["auto"] | bool | tuple[Literal["auto"] | bool, Literal["auto"] | bool]
 Places = tuple[str, NDArray[np.int64]]
+
+
+#: Largest index of a feature or a label that a file may have without saying how many there are: texts
+#: hashed to 24 bits have no more, and a misprint must not take all memory for names and coefficients.
+_LARGEST = 1 << 24
 
 
 @dataclass
 class Extent:
-    """Smallest and largest index and label of all rows."""
+    """Smallest and largest index and label of all rows, and the lines of the largest."""
 
     least: list[int]
     most: list[int]
+    lines: list[int]
 
     @classmethod
     def of(cls, blocks: Iterable[Block]) -> Extent:
         """Extent of some blocks of rows."""
-        extent = cls([1, 1], [-1, -1])
+        extent = cls([1, 1], [-1, -1], [0, 0])
         for block in blocks:
-            for k, found in enumerate((block.indices, block.labels)):
-                if len(found):
-                    extent.least[k] = min(extent.least[k], int(found.min()))
-                    extent.most[k] = max(extent.most[k], int(found.max()))
+            for k, (found, counts) in enumerate(((block.indices, block.n_entries), (block.labels, block.n_labels))):
+                if not len(found):
+                    continue
+                extent.least[k] = min(extent.least[k], int(found.min()))
+                at = int(found.argmax())
+                if found[at] > extent.most[k]:
+                    extent.most[k] = int(found[at])
+                    extent.lines[k] = int(block.lines[np.searchsorted(np.cumsum(counts), at, side="right")])
         return extent
 
 
@@ -45,6 +55,16 @@ class Layout:
     n_labels: int
     first_index: int
     first_label: int
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features, by their indices in the file."""
+        return generic_names("x", self.n_features, self.first_index)
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names of the labels, by their numbers in the file."""
+        return generic_names("y", self.n_labels, self.first_label)
 
     def matrices(self, block: Block, unit: str = "line") -> tuple[csr_array, csr_array]:
         """X and Y of some rows; `unit` is what the places of rows are called in messages."""
@@ -80,7 +100,17 @@ class Layout:
 
 def needs_extent(sizes: Sizes | None, n_features: int | None, n_labels: int | None, zero_based: Base) -> bool:
     """Whether the layout can only be known when all rows were seen."""
-    return sizes is None and (n_features is None or n_labels is None or zero_based == "auto")
+    return sizes is None and (n_features is None or n_labels is None or "auto" in _bases(zero_based))
+
+
+def _bases(zero_based: Base) -> tuple[Literal["auto"] | bool, Literal["auto"] | bool]:
+    """Whether indices and labels count from 0."""
+    bases = zero_based if isinstance(zero_based, tuple) else (zero_based, zero_based)
+    if len(bases) != 2 or any(base not in ("auto", True, False) for base in bases):
+        raise ValueError(
+            f"zero_based={zero_based!r} is not known; expected 'auto', True or False, or two of these in a tuple"
+        )
+    return bases
 
 
 def settle(
@@ -92,8 +122,7 @@ def settle(
     zero_based: Base,
 ) -> Layout:
     """Layout of a file from its sizes, from what the caller says, and from the extent of its rows, in this order."""
-    if zero_based not in ("auto", True, False):
-        raise ValueError(f"zero_based={zero_based!r} is not known; expected 'auto', True or False")
+    bases = _bases(zero_based)
     for option, given in (("n_features", n_features), ("n_labels", n_labels)):
         if given is not None and given < 0:
             raise ValueError(f"{option} must be at least 0, found {given}")
@@ -105,9 +134,18 @@ def settle(
             if given not in (None, found):
                 raise ValueError(f"{name}, line 1: announces {found} {option[2:]}, but {option}={given}")
         return Layout(name, sizes.n_features, sizes.n_labels, 0, 0)
-    firsts = [extent.least[k] if extent is not None else 0 for k in (0, 1)]
-    if zero_based != "auto":
-        firsts = [0 if zero_based else 1] * 2
+    firsts = [
+        (extent.least[k] if extent is not None else 0) if base == "auto" else (0 if base else 1)
+        for k, base in enumerate(bases)
+    ]
+    for k, (given, what, option) in enumerate(
+        ((n_features, "index", "n_features"), (n_labels, "label", "n_labels"))
+    ):
+        if given is None and extent is not None and extent.most[k] > _LARGEST:
+            raise ValueError(
+                f"{name}, line {extent.lines[k]}: the {what} {extent.most[k]} is out of all proportion; if it is "
+                f"right, begin the file with a line of the numbers of instances, features and labels, or give {option}="
+            )
     widths = [
         given if given is not None or extent is None else extent.most[k] + 1 - first if extent.most[k] >= 0 else 0
         for k, (given, first) in enumerate(zip((n_features, n_labels), firsts, strict=True))

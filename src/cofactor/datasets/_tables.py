@@ -48,11 +48,12 @@ def split_table(
     name: str,
     sep: str | None,
     is_header: Callable[[Sequence[str], Sequence[str]], bool],
+    content: str,
 ) -> TextTable:
-    """Find separator, header and number of columns from the first two lines with content."""
+    """Find separator, header and number of columns from the first lines; messages say what should be there."""
     start, line_number = _skip_blank(data, 0, 1)
     if start == len(data):
-        raise ValueError(f"{name}: the file is empty, expected lines with a user, an item and a rating")
+        raise ValueError(f"{name}: the file is empty, expected lines with {content}")
     first, after = _line_at(data, start)
     sep = _sniff(first) if sep is None else {"\\t": "\t", "tab": "\t"}.get(sep, sep)
     if not sep or "\n" in sep or sep == '"':
@@ -65,7 +66,7 @@ def split_table(
     if not is_header(cells, following):
         return TextTable(name, sep, None, len(cells), data[start:], line_number, line_number, cells)
     if next_start == len(data):
-        raise ValueError(f"{name}: only a header ({first!r}), expected lines with data after it")
+        raise ValueError(f"{name}: only a header ({first!r}), expected lines with data after it, {content} in each")
     return TextTable(name, sep, tuple(cells), len(cells), data[next_start:], next_line, line_number, following)
 
 

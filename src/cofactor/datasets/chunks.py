@@ -7,6 +7,7 @@ A Parquet file has one of two layouts: a column for each feature and label; or t
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain
@@ -59,7 +60,8 @@ class LabelChunks:
     n_features, n_labels : int
         Numbers of columns.
     feature_names, label_names : tuple of str
-        Their names, x0, x1, ... and y0, y1, ... where the file has none.
+        Their names, x0, x1, ... and y0, y1, ... where the file has none; where libsvm text counts from 1, x1, x2, ...
+        and y1, y2, ....
     n_rows : int or None
         Number of instances, where it is known without reading the file.
 
@@ -116,6 +118,12 @@ class LabelChunks:
         if not is_parquet:
             if labels is not None or drop:
                 raise ValueError(f"{display_name(path)}: labels= and drop= are for Parquet, whose columns have names")
+            first = _svm_text.head(path).lstrip().partition(b"\n")[0].partition(b"#")[0].strip()
+            if first and b":" not in first and not re.fullmatch(rb"[\d, \t]+", first):
+                raise ValueError(
+                    f"{display_name(path)}: is neither libsvm text nor Parquet, the formats read in chunks; read a CSV "
+                    "or ARFF file whole (load_labels), and write it anew with write_chunks"
+                )
             source = _TextSource(path, n_features, n_labels, zero_based)
         elif is_list_layout(schema_of(path)):
             source = ListSource(path, n_features, n_labels)
@@ -162,8 +170,8 @@ class _TextSource:
                 extent = Extent.of(blocks)
         self.layout = settle(self.name, sizes, extent, n_features, n_labels, zero_based)
         self.n_rows = sizes.n_rows if sizes else None
-        self.feature_names = generic_names("x", self.layout.n_features)
-        self.label_names = generic_names("y", self.layout.n_labels)
+        self.feature_names = self.layout.feature_names
+        self.label_names = self.layout.label_names
 
     def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
         with _svm_text.opened(self.path) as stream:

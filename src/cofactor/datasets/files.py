@@ -209,8 +209,9 @@ def _read(
         raise ValueError(f"ids={ids!r} is not known; expected 'auto', 'int', 'str' or 'each'")
     name = display_name(path)
     data = read_bytes(path)
+    content = "a user, an item and a rating" if "rating" in wanted else "a user and an item"
     if data.startswith(_parquet.MAGIC):
-        table = _parquet.read(data, name)
+        table = _parquet.read(data, name, content)
         refuse_matrix(table.names, table.first_row, wanted, name)
         positions = _positions(table.names, len(table.names), wanted, timestamp, name)
         users, items = (_parquet.ids(table, positions[role], ids, role) for role in ("user", "item"))
@@ -223,6 +224,7 @@ def _read(
         name,
         sep,
         lambda first, second: guess_header(first, second, "rating" in wanted) if header is None else header,
+        content,
     )
     refuse_matrix(text.header, text.first_row, wanted, name)
     positions = _positions(text.header, text.n_columns, wanted, timestamp, name)

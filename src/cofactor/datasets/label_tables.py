@@ -30,6 +30,9 @@ from cofactor.metrics.ratings import counted
 
 __all__ = ["read_label_table"]
 
+#: What messages say of the lines or rows of such a file.
+_CONTENT = "features and labels"
+
 
 def read_label_table(
     path: PathLike,
@@ -105,7 +108,7 @@ def read_label_table(
     data = read_bytes(path)
     title = name or ("stdin" if os.fspath(path) == "-" else Path(path).name)
     if data.startswith(_parquet.MAGIC):
-        table = _parquet.read(data, file)
+        table = _parquet.read(data, file, _CONTENT)
         if labels is None and is_list_layout(table.table.schema):
             return read_whole_lists(table.table, file, sparse, title)
         labels = stored_labels(table.table.schema) if labels is None else labels
@@ -127,9 +130,11 @@ def read_label_table(
 
 def _split(data: bytes, file: str, sep: str | None, header: bool | None, encoding: str) -> TextTable:
     text = to_utf8(data, file, encoding)
-    if not text.strip():
-        raise ValueError(f"{file}: the file is empty, expected lines with features and labels")
-    return split_table(text, file, sep, lambda first, _: not any(map(is_number, first)) if header is None else header)
+
+    def is_header(first: Sequence[str], _: Sequence[str]) -> bool:
+        return not any(map(is_number, first)) if header is None else header
+
+    return split_table(text, file, sep, is_header, _CONTENT)
 
 
 def _roles(

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, vstack
 
 from cofactor.datasets import _svm_text
 from cofactor.datasets._bytes import PathLike, display_name, replacing
-from cofactor.datasets._label_types import Form, LabelDataset, generic_names, in_form, indicator
+from cofactor.datasets._label_types import Form, LabelDataset, in_form, indicator
 from cofactor.datasets._svm_layout import Base, Extent, settle
 from cofactor.metrics.ratings import counted
 
@@ -44,10 +44,11 @@ def read_libsvm(
         The file, plain or gzip-compressed; ``"-"`` is standard input.
     n_features, n_labels : int, optional
         Numbers of columns of X and Y, for files without a first line of sizes; by default as many as occur.
-    zero_based : {"auto", True, False}, default "auto"
+    zero_based : {"auto", True, False} or tuple of two of these, default "auto"
         Whether indices and labels count from 0 (True) or from 1 (False). ``"auto"``: from 0 behind a line of sizes;
         otherwise indices and labels, each for themselves, from 1 unless a 0 occurs. A test file in which no 0 occurs by
-        chance would be read otherwise than its training file: say it where you know it.
+        chance would be read otherwise than its training file: say it where you know it. A tuple has one for indices
+        and one for labels.
     sparse : {"auto", True, False}, default True
         As in `read_arff`.
     name : str, optional
@@ -56,14 +57,17 @@ def read_libsvm(
     Returns
     -------
     LabelDataset
-        Features are named x0, x1, ..., labels y0, y1, ....
+        Features and labels are named by their numbers in the file: x0, x1, ... and y0, y1, ... where these count from
+        0, x1, x2, ... and y1, y2, ... where they count from 1. So data whose counts differ are not taken for each
+        other (`LabelDataset.align`).
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
         If there is no such file.
     ValueError
-        If a line is malformed, an index is too large or occurs twice, or rows are missing; the message names the line.
+        If a line is malformed, an index occurs twice or is too large (above 2²⁴, unless the number of columns is given),
+        or rows are missing; the message names the line.
 
     Notes
     -----
@@ -87,7 +91,8 @@ def read_libsvm(
         sizes, found = _svm_text.read_blocks(stream, label)
         blocks = list(found)
     if not sum(len(block.lines) for block in blocks):
-        raise ValueError(f"{label}: the file is empty, expected lines '1,3 5:0.2 ...'")
+        has = "holds no instances, only sizes" if sizes else "is empty"
+        raise ValueError(f"{label}: the file {has}, expected lines '1,3 5:0.2 ...'")
     layout = settle(label, sizes, Extent.of(blocks), n_features, n_labels, zero_based)
     pairs = [layout.matrices(block) for block in blocks]
     X, Y = (csr_array(vstack(parts, format="csr")) for parts in zip(*pairs, strict=True))
@@ -95,8 +100,8 @@ def read_libsvm(
         name=name or ("stdin" if label == "standard input" else Path(path).name),
         X=in_form(X, sparse, label),
         Y=Y,
-        feature_names=generic_names("x", layout.n_features),
-        label_names=generic_names("y", layout.n_labels),
+        feature_names=layout.feature_names,
+        label_names=layout.label_names,
         description=f"{counted(X.shape[0], 'instance')} read from {label}",
     )
 

@@ -264,7 +264,11 @@ def _kind(path: PathLike) -> Format:
     """Format of a file by its content."""
     if os.fspath(path) == "-":
         raise ValueError("standard input: its format cannot be told before reading; give format=")
-    start = _svm_text.head(path)
+    return kind_of(_svm_text.head(path))
+
+
+def kind_of(start: bytes) -> Format:
+    """Format of a file by its first bytes, unpacked."""
     if looks_like_mat(start):
         return "mat"
     if start.startswith(_parquet.MAGIC):

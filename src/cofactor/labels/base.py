@@ -21,7 +21,7 @@ from cofactor.labels.regression import FeatureSpace, offered
 from cofactor.labels.state import packed, unpacked
 from cofactor.labels.thresholds import FAR, Threshold, check_threshold, learn_threshold
 from cofactor.metrics.labels import micro_f1
-from cofactor.model.checks import make_generator
+from cofactor.model.checks import check_number, make_generator
 from cofactor.model.progress import Monitor
 from cofactor.model.state import from_plain, member, plain
 
@@ -60,6 +60,9 @@ class LabelModel(BaseEstimator, ABC):
     #: dictionaries of these.
     _learned: ClassVar[tuple[str, ...]] = ()
 
+    #: Whether `fit` may warn that nothing is predicted; not where the cut is chosen, or told of, by the caller.
+    _says_if_empty = True
+
     # ---------------------------------------------------------------- what a subclass provides
 
     @abstractmethod
@@ -79,6 +82,9 @@ class LabelModel(BaseEstimator, ABC):
         callback = getattr(self, "callback", None)
         if callback is not None and not callable(callback):
             raise TypeError(f"callback={callback!r}: expected a function of one argument, a Progress")
+        verbose = getattr(self, "verbose", 0)
+        if not isinstance(verbose, bool | np.bool_):
+            check_number("verbose", verbose, low=0, whole=True)
         make_generator(self.random_state if not isinstance(self.random_state, np.random.RandomState) else None)
 
     # ---------------------------------------------------------------- the contract
@@ -162,6 +168,52 @@ class LabelModel(BaseEstimator, ABC):
         check_is_fitted(self)
         return self.decision_.value
 
+    @property
+    def classes_(self) -> NDArray[np.int64]:
+        """Positions of the labels: what scikit-learn's `cross_val_predict` asks of a multi-label classifier."""
+        check_is_fitted(self)
+        return np.arange(len(self.label_names_))
+
+    def fit_threshold(self, X: Any, Y: Any, rule: str | float | None = None) -> Self:
+        """Learn only the cut of the scores, from instances held out or, in a stream, not learned from yet.
+
+        All else stays as it is, and so does the parameter `threshold`. `fit` learns the cut of a rule by itself, on
+        folds; this is for a model which learned by `partial_fit`, and for another rule afterwards.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or array, or frame, of shape (n, D)
+            Features.
+        Y : array-like, sparse matrix or array, or frame, of shape (n, L)
+            Labels.
+        rule : {"global", "per-label", "top-k", "cardinality"} or float, optional
+            The rule, see `learn_threshold`, or a cut; by default the parameter `threshold`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the rule, features or labels are not valid, or do not fit the model.
+
+        Notes
+        -----
+        Needs the scores of all these instances in memory. Later calls of `partial_fit` keep the cut; learn it anew
+        from recent instances when scores have changed.
+        """
+        check_is_fitted(self)
+        rule = self.threshold if rule is None else rule
+        check_threshold(rule)
+        features, labels = copy.copy(self)._receive(X, Y, reset=False)
+        if isinstance(rule, str):
+            scores = np.concatenate(list(self._score_blocks(features)))
+            self.decision_ = learn_threshold(rule, scores, labels)
+        else:
+            self.decision_ = Threshold("fixed", float(rule))
+        return self
+
     def score(self, X: Any, Y: Any) -> float:
         """Return micro-F1 of `predict`."""
         predicted, _, _ = as_labels(self.predict(X))
@@ -194,8 +246,8 @@ class LabelModel(BaseEstimator, ABC):
     ) -> tuple[NDArray[Any] | sparse.csr_array, sparse.csr_array]:
         """Check features and labels, and note their form; without `reset`, they must fit those noted before.
 
-        Afterwards a model with a fixed threshold can predict all labels, which is what `partial_fit` needs: it knows
-        no constant labels, and cannot learn a threshold.
+        Afterwards the model can predict all labels, which is what `partial_fit` needs: it knows no constant labels,
+        and its cut is 0 if `threshold` is a rule, until `fit_threshold` learns one.
         """
         if Y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")

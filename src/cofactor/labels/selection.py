@@ -362,6 +362,7 @@ def _cell(estimator: Any, parameters: Mapping[str, Any]) -> Any:
     model = clone(estimator).set_params(**parameters)
     if isinstance(_last(model), LabelModel):
         _last(model).set_params(threshold=0)
+        _last(model)._says_if_empty = False
     return model
 
 

@@ -24,11 +24,28 @@ def check_number(
         raise ValueError(f"{name}={value!r}: expected {word}")
 
 
+def check_size(name: str, value: Any) -> None:
+    """Refuse what is neither a whole number from 1 nor a share above 0 and at most 1."""
+    kind: Any = Integral if isinstance(value, Integral) else Real
+    word = "a whole number of at least 1, or a share above 0 and at most 1 (1.0: all)"
+    if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
+        raise TypeError(f"{name}={value!r}: expected {word}")
+    if not (value >= 1 if kind is Integral else 0 < value <= 1):
+        raise ValueError(f"{name}={value!r}: expected {word}")
+
+
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
     """Refuse a parameter which is none of its named choices."""
     known = list(choices)
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, known))}")
+
+
+def check_jobs(n_jobs: Any) -> None:
+    """Refuse what joblib does not understand as a number of jobs."""
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
+        kind = ValueError if isinstance(n_jobs, Integral) else TypeError
+        raise kind(f"n_jobs={n_jobs!r}: expected None or a whole number other than 0 (-1: all cores)")
 
 
 def make_generator(random_state: Any) -> np.random.Generator:

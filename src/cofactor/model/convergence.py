@@ -9,7 +9,7 @@ from cofactor.metrics.ratings import counted
 from cofactor.solvers.result import Result
 
 
-def warn_if_unfinished(result: Result, model: Any, stacklevel: int = 5) -> None:
+def warn_if_unfinished(result: Result, model: Any, stacklevel: int = 5, name: str = "") -> None:
     """Warn when a solver ran out of iterations, with what to do about it.
 
     Parameters
@@ -20,11 +20,13 @@ def warn_if_unfinished(result: Result, model: Any, stacklevel: int = 5) -> None:
         With parameters `max_iter` and `tol`.
     stacklevel : int, default=5
         Which caller to name; by default that of the `fit` which calls a method which calls `_fit`.
+    name : str, optional
+        What to call the model; by default its class.
     """
     if not result.converged:
         warnings.warn(
-            f"{type(model).__name__} stopped after {counted(result.n_iter, 'iteration')} before its objective had "
-            f"settled (gradient norm {result.certificate:.3g}): raise max_iter={model.max_iter} or tol={model.tol:g}",
+            f"{name or type(model).__name__} stopped after {counted(result.n_iter, 'iteration')} before its objective "
+            f"had settled (gradient norm {result.certificate:.3g}): raise max_iter={model.max_iter} or tol={model.tol:g}",
             ConvergenceWarning,
             stacklevel=stacklevel,
         )

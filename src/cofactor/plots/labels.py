@@ -131,11 +131,12 @@ def plot_group_sparsity(
     V : array-like of shape (d, L)
         Latent factors of the labels (`GroPLE.V_`).
     groups : array-like of shape (L,)
-        Group of each column of V, any numbers.
+        Group of each column of V, any numbers. `GroPLE.groups_` has a -1 for each label that was constant in training
+        besides, which V has no column for; these are left out.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
-    names : sequence of length L, optional
-        Names of the labels, written where there are at most 40.
+    names : sequence, optional
+        Names of the labels, one for each of `groups`, written where there are at most 40.
     title : str, default=""
         What the title begins with.
 
@@ -163,7 +164,13 @@ def plot_group_sparsity(
     '50 % of the rows of groups are zero'
     """
     factors = _checked_matrix(V, "V")
-    of_label = _one_per_label(groups, "groups", factors.shape[1])
+    found = np.asarray(groups)
+    if found.ndim == 1 and len(found) > factors.shape[1] == np.count_nonzero(found != -1):
+        kept = np.flatnonzero(found != -1)
+        if names is not None:
+            names = _one_per_label(np.array(names, dtype=object), "names", len(found))[kept].tolist()
+        found = found[kept]
+    of_label = _one_per_label(found, "groups", factors.shape[1])
     kinds = np.unique(of_label)
     lengths = np.stack([np.linalg.norm(factors[:, of_label == kind], axis=1) for kind in kinds])
     rows = np.lexsort((-lengths.max(axis=0), lengths.argmax(axis=0)))

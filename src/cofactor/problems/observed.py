@@ -14,6 +14,7 @@ from cofactor.problems.penalized import PenalizedProblem
 
 _LEAST_CURVATURE = 0.1  #: for parameters that no rating and no penalty bears on
 _ROTATION_WORTH = 5  #: a rotation takes about d (n + m + d) / n_entries evaluations of J
+_WORTH_COMPILING = 50_000  #: entries from which kernels for just this number of factors pay
 _ENTRIES_PER_BLOCK = 25_000  #: margins and slopes of a block of this size stay in a second-level cache
 
 
@@ -105,6 +106,8 @@ class ObservedProblem(PenalizedProblem):
         given = {name: a.shape for name, a in self._fixed.items()} | dict(shapes)
         n_thresholds = next((given[name][-1] for name in ("common", "own") if name in given), 0)
         _check_shapes(given, n, m, n_thresholds)
+        width = given["U"][-1] if n_entries >= _WORTH_COMPILING else 0
+        self._scores, self._accumulate = observed.passes(width)
         loss.check_targets(self.targets, n_thresholds)
         self._work = Work(
             indptr=entries.indptr,
@@ -180,10 +183,10 @@ class ObservedProblem(PenalizedProblem):
         lo, hi = self._row_cuts[block], self._row_cuts[block + 1]
         e = self.entries
         V = arrays["V"]
-        observed.scores(lo, hi, e.indptr, e.indices, arrays["U"], V, arrays["b"], arrays["c"], self._work.scores)
+        self._scores(lo, hi, e.indptr, e.indices, arrays["U"], V, arrays["b"], arrays["c"], self._work.scores)
         self.loss.evaluate(lo, hi, self._work)
         if "U" in out:
-            observed.accumulate(lo, hi, e.indptr, e.indices, self._work.d_scores, V, out["U"])
+            self._accumulate(lo, hi, e.indptr, e.indices, self._work.d_scores, V, out["U"])
         if "b" in out:
             observed.row_sums(lo, hi, e.indptr, self._work.d_scores, out["b"])
 
@@ -195,7 +198,7 @@ class ObservedProblem(PenalizedProblem):
         # The scores are not needed any more: their place takes the slopes in column order.
         observed.gather(first, last, e.to_csr, self._work.d_scores, self._work.scores)
         if "V" in out:
-            observed.accumulate(lo, hi, e.col_indptr, e.col_indices, self._work.scores, arrays["U"], out["V"])
+            self._accumulate(lo, hi, e.col_indptr, e.col_indices, self._work.scores, arrays["U"], out["V"])
         if "c" in out:
             observed.row_sums(lo, hi, e.col_indptr, self._work.scores, out["c"])
 

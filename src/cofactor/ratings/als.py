@@ -33,7 +33,7 @@ class ALS(TunedModel):
     n_factors : int, default=10
         Number d of factors.
     alpha : float or "auto", default="auto"
-        Weight of the factors' penalty, above 0. "auto" chooses it by validation (see `select_alpha`).
+        Weight of the factors' penalty, above 0 and at most 1e12. "auto" chooses it by validation (see `select_alpha`).
     alpha_bias : float or None, default=3.0
         Weight of the biases' penalty; None for no biases.
     solver : {"exact", "cg"}, default="exact"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -130,8 +131,8 @@ class RatingModel(BaseEstimator, ABC):
         """Predict ratings.
 
         An unknown user counts as the average one and an unknown item as a neutral one, unless ``unknown="error"``.
-        Where all are unknown, because these ids are numbers and those of training text or the reverse, a warning says
-        so.
+        Where none of several users was in training, or all ids are unknown because they are numbers and those of
+        training text or the reverse, a warning says so.
 
         Parameters
         ----------
@@ -250,7 +251,8 @@ class RatingModel(BaseEstimator, ABC):
         ----------
         X, y
             Ratings of the new users, as in `fit`; ids of users are free. Ratings of items that were not in training
-            say nothing to the model and are left out, unless ``unknown="error"``.
+            say nothing to the model and are left out, unless ``unknown="error"``; a user who rated no others counts as
+            the average one. Where no item at all is known, ids are likely to be wrong, and an error says so.
 
         Returns
         -------
@@ -367,7 +369,16 @@ class RatingModel(BaseEstimator, ABC):
         for known, found, ids, role in ((self.users_, users, user_ids, "user"), (self.items_, items, item_ids, "item")):
             # A single id beside others that are known is someone new, under whatever name.
             if (found < 0).all() and (nothing_known or len(set(ids.tolist())) > 1):
-                known.warn_if_other_kind(ids, role, stacklevel=3)
+                if known.warn_if_other_kind(ids, role, stacklevel=3) or role == "item":
+                    continue
+                n_users = len(set(ids.tolist()))
+                if n_users > 1:
+                    warnings.warn(
+                        f"none of the {n_users:,} users was in training, so each counts as the average one: "
+                        "fold them in with fold_in, or evaluate with FoldInScorer",
+                        UserWarning,
+                        stacklevel=3,
+                    )
         return users, items
 
     def _swapped(self, user_ids: NDArray[Any], item_ids: NDArray[Any]) -> bool:

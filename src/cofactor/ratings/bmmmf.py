@@ -26,7 +26,8 @@ class BinaryMMMF(LossModel):
         + \frac{\alpha}{2} (\|U\|_F^2 + \|V\|_F^2) + \frac{\alpha_b}{2} (\|b\|^2 + \|c\|^2)
 
     (3.7), where h is the smooth hinge (3.6); without the biases b, c it is the thesis's (``alpha_bias=None``). A score
-    below `threshold` means the lower level (3.4).
+    below `threshold` means the lower level (3.4), one exactly there the level that most ratings of the user have (for an
+    unknown user, most ratings of all; the upper level where both are equally frequent).
 
     The default solver is L-BFGS; ``solver="gd"`` is algorithm 2, whose printed loop runs *while* its stopping
     criterion holds and uses iterates before they exist (ERRATA 1).
@@ -37,7 +38,7 @@ class BinaryMMMF(LossModel):
         Number d of factors; the thesis's. It bounds the rank only: the penalty on U and V acts as a trace norm, so a
         larger d costs time and seldom accuracy.
     alpha : float or "auto", default="auto"
-        Weight of the factors' penalty, above 0. "auto" chooses it by validation (see `select_alpha`).
+        Weight of the factors' penalty, above 0 and at most 1e12. "auto" chooses it by validation (see `select_alpha`).
     alpha_bias : float or None, default=3.0
         Weight of the biases' penalty; None for no biases, as in the thesis.
     margin : {"smooth-hinge", "modified-square", "logistic", "hinge", "zero-one"}, default="smooth-hinge"
@@ -143,4 +144,14 @@ class BinaryMMMF(LossModel):
         return 1 + (margins[:, 0] >= 0)
 
     def _user_thresholds(self, ratings: Ratings, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-        return np.full((len(ratings.users), 1), self.threshold)
+        n_low = np.bincount(ratings.row_of_entry, ratings.levels == 1, minlength=len(ratings.users))
+        return self._boundary(2 * n_low > ratings.user_counts)[:, None]
+
+    def _common_thresholds(self, ratings: Ratings) -> NDArray[Any]:
+        n_low, n_high = ratings.level_counts
+        return self._boundary(np.array([n_low > n_high]))
+
+    def _boundary(self, tie_is_low: NDArray[np.bool_]) -> NDArray[Any]:
+        """Return the threshold, or the next number above it where a score exactly there shall mean the lower level."""
+        at = np.array(self.threshold, dtype=self.dtype)
+        return np.where(tie_is_low, at + max(np.spacing(abs(at)), np.finfo(self.dtype).tiny), at)

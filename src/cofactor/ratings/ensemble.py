@@ -61,6 +61,8 @@ class Ensemble(RatingModel):
     ----------
     members_ : list of RatingModel
         The fitted members.
+    n_iter_ : int
+        Number of iterations of all members together.
 
     Examples
     --------
@@ -146,6 +148,12 @@ class Ensemble(RatingModel):
             mask[generator.permutation(ratings.n_ratings)[:n_drawn]] = True
             parts.append(mask)
         return parts
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of iterations of all members together."""
+        members: list[Any] = list(self.members_)
+        return sum(member.n_iter_ for member in members)
 
     def _fold_in_ratings(self, ratings: Ratings) -> None:
         members = []

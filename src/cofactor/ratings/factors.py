@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -20,12 +21,19 @@ from cofactor.problems import ObservedProblem
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.selection import Validation, select_alpha
-from cofactor.solvers import SOLVERS, Result
+from cofactor.solvers import SOLVERS, Result, SolverMismatchError
 from cofactor.solvers.result import Callback
 
 #: Standard deviation of the entries of U and V at the start. Zero is a stationary point, so it must not be tiny;
 #: on MovieLens 100K, .05 to .3 reach the same objective in the same number of iterations.
 START_SCALE = 0.1
+
+#: Largest product of factors, where the margin is 1, which says nothing: a strong penalty drives them towards zero, and
+#: what is left of them is rounding.
+NEGLIGIBLE = 1e-6
+
+#: Largest weight of a penalty; above it, squares of gradients leave the range of float32.
+_MOST_ALPHA = 1e12
 
 
 class FactorModel(RatingModel):
@@ -109,6 +117,9 @@ class TunedModel(FactorModel):
     alpha_: float
     validation_: Validation | None
 
+    #: What warnings call the model, where it is part of another one.
+    _called: str = ""
+
     n_factors: int
     alpha: Any
     alpha_bias: float | None
@@ -135,12 +146,12 @@ class TunedModel(FactorModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_factors", self.n_factors, low=1, whole=True)
-        if isinstance(self.alpha, str):
-            check_choice("alpha", self.alpha, ("auto",))
-        else:
-            check_number("alpha", self.alpha, low=0, inclusive=False)
+        if not isinstance(self.alpha, str):
+            check_number("alpha", self.alpha, low=0, inclusive=False, high=_MOST_ALPHA)
+        elif self.alpha != "auto":
+            raise ValueError(f"alpha={self.alpha!r}: expected a number above 0 or 'auto'")
         if self.alpha_bias is not None:
-            check_number("alpha_bias", self.alpha_bias, low=0, inclusive=False)
+            check_number("alpha_bias", self.alpha_bias, low=0, inclusive=False, high=_MOST_ALPHA)
         check_choice("dtype", self.dtype, ("float32", "float64"))
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
@@ -157,7 +168,13 @@ class TunedModel(FactorModel):
         result, _ = self.solve(ratings, self.alpha_, start, callback=monitor.stage(type(self).__name__))
         self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
         self.history_, self.seconds_ = result.history, result.seconds
-        warn_if_unfinished(result, self, stacklevel=4)
+        warn_if_unfinished(result, self, stacklevel=4, name=self._called)
+        if self.validation_ is None and not self.U_.any() and np.count_nonzero(ratings.level_counts) > 1:
+            warnings.warn(
+                f"{self._called or type(self).__name__}: all factors are zero: alpha={self.alpha_:g} is too large",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _check_learned(self) -> None:
         super()._check_learned()
@@ -200,6 +217,10 @@ class LossModel(TunedModel):
     def _user_thresholds(self, ratings: Ratings, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         """Return the boundaries of the users in `ratings`, increasing; factors and biases are set already."""
 
+    def _common_thresholds(self, ratings: Ratings) -> NDArray[Any]:
+        """Return the boundaries for unknown users; those of the users in `ratings` are set already."""
+        return mean_thresholds(self.thresholds_[ratings.user_counts > 0])
+
     def _targets(self, ratings: Ratings) -> NDArray[Any]:
         """Return the targets of the loss in the order of the entries."""
         return ratings.levels
@@ -213,6 +234,11 @@ class LossModel(TunedModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_choice("margin", self.margin, MARGIN_LOSSES)
+        if not MARGIN_LOSSES[self.margin].smooth:
+            smooth = " or ".join(repr(name) for name, loss in MARGIN_LOSSES.items() if loss.smooth)
+            raise SolverMismatchError(
+                f"margin={self.margin!r} has no gradient, which every solver here needs: take {smooth}"
+            )
         check_choice("solver", self.solver, SOLVERS)
 
     def solve(
@@ -230,11 +256,11 @@ class LossModel(TunedModel):
             penalties["c"] = L2(self.alpha_bias)
         penalties |= self._user_penalties()
         result, arrays = self._minimise(ratings, penalties, start, {}, tol, callback)
-        self.U_, self.V_ = arrays["U"], arrays["V"]
+        self.U_, self.V_ = without_rounding(arrays["U"], arrays["V"])
         self.user_bias_, self.item_bias_ = arrays["b"], arrays["c"]
         rated = ratings.user_counts > 0
         self.thresholds_ = self._user_thresholds(ratings, arrays).astype(self.dtype, copy=False)
-        self.common_thresholds_ = mean_thresholds(self.thresholds_[rated])
+        self.common_thresholds_ = self._common_thresholds(ratings).astype(self.dtype, copy=False)
         self.thresholds_[~rated] = self.common_thresholds_
         return result, arrays
 
@@ -249,7 +275,7 @@ class LossModel(TunedModel):
         if "own" not in penalties:
             del fixed["common"]
         result, arrays = self._minimise(ratings, penalties, start, fixed, None, None)
-        warn_if_unfinished(result, self, stacklevel=4)
+        warn_if_unfinished(result, self, stacklevel=4, name=self._called)
         self.U_, self.user_bias_ = arrays["U"], arrays["b"]
         if "own" in arrays:
             arrays["own"] = arrays["own"] + self.common_thresholds_
@@ -286,15 +312,25 @@ class LossModel(TunedModel):
         return result, arrays | {name: np.array(arrays[name]) for name in penalties}
 
 
+def without_rounding(U: NDArray[Any], V: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return factors, or exact zeros where all their products are negligible."""
+    longest = [float(np.linalg.norm(factor, axis=1).max()) for factor in (U, V)]
+    if longest[0] * longest[1] < NEGLIGIBLE:
+        return np.zeros_like(U), np.zeros_like(V)
+    return U, V
+
+
 def mean_thresholds(thresholds: NDArray[Any]) -> NDArray[Any]:
     """Return the mean of users' boundaries, over those users for whom a boundary is finite.
 
-    A boundary that is infinite for everyone stays so: below all levels if it comes before the finite ones.
+    A boundary that is infinite for everyone stays so: below all levels if it comes before the finite ones, or, where
+    none is finite, if it is for most users.
     """
     finite = np.isfinite(thresholds)
     known = finite.any(axis=0)
     counts = np.maximum(finite.sum(axis=0), 1)
     mean = np.where(finite, thresholds, 0).sum(axis=0, dtype=float) / counts
-    first = int(np.argmax(known)) if known.any() else len(known)
+    below = np.isneginf(thresholds).sum(axis=0) > len(thresholds) / 2
+    first = int(np.argmax(known)) if known.any() else np.count_nonzero(below)
     mean[~known] = np.where(np.flatnonzero(~known) < first, -np.inf, np.inf)
     return np.maximum.accumulate(mean).astype(thresholds.dtype)

@@ -41,7 +41,8 @@ class HMF(RatingModel):
     n_factors : int, default=100
         Number d of factors of each stage; the thesis's.
     alpha : float, "auto", or sequence of R - 1 of these, default="auto"
-        Weight of the factors' penalty, for all stages or for each. "auto" chooses it by validation for each stage.
+        Weight of the factors' penalty, at most 1e12, for all stages or for each. "auto" chooses it by validation for
+        each stage.
     alpha_bias : float or None, default=3.0
         Weight of the biases' penalty; None for no biases, as in the thesis.
     decoding : {"first", "count"}, default="first"
@@ -81,6 +82,8 @@ class HMF(RatingModel):
         The fitted stages, in the order of the boundaries.
     alphas_ : list of float
         The weight used in each stage.
+    n_iter_ : int
+        Number of iterations of all stages together; each stage has its own.
 
     Examples
     --------
@@ -175,14 +178,19 @@ class HMF(RatingModel):
             (self._stage(alpha, int(seed)), ratings, q, monitor.stage(f"stage {q}"))
             for q, (alpha, seed) in enumerate(zip(alphas, seeds, strict=True), 1)
         )
-        self.stages_ = side_by_side(_fit_stage, tasks, n_stages, self.n_jobs)
+        self.stages_: list[BinaryMMMF] = side_by_side(_fit_stage, tasks, n_stages, self.n_jobs)
         self.alphas_ = [stage.alpha_ for stage in self.stages_]
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of iterations of all stages together."""
+        return sum(stage.n_iter_ for stage in self.stages_)
 
     def _fold_in_ratings(self, ratings: Ratings) -> None:
         stages = []
         for q, stage in enumerate(self.stages_, 1):
             new = copy.copy(stage)
-            new.users_ = ratings.users
+            new.users_, new._called = ratings.users, _called(q)
             new._fold_in_ratings(ratings.at_boundary(q))
             stages.append(new)
         self.stages_ = stages
@@ -236,8 +244,13 @@ def first_below(margins: NDArray[Any]) -> NDArray[np.int64]:
     return np.where(negative.any(axis=1), np.argmax(negative, axis=1) + 1, margins.shape[1] + 1)
 
 
+def _called(q: int) -> str:
+    """Return what warnings call stage q."""
+    return f"HMF, stage {q}"
+
+
 def _fit_stage(model: BinaryMMMF, ratings: Ratings, q: int, callback: Callback | None, threads: int) -> BinaryMMMF:
-    model.callback = callback
+    model.callback, model._called = callback, _called(q)
     with thread_limit(threads):
         model.fit(ratings.at_boundary(q))
     model.callback = None

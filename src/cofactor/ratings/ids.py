@@ -143,7 +143,7 @@ class IdMap:
     def _positions(self) -> dict[Hashable, int]:
         return {key: k for k, key in enumerate(self.ids.tolist())}
 
-    def warn_if_other_kind(self, values: NDArray[Any], role: str, stacklevel: int) -> None:
+    def warn_if_other_kind(self, values: NDArray[Any], role: str, stacklevel: int) -> bool:
         """Warn about ids, none of which is known, where these are numbers and the known ones text or the reverse.
 
         Parameters
@@ -154,14 +154,21 @@ class IdMap:
             What the ids stand for.
         stacklevel : int
             As `warnings.warn` takes it, counted from the caller.
+
+        Returns
+        -------
+        bool
+            Whether they are of another kind.
         """
-        if {_kind(self.ids), _kind(values)} == {"numbers", "text"}:
+        other = {_kind(self.ids), _kind(values)} == {"numbers", "text"}
+        if other:
             warnings.warn(
                 f"no {role} id is known: the model has {_described(self.ids)}, but the ids given are "
                 f"{_described(values)}; convert them",
                 UserWarning,
                 stacklevel=stacklevel + 1,
             )
+        return other
 
     def to_state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return the map as plain arrays and a header that JSON can hold.

@@ -41,7 +41,7 @@ class MMMF(LossModel):
     n_factors : int, default=100
         Number d of factors; the thesis's. It bounds the rank only: the penalty on U and V acts as a trace norm.
     alpha : float or "auto", default="auto"
-        Weight of the factors' penalty, above 0. "auto" chooses it by validation (see `select_alpha`).
+        Weight of the factors' penalty, above 0 and at most 1e12. "auto" chooses it by validation (see `select_alpha`).
     alpha_bias : float or None, default=3.0
         Weight of the item biases' penalty; None for no biases, as in the thesis.
     alpha_thresholds : float, default=5.0

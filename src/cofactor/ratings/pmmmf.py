@@ -12,7 +12,7 @@ from cofactor.kernels import ordinal
 from cofactor.losses import MARGIN_LOSSES, EntryLoss, Proximal
 from cofactor.model.state import check_array
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors import LossModel
+from cofactor.ratings.factors import NEGLIGIBLE, LossModel
 from cofactor.solvers.result import Callback
 
 
@@ -29,7 +29,11 @@ class PMMMF(LossModel):
     derivative goes through θ* (ERRATA 16). A level that a user never used has no plane for him, no loss, and is never
     predicted for him (ERRATA 17). Between neighbouring planes of a user the boundary lies nearer to the level with
     fewer ratings, b_k = θ_k + n_k / (n_k + n_{k+1}) (θ_{k+1} - θ_k), with θ sorted by running maximum (ERRATA 18).
-    A user bias would change nothing, since the planes move with it.
+    Where planes coincide, a score there gets the median level of the user's ratings. A user bias would change nothing,
+    since the planes move with it.
+
+    Other than in the other models, accuracy depends strongly on `n_factors`: at ``alpha=24`` the test MAE on MovieLens
+    100K is .798 with 10 factors, .775 with 20, .724 with 50 and .692 with 100.
 
     **The thesis's settings** are ``alpha_bias=None``.
 
@@ -38,7 +42,7 @@ class PMMMF(LossModel):
     n_factors : int, default=100
         Number d of factors; the thesis's.
     alpha : float or "auto", default="auto"
-        Weight of the factors' penalty, above 0. "auto" chooses it by validation (see `select_alpha`).
+        Weight of the factors' penalty, above 0 and at most 1e12. "auto" chooses it by validation (see `select_alpha`).
     alpha_bias : float or None, default=3.0
         Weight of the item biases' penalty; None for no biases, as in the thesis.
     margin : {"smooth-hinge", "modified-square", "logistic", "hinge", "zero-one"}, default="smooth-hinge"
@@ -149,6 +153,9 @@ def boundaries(planes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
         Boundary r separates the nearest used levels on its two sides; -inf or +inf where one side has none. So
         1 + #{r : x > boundary_r} is always a level that the user has used.
 
+        Where the planes of all levels of a user coincide, boundaries lie a hair below them up to his median level,
+        and a hair above from there.
+
     Examples
     --------
     Levels 1 and 3 are used, by one and by three ratings; level 2 can never come out:
@@ -158,7 +165,8 @@ def boundaries(planes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
     """
     used = counts > 0
     R = planes.shape[1]
-    theta = np.fmax.accumulate(np.where(used, planes, np.nan), axis=1)
+    own = np.where(used, planes, np.nan)
+    theta = np.fmax.accumulate(own, axis=1)
     below = np.maximum.accumulate(np.where(used, np.arange(R), -1), axis=1)[:, :-1]
     above = np.minimum.accumulate(np.where(used, np.arange(R), R)[:, ::-1], axis=1)[:, ::-1][:, 1:]
     between = (below >= 0) & (above < R)
@@ -169,4 +177,8 @@ def boundaries(planes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
 
     n_low, n_high = at(counts, low), np.maximum(at(counts, high), 1)
     inside = at(theta, low) + n_low / (n_low + n_high) * (at(theta, high) - at(theta, low))
+    cumulative = np.cumsum(counts, axis=1)
+    past_median = 2 * cumulative[:, :-1] > cumulative[:, -1:]
+    tied = np.fmax.reduce(own, axis=1, keepdims=True) == np.fmin.reduce(own, axis=1, keepdims=True)
+    inside = inside + np.where(tied, np.where(past_median, NEGLIGIBLE, -NEGLIGIBLE), 0)
     return np.where(between, inside, np.where(below < 0, -np.inf, np.inf))

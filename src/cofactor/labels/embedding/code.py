@@ -14,7 +14,7 @@ from scipy import sparse
 from cofactor.labels.base import LabelModel
 from cofactor.labels.data import dense
 from cofactor.labels.regression import FeatureSpace, feature_space, linear
-from cofactor.model.checks import check_choice, check_number
+from cofactor.model.checks import check_choice, check_number, check_size
 from cofactor.model.progress import Monitor
 from cofactor.solvers.result import Callback
 
@@ -80,10 +80,7 @@ class CodeModel(LabelModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if isinstance(self.n_components, Integral):
-            check_number("n_components", self.n_components, low=1, whole=True)
-        else:
-            check_number("n_components", self.n_components, low=0, inclusive=False, high=1)
+        check_size("n_components", self.n_components)
         check_number("alpha", self.alpha, low=0)
 
     def _fit(self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, monitor: Monitor) -> None:

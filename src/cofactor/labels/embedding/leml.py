@@ -14,7 +14,7 @@ from cofactor.labels.data import is_sparse
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.regression import FeatureSpace, feature_space, linear
 from cofactor.losses import Logistic, MarginLoss, SmoothHinge, Squared
-from cofactor.model.checks import check_choice, check_number
+from cofactor.model.checks import check_choice, check_number, check_size
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.progress import Monitor
 from cofactor.penalties import L2
@@ -145,10 +145,7 @@ class LEML(LabelModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if isinstance(self.n_components, Integral):
-            check_number("n_components", self.n_components, low=1, whole=True)
-        else:
-            check_number("n_components", self.n_components, low=0, inclusive=False, high=1)
+        check_size("n_components", self.n_components)
         check_number("alpha", self.alpha, low=0, inclusive=False)
         check_choice("loss", self.loss, _LOSSES)
         check_choice("solver", self.solver, ("auto", "als", "lbfgs"))

@@ -16,7 +16,7 @@ from cofactor.labels.base import LabelModel
 from cofactor.labels.data import is_sparse
 from cofactor.labels.embedding import tree
 from cofactor.losses import MARGIN_LOSSES
-from cofactor.model.checks import check_choice, check_number
+from cofactor.model.checks import check_choice, check_jobs, check_number
 from cofactor.model.parallel import side_by_side
 from cofactor.model.progress import Monitor
 
@@ -210,6 +210,7 @@ class MLCHMF(LabelModel):
         check_choice("dtype", self.dtype, ["float32", "float64"])
         if self.scale is not None:
             check_choice("scale", self.scale, ["standard"])
+        check_jobs(self.n_jobs)
 
     # ---------------------------------------------------------------- learning
 

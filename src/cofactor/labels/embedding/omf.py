@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -23,6 +24,7 @@ from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
 
+_SCORES_PER_BLOCK = 1 << 20
 _SPREAD = 0.01  #: of the random start of stochastic gradients; from 0.1 they need more passes on bibtex and medical
 
 
@@ -104,6 +106,11 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     n_features_in_, label_names_, constant_, threshold_
         See `LabelModel`.
 
+    Warns
+    -----
+    UserWarning
+        If no label of any training instance is predicted with the plain cut, or the one given.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -121,6 +128,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     >>> for first in range(0, 150, 50):
     ...     chunk = slice(first, first + 50)
     ...     stream = stream.partial_fit(X[chunk], topics[chunk])
+    >>> stream = stream.fit_threshold(X[:150], topics[:150], "global")
     >>> stream.n_rows_seen_, stream.score(X[150:], topics[150:]) > 0.8
     (150, True)
     """
@@ -169,9 +177,10 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_components", self.n_components, low=1, whole=True)
-        check_number("label_weight", self.label_weight, low=0, inclusive=False, high=1)
-        if self.label_weight == 1:
-            raise ValueError("label_weight=1: features would not count; expected a number above 0 and below 1")
+        check_number("label_weight", self.label_weight, low=-np.inf)
+        if not 0 < self.label_weight < 1:
+            unused = {0.0: "labels would not count; ", 1.0: "features would not count; "}.get(self.label_weight, "")
+            raise ValueError(f"label_weight={self.label_weight!r}: {unused}expected a number above 0 and below 1")
         check_number("alpha", self.alpha, low=0, inclusive=False)
         if self.alpha_predict is not None:
             check_number("alpha_predict", self.alpha_predict, low=0, inclusive=False)
@@ -196,7 +205,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         X : array-like, sparse matrix or array, or frame, of shape (n, D)
             Features.
         Y : array-like, sparse matrix or array, or frame, of shape (n, L)
-            Labels, in the form of the first call.
+            Labels: 0 and 1, False and True, or -1 and 1. Predictions have the form of the first call.
         n_rows : int, optional
             Number of distinct instances in the whole stream, over which the penalty is spread. By default those seen
             so far, this chunk included; give it where instances come repeatedly. Chunks have no influence then.
@@ -210,14 +219,15 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         Raises
         ------
         ValueError, TypeError
-            As `fit`; or if `threshold` is a rule and the model was not fitted: a rule is learned by `fit` only.
+            As `fit`.
+
+        Notes
+        -----
+        The cut of the scores stays what it is. If `threshold` is a rule and the model was not fitted, it is 0 until
+        `fit_threshold` learns it from held-out or recent instances; a `threshold` which is set later counts from then.
         """
         self._check_params()
         first = not hasattr(self, "n_features_in_")
-        if first and isinstance(self.threshold, str):
-            raise ValueError(
-                f"threshold={self.threshold!r} is learned by fit: give a number, or call fit on the first instances"
-            )
         if n_rows is not None:
             check_number("n_rows", n_rows, low=1, whole=True)
         fitted = copy.copy(self)  # an error leaves this model as it was
@@ -261,6 +271,18 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         self.certificate_, self.n_iter_ = result.certificate, result.n_iter
         self.n_rows_seen_ = problem.n_rows
         self.inverse_step_ = 1 / self.eta0 + self.alpha * result.n_iter  # a round counts as a pass
+        if self._says_if_empty and not isinstance(self.threshold, str) and not self._predicts_any(X):
+            warnings.warn(
+                "OMF predicts no label of any training instance, since its scores are shrunk towards 0: "
+                "learn a threshold, such as threshold='global'",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _predicts_any(self, X: NDArray[Any] | sparse.csr_array) -> bool:
+        height = max(1, _SCORES_PER_BLOCK // len(self.Q_))
+        cut = self.decision_.value
+        return any((self._scores(X[k : k + height]) > cut).any() for k in range(0, X.shape[0], height))
 
     def _extend(self, X: Any, Y: sparse.csr_array, n_rows: int | None) -> None:
         """Go on by one step for each row."""

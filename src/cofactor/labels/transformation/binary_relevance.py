@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 
 from cofactor.labels.base import LabelModel
 from cofactor.labels.regression import feature_space, linear
-from cofactor.model.checks import make_generator
+from cofactor.model.checks import check_jobs, make_generator
 from cofactor.model.progress import Monitor
 from cofactor.solvers.result import Callback
 
@@ -105,6 +105,7 @@ class BinaryRelevance(LabelModel):
         if self.estimator is not None and type(self.estimator) not in _ESTIMATORS:
             known = ", ".join(self._components)
             raise TypeError(f"estimator={self.estimator!r}: expected one of scikit-learn's {known}")
+        check_jobs(self.n_jobs)
         if isinstance(getattr(self.estimator, "class_weight", None), dict):
             raise ValueError("class_weight of the estimator must be None or 'balanced': one for all labels")
 
