@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 from pathlib import Path
@@ -258,7 +259,7 @@ def test_options_of_the_other_task(run, table: Path, csv: Path, fitted: Path, mo
 
 def test_a_table_without_labels_says_how_to_choose(run, table: Path) -> None:
     assert "which are labels with --labels" in run("fit", table).error
-    assert "--labels prefix" in run("fit", table, "--task", "labels").error
+    assert "Give --labels the beginning of" in run("fit", table, "--task", "labels").error
 
 
 @pytest.mark.parametrize(
@@ -338,4 +339,82 @@ def test_which_files_hold_labels(table: Path, arff: Path, tmp_path: Path) -> Non
         assert holds_labels(str(path)) is expected, content
     assert holds_labels(str(arff))
     assert not holds_labels(str(table))
-    assert not holds_labels("-")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_standard_input_is_recognised(run, arff: Path, tags: LabelDataset, tmp_path: Path, packed: bool) -> None:
+    svm, out = tmp_path / "t.svm", tmp_path / "m"
+    write_libsvm(svm, tags.X, tags.Y, header=False)
+    for path, options in ((svm, []), (arff, ["--labels", "tag"])):
+        content = path.read_bytes()
+        content = gzip.compress(content) if packed else content
+        assert run("fit", "-", *options, *FAST, "-o", out, stdin=content).status == 0
+
+
+def test_the_peek_of_a_pipe_reads_nothing_away(start, tags: LabelDataset, tmp_path: Path) -> None:
+    svm = tmp_path / "t.svm"
+    write_libsvm(svm, tags.X, tags.Y, header=False)
+    process = start("fit", "-", "-m", "plst", "--alpha", "1", "--json", "-o", "m")
+    out, _ = process.communicate(svm.read_bytes(), timeout=120)
+    assert json.loads(out)["instances"] == len(tags)
+
+
+def test_a_libsvm_model_knows_from_where_its_indices_count(run, tmp_path: Path) -> None:
+    one, zero, sizes = tmp_path / "one.svm", tmp_path / "zero.svm", tmp_path / "sizes.svm"
+    one.write_text("1,2 1:0.5 3:1\n2 2:1\n1 1:1\n2 3:1\n1 1:2\n")
+    zero.write_text("0,1 0:0.5 2:1\n1 1:1\n0 0:1\n1 2:1\n0 0:2\n")
+    sizes.write_text("1 3 2\n0 0:1\n")
+    models = {path: path.with_suffix(".m") for path in (one, zero)}
+    for path, model in models.items():
+        assert run("fit", path, *FAST, "-o", model).status == 0
+    new = tmp_path / "new.svm"
+    new.write_text("1 1:1\n1 2:1\n")  # no 0 by chance
+    same = tmp_path / "same.svm"
+    same.write_text("2 2:1\n2 3:1\n")
+    scores = [
+        [list(row.values()) for row in csv.DictReader(io.StringIO(run("predict", model, path, "--scores").out))]
+        for model, path in ((models[zero], new), (models[one], same))
+    ]
+    assert scores[0] == scores[1]
+    assert run("predict", models[zero], sizes).status == 0
+    assert "was fitted to a libsvm file whose indices count from 1" in run("predict", models[one], sizes).error
+    assert "count from 1" in run("predict", models[one], one, "--zero-based").error
+    assert "count from 0" in run("predict", models[zero], one, "--one-based").error
+    assert "outside of 1 to" in run("predict", models[one], zero).error
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-m", "mmmf"], "--model mmmf: is a model of ratings; label models are"),
+        (["-m", "mnmtf"], "--model mnmtf: is a transformer of features, to be used from Python"),
+        (["-m", "mlchmf", "--param", "scale=std"], "--param scale=std: expected one of 'standard'"),
+        (["--param", "n_components=abc"], "--param n_components=abc: expected a whole number of at least 1, or a"),
+        (["-m", "mlchmf", "--param", "n_jobs=a"], "--param n_jobs=a: expected None or a whole number"),
+    ],
+)
+def test_messages_name_what_was_typed(run, table: Path, options: list[str], message: str) -> None:
+    assert message in run("fit", table, "--labels", "tag", *options).error
+
+
+def test_messages_of_label_files_speak_of_labels(run, table: Path, tmp_path: Path) -> None:
+    assert "Give --labels the beginning of their names" in run("fit", table, "--task", "labels").error
+    for name, content in (("e.arff", ""), ("e.svm", ""), ("h.svm", "0 5 2\n")):
+        path = tmp_path / name
+        path.write_text(content)
+        error = run("fit", path).error
+        assert "user" not in error
+        assert "the file is empty" in error or "holds no instances, only sizes" in error
+    assert "--splits (or --folds) 100: kfold needs" in run("evaluate", table, "--labels", "tag", "--folds", 100).error
+
+
+def test_a_file_of_labels_alone(run, tmp_path: Path) -> None:
+    path = tmp_path / "a.arff"
+    path.write_text("@relation a\n@attribute l1 {0,1}\n@attribute l2 {0,1}\n@data\n0,1\n1,0\n")
+    assert "has no features, since all its columns are labels" in run("fit", path, "--labels", "l").error
+
+
+def test_a_fit_which_finds_no_label_gives_a_hint(run, tmp_path: Path) -> None:
+    fit = ["fit", "emotions", "-m", "omf", "--alpha", 0.5, "-o", tmp_path / "m"]
+    assert "try --threshold global" in run(*fit).err
+    assert "note" not in run(*fit, "--threshold", "global").err

@@ -139,7 +139,7 @@ def test_a_model_without_ratings_says_what_to_do(run, model: Path) -> None:
 def test_ratings_of_unknown_items_are_left_out_with_a_note(run, model: Path) -> None:
     outcome = run("recommend", model, "--ratings", "-", "--json", stdin=(NEW + "ann,999,5\n").encode())
     assert outcome.out == run("recommend", model, "--ratings", "-", "--json", stdin=NEW.encode()).out
-    assert "items that were not in training are left out: 1 of 6, such as those of 999" in outcome.error
+    assert "items that were not in training are left out: 1 of 6, such as those of 999" in outcome.err
 
 
 def test_everyone_and_new_users_exclude_each_other(run, model: Path) -> None:

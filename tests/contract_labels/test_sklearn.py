@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import f1_score
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -18,6 +18,9 @@ from sklearn.utils.estimator_checks import check_estimator
 from cofactor.labels import MODELS
 
 from .models import CASES, bits, data, every, fitted, fresh
+
+# What has nothing to learn from, or is scored by the plain cut, is no fault here.
+pytestmark = pytest.mark.filterwarnings("ignore:OMF predicts no label")
 
 
 def of_numbers(model: Any) -> Any:
@@ -109,3 +112,27 @@ def test_copies_by_pickle_and_copy(name):
     for copied in (pickle.loads(pickle.dumps(fitted(name))), copy.deepcopy(fitted(name))):
         assert bits(copied) == bits(fitted(name))
         assert np.array_equal(copied.predict(X), fitted(name).predict(X))
+
+
+def test_cross_val_predict_gives_scores() -> None:
+    X, Y = data()
+    scores = cross_val_predict(MODELS["PLST"](), X, Y, method="decision_function", cv=3)
+    assert scores.shape == Y.shape
+    with pytest.raises(NotFittedError):
+        _ = MODELS["PLST"]().classes_
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("GroPLE", {"verbose": "x"}, "verbose='x': expected a whole number of at least 0"),
+        ("MLCHMF", {"n_jobs": "a"}, "n_jobs='a': expected None or a whole number other than 0"),
+        ("BinaryRelevance", {"n_jobs": 0}, "n_jobs=0: expected None or a whole number other than 0"),
+        ("PLST", {"n_components": "abc"}, "n_components='abc': expected a whole number of at least 1, or a share"),
+        ("LEML", {"n_components": 1.5}, r"n_components=1\.5: expected a whole number of at least 1, or a share"),
+    ],
+)
+def test_odd_parameters(name: str, settings: dict[str, Any], message: str) -> None:
+    X, Y = data()
+    with pytest.raises((TypeError, ValueError), match=message):
+        MODELS[name](**settings).fit(X, Y)

@@ -157,6 +157,11 @@ def test_faults_of_files(tmp_path):
         LabelChunks(path, labels="l")
     with pytest.raises(ValueError, match="standard input cannot be read"):
         LabelChunks("-")
+    for first in ("f,tag_a\n1.5,0\n", "0.5,1\n", "@relation tags\n"):
+        other = tmp_path / "s.csv"
+        other.write_text(first)
+        with pytest.raises(ValueError, match=r"s\.csv: is neither libsvm text nor Parquet"):
+            LabelChunks(other)
     with pytest.raises(ValueError, match="chunk_rows must be at least 1, found 0"):
         LabelChunks(path, 0)
     with pytest.raises(FileNotFoundError):

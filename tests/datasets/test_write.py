@@ -1,5 +1,6 @@
 """Writing tables: content, all or nothing, Parquet both ways."""
 
+import errno
 import gzip
 import os
 import stat
@@ -209,3 +210,15 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
 def test_a_full_disk_is_named():
     with pytest.raises(OSError, match="No space left on device: '/dev/full'"), _bytes.replacing("/dev/full") as stream:
         stream.write(b"x")
+
+
+def test_errors_name_the_file_and_not_the_temporary_one(tmp_path, monkeypatch):
+    def refuse(source, target):
+        raise PermissionError(errno.EACCES, "Permission denied", os.fspath(source), None, os.fspath(target))
+
+    monkeypatch.setattr(_bytes.os, "replace", refuse)
+    path = tmp_path / "model.cofactor"
+    with pytest.raises(PermissionError) as caught, _bytes.replacing(path) as stream:
+        stream.write(b"x")
+    assert caught.value.filename == os.fspath(path)
+    assert not list(tmp_path.iterdir())

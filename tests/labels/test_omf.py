@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import normalize
 
 import cofactor
 from cofactor.datasets import load_labels
+from cofactor.labels.data import as_labels
 from cofactor.labels.embedding.omf import OMF
+from cofactor.labels.selection import GridSelection
+from cofactor.labels.thresholds import learn_threshold
 from cofactor.metrics.labels import micro_f1
 
 
@@ -57,7 +60,7 @@ def test_objective_is_the_one_of_the_formula(solver: str, settings: dict[str, An
 )
 def test_codes_and_scores(settings: dict[str, Any]) -> None:
     """(2) of the paper: h minimises ‖x - P h‖² + ξ‖h‖²."""
-    model = OMF(4, 0.7, 0.2, random_state=0, **settings).fit(X, Y)
+    model = OMF(4, 0.7, 0.2, random_state=0, threshold=-0.2, **settings).fit(X, Y)
     new = example(seed=1)[0]
     Z = normalize(new) if model.normalize else new
     P = model.P_
@@ -68,7 +71,7 @@ def test_codes_and_scores(settings: dict[str, Any]) -> None:
     codes = np.linalg.lstsq(rows, np.vstack([Z.T, np.zeros((4, len(Z)))]), rcond=None)[0].T
     np.testing.assert_allclose(model.transform(new), codes, atol=1e-10)
     np.testing.assert_allclose(model.decision_function(new), codes @ model.Q_.T - 0.5, atol=1e-10)
-    assert np.array_equal(model.predict(new), (codes @ model.Q_.T > 0.5).astype(int))
+    assert np.array_equal(model.predict(new), (codes @ model.Q_.T > 0.3).astype(int))
 
 
 @pytest.mark.parametrize("label_weight", [0.5, 0.9])
@@ -189,7 +192,7 @@ def test_memory_of_a_stream_does_not_grow() -> None:
     [
         ({"n_components": 0}, "n_components=0: expected a whole number of at least 1"),
         ({"label_weight": 1.0}, "label_weight=1"),
-        ({"label_weight": 0.0}, r"label_weight=0\.0: expected a number above 0"),
+        ({"label_weight": 0.0}, r"label_weight=0\.0: labels would not count; expected a number above 0 and below 1"),
         ({"alpha": 0.0}, r"alpha=0\.0: expected a number above 0"),
         ({"alpha_predict": 0.0}, r"alpha_predict=0\.0"),
         ({"solver": "lbfgs"}, "solver='lbfgs': expected one of 'als', 'sgd'"),
@@ -207,8 +210,9 @@ def test_parameters_out_of_range(settings: dict[str, Any], message: str) -> None
 def test_refusals_of_a_stream() -> None:
     with pytest.raises(TypeError, match="normalize='l2': expected True or False"):
         OMF(normalize="l2").fit(X, Y)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="threshold='global' is learned by fit"):
-        OMF(threshold="global").partial_fit(X, Y)
+    for threshold, error in ((np.zeros(6), TypeError), ("best", ValueError), (np.nan, ValueError), (None, TypeError)):
+        with pytest.raises(error, match="threshold="):
+            OMF(threshold=threshold).partial_fit(X, Y)
     model = OMF(4, random_state=0).partial_fit(X, Y)
     before = model.P_.copy()
     with pytest.raises(ValueError, match="Y has 5 labels, but the model knows 6"):
@@ -219,6 +223,45 @@ def test_refusals_of_a_stream() -> None:
         model.partial_fit(X, Y, n_rows=0)
     assert np.array_equal(model.P_, before)
     assert model.n_rows_seen_ == 120
+
+
+def test_a_stream_gets_its_cut_afterwards(tmp_path: Path) -> None:
+    model = OMF(4, random_state=0, threshold="global").partial_fit(X, Y)
+    assert model.threshold_ == 0
+    assert model.fit_threshold(X, Y) is model
+    cut = model.threshold_
+    assert cut == learn_threshold("global", model.decision_function(X), as_labels(Y)[0]).value != 0
+    assert model.score(X, Y) > OMF(4, random_state=0).partial_fit(X, Y).score(X, Y)
+    model.partial_fit(X[:10], Y[:10])
+    assert model.threshold_ == cut
+    model.save(tmp_path / "m")
+    assert cofactor.load(tmp_path / "m").threshold_ == cut
+    assert model.fit_threshold(X, Y, "per-label").threshold_.shape == (6,)  # type: ignore[union-attr]
+    assert model.set_params(threshold=0.25).fit_threshold(X, Y).threshold_ == 0.25
+    assert model.fit_threshold(X, Y, -0.5).threshold_ == -0.5
+    for faulty, message in (((X, Y, "best"), "threshold='best'"), ((X, Y[:, :5]), "Y has 5"), ((X[:9], Y), "X has 9")):
+        with pytest.raises(ValueError, match=message):
+            model.fit_threshold(*faulty)
+    assert model.threshold_ == -0.5
+    with pytest.raises(NotFittedError):
+        OMF().fit_threshold(X, Y)
+
+
+def test_a_chunk_may_write_labels_in_signs() -> None:
+    plain, mixed = (OMF(4, random_state=0).partial_fit(X, Y) for _ in range(2))
+    plain.partial_fit(X, Y)
+    mixed.partial_fit(X, 2 * Y - 1)
+    assert np.array_equal(plain.Q_, mixed.Q_)
+    assert set(np.unique(mixed.set_params(threshold=-0.3).fit_threshold(X, Y).predict(X))) == {0, 1}
+
+
+def test_a_fit_which_predicts_nothing_says_what_to_do() -> None:
+    data = load_labels("emotions")
+    with pytest.warns(UserWarning, match="learn a threshold, such as threshold='global'") as found:
+        OMF(random_state=0).fit(data.X, data.Y)
+    assert found[0].filename == __file__
+    OMF(random_state=0, threshold=-0.4).fit(data.X, data.Y)
+    GridSelection(OMF(random_state=0), {"alpha": [0.5]}, thresholds=("plain", "global")).fit(data.X, data.Y)
 
 
 def test_too_few_rounds_are_told() -> None:

@@ -10,6 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from scipy import sparse
 
+from cofactor.datasets import load_labels
+from cofactor.labels import GroPLE
 from cofactor.plots import (
     plot_cooccurrence,
     plot_group_sparsity,
@@ -166,6 +168,17 @@ def test_group_sparsity():
     assert drawn.mask.sum() == 10
     assert [line.get_xdata()[0] for line in ax.lines] == [1.5, 3.5]
     assert ax.get_title(loc="left") == "67 % of the rows of groups are zero"
+
+
+def test_labels_constant_in_training_are_left_out():
+    whole = plot_group_sparsity(V, GROUPS, names=list("abcde"))
+    constant = plot_group_sparsity(V, [4, -1, 2, 4, 2, 7, -1], names=list("aXbcdeY"))
+    np.testing.assert_array_equal(*(ax.images[0].get_array().filled(0) for ax in (whole, constant)))
+    assert [t.get_text() for t in whole.get_xticklabels()] == [t.get_text() for t in constant.get_xticklabels()]
+    train, _ = load_labels("medical").split()
+    model = GroPLE(n_factors=5, n_groups=3, tol=0.1, random_state=0).fit(train.X, train.Y)
+    assert (model.groups_ == -1).any()
+    plot_group_sparsity(model.V_, model.groups_)
 
 
 def test_factors_are_sorted_by_the_group_that_uses_them_most():

@@ -83,6 +83,7 @@ def test_solvers_agree():
         assert np.all(np.diff(found.history_) <= 0)
 
 
+@pytest.mark.filterwarnings("ignore:.*all factors are zero")
 def test_a_score_on_the_threshold_means_the_upper_level():
     """(3.4): the lower level needs a score below the threshold."""
     model = BinaryMMMF(1, 1.0, alpha_bias=None, threshold=0.5, random_state=0).fit([(0, 0), (1, 1)], [-1, 1])

@@ -121,7 +121,7 @@ def parameter_names(params: Sequence[str] | None) -> dict[str, str]:
     Examples
     --------
     >>> parameter_names(["n_components=3"])
-    {'n_components': '--param n_components='}
+    {'scale': '--param scale=', 'n_components': '--param n_components='}
     """
     # `--levels` is for ratings: the only `scale` of labels is a parameter of MLC-HMF.
     return {key: f"--param {key}=" for key in ("scale", *(split_parameter(text)[0] for text in params or ()))}

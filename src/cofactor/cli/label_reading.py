@@ -105,6 +105,8 @@ def read_labels_from(file: str, options: LabelOptions) -> LabelDataset:
         data = _load(file, options, options.columns())
     if not data.n_labels:
         raise InputError(f"{_name(file)}: has no labels: say with --labels which columns they are")
+    if not data.n_features:
+        raise InputError(f"{_name(file)}: has no features, since all its columns are labels or dropped")
     if not data.n_instances:
         raise InputError(f"{_name(file)}: holds no instances")
     return data

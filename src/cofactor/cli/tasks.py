@@ -101,6 +101,7 @@ def holds_labels(file: str) -> bool:
 def _format_with_labels(path: str) -> bool:
     """Whether the format is one in which labels have their own place."""
     from cofactor.datasets import _parquet, _svm_text
+
     start = _svm_text.head(path)
     if start.startswith(_parquet.MAGIC):
         return _names_labels(path)

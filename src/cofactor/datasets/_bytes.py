@@ -90,8 +90,8 @@ def replacing(path: PathLike) -> Iterator[IO[bytes]]:
         with _replacing(path) as stream:
             yield stream
     except OSError as error:
-        if error.errno is not None:
-            error.filename, error.filename2 = os.fspath(path), None  # not the temporary one
+        if error.filename is None and error.errno is not None:
+            error.filename = os.fspath(path)
         raise
 
 
@@ -115,5 +115,9 @@ def _replacing(path: PathLike) -> Iterator[IO[bytes]]:
         if target.exists():
             temporary.chmod(target.stat().st_mode & 0o7777)
         os.replace(temporary, target)
+    except OSError as error:
+        if error.filename == os.fspath(temporary):  # a name which means nothing to the user
+            error.filename, error.filename2 = os.fspath(path), None
+        raise
     finally:
         temporary.unlink(missing_ok=True)

@@ -138,9 +138,7 @@ def settle(
         (extent.least[k] if extent is not None else 0) if base == "auto" else (0 if base else 1)
         for k, base in enumerate(bases)
     ]
-    for k, (given, what, option) in enumerate(
-        ((n_features, "index", "n_features"), (n_labels, "label", "n_labels"))
-    ):
+    for k, (given, what, option) in enumerate(((n_features, "index", "n_features"), (n_labels, "label", "n_labels"))):
         if given is None and extent is not None and extent.most[k] > _LARGEST:
             raise ValueError(
                 f"{name}, line {extent.lines[k]}: the {what} {extent.most[k]} is out of all proportion; if it is "

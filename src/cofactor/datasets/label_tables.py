@@ -144,8 +144,8 @@ def _roles(
     n = len(source.names)
     if labels is None:
         raise ValueError(
-            f"{source.file}: which of the {counted(n, 'column')} are labels? Give labels='prefix', labels=[names] or "
-            "labels=n (the first n, or for n < 0 the last); labels=[] for none"
+            f"{source.file}: which of the {counted(n, 'column')} are labels? Give labels= the beginning of "
+            "their names, their names, or their number (n: the first n; -n: the last)"
         )
     if isinstance(labels, int | np.integer):
         if not 0 < abs(labels) < n:

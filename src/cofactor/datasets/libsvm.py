@@ -66,8 +66,8 @@ def read_libsvm(
     FileNotFoundError, IsADirectoryError
         If there is no such file.
     ValueError
-        If a line is malformed, an index occurs twice or is too large (above 2²⁴, unless the number of columns is given),
-        or rows are missing; the message names the line.
+        If a line is malformed, an index occurs twice or is too large (above 2²⁴, unless the number of columns is
+        given), or rows are missing; the message names the line.
 
     Notes
     -----

@@ -26,8 +26,8 @@ class BinaryMMMF(LossModel):
         + \frac{\alpha}{2} (\|U\|_F^2 + \|V\|_F^2) + \frac{\alpha_b}{2} (\|b\|^2 + \|c\|^2)
 
     (3.7), where h is the smooth hinge (3.6); without the biases b, c it is the thesis's (``alpha_bias=None``). A score
-    below `threshold` means the lower level (3.4), one exactly there the level that most ratings of the user have (for an
-    unknown user, most ratings of all; the upper level where both are equally frequent).
+    below `threshold` means the lower level (3.4), one exactly there the level that most ratings of the user have (for
+    an unknown user, most ratings of all; the upper level where both are equally frequent).
 
     The default solver is L-BFGS; ``solver="gd"`` is algorithm 2, whose printed loop runs *while* its stopping
     criterion holds and uses iterates before they exist (ERRATA 1).

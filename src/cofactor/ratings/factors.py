@@ -29,8 +29,8 @@ from cofactor.solvers.result import Callback
 START_SCALE = 0.1
 
 #: Largest product of factors, where the margin is 1, which says nothing: a strong penalty drives them towards zero, and
-#: what is left of them is rounding.
-NEGLIGIBLE = 1e-6
+#: what is left of them is rounding, and where the solver stopped on its way.
+NEGLIGIBLE = 1e-3
 
 #: Largest weight of a penalty; above it, squares of gradients leave the range of float32.
 _MOST_ALPHA = 1e12

@@ -12,8 +12,11 @@ from cofactor.kernels import ordinal
 from cofactor.losses import MARGIN_LOSSES, EntryLoss, Proximal
 from cofactor.model.state import check_array
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors import NEGLIGIBLE, LossModel
+from cofactor.ratings.factors import LossModel
 from cofactor.solvers.result import Callback
+
+#: How far boundaries lie from planes that coincide, where the margin is 1.
+_HAIR = 1e-6
 
 
 class PMMMF(LossModel):
@@ -180,5 +183,5 @@ def boundaries(planes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
     cumulative = np.cumsum(counts, axis=1)
     past_median = 2 * cumulative[:, :-1] > cumulative[:, -1:]
     tied = np.fmax.reduce(own, axis=1, keepdims=True) == np.fmin.reduce(own, axis=1, keepdims=True)
-    inside = inside + np.where(tied, np.where(past_median, NEGLIGIBLE, -NEGLIGIBLE), 0)
+    inside = inside + np.where(tied, np.where(past_median, _HAIR, -_HAIR), 0)
     return np.where(between, inside, np.where(below < 0, -np.inf, np.inf))
