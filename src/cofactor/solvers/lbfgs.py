@@ -13,7 +13,7 @@ def lbfgs(
     *,
     max_iter: int = 500,
     tol: float = 1e-5,
-    memory: int = 2,
+    memory: int | None = None,
     callback: Callback | None = None,
 ) -> Result:
     """Minimise a smooth problem by limited-memory BFGS with a weak Wolfe line search.
@@ -34,9 +34,9 @@ def lbfgs(
         Largest number of iterations.
     tol : float, default=1e-5
         Converged when the objective fell by less than this share of itself per iteration over five iterations.
-    memory : int, default=2
-        Number of stored pairs (step, difference of gradients). With coordinates and scale fitted to the problem, more of
-        them hardly save an iteration on MovieLens 100K, and each makes every iteration slower.
+    memory : int, optional
+        Number of stored pairs (step, difference of gradients); by default 4, or 2 where the problem guesses its
+        curvatures: on MovieLens 100K more of them hardly save an iteration then, and each makes all slower.
     callback : callable, optional
         Called with a `Progress` after every iteration.
 
@@ -51,6 +51,8 @@ def lbfgs(
     ValueError
         If `memory` is not positive.
     """
+    if memory is None:
+        memory = 2 if hasattr(problem, "inverse_curvatures") else 4
     if memory < 1:
         raise ValueError(f"memory={memory!r}: expected a whole number of at least 1 (5 to 10 is usual)")
     require_smooth(problem, "lbfgs")
