@@ -5,8 +5,7 @@
     python benchmarks/labels.py speed [part ...]      fits, predictions and streaming: fits, predict, stream
     python benchmarks/labels.py peers [data ...]      other libraries on the same split in the same run
 
-Tables go into README.md; those of `accuracy` and `speed` have a section for each data set or part. `features` and
-`peers` named with data only print their rows.
+Tables go into README.md, in a section for each data set or part; `features` named with data only prints its rows.
 """
 
 import json
@@ -353,16 +352,10 @@ def peers(chosen: list[str]) -> None:
     if not Path(python).is_file():
         print(HOW_TO_INSTALL, "\nWithout them, scikit-learn and cofactor only.\n", flush=True)
         python = ""
-    rows = []
     for data in PEER_DATA:
         if not chosen or data in chosen:
-            rows += peer_rows(data, python)
-    text = (
-        "First fold of a seeded 5-fold split; rows of sparse data have norm 1, dense features are standardized. "
-        "Seconds are those of the fit, choice of parameters and threshold included.\n\n"
-        + table(["data", "method", "micro-F1", "macro-F1", "example F1", "accuracy", "Hamming", "s"], rows)
-    )
-    print_or_publish("label peers", text, chosen)
+            header = ["data", "method", "micro-F1", "macro-F1", "example F1", "accuracy", "Hamming", "s"]
+            publish(f"label peers, {data}", table(header, peer_rows(data, python)))
 
 
 def peer_rows(data: str, python: str) -> list[list[str]]:
@@ -381,7 +374,8 @@ def peer_rows(data: str, python: str) -> list[list[str]]:
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", "Label not .* is present in all", UserWarning)
             began = time.perf_counter()
-            model.fit(X, Y)
+            # Labels of one byte are too small for scikit-learn's OneVsRest: wrong predictions beyond 127 labels.
+            model.fit(X, Y.astype(int).toarray() if isinstance(model, OneVsRestClassifier) else Y)
             seconds = time.perf_counter() - began
         add(words, model.predict(T), seconds)
     for words, method in PEERS.items() if python else ():

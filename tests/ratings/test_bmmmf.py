@@ -158,8 +158,7 @@ def test_a_score_on_the_threshold_means_the_level_that_is_most_frequent(dtype, t
 def test_alpha_beyond_single_precision_is_refused(alpha):
     with pytest.raises(ValueError, match=r"alpha=.*: expected a number above 0 and at most 1e\+12"):
         BinaryMMMF(2, alpha).fit(X, Y)
-    with pytest.warns(UserWarning, match="all factors are zero"):
-        BinaryMMMF(2, 1e12, alpha_bias=1e12, random_state=0).fit(X, Y)
+    assert not BinaryMMMF(2, 1e12, alpha_bias=1e12, random_state=0).fit(X, Y).U_.any()
 
 
 def test_alpha_can_be_a_number_or_auto():

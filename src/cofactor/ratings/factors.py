@@ -169,7 +169,9 @@ class TunedModel(FactorModel):
         self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
         self.history_, self.seconds_ = result.history, result.seconds
         warn_if_unfinished(result, self, stacklevel=4, name=self._called)
-        if self.validation_ is None and not self.U_.any() and np.count_nonzero(ratings.level_counts) > 1:
+        # With biases a model without factors is still one, and usual for rare levels; without, everybody is alike.
+        alike = self.alpha_bias is None and not self.U_.any()
+        if alike and self.validation_ is None and np.count_nonzero(ratings.level_counts) > 1:
             warnings.warn(
                 f"{self._called or type(self).__name__}: all factors are zero: alpha={self.alpha_:g} is too large",
                 UserWarning,

@@ -358,13 +358,18 @@ def _distinct(column: NDArray[Any], name: str) -> NDArray[Any]:
     except TypeError as error:
         raise TypeError(f"{name} must be hashable ({error})") from error
     _reject_missing(keys, name)
-    orders: list[Callable[[Any], Any]] = [lambda key: key, lambda key: (type(key).__qualname__, key)]
+    orders: list[Callable[[Any], Any]] = [lambda key: key, lambda key: (_family(key), key)]
     for order in orders:
         try:
             return _object_array(sorted(keys, key=order))
         except TypeError:
             continue
     return _object_array(keys)
+
+
+def _family(key: Any) -> str:
+    """Return what ids must have in common to be compared: 0 and 0.0 are one id, whichever came first."""
+    return "number" if isinstance(key, int | float | np.number) else type(key).__qualname__
 
 
 def _reject_missing(keys: Iterable[Any], name: str) -> None:
