@@ -45,18 +45,6 @@ def reference(X, Y, P, Q, order, a, ridge, decay, inverse_step):  # type: ignore
     return P, Q, inverse_step
 
 
-def test_cholesky_solves() -> None:
-    rng = np.random.default_rng(0)
-    for s in (1, 2, 7, 30):
-        B = rng.normal(size=(s, 2 * s))
-        A, b = B @ B.T, rng.normal(size=s)
-        lower, x = np.empty((s, s)), b.copy()
-        sgd.cholesky(np.tril(A), lower)
-        np.testing.assert_allclose(np.tril(lower), np.linalg.cholesky(A), atol=1e-12)
-        sgd.solve(lower, x)
-        np.testing.assert_allclose(A @ x, b, atol=1e-9)
-
-
 @pytest.mark.parametrize("inverse_step", [0.02, 0.3, 3.0])  # the shortest one runs into the bound on steps
 @pytest.mark.parametrize("decay", [0.0, 0.01, 5.0])
 def test_steps_are_those_on_the_dense_matrices(inverse_step: float, decay: float) -> None:

@@ -5,6 +5,7 @@ Row i minimises Σ_k (t_k - o_{j_k} - F_{j_k}·w)² + w·diag(ridge)·w over w, 
 
 import numpy as np
 
+from cofactor.kernels.cholesky import factorize, solve_lower, solve_upper
 from cofactor.kernels.compile import kernel
 
 
@@ -33,43 +34,9 @@ def add_outer(F, gram):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _solve_in_place(A, x, eps):  # type: ignore[no-untyped-def]
-    """Solve A x = b by Cholesky, where A's lower triangle and x = b are overwritten.
-
-    A pivot of less than `eps` times its diagonal entry is raised to that, as a little more ridge would do, so that the
-    solution cannot outgrow the precision in which it is kept.
-    """
-    d = len(x)
-    for j in range(d):
-        row = A[j]
-        s = row[j]
-        least = max(s * eps, np.finfo(A.dtype).tiny)
-        for k in range(j):
-            s -= row[k] * row[k]
-        pivot = np.sqrt(max(s, least))
-        row[j] = pivot
-        for i in range(j + 1, d):
-            other = A[i]
-            t = other[j]
-            for k in range(j):
-                t -= other[k] * row[k]
-            other[j] = t / pivot
-    for i in range(d):
-        t = x[i]
-        for k in range(i):
-            t -= A[i, k] * x[k]
-        x[i] = t / A[i, i]
-    for i in range(d - 1, -1, -1):
-        x[i] /= A[i, i]
-        for k in range(i):
-            x[k] -= A[i, k] * x[i]
-
-
-@kernel
 def ridge_exact(lo, hi, indptr, indices, targets, offsets, features, ridge, out):  # type: ignore[no-untyped-def]
     """Write the minimisers of rows lo..hi, from the normal equations; zero for a row without entries.
 
-    Own loops instead of BLAS: its threads would fight with ours, and its sums depend on their number.
     In double precision, since a row may have fewer entries than features and then only `ridge` keeps FᵀF regular.
     """
     d = features.shape[1]
@@ -94,7 +61,9 @@ def ridge_exact(lo, hi, indptr, indices, targets, offsets, features, ridge, out)
         for f in range(d):
             gram[f, f] = ridge[f]
         add_outer(F, gram)
-        _solve_in_place(gram, x, eps)
+        factorize(gram, d, eps)
+        solve_lower(gram, x, d)
+        solve_upper(gram, x, d)
         out[i] = x
 
 

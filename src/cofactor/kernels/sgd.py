@@ -7,45 +7,12 @@ the inverse of M, and G = PᵀP is kept current, so that a row costs O(nnz s + s
 
 import numpy as np
 
+from cofactor.kernels.cholesky import factorize, solve_lower, solve_upper
 from cofactor.kernels.compile import kernel
 
 #: A step takes away at most this share of P along h, so that c I - b h hᵀ keeps an inverse. A step of 1 / ‖h‖² fits x
 #: exactly, longer ones overshoot.
 LARGEST_SHARE = 0.9
-
-
-@kernel
-def cholesky(A, lower):  # type: ignore[no-untyped-def]
-    """Write the Cholesky factor of A, of which only the lower triangle is read."""
-    for j in range(len(A)):
-        row = lower[j]
-        for i in range(j + 1):
-            other = lower[i]
-            t = A[j, i]
-            for k in range(i):
-                t -= other[k] * row[k]
-            if i < j:
-                row[i] = t / other[i]
-            else:
-                row[i] = np.sqrt(t)
-
-
-@kernel
-def solve(lower, x):  # type: ignore[no-untyped-def]
-    """Solve L Lᵀ x = b in place, where x = b on entry."""
-    d = len(x)
-    for i in range(d):
-        row = lower[i]
-        t = x[i]
-        for k in range(i):
-            t -= row[k] * x[k]
-        x[i] = t / row[i]
-    for i in range(d - 1, -1, -1):
-        row = lower[i]
-        x[i] /= row[i]
-        t = x[i]
-        for k in range(i):
-            x[k] -= t * row[k]
 
 
 @kernel
@@ -155,7 +122,6 @@ def sweep(order, first, X, Y, features, labels, conditions, weight, ridge, decay
     A_Q, M_Q, N_Q, G_Q = labels
     d = len(G_P)
     system = np.empty((d, d))
-    lower = np.empty((d, d))
     u_P, u_Q, h, p, v = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
     k = first
     while k < len(order) and conditions[0] < worst and conditions[1] < worst:
@@ -169,8 +135,9 @@ def sweep(order, first, X, Y, features, labels, conditions, weight, ridge, decay
                 system[e, f] = (1 - weight) * G_P[e, f] + weight * G_Q[e, f]
             system[e, e] += ridge
             h[e] = (1 - weight) * u_P[e] + weight * u_Q[e]
-        cholesky(system, lower)
-        solve(lower, h)
+        factorize(system, d)
+        solve_lower(system, h, d)
+        solve_upper(system, h, d)
         gamma = 1 / inverse_step
         c = 1 - min(gamma * decay, 0.5)
         conditions[0] *= step(xi, xv, x_squared, u_P, h, c, gamma * (1 - weight), A_P, M_P, N_P, G_P, p, v)
