@@ -4,6 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
+from cofactor.solvers.descent import descend
 from cofactor.solvers.result import Callback, Problem, Result, SolverMismatchError, Trace
 
 
@@ -54,21 +55,9 @@ def alternating_least_squares(
             "alternating least squares needs the squared loss with ridge penalties: "
             "take solver 'lbfgs' for other losses"
         )
-    trace = Trace(problem, max_iter, tol, callback)
-    x, g = x0.astype(problem.dtype), np.empty(problem.size, problem.dtype)
-    objective = trace.evaluate(x, g)
-    trace.start(objective)
-    while True:
-        before = x.copy()
+
+    def update(x: np.ndarray) -> None:
         problem.update_rows(x)
         problem.update_columns(x)
-        value = trace.evaluate(x, g)
-        if not value <= objective:  # exact updates lower it, but for rounding
-            settled = bool(value - objective <= np.finfo(problem.dtype).eps ** 0.5 * abs(trace.history[0]))
-            reason = "working precision reached" if settled else "its equations are too ill-conditioned"
-            trace.stop(f"no update lowers the objective: {reason}", converged=settled)
-            trace.evaluate(before, g)
-            return trace.result(before, g)
-        objective = value
-        if trace.done(objective):
-            return trace.result(x, g)
+
+    return descend(problem, x0, update, Trace(problem, max_iter, tol, callback))

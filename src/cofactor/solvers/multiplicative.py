@@ -4,6 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
+from cofactor.solvers.descent import descend
 from cofactor.solvers.result import Callback, Problem, Result, SolverMismatchError, Trace
 
 #: Denominators of multiplicative updates are kept above this.
@@ -75,17 +76,4 @@ def repeat_updates(
         raise SolverMismatchError(
             f"{type(problem).__name__} has no update of its own: take a solver that uses gradients ('lbfgs', 'apg')"
         )
-    trace = Trace(problem, max_iter, tol, callback)
-    x, g = x0.astype(problem.dtype), np.empty(problem.size, problem.dtype)
-    trace.start(trace.evaluate(x, g) + problem.nonsmooth_value(x))
-    while True:
-        following = x.copy()
-        problem.update(following)
-        objective = trace.evaluate(following, g) + problem.nonsmooth_value(following)
-        if not objective <= trace.history[-1]:
-            trace.stop("no update lowers the objective: working precision reached", converged=True)
-            trace.evaluate(x, g)
-            return trace.result(x, g)
-        x = following
-        if trace.done(objective):
-            return trace.result(x, g)
+    return descend(problem, x0, problem.update, Trace(problem, max_iter, tol, callback))

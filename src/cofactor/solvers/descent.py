@@ -1,0 +1,46 @@
+"""The loop of the solvers without step lengths: a problem's own update, as long as it lowers the objective."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from cofactor.solvers.result import Problem, Result, Trace
+
+
+def descend(problem: Problem, x0: np.ndarray, update: Callable[[np.ndarray], None], trace: Trace) -> Result:
+    """Repeat `update`, which changes a point in place, until `trace` says stop or the objective rises.
+
+    A rise is taken back. By less than the root of the working precision, as a share of the first objective, it is
+    rounding and the run has converged; by more, the update is not what it should be, and the run has not.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to minimise.
+    x0 : ndarray
+        Starting point; it is not changed.
+    update : callable
+        A step which does not raise the objective, but for rounding.
+    trace : Trace
+        A new one; it holds the stopping rule.
+
+    Returns
+    -------
+    Result
+    """
+    x, g = x0.astype(problem.dtype), np.empty(problem.size, problem.dtype)
+    trace.start(trace.evaluate(x, g) + problem.nonsmooth_value(x))
+    while True:
+        following = x.copy()
+        update(following)
+        objective = trace.evaluate(following, g) + problem.nonsmooth_value(following)
+        rise = objective - trace.history[-1]
+        if not rise <= 0:
+            settled = bool(rise <= np.finfo(problem.dtype).eps ** 0.5 * abs(trace.history[0]))
+            reason = "working precision reached" if settled else "its equations are too ill-conditioned"
+            trace.stop(f"no update lowers the objective: {reason}", converged=settled)
+            trace.evaluate(x, g)
+            return trace.result(x, g)
+        x = following
+        if trace.done(objective):
+            return trace.result(x, g)
