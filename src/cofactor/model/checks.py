@@ -34,6 +34,17 @@ def check_size(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r}: expected {word}")
 
 
+def resolve_size(value: Any, whole: int) -> int:
+    """Return the number that a size which `check_size` took stands for: itself, or its share of `whole`, rounded up.
+
+    Examples
+    --------
+    >>> resolve_size(3, 10), resolve_size(0.25, 10), resolve_size(1.0, 10)
+    (3, 3, 10)
+    """
+    return int(value) if isinstance(value, Integral) else int(np.ceil(value * whole))
+
+
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
     """Refuse a parameter which is none of its named choices."""
     known = list(choices)

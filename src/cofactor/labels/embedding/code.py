@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from scipy import sparse
 from cofactor.labels.base import LabelModel
 from cofactor.labels.data import dense
 from cofactor.labels.regression import FeatureSpace, feature_space, linear
-from cofactor.model.checks import check_choice, check_number, check_size
+from cofactor.model.checks import check_choice, check_number, check_size, resolve_size
 from cofactor.model.progress import Monitor
 from cofactor.solvers.result import Callback
 
@@ -85,10 +84,8 @@ class CodeModel(LabelModel):
 
     def _fit(self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, monitor: Monitor) -> None:
         n_labels = Y.shape[1]
-        asked = self.n_components
-        d = int(asked) if isinstance(asked, Integral) else int(np.ceil(asked * n_labels))
         space = feature_space(X, self.fit_intercept)
-        code = self._encode(Y, min(d, n_labels), space)
+        code = self._encode(Y, min(resolve_size(self.n_components, n_labels), n_labels), space)
         self.coef_, self.intercept_ = space.ridge(code.codes, self.alpha)
         self.decoder_ = code.decoder
         self.offset_ = np.broadcast_to(code.offset, n_labels).copy()

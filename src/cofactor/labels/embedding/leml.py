@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from cofactor.labels.data import is_sparse
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.regression import FeatureSpace, feature_space, linear
 from cofactor.losses import Logistic, MarginLoss, SmoothHinge, Squared
-from cofactor.model.checks import check_choice, check_number, check_size
+from cofactor.model.checks import check_choice, check_number, check_size, resolve_size
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.progress import Monitor
 from cofactor.penalties import L2
@@ -156,8 +155,7 @@ class LEML(LabelModel):
 
     def _fit(self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, monitor: Monitor) -> None:
         L = Y.shape[1]
-        asked = self.n_components
-        d = min(int(asked) if isinstance(asked, Integral) else int(np.ceil(asked * L)), X.shape[1], L)
+        d = min(resolve_size(self.n_components, L), X.shape[1], L)
         settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol, "callback": monitor.stage(self.loss)}
         space = feature_space(X, self.fit_intercept) if self._decomposes(X) else None
         result = self._alternate(space, Y, d, settings) if space is not None else self._descend(X, Y, d, settings)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cofactor import persistence
 from cofactor.correlation import co_occurrence
 from cofactor.labels.data import as_labels, tidy_features
-from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.checks import check_choice, check_number, check_size, make_generator
 from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array, member, plain
 from cofactor.problems.tri_factorization import TriFactorizationProblem
@@ -244,11 +244,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _check_params(self) -> None:
         if self.n_components is not None:
-            whole = isinstance(self.n_components, int | np.integer)
-            check_number(
-                "n_components", self.n_components,
-                low=1 if whole else 0, inclusive=whole, high=np.inf if whole else 1, whole=whole,
-            )  # fmt: skip
+            check_size("n_components", self.n_components)
         check_number("alpha", self.alpha, low=0)
         check_choice("rule", self.rule, ("scale-invariant", "printed"))
         check_choice("training_codes", self.training_codes, ("nnls", "labels"))
