@@ -207,8 +207,10 @@ def test_an_unfinished_fit_says_so() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit(X, Y, max_iter=3)
-    texts = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+    unfinished = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
+    texts = [str(w.message) for w in unfinished]
     assert [("embedding" in t, "the map" in t) for t in texts] == [(True, False), (False, True)]
+    assert {w.filename for w in unfinished} == {fit.__code__.co_filename}
 
 
 @pytest.mark.parametrize(

@@ -173,8 +173,9 @@ def test_wrong_labels() -> None:
 
 
 def test_an_unfinished_fit_says_so() -> None:
-    with pytest.warns(ConvergenceWarning, match="not settled after 6 updates"):
+    with pytest.warns(ConvergenceWarning, match="stopped after 6 iterations .* raise max_iter=6 or tol") as caught:
         model(max_iter=6).fit(*planted())
+    assert caught[0].filename == __file__
 
 
 def test_save_and_load(tmp_path: Path) -> None:

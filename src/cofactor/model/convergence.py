@@ -26,7 +26,7 @@ def warn_if_unfinished(result: Result, model: Any, stacklevel: int = 5, name: st
     if not result.converged:
         warnings.warn(
             f"{name or type(model).__name__} stopped after {counted(result.n_iter, 'iteration')} before its objective "
-            f"had settled (gradient norm {result.certificate:.3g}): "
+            f"had settled (distance from stationarity {result.certificate:.3g}): "
             f"raise max_iter={model.max_iter} or tol={model.tol:g}",
             ConvergenceWarning,
             stacklevel=stacklevel,

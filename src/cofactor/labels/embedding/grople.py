@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.correlation import co_occurrence, normalized, positive_part, self_tuning_affinity, spectral_groups
 from cofactor.labels.base import LabelModel
 from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array
 from cofactor.penalties import L1
 from cofactor.problems.group_embedding import GroupEmbeddingProblem
 from cofactor.problems.regression import RegressionProblem, feature_gram
-from cofactor.solvers import Result, proximal_gradient
+from cofactor.solvers import proximal_gradient
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
 
@@ -232,7 +231,7 @@ class GroPLE(LabelModel):
             tol=self.tol,
             callback=monitor.stage("embedding"),
         )
-        _warn_if_unfinished("the embedding", result)
+        warn_if_unfinished(result, self, stacklevel=6, name="the embedding of GroPLE")
         self.objective_, self.history_, self.n_iter_ = result.objective, result.history, result.n_iter
         arrays = problem.layout.views(result.x)
         used = np.any(arrays["V"] != 0, axis=1)
@@ -297,7 +296,7 @@ class GroPLE(LabelModel):
             step=1 / lipschitz if lipschitz > 0 else 1.0,
             callback=monitor.stage("map"),
         )
-        _warn_if_unfinished("the map", result)
+        warn_if_unfinished(result, self, stacklevel=7, name="the map of GroPLE")
         self.map_objective_, self.map_history_ = result.objective, result.history
         self.n_map_iter_, self.certificate_ = result.n_iter, result.certificate
         return result.x
@@ -337,13 +336,4 @@ def _check_bounded(gram: Any, rank: int, coupling: NDArray[Any], alpha: float) -
         raise ValueError(
             f"correlation='printed', alpha_r={alpha:g}: the objective (6.11) is unbounded below, since R has the "
             f"eigenvalue {lowest:.3g} and XᵀX the eigenvalue {least:.3g}; {limit}: take correlation='psd'"
-        )
-
-
-def _warn_if_unfinished(what: str, result: Result) -> None:
-    if not result.converged:
-        warnings.warn(
-            f"GroPLE: {what} ended after {result.n_iter} rounds before its objective settled: increase max_iter or tol",
-            ConvergenceWarning,
-            stacklevel=2,
         )

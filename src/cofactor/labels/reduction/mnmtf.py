@@ -17,6 +17,7 @@ from cofactor import persistence
 from cofactor.correlation import co_occurrence
 from cofactor.labels.data import as_labels, tidy_features
 from cofactor.model.checks import check_choice, check_number, check_size, make_generator
+from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array, member, plain
 from cofactor.problems.tri_factorization import TriFactorizationProblem
@@ -291,12 +292,8 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 tol=self.tol if invariant else 0,
                 callback=monitor.stage(type(self).__name__),
             )
-        if invariant and not result.converged:
-            warnings.warn(
-                f"MNMTF: the objective had not settled after {result.n_iter} updates: increase max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        if invariant:
+            warn_if_unfinished(result, self, stacklevel=4)
         arrays = problem.layout.views(result.x)
         length = np.linalg.norm(arrays["B"], axis=1) if invariant else np.ones(len(arrays["B"]))
         self.components_ = arrays["B"] / np.where(length > 0, length, 1)[:, None]
