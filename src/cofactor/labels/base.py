@@ -29,7 +29,20 @@ _SCORES_PER_BLOCK = 1 << 22
 _FOLDS = 5
 
 
-class LabelModel(BaseEstimator, ABC):
+class LabelTagsMixin:
+    """Features may be sparse, and labels are a table: what scikit-learn's tools need to know."""
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's description of the estimator."""
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        return tags
+
+
+class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
     """A model which gives instances labels.
 
     Subclasses say how to learn (`_fit`) and how to score (`_scores`). They see checked features, and labels as a
@@ -229,15 +242,6 @@ class LabelModel(BaseEstimator, ABC):
         """
         check_is_fitted(self)
         persistence.save(path, self)
-
-    def __sklearn_tags__(self) -> Any:
-        """Say what scikit-learn's tools need to know."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = False
-        return tags
 
     # ---------------------------------------------------------------- input
 

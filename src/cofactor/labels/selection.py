@@ -18,7 +18,7 @@ from sklearn.model_selection import KFold, ParameterGrid, ShuffleSplit
 from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.labels.base import LabelModel
+from cofactor.labels.base import LabelModel, LabelTagsMixin
 from cofactor.labels.data import as_features, as_labels
 from cofactor.labels.embedding.code import CodeModel
 from cofactor.labels.regression import FeatureSpace
@@ -143,7 +143,7 @@ def select_parameters(
     return sorted(by_rule, key=lambda choice: np.inf if np.isnan(choice.value) else sign * choice.value)
 
 
-class GridSelection(BaseEstimator):
+class GridSelection(LabelTagsMixin, BaseEstimator):
     """A model whose parameters and threshold are chosen on held-out training instances, then fitted to all.
 
     Parameters
@@ -299,15 +299,6 @@ class GridSelection(BaseEstimator):
     def score(self, X: Any, Y: Any) -> float:
         """Return micro-F1 of `predict`."""
         return micro_f1(Y, self.predict(X))
-
-    def __sklearn_tags__(self) -> Any:
-        """Say what scikit-learn's tools need to know."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = False
-        return tags
 
 
 class _Held:

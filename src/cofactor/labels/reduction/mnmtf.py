@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cofactor import persistence
 from cofactor.correlation import co_occurrence
+from cofactor.labels.base import LabelTagsMixin
 from cofactor.labels.data import as_labels, tidy_features
 from cofactor.model.checks import check_choice, check_number, check_size, make_generator
 from cofactor.model.convergence import warn_if_unfinished
@@ -26,7 +27,7 @@ from cofactor.solvers.nnls import nonnegative_least_squares
 from cofactor.solvers.result import Callback
 
 
-class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Non-negative features of lower dimension, on bases which the labels help to find.
 
     .. math:: \min_{S, B \ge 0}\; \|X - Y S B\|_F^2
@@ -197,13 +198,9 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return len(self.components_)
 
     def __sklearn_tags__(self) -> Any:
-        """Say what scikit-learn's tools need to know."""
+        """Return scikit-learn's description of the estimator."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = False
         return tags
 
     def save(self, path: str | Path) -> None:
