@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from sklearn.cluster import KMeans
-from threadpoolctl import threadpool_limits
+
+from cofactor.kernels.threads import library_limit
 
 __all__ = [
     "co_occurrence",
@@ -276,7 +277,7 @@ def spectral_groups(affinity: NDArray[Any], n_groups: int, random_state: int = 0
     points = vectors * np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(n_groups)])
     length = np.linalg.norm(points, axis=1, keepdims=True)
     points = points / np.where(length > 0, length, 1)
-    with threadpool_limits(1):  # its sums depend on the order in which threads end
+    with library_limit(1):  # its sums depend on the order in which threads end
         clusters = KMeans(n_groups, n_init=10, random_state=random_state).fit_predict(points)
     _, first, group = np.unique(clusters, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[group], dtype=np.intp)

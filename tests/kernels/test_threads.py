@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from cofactor.kernels.threads import cut_rows, n_threads, parallel_for, thread_limit
+from cofactor.kernels.threads import cut_rows, library_limit, n_threads, parallel_for, thread_limit
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 50])
@@ -200,3 +201,29 @@ def test_cuts_cover_all_rows_in_blocks_of_about_the_wanted_size(counts: list[int
 
 def test_no_rows_give_no_blocks() -> None:
     assert cut_rows(np.array([0]), 10).tolist() == [0]
+
+
+def test_library_limit_is_set_and_lifted() -> None:
+    def numbers(api: str = "blas") -> set[int]:
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == api}
+
+    with threadpool_limits(2):
+        with library_limit(1):
+            assert (numbers(), numbers("openmp") - {1}) == ({1}, set())
+            with library_limit(3, "openmp"):
+                assert numbers() == {1}
+        assert numbers() == {2}
+
+
+def test_library_limit_holds_for_libraries_that_were_loaded_late() -> None:
+    code = (
+        "from cofactor.kernels.threads import library_limit\n"
+        "from threadpoolctl import threadpool_info\n"
+        "with library_limit(1): early = len(threadpool_info())\n"
+        "import sklearn.cluster\n"
+        "with library_limit(1): late = [pool['num_threads'] for pool in threadpool_info()]\n"
+        "print(early < len(late), set(late))"
+    )
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
+    out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert out.stdout.split() == ["True", "{1}"]

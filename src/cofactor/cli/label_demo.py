@@ -69,9 +69,8 @@ class LabelDemo(Stage):
 
     def run(self, folder: Path) -> LabelStory:
         """Do everything; leave the report in the folder."""
-        from threadpoolctl import threadpool_limits
-
         from cofactor.cli import label_showcase
+        from cofactor.kernels.threads import library_limit
 
         story = self.story
         warn_of_data_variable()
@@ -80,7 +79,7 @@ class LabelDemo(Stage):
             self.console.print(f"[yellow]Synthetic labels instead:[/yellow] {escape(story.missing[0])}")
         fitted: dict[str, Fitted] = {}
         # The matrices are small: several threads of BLAS would wait for each other most of the time.
-        with threadpool_limits(1, "blas"):
+        with library_limit(1, "blas"):
             for k, data in enumerate(sets, 1):
                 self.heading(f"{k}  {data.name}")
                 self.console.print(f"{escape(data.description)}.")

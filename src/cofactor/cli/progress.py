@@ -119,12 +119,10 @@ class Download:
 @contextmanager
 def limited_threads(n: int | None) -> Iterator[None]:
     """Let kernels and BLAS use at most n threads within the block."""
-    from threadpoolctl import threadpool_limits
-
-    from cofactor.kernels.threads import thread_limit
+    from cofactor.kernels.threads import library_limit, thread_limit
 
     if n is None:
         yield
         return
-    with thread_limit(n), threadpool_limits(n):
+    with thread_limit(n), library_limit(n):
         yield

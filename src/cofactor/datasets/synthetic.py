@@ -4,9 +4,9 @@ from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from cofactor.datasets._types import RatingDataset
+from cofactor.kernels.threads import library_limit
 
 __all__ = ["make_ratings"]
 
@@ -135,7 +135,7 @@ def make_ratings(
     _check(n_users, n_items, n_factors, n_levels, density, start, max_iter)
     rng = _generator(random_state)
     # One thread, because the order of sums decides the ties of the rounding and hence everything after.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with library_limit(1, "blas"):
         begin = _start_from_factors if start == "factors" else _start_uniform
         Y, U = begin(rng, n_users, n_items, n_factors, n_levels)
         n_rounds, stable = _stabilise(Y, U, n_levels, max_iter)

@@ -1,4 +1,4 @@
-"""Threads for kernels: a number, a limit, and a loop over independent blocks.
+"""Threads for kernels: a number, a limit, and a loop over independent blocks; and a limit for BLAS and OpenMP.
 
 Kernels release the interpreter's lock, therefore plain Python threads carry them. This needs no threading layer of
 Numba (some abort when two threads enter them at once), and the stages of `HMF`, which run side by side in threads
@@ -7,13 +7,15 @@ themselves, can use it too.
 
 import itertools
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 _local = threading.local()
 
@@ -52,6 +54,35 @@ def thread_limit(limit: int | None) -> Iterator[None]:
         yield
     finally:
         _local.limit = before
+
+
+@lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> ThreadpoolController:
+    # Looking for the libraries takes milliseconds. They come with modules: so look again only after an import.
+    return ThreadpoolController()
+
+
+def library_limit(limit: int, user_api: str | None = None) -> AbstractContextManager[object]:
+    """Return a context in which BLAS and OpenMP use `limit` threads each, in all threads of the process.
+
+    One thread keeps the order of sums, and hence bits, independent of the machine; and for many small products it is
+    the fastest.
+
+    Parameters
+    ----------
+    limit : int
+        Number of threads.
+    user_api : {"blas", "openmp"}, optional
+        Which of the two alone.
+
+    Examples
+    --------
+    >>> from threadpoolctl import threadpool_info
+    >>> with library_limit(1):
+    ...     all(pool["num_threads"] == 1 for pool in threadpool_info())
+    True
+    """
+    return _libraries(len(sys.modules)).limit(limits=limit, user_api=user_api)
 
 
 @lru_cache(maxsize=1)

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
-from threadpoolctl import threadpool_limits
 
 from cofactor.kernels import sgd
+from cofactor.kernels.threads import library_limit
 from cofactor.penalties import L2
 from cofactor.problems.penalized import PenalizedProblem
 
@@ -164,7 +164,7 @@ class JointLeastSquaresProblem(PenalizedProblem):
         sides, conditions = (_Lazy(arrays["P"]), _Lazy(arrays["Q"])), np.ones(2)
         decay = self.alpha / (n_rows or self.n_rows)
         size = _DENSE_ROWS if isinstance(self._X, np.ndarray) else max(len(order), 1)
-        with threadpool_limits(1, "blas"):  # the products are too small, and too many, to wait for threads
+        with library_limit(1, "blas"):  # the products are too small, and too many, to wait for threads
             for first in range(0, len(order), size):
                 X, Y, rows = self._triplets(order[first : first + size])
                 k = 0

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.kernels.threads import library_limit
 from cofactor.labels.adaptation.neighbours import nearest_rows
 from cofactor.labels.base import LabelModel
 from cofactor.labels.data import is_sparse
@@ -223,7 +224,7 @@ class MLCHMF(LabelModel):
         self.embeddings_ = []
         owners = np.full(points.shape[0], -1)
         n_unfinished = 0
-        with tree.one_thread():
+        with library_limit(1):
             clusters = tree.cluster(points, np.arange(points.shape[0]), growth)
         level = self._add_children(0, clusters)
         while level:
@@ -231,7 +232,7 @@ class MLCHMF(LabelModel):
                 (features, Y, points, rows, growth, node, node_split, monitor.stage(f"node {node}"))
                 for node, rows, node_split in level
             ]
-            with tree.one_thread():  # for the whole process, so it is set before nodes set and restore it side by side
+            with library_limit(1):  # for the whole process, so it is set before nodes set and restore it side by side
                 grown = side_by_side(tree.grow, tasks, len(tasks), self.n_jobs)
             parents, level = level, []
             for (node, rows, _), result in zip(parents, grown, strict=True):
@@ -242,7 +243,7 @@ class MLCHMF(LabelModel):
                 n_unfinished += not result.converged
                 level += self._add_children(node, result.clusters)
         if not self.embeddings_:
-            with tree.one_thread():
+            with library_limit(1):
                 embedding, converged = tree.embed(features, Y, growth, monitor.stage("node 0"))
             self.embeddings_ = [embedding | {"node": 0}]
             n_unfinished += not converged

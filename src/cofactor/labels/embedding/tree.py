@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.cluster import KMeans
-from threadpoolctl import ThreadpoolController
 
-from cofactor.kernels.threads import thread_limit
+from cofactor.kernels.threads import library_limit, thread_limit
 from cofactor.labels.data import is_sparse
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.penalties import L2
@@ -26,16 +24,6 @@ Embedding = dict[str, Any]  #: "node", and arrays "features", "U", "V" as in `em
 
 _SCORES_PER_BLOCK = 1 << 22
 _POWER_STEPS = 20  #: for a start of k-means the longest axis need not be exact
-
-
-@lru_cache(maxsize=1)
-def _pools() -> ThreadpoolController:
-    return ThreadpoolController()  # looking for the libraries takes longer than a small node
-
-
-def one_thread() -> Any:
-    """Return a context in which BLAS and OpenMP use one thread each."""
-    return _pools().limit(limits=1)
 
 
 @dataclass(frozen=True)
@@ -109,7 +97,7 @@ def grow(
         How many threads the kernels may use.
     """
     # One thread for BLAS and OpenMP whatever runs beside it, so that sums, hence bits, do not depend on n_jobs.
-    with thread_limit(threads), one_thread():
+    with thread_limit(threads), library_limit(1):
         embedding, converged = embed(features[rows], Y[rows], growth, callback)
         retained = errors(features[rows], Y[rows], embedding) <= growth.tolerance
         clusters = cluster(points, rows[~retained], growth) if split else []
