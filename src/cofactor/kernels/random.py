@@ -1,0 +1,91 @@
+"""Random numbers that depend on nothing but their key, so that any number of threads draws the same ones.
+
+A stream is a 64-bit state, begun by hashing a key such as (seed, chain, sweep, step, row) and moved on by the
+generator SplitMix64 (Steele, Lea & Flood 2014). Each function takes a state and returns the next one with its draw.
+"""
+
+import numpy as np
+
+from cofactor.kernels.compile import kernel
+from cofactor.kernels.normal import quantile
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX2 = np.uint64(0x94D049BB133111EB)
+_SHIFT = (np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11))
+_UNIT = 2.0**-53
+
+
+@kernel
+def mix(x):  # type: ignore[no-untyped-def]
+    """Return a hash of 64 bits: every bit of `x` changes about half of those returned."""
+    x = (x ^ (x >> _SHIFT[0])) * _MIX1
+    x = (x ^ (x >> _SHIFT[1])) * _MIX2
+    return x ^ (x >> _SHIFT[2])
+
+
+@kernel
+def stream(key, number):  # type: ignore[no-untyped-def]
+    """Return the stream of a row, or the key of a part: a hash of `key` and `number`."""
+    return mix(key + _STEP * (np.uint64(number) + np.uint64(1)))
+
+
+@kernel
+def uniform(state):  # type: ignore[no-untyped-def]
+    """Draw from the open interval (0, 1)."""
+    state += _STEP
+    return state, (np.float64(mix(state) >> _SHIFT[3]) + 0.5) * _UNIT
+
+
+@kernel
+def normal(state):  # type: ignore[no-untyped-def]
+    """Draw from N(0, 1)."""
+    state, u = uniform(state)
+    return state, quantile(u)
+
+
+@kernel
+def truncated_normal(u, below, width, flipped):  # type: ignore[no-untyped-def]
+    """Return where N(0, 1), cut to an interval, has the share `u` of its probability to the left.
+
+    `below` and `width` are the probabilities left of the interval and within it; with `flipped`, right of it: then all
+    is mirrored, so that the smaller tail is the one that is measured.
+    """
+    z = quantile(below + u * width)
+    return -z if flipped else z
+
+
+@kernel
+def inverse_gaussian(state, mean):  # type: ignore[no-untyped-def]
+    """Draw from the inverse Gaussian distribution of this mean and shape 1 (Michael, Schucany & Haas 1976).
+
+    The smaller root is written without the difference of nearly equal numbers; beyond a mean of 1e8 it is 1 / ν², the
+    limit of an infinite mean.
+    """
+    state, v = normal(state)
+    y = v * v
+    if mean > 1e8:
+        return state, 1 / max(y, 1e-300)
+    my = mean * y
+    x = 2 * mean / (2 + my + np.sqrt(4 * my + my * my))
+    state, u = uniform(state)
+    return state, x if u * (mean + x) <= mean else mean * mean / x
+
+
+def fold(*parts: int) -> np.uint64:
+    """Return a key made of whole numbers, for kernels.
+
+    Examples
+    --------
+    >>> fold(1, 2) == fold(1, 2), fold(1, 2) == fold(2, 1)
+    (True, False)
+    """
+    key = np.uint64(0)
+    for part in parts:
+        key = np.uint64(stream(key, np.uint64(part & 0xFFFFFFFFFFFFFFFF)))
+    return key
+
+
+def generator(*parts: int) -> np.random.Generator:
+    """Return NumPy's counter-based generator for a key, for the few draws that belong to no row."""
+    return np.random.Generator(np.random.Philox(key=int(fold(*parts))))

@@ -1,0 +1,140 @@
+"""Priors of factor rows, drawn themselves: independent factors, with or without a regression on features."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.kernels.gibbs import feature_sums, prior_means
+from cofactor.kernels.threads import n_threads, parallel_for
+from cofactor.samplers import Key, State
+
+#: Rows in a block of the kernels here.
+_BLOCK = 512
+
+
+class LinkedPrior:
+    r"""Rows :math:`w_i \sim N(\mu + f_i W, \mathrm{diag}(\tau)^{-1})`, all of it drawn.
+
+    .. math::
+
+        \tau_p \sim \mathrm{Gamma}(a, b), \quad \mu_p \mid \tau_p \sim N(0, 1 / (\kappa \tau_p)), \quad
+        W_{kp} \sim N(0, 1 / \omega_p), \quad \omega_p \sim \mathrm{Gamma}(a, b)
+
+    (Gamma with shape and rate). The columns of the features must be orthogonal: then all of W is drawn at once. Any
+    table becomes so by turning it onto its principal axes, which leaves this prior what it is.
+
+    Parameters
+    ----------
+    name : str
+        Prefix of the arrays in the state.
+    n_columns : int
+        Length p of a row.
+    features : ndarray of shape (n, K), optional
+        With orthogonal columns; no regression if None.
+    shape, rate : float, default=1.0
+        a and b.
+    strength : float, default=1.0
+        κ.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        n_columns: int,
+        features: NDArray[np.float64] | None = None,
+        *,
+        shape: float = 1.0,
+        rate: float = 1.0,
+        strength: float = 1.0,
+    ) -> None:
+        self.name, self.n_columns = name, n_columns
+        self.features = None if features is None else np.ascontiguousarray(features.T, dtype=np.float64)
+        self.squares = np.zeros(0) if self.features is None else (self.features**2).sum(axis=1)
+        self.shape, self.rate, self.strength = shape, rate, strength
+
+    def start(self) -> State:
+        """Return the prior's arrays: no means, no regression, precision one."""
+        p, K = self.n_columns, len(self.squares)
+        arrays = {
+            "mean": np.zeros(p),
+            "precision": np.ones(p),
+            "weights": np.zeros((K, p)),
+            "weight_precision": np.ones(p),
+        }
+        return {f"{self.name}_{key}": array for key, array in arrays.items()}
+
+    def means(self, state: State, n: int) -> NDArray[np.float64]:
+        """Return the prior means (n, p) of the rows."""
+        out = np.empty((n, self.n_columns))
+        mean = state[f"{self.name}_mean"]
+        if self.features is None:
+            out[:] = mean
+            return out
+        features, weights = self.features, state[f"{self.name}_weights"]
+
+        def block(k: int) -> None:
+            prior_means(k * _BLOCK, min((k + 1) * _BLOCK, n), features, weights, mean, out)
+
+        parallel_for(block, -(-n // _BLOCK))
+        return out
+
+    def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
+        """Draw µ and τ given the rows and W, then W and ω given the rest."""
+        random = key.generator()
+        n, p = rows.shape
+        mean, precision = state[f"{self.name}_mean"], state[f"{self.name}_precision"]
+        mean[:] = 0
+        rest = rows if self.features is None else rows - self.means(state, n)
+        mean[:], precision[:] = draw_normal_gamma(
+            random, n, rest.mean(axis=0), rest.var(axis=0) * n, self.shape, self.rate, self.strength
+        )
+        if self.features is None:
+            return
+        weights, scale = state[f"{self.name}_weights"], state[f"{self.name}_weight_precision"]
+        sums = np.empty_like(weights)
+        features, K = self.features, len(self.squares)
+        n_blocks = min(K, 4 * n_threads())
+        cuts = np.linspace(0, K, n_blocks + 1).astype(int)
+        parallel_for(lambda k: feature_sums(cuts[k], cuts[k + 1], features, rows, mean, sums), n_blocks)
+        total = scale + precision * self.squares[:, None]
+        weights[:] = precision * sums / total + random.normal(size=(K, p)) / np.sqrt(total)
+        scale[:] = random.gamma(self.shape + K / 2, 1 / (self.rate + 0.5 * (weights**2).sum(axis=0)))
+
+
+def draw_normal_gamma(
+    random: np.random.Generator,
+    n: int,
+    mean: NDArray[np.float64],
+    scatter: NDArray[np.float64],
+    shape: float,
+    rate: float,
+    strength: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    r"""Draw means and precisions of normal columns from their posterior.
+
+    .. math:: \tau \sim \mathrm{Gamma}(a, b), \quad \mu \mid \tau \sim N(0, 1 / (\kappa \tau))
+
+    Parameters
+    ----------
+    random : Generator
+    n : int
+        Number of rows.
+    mean, scatter : ndarray of shape (p,)
+        Mean of each column, and sum of squares around it.
+    shape, rate, strength : float
+        a, b and κ.
+
+    Returns
+    -------
+    mu, tau : ndarray of shape (p,)
+    """
+    total = strength + n
+    tau = random.gamma(shape + n / 2, 1 / (rate + 0.5 * (scatter + strength * n / total * mean**2)))
+    return n * mean / total + random.normal(size=mean.shape) / np.sqrt(total * tau), tau
+
+
+def turned(features: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a table turned onto its principal axes: the same rows up to a rotation, with orthogonal columns."""
+    _, _, axes = np.linalg.svd(features, full_matrices=False)
+    return features @ axes.T

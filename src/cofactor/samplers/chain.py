@@ -1,0 +1,229 @@
+"""Markov chains: sweeps made of named steps over a state of named arrays."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.kernels.random import fold, generator
+from cofactor.solvers.result import Callback, Progress
+
+State = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Key:
+    """What random numbers of one step of one sweep depend on, and on nothing else.
+
+    Attributes
+    ----------
+    seed, chain, sweep, step : int
+        Seed of the fit, number of the chain, and of sweep and step within it.
+    """
+
+    seed: int
+    chain: int
+    sweep: int
+    step: int
+
+    def rows(self) -> np.uint64:
+        """Return the key for kernels, which make a stream for each row of it."""
+        return fold(self.seed, self.chain, self.sweep, self.step)
+
+    def generator(self) -> np.random.Generator:
+        """Return a generator for draws that belong to no row."""
+        return generator(self.seed, self.chain, self.sweep, self.step, -1)
+
+
+Step = Callable[[State, Key], None]
+
+
+class Posterior(Protocol):
+    """A distribution over a state that can be drawn from step by step.
+
+    Attributes
+    ----------
+    steps : mapping from str to callable
+        Each changes part of the state in place, given the rest, with random numbers from its key. A sweep does all of
+        them in this order.
+    kept : tuple of str
+        Names of the arrays of the state that make up a sample.
+    """
+
+    steps: Mapping[str, Step]
+    kept: tuple[str, ...]
+
+    def start(self, key: Key) -> State:
+        """Return a state to begin with."""
+
+    def log_likelihood(self, state: State) -> float:
+        """Return the log-likelihood of the data, as the last sweep met it."""
+
+    def tune(self, state: State, sweep: int) -> None:
+        """Adapt what is not drawn, such as sizes of proposals; done after every sweep of burn-in only."""
+
+
+class DivergedError(FloatingPointError):
+    """A chain reached numbers that are not finite.
+
+    Attributes
+    ----------
+    chain, sweep : int
+        Where it happened.
+    state : dict of str to ndarray
+        The state after that sweep.
+    """
+
+    def __init__(self, chain: int, sweep: int, state: State) -> None:
+        bad = sorted(name for name, array in state.items() if not np.isfinite(array).all())
+        where = f"{', '.join(bad)} hold" if bad else "the log-likelihood is"
+        super().__init__(
+            f"chain {chain} diverged at sweep {sweep}: {where} not finite; the error's `state` has all arrays. "
+            "Take fewer factors, or check features for extreme values"
+        )
+        self.chain, self.sweep, self.state = chain, sweep, state
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.chain, self.sweep, self.state)
+
+
+@dataclass
+class Chain:
+    """One chain: where it is, and what was kept of where it was.
+
+    Attributes
+    ----------
+    number : int
+    seed : int
+    state : dict of str to ndarray
+        The current state, from which `run` goes on.
+    samples : dict of str to ndarray
+        Kept arrays in float32, samples along the first axis.
+    log_likelihood : list of float
+        After every sweep, those of burn-in too.
+    seconds : list of float
+        Time of every sweep, from the beginning.
+    interrupted : bool
+        Whether the last run ended by an interrupt from the keyboard.
+    """
+
+    number: int
+    seed: int
+    state: State = field(default_factory=dict)
+    samples: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    log_likelihood: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    interrupted: bool = False
+
+    @property
+    def n_sweeps(self) -> int:
+        """Number of sweeps done."""
+        return len(self.log_likelihood)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples kept."""
+        return len(next(iter(self.samples.values()))) if self.samples else 0
+
+
+def run(
+    posterior: Posterior,
+    chain: Chain,
+    n_sweeps: int,
+    *,
+    burn_in: int = 0,
+    thin: int = 1,
+    max_seconds: float | None = None,
+    callback: Callback | None = None,
+) -> Chain:
+    """Go on with a chain, and keep every `thin`-th state after burn-in.
+
+    A chain that goes on does the same, to the bit, as one that was longer from the beginning.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    chain : Chain
+        Changed in place. One without a state is started.
+    n_sweeps : int
+        Number of sweeps to do now.
+    burn_in : int, default=0
+        Sweeps of which nothing is kept, counted from the beginning of the chain.
+    thin : int, default=1
+        Distance between two kept sweeps.
+    max_seconds : float, optional
+        Stop after the first sweep that ends later than this; whatever has been kept stays.
+    callback : callable, optional
+        Called with a `Progress` after every sweep; its objective is minus the log-likelihood.
+
+    Returns
+    -------
+    Chain
+        The same one. An interrupt from the keyboard ends the run, and is raised only if no sample has been kept yet.
+
+    Raises
+    ------
+    DivergedError
+        If a state is not finite after a sweep.
+    """
+    began = time.perf_counter()
+    before = chain.seconds[-1] if chain.seconds else 0.0
+    chain.interrupted = False
+    if not chain.state:
+        chain.state = posterior.start(Key(chain.seed, chain.number, 0, 0))
+    kept = _Kept(posterior.kept, chain, _n_kept(chain.n_sweeps, n_sweeps, burn_in, thin))
+    try:
+        for _ in range(n_sweeps):
+            sweep = chain.n_sweeps + 1
+            for number, step in enumerate(posterior.steps.values(), 1):
+                step(chain.state, Key(chain.seed, chain.number, sweep, number))
+            value = posterior.log_likelihood(chain.state)
+            if not math.isfinite(value) or not all(np.isfinite(chain.state[name]).all() for name in posterior.kept):
+                raise DivergedError(chain.number, sweep, chain.state)
+            if sweep <= burn_in:
+                posterior.tune(chain.state, sweep)
+            elif (sweep - burn_in) % thin == 0:
+                kept.add(chain.state)
+            elapsed = time.perf_counter() - began
+            chain.log_likelihood.append(value)
+            chain.seconds.append(before + elapsed)
+            if callback is not None:
+                callback(Progress(sweep, sweep - 1 + n_sweeps, -value, elapsed))
+            if max_seconds is not None and elapsed > max_seconds:
+                break
+    except KeyboardInterrupt:
+        if not kept.n:
+            raise
+        chain.interrupted = True
+    finally:
+        chain.samples = kept.arrays()
+    return chain
+
+
+def _n_kept(done: int, n_sweeps: int, burn_in: int, thin: int) -> int:
+    """Return how many of the next sweeps are kept."""
+    return max(done + n_sweeps - burn_in, 0) // thin - max(done - burn_in, 0) // thin
+
+
+class _Kept:
+    """Samples of one chain, in arrays with room for those to come."""
+
+    def __init__(self, names: tuple[str, ...], chain: Chain, n_more: int) -> None:
+        self.n = chain.n_samples
+        self._arrays = {name: np.empty((self.n + n_more, *chain.state[name].shape), dtype=np.float32) for name in names}
+        for name, array in chain.samples.items():
+            self._arrays[name][: self.n] = array
+
+    def add(self, state: State) -> None:
+        for name, array in self._arrays.items():
+            array[self.n] = state[name]
+        self.n += 1
+
+    def arrays(self) -> dict[str, NDArray[np.float32]]:
+        return {name: array[: self.n] for name, array in self._arrays.items()}
