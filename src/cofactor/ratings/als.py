@@ -8,15 +8,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.model.checks import check_choice, check_number
+from cofactor.model.checks import check_choice
 from cofactor.problems import LeastSquaresProblem
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.estimates import CentredFactorModel
 from cofactor.ratings.factors import TunedModel
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.result import Callback
 
 
-class ALS(TunedModel):
+class ALS(CentredFactorModel, TunedModel):
     r"""Regularized least squares with biases, minimised over users and over items in turn.
 
     .. math::
@@ -76,7 +77,7 @@ class ALS(TunedModel):
     array([1., 3., 4.])
     """
 
-    _learned = (*TunedModel._learned, "mean_")
+    _learned = (*TunedModel._learned, "boundaries_", "mean_")
 
     def __init__(
         self,
@@ -122,7 +123,8 @@ class ALS(TunedModel):
         tol: float | None = None,
         callback: Callback | None = None,
     ) -> tuple[Result, dict[str, NDArray[Any]]]:
-        """Minimise J at `alpha` from the arrays `start`; set factors, biases and thresholds."""
+        """Minimise J at `alpha` from the arrays `start`; set factors and biases."""
+        self._set_boundaries()
         self.mean_ = float(ratings.values.mean())
         problem = self._problem(ratings, alpha, start["U"].shape[1])
         result = alternating_least_squares(
@@ -135,18 +137,12 @@ class ALS(TunedModel):
         arrays = {name: np.array(array) for name, array in problem.arrays(result.x).items()}
         self.U_, self.V_ = arrays["U"], arrays["V"]
         self.user_bias_, self.item_bias_ = arrays["b"], arrays["c"]
-        self._set_thresholds(len(ratings.users))
         return result, arrays
 
     def _problem(self, ratings: Ratings, alpha: float, d: int) -> LeastSquaresProblem:
         row_solver: Literal["exact", "cg"] = "exact" if self.solver == "exact" else "cg"
         targets = ratings.values - self.mean_
         return LeastSquaresProblem(ratings, targets, d, alpha, self.alpha_bias, row_solver, self.dtype)
-
-    def _set_thresholds(self, n_users: int) -> None:
-        """Put boundaries half way between levels; a rating on one goes to the upper level."""
-        self.common_thresholds_ = np.nextafter((self.scale_[1:] + self.scale_[:-1]) / 2, -np.inf)
-        self.thresholds_ = np.tile(self.common_thresholds_, (n_users, 1))
 
     def _fold_in_ratings(self, ratings: Ratings) -> None:
         """Solve the new users' ridge regressions exactly; one half step does it."""
@@ -157,14 +153,3 @@ class ALS(TunedModel):
         problem.update_rows(x)
         arrays = problem.arrays(x)
         self.U_, self.user_bias_ = np.array(arrays["U"]), np.array(arrays["b"])
-        self._set_thresholds(n)
-
-    def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return super()._scores(users, items) + self.mean_
-
-    def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
-        return super()._score_block(users) + self.mean_
-
-    def _check_learned(self) -> None:
-        super()._check_learned()
-        check_number("mean_", self.mean_, low=-np.inf)

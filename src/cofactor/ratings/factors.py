@@ -37,7 +37,7 @@ _MOST_ALPHA = 1e12
 
 
 class FactorModel(RatingModel):
-    """A model x_ij = U_i·V_j + b_i + c_j with boundaries θ_i between levels.
+    """A model x_ij = U_i·V_j + b_i + c_j.
 
     Attributes
     ----------
@@ -47,22 +47,14 @@ class FactorModel(RatingModel):
     user_bias_ : ndarray of shape (n_users,)
     item_bias_ : ndarray of shape (n_items,)
         Biases; zero where the model has none.
-    thresholds_ : ndarray of shape (n_users, R - 1)
-        Boundaries between the levels, increasing.
-    common_thresholds_ : ndarray of shape (R - 1,)
-        Boundaries for unknown users.
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (
-        "U_", "V_", "user_bias_", "item_bias_", "thresholds_", "common_thresholds_",
-    )  # fmt: skip
+    _learned: ClassVar[tuple[str, ...]] = ("U_", "V_", "user_bias_", "item_bias_")
 
     U_: NDArray[Any]
     V_: NDArray[Any]
     user_bias_: NDArray[Any]
     item_bias_: NDArray[Any]
-    thresholds_: NDArray[Any]
-    common_thresholds_: NDArray[Any]
 
     def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         out = np.empty(len(users), dtype=self.V_.dtype)
@@ -74,20 +66,13 @@ class FactorModel(RatingModel):
         observed.all_scores(users, self.U_, self.V_, self.user_bias_, self.item_bias_, table)
         return table
 
-    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        boundaries = self.thresholds_[users]
-        boundaries[users < 0] = self.common_thresholds_
-        return self._scores(users, items)[:, None] - boundaries
-
     def _check_learned(self) -> None:
         super()._check_learned()
-        n, m, n_thresholds = len(self.users_), len(self.items_), len(self.scale_) - 1
+        n, m = len(self.users_), len(self.items_)
         d = self.V_.shape[-1] if isinstance(self.V_, np.ndarray) and self.V_.ndim else 0
         check_array("V_", self.V_, (m, d))
         for name, shape in {"U_": (n, d), "user_bias_": (n,), "item_bias_": (m,)}.items():
             check_array(name, getattr(self, name), shape, self.V_.dtype)
-        check_array("thresholds_", self.thresholds_, (n, n_thresholds))
-        check_array("common_thresholds_", self.common_thresholds_, (n_thresholds,))
 
 
 class TunedModel(FactorModel):
@@ -202,10 +187,22 @@ class TunedModel(FactorModel):
 
 
 class LossModel(TunedModel):
-    """A `FactorModel` learned by minimising a loss on observed entries plus ridge penalties with a solver.
+    """A `FactorModel` with boundaries between levels, learned by minimising a loss plus ridge penalties with a solver.
 
     Subclasses give the loss, the targets, which arrays are free, and the thresholds for the factors found.
+
+    Attributes
+    ----------
+    thresholds_ : ndarray of shape (n_users, R - 1)
+        Boundaries between the levels, increasing.
+    common_thresholds_ : ndarray of shape (R - 1,)
+        Boundaries for unknown users.
     """
+
+    _learned = (*TunedModel._learned, "thresholds_", "common_thresholds_")
+
+    thresholds_: NDArray[Any]
+    common_thresholds_: NDArray[Any]
 
     margin: str
 
@@ -230,6 +227,17 @@ class LossModel(TunedModel):
     def _user_penalties(self) -> dict[str, Penalty | None]:
         """Return the free arrays b and own, as far as the model has them, with their penalties."""
         return {}
+
+    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        boundaries = self.thresholds_[users]
+        boundaries[users < 0] = self.common_thresholds_
+        return self._scores(users, items)[:, None] - boundaries
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        n_thresholds = len(self.scale_) - 1
+        check_array("thresholds_", self.thresholds_, (len(self.users_), n_thresholds))
+        check_array("common_thresholds_", self.common_thresholds_, (n_thresholds,))
 
     # ---------------------------------------------------------------- fitting
 
