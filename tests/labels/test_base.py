@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from cofactor.labels import LabelModel, Threshold
-from cofactor.labels.state import packed, unpacked
+from cofactor.model.state import packed, unpacked
 
 
 class Echo(LabelModel):

@@ -16,6 +16,6 @@ def test_the_listing_is_the_source():
 def test_the_page_names_files_that_exist():
     root = Path(cofactor.__file__).parent
     text = PAGE.read_text(encoding="utf-8")
-    for name in ("labels/data.py", "labels/base.py", "labels/thresholds.py", "labels/state.py", "labels/regression.py"):
+    for name in ("labels/data.py", "labels/base.py", "labels/thresholds.py", "model/state.py", "labels/regression.py"):
         assert f"`{name}`" in text
         assert (root / name).is_file()

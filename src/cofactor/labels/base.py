@@ -18,12 +18,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cofactor import persistence
 from cofactor.labels.data import LabelForm, as_labels, tidy_features
 from cofactor.labels.regression import FeatureSpace, offered
-from cofactor.labels.state import packed, unpacked
 from cofactor.labels.thresholds import FAR, Threshold, check_threshold, learn_threshold
 from cofactor.metrics.labels import micro_f1
 from cofactor.model.checks import check_number, make_generator
 from cofactor.model.progress import Monitor
-from cofactor.model.state import from_plain, member, plain
+from cofactor.model.state import from_plain, member, packed, plain, unpacked
 
 _SCORES_PER_BLOCK = 1 << 22
 _FOLDS = 5
