@@ -186,7 +186,7 @@ def _refuse_duplicates(data: RatingDataset, file: str, advice: str) -> None:
     import numpy as np
 
     from cofactor.evaluation.splits import pair_numbers
-    from cofactor.ratings.data import SUSPICIOUS_SHARE
+    from cofactor.ratings.entries import SUSPICIOUS_SHARE
 
     _, pairs = pair_numbers(data.X)
     _, first, number = np.unique(pairs, return_index=True, return_inverse=True)

@@ -6,20 +6,26 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self, cast
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cofactor.metrics.ratings import as_scale, counted, nearest_levels, some_of, to_levels
+from cofactor.metrics.ratings import as_scale, counted, some_of, to_levels
+from cofactor.ratings.entries import (
+    check_rows,
+    counting_sort,
+    inferred_scale,
+    mean_levels,
+    offsets,
+    rating_values,
+    refuse_duplicates,
+    refuse_unknown,
+)
 from cofactor.ratings.ids import IdMap, pair_columns
 
 __all__ = ["IdMap", "Ratings", "as_ratings"]
 
 Duplicates = Literal["error", "last", "mean"]
-
-#: Where more than this part of the ratings repeat a pair, the ids may come from wrong columns.
-SUSPICIOUS_SHARE = 0.25
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,10 +121,10 @@ class Ratings:
         user_index, item_index = users.index(user_ids), items.index(item_ids)
         known = item_index >= 0
         if unknown_items == "drop" and known.any() and not known.all():
-            values = _rating_values(y)
+            values = rating_values(y)
             if values.size == known.size:  # otherwise `_build` says what is wrong
                 user_index, item_index, y = user_index[known], item_index[known], values[known]
-        _refuse_unknown(item_index, item_ids)
+        refuse_unknown(item_index, item_ids)
         return cls._build(users, items, user_index, item_index, y, scale, duplicates)
 
     @classmethod
@@ -156,7 +162,7 @@ class Ratings:
             items = IdMap.of_range(n_items)
         users = IdMap.of_range(n_users)
         item_index = items.index(entries.col)
-        _refuse_unknown(item_index, entries.col)
+        refuse_unknown(item_index, entries.col)
         return cls._build(users, items, entries.row, item_index, entries.data, scale, duplicates)
 
     @classmethod
@@ -172,27 +178,27 @@ class Ratings:
     ) -> Self:
         if duplicates not in ("error", "last", "mean"):
             raise ValueError(f"duplicates must be 'error', 'last' or 'mean', found {duplicates!r}")
-        values = _rating_values(y)
+        values = rating_values(y)
         if values.size != user_index.size:
             sizes = counted(user_index.size, "row"), counted(values.size, "rating")
             raise ValueError(f"X has {sizes[0]} but y has {sizes[1]}: they must agree")
         if not values.size:
             raise ValueError("X is empty: at least one rating is needed")
-        scale = _inferred_scale(values) if scale is None else as_scale(scale)
+        scale = inferred_scale(values) if scale is None else as_scale(scale)
         levels = to_levels(values, scale)
-        by_item, _ = _counting_sort(item_index, len(items))
-        by_user, indptr = _counting_sort(user_index[by_item], len(users))
+        by_item, _ = counting_sort(item_index, len(items))
+        by_user, indptr = counting_sort(user_index[by_item], len(users))
         order = by_item[by_user]
         rows, columns, levels = user_index[order], item_index[order], levels[order]
         repeated = (rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])
         if repeated.any():
             if duplicates == "error":
-                _refuse_duplicates(users.ids[rows[1:][repeated]], items.ids[columns[1:][repeated]], values.size)
+                refuse_duplicates(users.ids[rows[1:][repeated]], items.ids[columns[1:][repeated]], values.size)
             if duplicates == "mean":
-                levels = _mean_levels(levels, repeated, scale)
+                levels = mean_levels(levels, repeated, scale)
             last = np.append(~repeated, True)
             rows, columns, levels = rows[last], columns[last], levels[last]
-            indptr = _offsets(rows, len(users))
+            indptr = offsets(rows, len(users))
         return cls._from_rows(users, items, scale, indptr, rows, columns, levels)
 
     @classmethod
@@ -221,7 +227,7 @@ class Ratings:
         ValueError
             If the arrays do not fit together.
         """
-        _check_rows(len(users), len(items), scale.size, indptr, indices, levels)
+        check_rows(len(users), len(items), scale.size, indptr, indices, levels)
         rows = np.repeat(np.arange(len(users), dtype=np.int32), np.diff(indptr))
         return cls._from_rows(users, items, scale, indptr, rows, indices, levels)
 
@@ -253,7 +259,7 @@ class Ratings:
         levels: NDArray[np.uint8],
     ) -> Self:
         """Add the view by columns to sorted rows."""
-        to_csr, col_indptr = _counting_sort(indices, len(items))
+        to_csr, col_indptr = counting_sort(indices, len(items))
         narrow = indices.astype(np.int32, copy=False)
         col_indices = rows.astype(np.int32, copy=False)[to_csr]
         return cls(users, items, scale, indptr, narrow, levels, col_indptr, col_indices, to_csr)
@@ -352,7 +358,7 @@ class Ratings:
                 f"mask must be boolean of shape {self.levels.shape}, found {mask.dtype} of shape {mask.shape}"
             )
         rows = self.row_of_entry[mask]
-        indptr = _offsets(rows, len(self.users))
+        indptr = offsets(rows, len(self.users))
         kept = self.indices[mask], self.levels[mask]
         return self._from_rows(self.users, self.items, self.scale, indptr, rows, *kept)
 
@@ -413,95 +419,3 @@ def as_ratings(
         own = getattr(X, "scale", None) if scale is None else scale
         return Ratings.from_pairs(X.X, X.y, own, duplicates, items, unknown_items)
     return Ratings.from_pairs(X, y, scale, duplicates, items, unknown_items)
-
-
-def _refuse_unknown(item_index: NDArray[np.int32], item_ids: NDArray[Any]) -> None:
-    unknown = np.flatnonzero(item_index < 0)
-    if unknown.size:
-        raise ValueError(
-            f"{counted(unknown.size, 'rating is', 'ratings are')} of items which the model does not know, for example "
-            f"{some_of(item_ids[unknown])}: remove them"
-        )
-
-
-def _check_rows(
-    n_users: int, n_items: int, n_levels: int, indptr: NDArray[Any], indices: NDArray[Any], levels: NDArray[Any]
-) -> None:
-    """Refuse rows which no `Ratings` could have: kernels do not check indices."""
-    types = indptr.dtype == np.int64 and indices.dtype == np.int32 and levels.dtype == np.uint8
-    if not types or indptr.shape != (n_users + 1,) or indices.ndim != 1 or indices.shape != levels.shape:
-        raise ValueError("the arrays of the ratings have wrong types or shapes")
-    if indptr[0] != 0 or indptr[-1] != indices.size or (np.diff(indptr) < 0).any():
-        raise ValueError("the offsets of the users' ratings do not increase from 0 to the number of ratings")
-    same_row = np.ones(max(indices.size - 1, 0), dtype=np.bool_)
-    starts = indptr[1:-1]
-    same_row[starts[(starts > 0) & (starts < indices.size)] - 1] = False
-    if ((indices < 0) | (indices >= n_items)).any() or (np.diff(indices)[same_row] <= 0).any():
-        raise ValueError(f"the ratings' item indices do not increase within 0 to {n_items - 1} for each user")
-    if ((levels < 1) | (levels > n_levels)).any():
-        raise ValueError(f"levels of the ratings are not within 1 to {n_levels}")
-
-
-def _rating_values(y: Any) -> NDArray[np.float64]:
-    """Return the ratings as finite float64."""
-    series = nw.from_native(y, series_only=True, pass_through=True)
-    try:
-        found = series.to_numpy() if isinstance(series, nw.Series) else np.asarray(y)
-        if found.dtype.kind not in "biufO":
-            raise TypeError(f"found {found.dtype}")
-        values = found.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"y must hold numbers ({error}): convert the ratings first") from error
-    if values.ndim != 1:
-        raise ValueError(f"y must be one-dimensional, found shape {values.shape}: pass y.ravel() or one column")
-    bad = np.flatnonzero(~np.isfinite(values))
-    if bad.size:
-        those = counted(bad.size, "rating that is", "ratings that are")
-        raise ValueError(f"y holds {those} NaN or infinite, the first in row {bad[0]}: remove them")
-    return values
-
-
-def _inferred_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    distinct = np.unique(values)
-    if distinct.size == 1:
-        raise ValueError(
-            f"all ratings are {distinct[0]:g}: with a single level there is nothing to learn; "
-            "pass the levels if the scale has others"
-        )
-    return as_scale(distinct)
-
-
-def _counting_sort(keys: NDArray[Any], n_keys: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the stable order that sorts keys 0..n_keys-1, and the offset of each key in it.
-
-    scipy's conversion from rows to columns is a counting sort, several times faster than ``argsort``.
-    """
-    rows = sparse.csr_array(
-        (np.ones(keys.size, dtype=np.bool_), keys, np.arange(keys.size + 1)), shape=(keys.size, n_keys)
-    )
-    columns = rows.tocsc()
-    narrow = np.int32 if keys.size <= np.iinfo(np.int32).max else np.int64
-    return columns.indices.astype(narrow, copy=False), columns.indptr.astype(np.int64, copy=False)
-
-
-def _offsets(rows: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_rows))]).astype(np.int64)
-
-
-def _refuse_duplicates(users: NDArray[Any], items: NDArray[Any], n_ratings: int) -> None:
-    many = users.size > n_ratings * SUSPICIOUS_SHARE
-    raise ValueError(
-        f"{counted(users.size, 'rating repeats', 'ratings repeat')} a (user, item) pair of X, for example "
-        f"({users.tolist()[0]!r}, {items.tolist()[0]!r}): remove them, or pass duplicates='last' or duplicates='mean'"
-        + ("; with so many, check that the columns of X are user ids and item ids" if many else "")
-    )
-
-
-def _mean_levels(
-    levels: NDArray[np.uint8], repeated: NDArray[np.bool_], scale: NDArray[np.float64]
-) -> NDArray[np.uint8]:
-    """Give every entry of a run of duplicates the level nearest to their mean."""
-    starts = np.flatnonzero(np.append(True, ~repeated))
-    lengths = np.diff(np.append(starts, levels.size))
-    means = np.add.reduceat(scale[levels - 1], starts) / lengths
-    return np.repeat(nearest_levels(means, scale), lengths)

@@ -1,0 +1,111 @@
+"""Entries of `Ratings` before they are ones: values checked and ranked, sorted by user and item, each pair once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cofactor.metrics.ratings import as_scale, counted, nearest_levels, some_of
+
+#: Where more than this part of the ratings repeat a pair, the ids may come from wrong columns.
+SUSPICIOUS_SHARE = 0.25
+
+
+def rating_values(y: Any) -> NDArray[np.float64]:
+    """Return the ratings as finite float64."""
+    series = nw.from_native(y, series_only=True, pass_through=True)
+    try:
+        found = series.to_numpy() if isinstance(series, nw.Series) else np.asarray(y)
+        if found.dtype.kind not in "biufO":
+            raise TypeError(f"found {found.dtype}")
+        values = found.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers ({error}): convert the ratings first") from error
+    if values.ndim != 1:
+        raise ValueError(f"y must be one-dimensional, found shape {values.shape}: pass y.ravel() or one column")
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        those = counted(bad.size, "rating that is", "ratings that are")
+        raise ValueError(f"y holds {those} NaN or infinite, the first in row {bad[0]}: remove them")
+    return values
+
+
+def inferred_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the distinct ratings as a scale, at least two of them."""
+    distinct = np.unique(values)
+    if distinct.size == 1:
+        raise ValueError(
+            f"all ratings are {distinct[0]:g}: with a single level there is nothing to learn; "
+            "pass the levels if the scale has others"
+        )
+    return as_scale(distinct)
+
+
+def counting_sort(keys: NDArray[Any], n_keys: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the stable order that sorts keys 0..n_keys-1, and the offset of each key in it.
+
+    scipy's conversion from rows to columns is a counting sort, several times faster than ``argsort``.
+    """
+    rows = sparse.csr_array(
+        (np.ones(keys.size, dtype=np.bool_), keys, np.arange(keys.size + 1)), shape=(keys.size, n_keys)
+    )
+    columns = rows.tocsc()
+    narrow = np.int32 if keys.size <= np.iinfo(np.int32).max else np.int64
+    return columns.indices.astype(narrow, copy=False), columns.indptr.astype(np.int64, copy=False)
+
+
+def offsets(rows: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
+    """Return the offset of each row among entries sorted by row, and their number."""
+    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_rows))]).astype(np.int64)
+
+
+def mean_levels(
+    levels: NDArray[np.uint8], repeated: NDArray[np.bool_], scale: NDArray[np.float64]
+) -> NDArray[np.uint8]:
+    """Give every entry of a run of duplicates the level nearest to their mean."""
+    starts = np.flatnonzero(np.append(True, ~repeated))
+    lengths = np.diff(np.append(starts, levels.size))
+    means = np.add.reduceat(scale[levels - 1], starts) / lengths
+    return np.repeat(nearest_levels(means, scale), lengths)
+
+
+def check_rows(
+    n_users: int, n_items: int, n_levels: int, indptr: NDArray[Any], indices: NDArray[Any], levels: NDArray[Any]
+) -> None:
+    """Refuse rows which no `Ratings` could have: kernels do not check indices."""
+    types = indptr.dtype == np.int64 and indices.dtype == np.int32 and levels.dtype == np.uint8
+    if not types or indptr.shape != (n_users + 1,) or indices.ndim != 1 or indices.shape != levels.shape:
+        raise ValueError("the arrays of the ratings have wrong types or shapes")
+    if indptr[0] != 0 or indptr[-1] != indices.size or (np.diff(indptr) < 0).any():
+        raise ValueError("the offsets of the users' ratings do not increase from 0 to the number of ratings")
+    same_row = np.ones(max(indices.size - 1, 0), dtype=np.bool_)
+    starts = indptr[1:-1]
+    same_row[starts[(starts > 0) & (starts < indices.size)] - 1] = False
+    if ((indices < 0) | (indices >= n_items)).any() or (np.diff(indices)[same_row] <= 0).any():
+        raise ValueError(f"the ratings' item indices do not increase within 0 to {n_items - 1} for each user")
+    if ((levels < 1) | (levels > n_levels)).any():
+        raise ValueError(f"levels of the ratings are not within 1 to {n_levels}")
+
+
+def refuse_unknown(item_index: NDArray[np.int32], item_ids: NDArray[Any]) -> None:
+    """Refuse items which a model does not have."""
+    unknown = np.flatnonzero(item_index < 0)
+    if unknown.size:
+        raise ValueError(
+            f"{counted(unknown.size, 'rating is', 'ratings are')} of items which the model does not know, for example "
+            f"{some_of(item_ids[unknown])}: remove them"
+        )
+
+
+def refuse_duplicates(users: NDArray[Any], items: NDArray[Any], n_ratings: int) -> None:
+    """Refuse entries which repeat a pair, of which the ids are given."""
+    many = users.size > n_ratings * SUSPICIOUS_SHARE
+    raise ValueError(
+        f"{counted(users.size, 'rating repeats', 'ratings repeat')} a (user, item) pair of X, for example "
+        f"({users.tolist()[0]!r}, {items.tolist()[0]!r}): remove them, or pass duplicates='last' or duplicates='mean'"
+        + ("; with so many, check that the columns of X are user ids and item ids" if many else "")
+    )
