@@ -75,6 +75,34 @@ class FactorModel(RatingModel):
             check_array(name, getattr(self, name), shape, self.V_.dtype)
 
 
+class ThresholdModel(FactorModel):
+    """A `FactorModel` with boundaries θ_i between levels, for each user his own.
+
+    Attributes
+    ----------
+    thresholds_ : ndarray of shape (n_users, R - 1)
+        Boundaries between the levels, increasing.
+    common_thresholds_ : ndarray of shape (R - 1,)
+        Boundaries for unknown users.
+    """
+
+    _learned = (*FactorModel._learned, "thresholds_", "common_thresholds_")
+
+    thresholds_: NDArray[Any]
+    common_thresholds_: NDArray[Any]
+
+    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        boundaries = self.thresholds_[users]
+        boundaries[users < 0] = self.common_thresholds_
+        return self._scores(users, items)[:, None] - boundaries
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        n_thresholds = len(self.scale_) - 1
+        check_array("thresholds_", self.thresholds_, (len(self.users_), n_thresholds))
+        check_array("common_thresholds_", self.common_thresholds_, (n_thresholds,))
+
+
 class TunedModel(FactorModel):
     """A `FactorModel` with a penalty weight `alpha`, given or chosen by validation, and an iterative fit.
 
@@ -128,6 +156,10 @@ class TunedModel(FactorModel):
     ) -> tuple[Result, dict[str, NDArray[Any]]]:
         """Minimise the objective at `alpha` from the arrays `start`; set factors, biases and thresholds."""
 
+    def _alpha_unit(self, ratings: Ratings) -> float:
+        """Return what candidates of alpha are multiples of."""
+        return 1.0
+
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_factors", self.n_factors, low=1, whole=True)
@@ -147,7 +179,7 @@ class TunedModel(FactorModel):
         self.validation_ = None
         alpha = self.alpha
         if alpha == "auto":
-            self.validation_ = select_alpha(self, ratings, start, generator, monitor)
+            self.validation_ = select_alpha(self, ratings, start, generator, monitor, self._alpha_unit(ratings))
             alpha = self.validation_.best
         self.alpha_ = float(alpha)
         result, _ = self.solve(ratings, self.alpha_, start, callback=monitor.stage(type(self).__name__))
@@ -155,7 +187,7 @@ class TunedModel(FactorModel):
         self.history_, self.seconds_ = result.history, result.seconds
         warn_if_unfinished(result, self, stacklevel=4, name=self._called)
         # With biases a model without factors is still one, and usual for rare levels; without, everybody is alike.
-        alike = self.alpha_bias is None and not self.U_.any()
+        alike = self.alpha_bias is None and not (self.U_.any() and self.V_.any())
         if alike and self.validation_ is None and np.count_nonzero(ratings.level_counts) > 1:
             warnings.warn(
                 f"{self._called or type(self).__name__}: all factors are zero: alpha={self.alpha_:g} is too large",
@@ -186,23 +218,13 @@ class TunedModel(FactorModel):
         }
 
 
-class LossModel(TunedModel):
-    """A `FactorModel` with boundaries between levels, learned by minimising a loss plus ridge penalties with a solver.
+class LossModel(TunedModel, ThresholdModel):
+    """A `ThresholdModel` learned by minimising a loss on observed entries plus ridge penalties with a solver.
 
     Subclasses give the loss, the targets, which arrays are free, and the thresholds for the factors found.
-
-    Attributes
-    ----------
-    thresholds_ : ndarray of shape (n_users, R - 1)
-        Boundaries between the levels, increasing.
-    common_thresholds_ : ndarray of shape (R - 1,)
-        Boundaries for unknown users.
     """
 
     _learned = (*TunedModel._learned, "thresholds_", "common_thresholds_")
-
-    thresholds_: NDArray[Any]
-    common_thresholds_: NDArray[Any]
 
     margin: str
 
@@ -227,17 +249,6 @@ class LossModel(TunedModel):
     def _user_penalties(self) -> dict[str, Penalty | None]:
         """Return the free arrays b and own, as far as the model has them, with their penalties."""
         return {}
-
-    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        boundaries = self.thresholds_[users]
-        boundaries[users < 0] = self.common_thresholds_
-        return self._scores(users, items)[:, None] - boundaries
-
-    def _check_learned(self) -> None:
-        super()._check_learned()
-        n_thresholds = len(self.scale_) - 1
-        check_array("thresholds_", self.thresholds_, (len(self.users_), n_thresholds))
-        check_array("common_thresholds_", self.common_thresholds_, (n_thresholds,))
 
     # ---------------------------------------------------------------- fitting
 
