@@ -1,0 +1,223 @@
+"""Latent positions of items, on which the ratings of each user are a Gaussian process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cofactor.kernels import gaussian_processes as kernels
+from cofactor.kernels.threads import parallel_for
+from cofactor.problems.layout import Layout
+
+#: Users whose gradients are computed side by side before their steps are taken. It is not the number of threads, so
+#: that results do not depend on that; and less than the ten or so users whose gradients a momentum of .9 mixes anyhow.
+USERS_AT_ONCE = 8
+
+#: Largest number of ratings of a process; a user with more is several ones while positions are learned.
+MOST_RATINGS = 1000
+
+#: Bounds of a parameter, ratings having a variance about one: less noise would leave K singular to single precision.
+LEAST, MOST = 1e-3, 1e3
+
+#: Step length of the logarithms of kernel parameters, as a share of that of positions.
+KERNEL_STEP = 0.01
+
+
+class LatentProcesses:
+    r"""Positions V of items and a covariance, from ratings which are a Gaussian process of each user.
+
+    .. math::
+
+        J(V, \theta) = - \sum_i \log N(y_i; 0, K_i) + \tfrac{\alpha}{2} \|V\|_F^2, \qquad
+        (K_i)_{jk} = s \, e^{-\gamma \|v_j - v_k\|^2 / 2} + l \, v_j \cdot v_k + b + \sigma^2 [j = k]
+
+    over the items j, k which user i rated. θ = (s, γ, l, b, σ²); some of them may be fixed.
+
+    Parameters
+    ----------
+    indptr : ndarray of shape (n_users + 1,)
+        The entries of user i are ``indptr[i]:indptr[i + 1]``.
+    items : ndarray of shape (n_entries,), int32
+        Item of each entry.
+    targets : ndarray of shape (n_entries,)
+        y, with a mean near zero and a variance near one.
+    n_items, n_factors : int
+        Shape of V.
+    alpha : float
+        α.
+    free : sequence of bool
+        Which of θ are learned.
+    present : sequence of bool
+        Which of θ are not zero.
+    momentum : float, default=0.9
+        Share of a step that the next one repeats.
+    most_ratings : int, default=1000
+        A user with more ratings counts as several users in J, each with every so many of them.
+    dtype : dtype, default=float32
+        Of the vector of parameters, and of all sums within a user.
+
+    Attributes
+    ----------
+    layout : Layout
+        Where V and log θ, "kernel", stand in the vector of parameters.
+    n_rows : int
+        Number of processes.
+    smooth : bool
+        True.
+    """
+
+    smooth = True
+
+    def __init__(
+        self,
+        indptr: np.ndarray,
+        items: np.ndarray,
+        targets: np.ndarray,
+        n_items: int,
+        n_factors: int,
+        alpha: float,
+        free: Sequence[bool],
+        present: Sequence[bool],
+        *,
+        momentum: float = 0.9,
+        most_ratings: int = MOST_RATINGS,
+        dtype: np.typing.DTypeLike = np.float32,
+    ) -> None:
+        self.layout = Layout({"V": (n_items, n_factors), "kernel": (kernels.N_THETA,)})
+        self.dtype = np.dtype(dtype)
+        self.alpha, self.momentum = float(alpha), float(momentum)
+        self.free, self.present = np.array(free), np.array(present)
+        self._indptr, order = _processes(indptr, most_ratings)
+        self._items, self._targets = items[order], targets[order].astype(self.dtype)
+        self.n_rows = len(self._indptr) - 1
+        # A user's step bears the share of the penalty of an item that falls on one of those who rated it.
+        self._shares = self.alpha / np.maximum(np.bincount(items, minlength=n_items), 1)
+        self._rows = np.empty((len(items), n_factors), self.dtype)
+        self._dlog = np.empty((self.n_rows, kernels.N_THETA))
+        self._loglik = np.empty(self.n_rows)
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return self.layout.size
+
+    def arrays(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return V, a view of x, and θ."""
+        views = self.layout.views(x)
+        return views["V"], (np.exp(views["kernel"]) * self.present).astype(self.dtype)
+
+    def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        """Return J and write its gradient."""
+        V, theta = self.arrays(x)
+        self._user_gradients(V, theta, np.arange(self.n_rows))
+        views = self.layout.views(gradient)
+        total = self.alpha * V.astype(np.float64)
+        kernels.add_rows(self._items, -self._rows, total)
+        views["V"][...] = total
+        views["kernel"][...] = -self._dlog.sum(axis=0) * self.free
+        return 0.5 * self.alpha * float(np.square(V, dtype=np.float64).sum()) - float(self._loglik.sum())
+
+    def nonsmooth_value(self, x: np.ndarray) -> float:
+        """Return zero."""
+        return 0.0
+
+    def prox(self, x: np.ndarray, step: float, out: np.ndarray) -> None:
+        """Copy x."""
+        out[...] = x
+
+    def certificate(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        """Return the norm of the gradient."""
+        return float(np.sqrt(np.square(gradient, dtype=np.float64).sum()))
+
+    def stochastic_pass(self, x: np.ndarray, order: np.ndarray, inverse_step: float) -> float:
+        """Take a step for each process of `order`, in place; the step length stays."""
+        views = self.layout.views(x)
+        V, logs = views["V"], views["kernel"].astype(np.float64)
+        velocity, log_velocity = np.zeros_like(V), np.zeros(len(logs))
+        step = 1 / inverse_step
+        steps = np.concatenate([[step], step * KERNEL_STEP * self.free])
+        # In the long run momentum multiplies steps by 1 / (1 - momentum). The penalty has none of its own, and its step
+        # is an implicit one, which cannot overshoot.
+        shrink = 1 / (1 + step / (1 - self.momentum) * self._shares)
+        steps, shrink = steps.astype(self.dtype), shrink.astype(self.dtype)
+        for lo in range(0, len(order), USERS_AT_ONCE):
+            some = order[lo : lo + USERS_AT_ONCE]
+            theta = (np.exp(logs) * self.present).astype(self.dtype)
+            self._user_gradients(V, theta, some)
+            kernels.momentum_steps(
+                some, self._indptr, self._items, self._rows, self._dlog, shrink, V, velocity, logs, log_velocity,
+                steps, self.momentum, np.log(LEAST), np.log(MOST),
+            )  # fmt: skip
+        views["kernel"][...] = logs
+        return inverse_step
+
+    def _user_gradients(self, V: np.ndarray, theta: np.ndarray, users: np.ndarray) -> None:
+        def task(k: int) -> None:
+            u = users[k]
+            here = slice(self._indptr[u], self._indptr[u + 1])
+            items, targets = self._items[here], self._targets[here]
+            self._loglik[u] = kernels.user_gradient(V, items, targets, theta, self._rows[here], self._dlog[u])
+
+        parallel_for(task, len(users))
+
+
+class HeldOutProcesses(LatentProcesses):
+    """Latent processes, of which a solver sees how badly they predict ratings held out, in place of J.
+
+    The value is the mean of minus the log density of held-out ratings, each given all others of its user; solvers which
+    undo what raises the value thereby stop before positions fit single ratings.
+
+    Parameters
+    ----------
+    held_out : tuple of ndarray
+        User, item and target of each held-out rating; they are not among the entries.
+    **settings
+        As of `LatentProcesses`.
+    """
+
+    def __init__(
+        self, indptr: np.ndarray, items: np.ndarray, targets: np.ndarray, *args: Any, held_out: Any, **settings: Any
+    ) -> None:
+        super().__init__(indptr, items, targets, *args, **settings)
+        self._user_indptr, self._user_items, self._user_targets = indptr, items, targets.astype(self.dtype)
+        self._held_out = held_out
+
+    def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        """Return the loss on held-out ratings; nothing is descended on here, and the gradient is left as zero."""
+        gradient[...] = 0
+        V, theta = self.arrays(x)
+        users, items, targets = self._held_out
+        losses = np.empty(len(users))
+
+        def task(block: int) -> None:
+            for k in range(block, min(block + USERS_AT_ONCE, len(users))):
+                here = slice(self._user_indptr[users[k]], self._user_indptr[users[k] + 1])
+                own, y = self._user_items[here], self._user_targets[here]
+                losses[k] = kernels.held_out_loss(V, own, y, theta, items[k], targets[k])
+
+        parallel_for(lambda b: task(b * USERS_AT_ONCE), -(-len(users) // USERS_AT_ONCE))
+        return float(losses.mean())
+
+    def certificate(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        """Return the norm of the gradient of J."""
+        super().value_gradient(x, gradient)
+        return super().certificate(x, gradient)
+
+
+def _processes(indptr: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return offsets of processes with at most `most` ratings, and the order of the entries they refer to.
+
+    Those of a user are of equal size, and each takes every so many entries, since items next to each other may be alike.
+    Users without ratings have no process.
+    """
+    counts = np.diff(indptr)
+    pieces = -(-counts // most)
+    first = np.concatenate([[0], np.cumsum(pieces)])
+    user = np.repeat(np.arange(len(counts)), counts)
+    position = np.arange(indptr[-1]) - indptr[user]
+    process = first[user] + position % np.maximum(pieces[user], 1)
+    return np.concatenate([[0], np.cumsum(np.bincount(process, minlength=first[-1]))]), np.argsort(
+        process, kind="stable"
+    )
