@@ -134,14 +134,14 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def renamed(**options: str) -> Iterator[None]:
-    """Within the block, options which set these parameters have other names than usual."""
+def renamed(prefix: str = "", /, **options: str) -> Iterator[None]:
+    """Within the block, options which set these parameters have other names than usual; messages get a prefix."""
     try:
         yield
     except (ValueError, TypeError) as error:
         if isinstance(error, InputError) or not is_refusal(error):
             raise
-        raise InputError(in_options(str(error), {**OPTIONS, **options})) from error
+        raise InputError(prefix + in_options(str(error), {**OPTIONS, **options})) from error
 
 
 def silence_stdout() -> None:

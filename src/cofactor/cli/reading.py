@@ -8,12 +8,12 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cofactor.cli.errors import OPTIONS, InputError, in_options, is_refusal
+from cofactor.cli.errors import OPTIONS, InputError, in_options, is_refusal, renamed
 from cofactor.cli.tables import note
 
 if TYPE_CHECKING:
@@ -204,15 +204,9 @@ def _name(file: str) -> str:
     return "standard input" if file == "-" else file
 
 
-@contextmanager
-def about(file: str, names: Mapping[str, str] | None = None) -> Iterator[None]:
+def about(file: str, names: Mapping[str, str] | None = None) -> AbstractContextManager[None]:
     """Within the block, what is refused is the content of this file; parameters may have other names than usual."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        if isinstance(error, InputError) or not is_refusal(error):
-            raise
-        raise InputError(f"{_name(file)}: {in_options(str(error), {**OPTIONS, **(names or {})})}") from error
+    return renamed(f"{_name(file)}: ", **(names or {}))
 
 
 def read_pairs_for(file: str, model: RatingModel, options: TableOptions) -> NDArray[Any]:
