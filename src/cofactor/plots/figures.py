@@ -22,6 +22,7 @@ __all__ = [
     "MARKERS",
     "MUTED",
     "OKABE_ITO",
+    "colour_bar",
     "new_axes",
     "new_panels",
     "numbers",
@@ -86,6 +87,14 @@ def tidy(ax: Axes, xlabel: str, ylabel: str, title: str = "", grid: bool = True)
     if grid:
         ax.grid(visible=True, which="major", color=_GRID, linewidth=0.8)
         ax.set_axisbelow(True)
+
+
+def colour_bar(ax: Axes, mapped: Any, label: str, width: float = 0.045) -> None:
+    """Explain the colours of what is `mapped` by a bar to the right of the axes (width as a share of theirs)."""
+    bar = ax.figure.colorbar(mapped, cax=ax.inset_axes((1.03, 0, width, 1)))
+    bar.set_label(label, color=INK)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=9, color=MUTED, labelcolor=INK)
 
 
 def series_style(index: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.metrics._tables import as_label_sets
-from cofactor.plots.figures import INK, MUTED, OKABE_ITO, new_axes, numbers, series, series_style, tidy
+from cofactor.plots.figures import INK, MUTED, OKABE_ITO, colour_bar, new_axes, numbers, series, series_style, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -263,10 +263,7 @@ def _square_root_heat(
     colours = colormaps["Blues"].with_extremes(bad=_BLANK)
     norm = PowerNorm(0.5, vmin=0, vmax=top if top > 0 else 1)
     image = ax.imshow(values, cmap=colours, norm=norm, aspect=aspect, interpolation="nearest")  # type: ignore[arg-type]
-    bar = ax.figure.colorbar(image, cax=ax.inset_axes((1.03, 0, 0.045, 1)))
-    bar.set_label(label, color=INK)
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(labelsize=9, color=MUTED, labelcolor=INK)
+    colour_bar(ax, image, label)
 
 
 def _frame_runs(ax: Axes, groups: NDArray[Any]) -> None:

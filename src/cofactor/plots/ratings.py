@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.metrics.ratings import as_scale
-from cofactor.plots.figures import INK, MARKERS, MUTED, OKABE_ITO, new_axes, numbers, tidy
+from cofactor.plots.figures import INK, MARKERS, MUTED, OKABE_ITO, colour_bar, new_axes, numbers, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,10 +87,7 @@ def plot_confusion(counts: ArrayLike, scale: ArrayLike, ax: Axes | None = None, 
     ax.set_xticks(edges, minor=True)
     ax.set_yticks(edges, minor=True)
     ax.grid(which="minor", color="#DADADA", linewidth=0.6)
-    bar = ax.figure.colorbar(image, cax=ax.inset_axes((1.03, 0, 0.045, 1)))
-    bar.set_label("share of the row (%)", color=INK)
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(labelsize=9, color=MUTED, labelcolor=INK)
+    colour_bar(ax, image, "share of the row (%)")
     return ax
 
 

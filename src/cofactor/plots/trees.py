@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cofactor.plots.figures import INK, MUTED, new_axes, tidy
+from cofactor.plots.figures import INK, MUTED, colour_bar, new_axes, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,10 +80,7 @@ def plot_label_tree(nodes: Sequence[Mapping[str, Any]], ax: Axes | None = None, 
     ax.set_yticks(range(depth + 1))
     ax.set_xlim(-0.9, n_leaves - 0.1)
     ax.set_ylim(depth + 0.55, -0.5)
-    bar = ax.figure.colorbar(circles, cax=ax.inset_axes((1.03, 0, 0.025, 1)))
-    bar.set_label("retained by the node (%)", color=INK)
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(labelsize=9, color=MUTED, labelcolor=INK)
+    colour_bar(ax, circles, "retained by the node (%)", width=0.025)
     return ax
 
 
