@@ -296,6 +296,13 @@ def from_entries(
     return small_indices(result)
 
 
+def first_or_last(count: int, n: int, file: str, what: str) -> list[int]:
+    """Positions of the labels among n columns: the first ones, or the last ones where their number is negative."""
+    if not 0 < abs(count) < n:
+        raise ValueError(f"{file}: {count} labels among {counted(n, what)}; expected 1 to {n - 1}")
+    return list(range(count)) if count > 0 else list(range(n + count, n))
+
+
 def positions_of(present: Sequence[str], names: Sequence[str], file: str, what: str, source: str) -> list[int]:
     """Positions of columns by their names; one which is not there, or is named twice, is an error."""
     position = {name: j for j, name in enumerate(present)}

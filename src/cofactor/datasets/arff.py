@@ -21,6 +21,7 @@ from cofactor.datasets._bytes import PathLike, display_name, read_bytes, to_utf8
 from cofactor.datasets._label_types import (
     Form,
     LabelDataset,
+    first_or_last,
     from_entries,
     in_form,
     indicator,
@@ -170,9 +171,7 @@ def _label_columns(header: Header, labels: Labels, path: PathLike) -> list[int]:
                 "and no '-C n' in the relation; say it with labels="
             )
     if isinstance(labels, int | np.integer):
-        if not 0 < abs(labels) < n:
-            raise ValueError(f"{header.name}: {labels} labels among {counted(n, 'attribute')}; expected 1 to {n - 1}")
-        return list(range(labels)) if labels > 0 else list(range(n + labels, n))
+        return first_or_last(int(labels), n, header.name, "attribute")
     if isinstance(labels, str) and not labels.lower().endswith((".xml", ".xml.gz")):
         found = [j for j, attribute in enumerate(header.attributes) if attribute.name.startswith(labels)]
         if not found or not labels:

@@ -18,6 +18,7 @@ from cofactor.datasets._columns import is_number
 from cofactor.datasets._label_types import (
     Form,
     LabelDataset,
+    first_or_last,
     generic_names,
     in_form,
     indicator,
@@ -148,9 +149,7 @@ def _roles(
             "their names, their names, or their number (n: the first n; -n: the last)"
         )
     if isinstance(labels, int | np.integer):
-        if not 0 < abs(labels) < n:
-            raise ValueError(f"{source.file}: {labels} labels among {counted(n, 'column')}; expected 1 to {n - 1}")
-        targets = list(range(labels)) if labels > 0 else list(range(n + labels, n))
+        targets = first_or_last(int(labels), n, source.file, "column")
     elif isinstance(labels, str):
         targets = [j for j, column in enumerate(source.names) if column.startswith(labels)]
         if not targets or not labels:

@@ -1,6 +1,7 @@
 """Synthetic ratings whose complete matrix is known."""
 
-from typing import Literal, overload
+from collections.abc import Mapping
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,7 +134,7 @@ def make_ratings(
     True
     """
     _check(n_users, n_items, n_factors, n_levels, density, start, max_iter)
-    rng = _generator(random_state)
+    rng = generator(random_state)
     # One thread, because the order of sums decides the ties of the rounding and hence everything after.
     with library_limit(1, "blas"):
         begin = _start_from_factors if start == "factors" else _start_uniform
@@ -213,7 +214,16 @@ def _warn_unstable(max_iter: int) -> None:
     )
 
 
-def _generator(random_state: RandomState) -> np.random.Generator:
+def check_whole(given: Mapping[str, Any], least: int) -> None:
+    """Refuse parameters which are not whole numbers, or less than they may be."""
+    for name, value in given.items():
+        if not isinstance(value, int | np.integer) or isinstance(value, bool):
+            raise TypeError(f"{name} must be an integer, found {value!r}")
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, found {value}")
+
+
+def generator(random_state: RandomState) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(0, 2**32, size=4, dtype=np.uint32))
     return np.random.default_rng(random_state)
@@ -222,19 +232,9 @@ def _generator(random_state: RandomState) -> np.random.Generator:
 def _check(
     n_users: int, n_items: int, n_factors: int, n_levels: int, density: float, start: str, max_iter: int
 ) -> None:
-    least = {"n_users": 1, "n_items": 1, "n_factors": 1, "n_levels": 2, "max_iter": 1}
-    given = {
-        "n_users": n_users,
-        "n_items": n_items,
-        "n_factors": n_factors,
-        "n_levels": n_levels,
-        "max_iter": max_iter,
-    }
-    for name, value in given.items():
-        if not isinstance(value, int | np.integer) or isinstance(value, bool):
-            raise TypeError(f"{name} must be an integer, found {value!r}")
-        if value < least[name]:
-            raise ValueError(f"{name} must be at least {least[name]}, found {value}")
+    given = {"n_users": n_users, "n_items": n_items, "n_factors": n_factors, "max_iter": max_iter}
+    check_whole(given, least=1)
+    check_whole({"n_levels": n_levels}, least=2)
     if n_factors > min(n_users, n_items):
         raise ValueError(f"n_factors={n_factors} must not exceed min(n_users, n_items) = {min(n_users, n_items)}")
     if not 0 < density <= 1:

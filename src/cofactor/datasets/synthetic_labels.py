@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cofactor.datasets._label_types import LabelDataset, generic_names, small_indices
-from cofactor.datasets.synthetic import RandomState, _generator
+from cofactor.datasets.synthetic import RandomState, check_whole, generator
 
 __all__ = ["LabelTruth", "make_labels"]
 
@@ -107,7 +107,7 @@ def make_labels(
     """
     _check(n_instances, n_features, n_labels, n_groups, n_factors)
     _check_shares(correlation, noise, density)
-    rng = _generator(random_state)
+    rng = generator(random_state)
     frequencies = _frequencies(rng, n_labels, cardinality, tail)
     X, deviation = _features(rng, n_instances, n_features, density)
     groups = np.arange(n_labels) % n_groups
@@ -190,11 +190,7 @@ def _check(n_instances: int, n_features: int, n_labels: int, n_groups: int, n_fa
         "n_groups": n_groups,
         "n_factors": n_factors,
     }
-    for name, value in given.items():
-        if not isinstance(value, int | np.integer) or isinstance(value, bool):
-            raise TypeError(f"{name} must be an integer, found {value!r}")
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, found {value}")
+    check_whole(given, least=1)
     if n_groups > n_labels:
         raise ValueError(f"n_groups={n_groups} must not exceed n_labels={n_labels}")
     if n_groups * n_factors > n_features:
