@@ -20,7 +20,7 @@ from cofactor.labels.data import LabelForm, as_labels, tidy_features
 from cofactor.labels.regression import FeatureSpace, offered
 from cofactor.labels.thresholds import FAR, Threshold, check_threshold, learn_threshold
 from cofactor.metrics.labels import micro_f1
-from cofactor.model.checks import check_number, make_generator
+from cofactor.model.checks import check_callback, check_number, make_generator
 from cofactor.model.progress import Monitor
 from cofactor.model.state import from_plain, member, packed, plain, unpacked
 
@@ -91,9 +91,7 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
         fit_intercept = getattr(self, "fit_intercept", True)
         if not isinstance(fit_intercept, bool | np.bool_):
             raise TypeError(f"fit_intercept={fit_intercept!r}: expected True or False")
-        callback = getattr(self, "callback", None)
-        if callback is not None and not callable(callback):
-            raise TypeError(f"callback={callback!r}: expected a function of one argument, a Progress")
+        check_callback(getattr(self, "callback", None))
         verbose = getattr(self, "verbose", 0)
         if not isinstance(verbose, bool | np.bool_):
             check_number("verbose", verbose, low=0, whole=True)

@@ -52,6 +52,12 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, known))}")
 
 
+def check_callback(callback: Any) -> None:
+    """Refuse what cannot be called with progress."""
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback={callback!r}: expected a function of one argument, a Progress")
+
+
 def check_jobs(n_jobs: Any) -> None:
     """Refuse what joblib does not understand as a number of jobs."""
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):

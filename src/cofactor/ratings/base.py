@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor import persistence
 from cofactor.kernels.threads import parallel_for
 from cofactor.metrics.ratings import as_scale, counted, mean_absolute_error
-from cofactor.model.checks import check_choice, check_number
+from cofactor.model.checks import check_callback, check_choice, check_number
 from cofactor.model.progress import Monitor
 from cofactor.model.state import from_plain, member, plain
 from cofactor.ratings.data import Ratings, as_ratings
@@ -82,9 +82,7 @@ class RatingModel(BaseEstimator, ABC):
         """Refuse parameters out of their range."""
         check_choice("duplicates", self.duplicates, ("error", "last", "mean"))
         check_choice("unknown", self.unknown, ("fallback", "error"))
-        callback = getattr(self, "callback", None)
-        if callback is not None and not callable(callback):
-            raise TypeError(f"callback={callback!r}: expected a function of one argument, a Progress")
+        check_callback(getattr(self, "callback", None))
         if self.levels is not None:
             try:
                 as_scale(self.levels)
