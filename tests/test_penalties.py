@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from cofactor.penalties import L1, L2, L21, CentredL2, NonNegative, Penalty, SmoothPenalty
+from cofactor.penalties import L1, L2, L21, CentredL2, NonNegative, Penalty, RowL2, SmoothPenalty
 
 FACTORIES = [L2, CentredL2, L1, L21, NonNegative]
 numbers = st.floats(-5, 5)
@@ -49,12 +49,16 @@ def test_value_formulas() -> None:
     assert L21(3.0).value(A) == pytest.approx(3 * np.sum(np.sqrt(np.sum(A**2, axis=1))), rel=1e-14)
     centred = sum(float(np.sum((row - A.mean(axis=0)) ** 2)) for row in A)
     assert CentredL2(3.0).value(A) == pytest.approx(1.5 * centred, rel=1e-14)
+    assert RowL2(3.0, np.arange(6)).value(A) == pytest.approx(1.5 * np.sum(np.arange(6)[:, None] * A**2), rel=1e-14)
+    assert RowL2(3.0, np.arange(6)).value(A[:, 0]) == pytest.approx(
+        1.5 * np.sum(np.arange(6) * A[:, 0] ** 2), rel=1e-14
+    )
     assert NonNegative().value(np.abs(A)) == 0
     assert NonNegative().value(A) == np.inf
     assert NonNegative().value(np.array([[0.0, np.nan]])) == np.inf
 
 
-@pytest.mark.parametrize("penalty", [L2(0.7), L1(0.7), NonNegative(), CentredL2(0.7)])
+@pytest.mark.parametrize("penalty", [L2(0.7), L1(0.7), NonNegative(), CentredL2(0.7), RowL2(0.7, np.arange(4))])
 @pytest.mark.parametrize("step", [0.3, 2.0])
 def test_prox_minimises_its_definition(penalty: Penalty, step: float) -> None:
     A = entries(1, (4, 2))

@@ -84,6 +84,42 @@ class L2(SmoothPenalty):
         return np.asarray(A / (1 + step * self.alpha), dtype=A.dtype)
 
 
+class RowL2(SmoothPenalty):
+    """Squared norms of rows, each with a share of its own: alpha/2 Σ_i c_i ‖A_i‖².
+
+    Parameters
+    ----------
+    alpha : float
+        Weight.
+    shares : ndarray of shape (n,)
+        c, at least 0.
+
+    Examples
+    --------
+    >>> RowL2(2.0, np.array([1, 0])).value(np.array([[3.0], [4.0]]))
+    9.0
+    """
+
+    def __init__(self, alpha: float, shares: np.ndarray) -> None:
+        super().__init__(alpha)
+        self.shares = shares
+
+    def value(self, A: np.ndarray) -> float:  # noqa: D102
+        return 0.5 * float(np.sum(self._weights(A) * A * A, dtype=float))
+
+    def add_gradient(self, A: np.ndarray, gradient: np.ndarray) -> float:  # noqa: D102
+        slope = self._weights(A) * A
+        gradient += slope
+        return 0.5 * float(np.sum(slope * A, dtype=float))
+
+    def prox(self, A: np.ndarray, step: float) -> np.ndarray:  # noqa: D102
+        return np.asarray(A / (1 + step * self._weights(A)))
+
+    def _weights(self, A: np.ndarray) -> np.ndarray:
+        weights = (self.alpha * self.shares).astype(A.dtype)
+        return weights.reshape(-1, *[1] * (A.ndim - 1))
+
+
 class CentredL2(SmoothPenalty):
     """Squared distance of the rows from their mean: alpha/2 Σ_i ‖A_i - mean(A)‖².
 

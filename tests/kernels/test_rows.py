@@ -17,7 +17,8 @@ def test_exact_and_conjugate_gradients(n: int, m: int, d: int, dtype: type) -> N
     p = random_pattern(rng, n, m, 0.6)
     features, offsets = rng.normal(size=(m, d)).astype(dtype), rng.normal(size=m).astype(dtype)
     targets, ridge = rng.normal(size=len(p.indices)).astype(dtype), rng.uniform(0.5, 2, d).astype(dtype)
-    given = (p.indptr, p.indices, targets, offsets, features, ridge)
+    shares = rng.uniform(0.5, 2, n).astype(dtype)
+    given = (p.indptr, p.indices, targets, offsets, features, ridge, shares)
     results = []
     for cuts in cuttings(n):
         out = np.full((n, d), np.nan, dtype)
@@ -29,7 +30,7 @@ def test_exact_and_conjugate_gradients(n: int, m: int, d: int, dtype: type) -> N
         own = slice(p.indptr[i], p.indptr[i + 1])
         F = features[p.indices[own]].astype(float)
         t = targets[own].astype(float) - offsets[p.indices[own]]
-        expected[i] = np.linalg.solve(F.T @ F + np.diag(ridge), F.T @ t)
+        expected[i] = np.linalg.solve(F.T @ F + shares[i] * np.diag(ridge), F.T @ t)
     tolerance = 1e-4 if dtype is np.float32 else 1e-11
     np.testing.assert_allclose(results[0], expected, atol=tolerance)
     assert all(np.array_equal(results[0], other) for other in results[1:])
@@ -44,15 +45,15 @@ def test_conjugate_gradient_steps_never_raise_a_row_s_objective() -> None:
     p = random_pattern(rng, 12, 20, 0.5)
     features, offsets = rng.normal(size=(20, 8)), rng.normal(size=20)
     targets, ridge = rng.normal(size=len(p.indices)), rng.uniform(0.5, 2, 8)
-    out = rng.normal(size=(12, 8))
+    out, shares = rng.normal(size=(12, 8)), rng.uniform(0.5, 2, 12)
 
     def objectives() -> np.ndarray:
         gaps = (targets - offsets[p.indices] - np.sum(features[p.indices] * out[p.rows], axis=1)) ** 2
-        return np.bincount(p.rows, gaps, minlength=12) + np.sum(ridge * out**2, axis=1)
+        return np.bincount(p.rows, gaps, minlength=12) + shares * np.sum(ridge * out**2, axis=1)
 
     before = objectives()
     for _ in range(6):
-        rows.ridge_cg(0, 12, p.indptr, p.indices, targets, offsets, features, ridge, 1, out)
+        rows.ridge_cg(0, 12, p.indptr, p.indices, targets, offsets, features, ridge, shares, 1, out)
         after = objectives()
         assert np.all(after <= before + 1e-12)
         before = after

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cofactor.losses import BetaDivergence, EntryLoss, ItakuraSaito, KullbackLeibler, Squared, Work
+from cofactor.losses import BetaDivergence, EntryLoss, ItakuraSaito, KullbackLeibler, LogisticSquared, Squared, Work
 
 from .reference import slope
 
@@ -28,9 +28,10 @@ CASES: list[tuple[EntryLoss, object]] = [
     (Squared(), lambda y, x: (y - x) ** 2),
     (KullbackLeibler(), lambda y, x: divergence(1, y, x)),
     (ItakuraSaito(), lambda y, x: divergence(0, y, x)),
+    (LogisticSquared(1, 5, -2), lambda y, x: (y - 1 - 4 / (1 + np.exp(2 - x))) ** 2),
     *((BetaDivergence(b), lambda y, x, b=b: divergence(b, y, x)) for b in BETAS),
 ]
-IDS = ["squared", "kl", "is", *(f"beta={b}" for b in BETAS)]
+IDS = ["squared", "kl", "is", "logistic squared", *(f"beta={b}" for b in BETAS)]
 
 
 @pytest.mark.parametrize(("loss", "formula"), CASES, ids=IDS)
@@ -104,7 +105,9 @@ def test_scores_outside_the_domain_cost_infinitely_much(beta: float, dtype: type
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("loss", [Squared(), KullbackLeibler(), ItakuraSaito(), *map(BetaDivergence, BETAS)])
+@pytest.mark.parametrize(
+    "loss", [Squared(), KullbackLeibler(), ItakuraSaito(), LogisticSquared(1, 5), *map(BetaDivergence, BETAS)]
+)
 def test_extreme_scores_are_never_nan(loss, dtype: type) -> None:  # type: ignore[no-untyped-def]
     x = np.array([-1e20, 1e-20, 1e20], dtype)
     for result in (loss.value(dtype(3), x), loss.derivative(dtype(3), x), loss.curvature(dtype(3), x)):
@@ -134,6 +137,13 @@ def test_convexity_is_declared_where_the_curvature_is_never_negative(loss) -> No
 def test_declared_targets() -> None:
     assert Squared().target == "real"
     assert BetaDivergence().target == "nonneg"
+
+
+def test_a_score_mapped_into_an_interval() -> None:
+    loss = LogisticSquared(1, 5, 0.5)
+    np.testing.assert_allclose(loss.estimate(np.array([-1e20, -0.5, 1e20])), [1, 3, 5])
+    with pytest.raises(ValueError, match="length above 0"):
+        LogisticSquared(5, 5)
 
 
 @pytest.mark.parametrize("beta", [-0.5, np.nan])

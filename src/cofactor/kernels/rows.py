@@ -1,6 +1,7 @@
 """Ridge regressions, one for each row of a sparse matrix: exact, or a few conjugate gradient steps.
 
-Row i minimises Σ_k (t_k - o_{j_k} - F_{j_k}·w)² + w·diag(ridge)·w over w, k running over its stored entries.
+Row i minimises Σ_k (t_k - o_{j_k} - F_{j_k}·w)² + c_i w·diag(ridge)·w over w, k running over its stored entries and
+c_i being the `shares` of the row.
 """
 
 import numpy as np
@@ -34,7 +35,7 @@ def add_outer(F, gram):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def ridge_exact(lo, hi, indptr, indices, targets, offsets, features, ridge, out):  # type: ignore[no-untyped-def]
+def ridge_exact(lo, hi, indptr, indices, targets, offsets, features, ridge, shares, out):  # type: ignore[no-untyped-def]
     """Write the minimisers of rows lo..hi, from the normal equations; zero for a row without entries.
 
     In double precision, since a row may have fewer entries than features and then only `ridge` keeps FᵀF regular.
@@ -59,7 +60,7 @@ def ridge_exact(lo, hi, indptr, indices, targets, offsets, features, ridge, out)
                 x[f] += t * features[j, f]
         gram[:] = 0
         for f in range(d):
-            gram[f, f] = ridge[f]
+            gram[f, f] = shares[i] * ridge[f]
         add_outer(F, gram)
         factorize(gram, d, eps)
         solve_lower(gram, x, d)
@@ -89,7 +90,7 @@ def _add_transposed(F, q, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def ridge_cg(lo, hi, indptr, indices, targets, offsets, features, ridge, n_steps, out):  # type: ignore[no-untyped-def]
+def ridge_cg(lo, hi, indptr, indices, targets, offsets, features, ridge, shares, n_steps, out):  # type: ignore[no-untyped-def]
     """Improve the minimisers of rows lo..hi by conjugate gradient steps from what `out` holds."""
     d = features.shape[1]
     for i in range(lo, hi):
@@ -106,7 +107,8 @@ def ridge_cg(lo, hi, indptr, indices, targets, offsets, features, ridge, n_steps
         _times(F, w, q)
         for k in range(n):
             q[k] = targets[start + k] - offsets[indices[start + k]] - q[k]
-        r = -ridge * w
+        own = shares[i] * ridge
+        r = -own * w
         _add_transposed(F, q, r)
         p = r.copy()
         squared = np.sum(r * r)
@@ -114,7 +116,7 @@ def ridge_cg(lo, hi, indptr, indices, targets, offsets, features, ridge, n_steps
             if squared <= 1e-20:
                 break
             _times(F, p, q)
-            A_p = ridge * p
+            A_p = own * p
             _add_transposed(F, q, A_p)
             t = squared / np.sum(p * A_p)
             for f in range(d):

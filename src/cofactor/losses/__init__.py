@@ -17,7 +17,7 @@ from cofactor.losses.binary import (
     ZeroOne,
 )
 from cofactor.losses.ordinal import AllThreshold, ImmediateThreshold, Proximal
-from cofactor.losses.real import BetaDivergence, ItakuraSaito, KullbackLeibler, Squared
+from cofactor.losses.real import BetaDivergence, ItakuraSaito, KullbackLeibler, LogisticSquared, Squared
 
 __all__ = [
     "MARGIN_LOSSES",
@@ -29,6 +29,7 @@ __all__ = [
     "ItakuraSaito",
     "KullbackLeibler",
     "Logistic",
+    "LogisticSquared",
     "MarginLoss",
     "ModifiedSquare",
     "Proximal",

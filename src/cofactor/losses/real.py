@@ -4,6 +4,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from scipy.special import expit
 
 from cofactor.losses.base import EntryLoss, Work
 from cofactor.losses.binary import row_losses
@@ -56,6 +57,53 @@ class Squared(_Pointwise):
 
     def curvature(self, y: Any, x: Any) -> np.ndarray:  # noqa: D102
         return np.full_like(np.subtract(x, y), 2)
+
+
+class LogisticSquared(_Pointwise):
+    """Squared loss of a score mapped into an interval: l(y, x) = (y - g(x))².
+
+    g(x) = low + (high - low) / (1 + e^-(x + o)). Not convex: far from the target its slope vanishes.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends of the interval.
+    offset : float, default=0.0
+        The score o that is added before mapping.
+
+    Examples
+    --------
+    >>> float(LogisticSquared(1.0, 5.0).value(5.0, 0.0))
+    4.0
+    """
+
+    convex = False
+    curvature_bound = None
+    target: ClassVar[Literal["sign", "ordinal", "real", "nonneg"]] = "real"
+
+    def __init__(self, low: float, high: float, offset: float = 0.0) -> None:
+        if not low < high:
+            raise ValueError(f"low={low!r}, high={high!r}: the interval must have a length above 0")
+        self.low, self.high, self.offset = float(low), float(high), float(offset)
+
+    def estimate(self, x: Any) -> np.ndarray:
+        """Return g(x)."""
+        return np.asarray(self.low + (self.high - self.low) * expit(np.add(x, self.offset)))
+
+    def value(self, y: Any, x: Any) -> np.ndarray:  # noqa: D102
+        return np.asarray(np.square(np.subtract(y, self.estimate(x))))
+
+    def derivative(self, y: Any, x: Any) -> np.ndarray:  # noqa: D102
+        return np.asarray(2 * (self.estimate(x) - y) * self._slope(x))
+
+    def curvature(self, y: Any, x: Any) -> np.ndarray:  # noqa: D102
+        p = expit(np.add(x, self.offset))
+        slope = self._slope(x)
+        return np.asarray(2 * slope * (slope + (self.estimate(x) - y) * (1 - 2 * p)))
+
+    def _slope(self, x: Any) -> np.ndarray:
+        p = expit(np.add(x, self.offset))
+        return np.asarray((self.high - self.low) * p * (1 - p))
 
 
 class BetaDivergence(_Pointwise):

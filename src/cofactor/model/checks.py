@@ -52,6 +52,12 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, known))}")
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Refuse a parameter which is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name}={value!r}: expected True or False")
+
+
 def check_callback(callback: Any) -> None:
     """Refuse what cannot be called with progress."""
     if callback is not None and not callable(callback):

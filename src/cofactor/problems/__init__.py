@@ -4,6 +4,7 @@ from cofactor.problems.group_embedding import GroupEmbeddingProblem
 from cofactor.problems.joint import JointLeastSquaresProblem
 from cofactor.problems.layout import Layout
 from cofactor.problems.least_squares import LeastSquaresProblem
+from cofactor.problems.linked import LinkedProblem
 from cofactor.problems.lowrank import LowRankProblem
 from cofactor.problems.observed import ObservedProblem
 from cofactor.problems.penalized import PenalizedProblem
@@ -16,6 +17,7 @@ __all__ = [
     "JointLeastSquaresProblem",
     "Layout",
     "LeastSquaresProblem",
+    "LinkedProblem",
     "LowRankProblem",
     "ObservedProblem",
     "PenalizedProblem",

@@ -7,7 +7,7 @@ import numpy as np
 from cofactor.kernels import rows
 from cofactor.kernels.threads import parallel_for
 from cofactor.losses import Squared
-from cofactor.penalties import L2
+from cofactor.penalties import L2, Penalty, RowL2
 from cofactor.problems.observed import Entries, ObservedProblem
 
 CG_STEPS = 3  #: steps for each row; the row starts from its last solution (Takács, Pilászy & Tikk 2011)
@@ -19,6 +19,8 @@ class LeastSquaresProblem(ObservedProblem):
     .. math:: J = \sum_{(i,j) \in \Omega} (y_{ij} - U_i \cdot V_j - b_i - c_j)^2
         + \alpha (\|U\|_F^2 + \|V\|_F^2) + \alpha_b (\|b\|^2 + \|c\|^2)
 
+    or, where `by_count` is set, with n_i ‖U_i‖² and m_j ‖V_j‖² in place of ‖U_i‖² and ‖V_j‖², likewise for the biases:
+    the penalty of a row then counts once for each of its entries.
     With columns held fixed each row is a ridge regression of its own, and the other way round.
 
     Parameters
@@ -37,6 +39,8 @@ class LeastSquaresProblem(ObservedProblem):
         Normal equations, O(n d² + d³) for a row of n entries, or three conjugate gradient steps, O(n d).
     dtype : dtype, default=float32
         Of the vector of parameters.
+    by_count : bool, default=False
+        Whether penalties of rows and columns are multiplied by their numbers of entries.
     """
 
     def __init__(
@@ -48,19 +52,26 @@ class LeastSquaresProblem(ObservedProblem):
         alpha_bias: float | None,
         row_solver: Literal["exact", "cg"],
         dtype: np.typing.DTypeLike = np.float32,
+        by_count: bool = False,
     ) -> None:
         n, m = entries.shape
         shapes: dict[str, tuple[int, ...]] = {"U": (n, n_factors), "V": (m, n_factors)}
         if alpha_bias is not None:
             shapes |= {"b": (n,), "c": (m,)}
         weights = {"U": alpha, "V": alpha, "b": alpha_bias, "c": alpha_bias}
+        n_row, n_column = np.diff(entries.indptr), np.diff(entries.col_indptr)
+        shares = {"U": n_row, "b": n_row, "V": n_column, "c": n_column}
         # The penalties carry a factor ½ of their own.
-        penalties = {name: L2(2 * float(weights[name] or 0)) for name in shapes}
+        doubled = {name: 2 * float(weights[name] or 0) for name in shapes}
+        penalties: dict[str, Penalty] = {
+            name: RowL2(weight, shares[name]) if by_count else L2(weight) for name, weight in doubled.items()
+        }
         super().__init__(entries, targets, Squared(), shapes, penalties, dtype=dtype)
         self.row_solver = row_solver
         self._ridge = np.full(n_factors + (alpha_bias is not None), alpha, dtype=self.dtype)
         if alpha_bias is not None:
             self._ridge[-1] = alpha_bias
+        self._shares = {name: (a if by_count else np.ones(len(a))).astype(self.dtype) for name, a in shares.items()}
         self._targets_by_column = self.targets[entries.to_csr]
 
     def update_rows(self, x: np.ndarray) -> None:
@@ -90,7 +101,7 @@ class LeastSquaresProblem(ObservedProblem):
             features = np.column_stack([features, np.ones(len(features), self.dtype)])
             current = np.column_stack([current, free[own[1]]])
         features, out = np.ascontiguousarray(features), np.ascontiguousarray(current)
-        start = (indptr, indices, targets, arrays[other[1]], features, self._ridge)
+        start = (indptr, indices, targets, arrays[other[1]], features, self._ridge, self._shares[own[0]])
 
         def block(k: int) -> None:
             if self.row_solver == "exact":

@@ -11,11 +11,12 @@ from cofactor.ratings.data import IdMap, Ratings, as_ratings
 from cofactor.ratings.ensemble import Ensemble
 from cofactor.ratings.hmf import HMF
 from cofactor.ratings.mmmf import MMMF
+from cofactor.ratings.pmf import PMF
 from cofactor.ratings.pmmmf import PMMMF
 
 #: Every model by its class name.
 MODELS: dict[str, type[RatingModel]] = {
-    model.__name__: model for model in (BinaryMMMF, MMMF, HMF, PMMMF, ALS, Ensemble)
+    model.__name__: model for model in (BinaryMMMF, MMMF, HMF, PMMMF, ALS, PMF, Ensemble)
 }
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "HMF",
     "MMMF",
     "MODELS",
+    "PMF",
     "PMMMF",
     "BinaryMMMF",
     "Ensemble",

@@ -92,7 +92,12 @@ class _Repetition:
 
 
 def select_alpha(
-    model: Tunable, ratings: Ratings, start: Arrays, generator: np.random.Generator, monitor: Monitor
+    model: Tunable,
+    ratings: Ratings,
+    start: Arrays,
+    generator: np.random.Generator,
+    monitor: Monitor,
+    unit: float = 1.0,
 ) -> Validation:
     """Choose alpha by the zero-one error on one held-out rating per user (thesis, section 3.6.5).
 
@@ -117,6 +122,8 @@ def select_alpha(
         Source of the splits.
     monitor : Monitor
         Told about each candidate.
+    unit : float, default=1.0
+        What candidates are multiples of, where the objective is on another scale.
 
     Returns
     -------
@@ -138,7 +145,7 @@ def select_alpha(
             )
         repetitions.append(_Repetition(copy.copy(model), ratings, held_out))
         held += len(held_out)
-    path = _Path(repetitions, monitor)
+    path = _Path(repetitions, monitor, unit)
     best, solutions = -1, [start] * len(repetitions)
     for exponent in reversed(EXPONENTS[::_COARSE]):
         arrays = path.try_candidate(exponent, [start] * len(repetitions))
@@ -160,8 +167,8 @@ def select_alpha(
 class _Path:
     """What the candidates tried so far get wrong, by their exponents."""
 
-    def __init__(self, repetitions: list[_Repetition], monitor: Monitor) -> None:
-        self.repetitions, self.monitor = repetitions, monitor
+    def __init__(self, repetitions: list[_Repetition], monitor: Monitor, unit: float) -> None:
+        self.repetitions, self.monitor, self.unit = repetitions, monitor, unit
         self.wrong: dict[int, list[NDArray[np.bool_]]] = {}
 
     def mean(self, exponent: int) -> float:
@@ -176,7 +183,7 @@ class _Path:
 
     def try_candidate(self, exponent: int, starts: list[Arrays]) -> list[Arrays]:
         """Note what a candidate gets wrong; return its solutions."""
-        alpha = candidate(exponent)
+        alpha = self.unit * candidate(exponent)
         fits = [one.fit(alpha, start) for one, start in zip(self.repetitions, starts, strict=True)]
         self.wrong[exponent] = [wrong for wrong, _ in fits]
         self.monitor.note(f"validation, alpha {alpha:.3g}", len(self.wrong), self.mean(exponent))
@@ -186,10 +193,10 @@ class _Path:
         """Return all errors along alpha, and the candidate chosen."""
         exponents = sorted(self.wrong)
         return Validation(
-            alphas=np.array([candidate(i) for i in exponents]),
+            alphas=self.unit * np.array([candidate(i) for i in exponents]),
             errors=np.array([self.mean(i) for i in exponents]),
             deviations=np.array([np.std([np.mean(wrong) for wrong in self.wrong[i]]) for i in exponents]),
-            best=candidate(chosen),
+            best=self.unit * candidate(chosen),
         )
 
 
