@@ -13,10 +13,11 @@ from cofactor.ratings.hmf import HMF
 from cofactor.ratings.mmmf import MMMF
 from cofactor.ratings.pmf import PMF
 from cofactor.ratings.pmmmf import PMMMF
+from cofactor.ratings.urp import URP
 
 #: Every model by its class name.
 MODELS: dict[str, type[RatingModel]] = {
-    model.__name__: model for model in (BinaryMMMF, MMMF, HMF, PMMMF, ALS, PMF, Ensemble)
+    model.__name__: model for model in (BinaryMMMF, MMMF, HMF, PMMMF, ALS, PMF, URP, Ensemble)
 }
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "MODELS",
     "PMF",
     "PMMMF",
+    "URP",
     "BinaryMMMF",
     "Ensemble",
     "IdMap",

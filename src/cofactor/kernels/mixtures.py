@@ -1,0 +1,136 @@
+"""Users as mixtures of attitudes, each attitude a distribution of levels for every item (see `ratings.URP`).
+
+`beta` has shape (m, R, K): the probability of level r of item j under each attitude. `gamma` (n, K) holds the
+parameters of users' Dirichlet distributions, `log_e` (n, K) the means of the logarithms of their shares,
+ψ(γ_ik) - ψ(Σ_k γ_ik). The share of attitude k in the entry (i, j) is ϕ_ijk ∝ exp(log_e_ik) β_{j,y_ij,k}.
+"""
+
+import math
+
+import numpy as np
+
+from cofactor.kernels.compile import kernel
+from cofactor.kernels.special import digamma, trigamma
+
+
+@kernel
+def _mean_logs(gamma, out):  # type: ignore[no-untyped-def]
+    """Write ψ(γ_k) - ψ(Σ γ) and return Σ γ."""
+    total = 0.0
+    for k in range(len(gamma)):
+        total += gamma[k]
+    whole = digamma(total)
+    for k in range(len(gamma)):
+        out[k] = digamma(gamma[k]) - whole
+    return total
+
+
+@kernel
+def _add_shares(start, stop, indices, levels, weights, beta, share, out):  # type: ignore[no-untyped-def]
+    """Add the shares ϕ of a user's entries to `out`; return Σ ln Σ_k weights_k β_{j,y,k}."""
+    K = len(weights)
+    logs = 0.0
+    for entry in range(start, stop):
+        b = beta[indices[entry], levels[entry] - 1]
+        total = 0.0
+        for k in range(K):
+            share[k] = weights[k] * b[k]
+            total += share[k]
+        for k in range(K):
+            out[k] += share[k] / total
+        logs += math.log(total)
+    return logs
+
+
+@kernel
+def user_pass(lo, hi, indptr, indices, levels, gamma, beta, log_e, sums, bound):  # type: ignore[no-untyped-def]
+    """For users lo..hi write log_e, Σ_j ϕ_ijk to `sums`, and their part of the bound, α's part left out, to `bound`."""
+    K = gamma.shape[1]
+    weights = np.empty(K)
+    share = np.empty(K)
+    for i in range(lo, hi):
+        total = _mean_logs(gamma[i], log_e[i])
+        value = -math.lgamma(total)
+        for k in range(K):
+            weights[k] = math.exp(log_e[i, k])
+            sums[i, k] = 0
+            value += math.lgamma(gamma[i, k]) - gamma[i, k] * log_e[i, k]
+        logs = _add_shares(indptr[i], indptr[i + 1], indices, levels, weights, beta, share, sums[i])
+        bound[i] = value + logs
+
+
+@kernel
+def item_pass(lo, hi, indptr, indices, levels, weights, beta, prior, counts):  # type: ignore[no-untyped-def]
+    """For items lo..hi write prior_jr + Σ_{i: y_ij = r} ϕ_ijk to `counts` (m, R, K); `weights` is exp(log_e)."""
+    K = weights.shape[1]
+    share = np.empty(K)
+    for j in range(lo, hi):
+        for r in range(counts.shape[1]):
+            for k in range(K):
+                counts[j, r, k] = prior[j, r]
+        for entry in range(indptr[j], indptr[j + 1]):
+            r = levels[entry] - 1
+            w = weights[indices[entry]]
+            b = beta[j, r]
+            total = 0.0
+            for k in range(K):
+                share[k] = w[k] * b[k]
+                total += share[k]
+            out = counts[j, r]
+            for k in range(K):
+                out[k] += share[k] / total
+
+
+@kernel
+def user_slopes(lo, hi, gamma, target, out):  # type: ignore[no-untyped-def]
+    """Write the gradient of the bound by ln γ for users lo..hi; `target` is the best γ for the shares at hand."""
+    for i in range(lo, hi):
+        total = 0.0
+        gap = 0.0
+        for k in range(gamma.shape[1]):
+            total += gamma[i, k]
+            gap += target[i, k] - gamma[i, k]
+        common = trigamma(total) * gap
+        for k in range(gamma.shape[1]):
+            g = gamma[i, k]
+            out[i, k] = g * (trigamma(g) * (target[i, k] - g) - common)
+
+
+@kernel
+def fold_users(lo, hi, indptr, indices, levels, alpha, beta, tol, max_iter, gamma):  # type: ignore[no-untyped-def]
+    """For users lo..hi repeat γ ← α + Σ_j ϕ_ij, from what `gamma` holds, until no entry moves by more than `tol`."""
+    K = gamma.shape[1]
+    weights = np.empty(K)
+    share = np.empty(K)
+    following = np.empty(K)
+    for i in range(lo, hi):
+        for _ in range(max_iter):
+            _mean_logs(gamma[i], weights)
+            for k in range(K):
+                weights[k] = math.exp(weights[k])
+                following[k] = alpha[k]
+            _add_shares(indptr[i], indptr[i + 1], indices, levels, weights, beta, share, following)
+            move = 0.0
+            for k in range(K):
+                move = max(move, abs(following[k] - gamma[i, k]))
+                gamma[i, k] = following[k]
+            if move <= tol:
+                break
+
+
+@kernel
+def mixture(users, items, gamma, beta, unknown_user, unknown_item, out):  # type: ignore[no-untyped-def]
+    """Write Σ_k γ_ik β_jrk / Σ_k γ_ik, (n, R), for pairs; an index of -1 stands for the γ, or the levels, given."""
+    for p in range(len(users)):
+        g = gamma[users[p]] if users[p] >= 0 else unknown_user
+        for r in range(out.shape[1]):
+            if items[p] < 0:
+                out[p, r] = unknown_item[r]
+                continue
+            b = beta[items[p], r]
+            total = 0.0
+            whole = 0.0
+            for k in range(len(g)):
+                total += g[k] * b[k]
+                whole += g[k]
+            out[p, r] = total / whole

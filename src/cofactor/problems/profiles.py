@@ -1,0 +1,146 @@
+"""Users as mixtures of attitudes: the variational bound of the user rating profile model."""
+
+import numpy as np
+from scipy.special import gammaln, polygamma, psi
+
+from cofactor.kernels import mixtures
+from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.problems.observed import Entries
+from cofactor.problems.penalized import PenalizedProblem
+
+_ENTRIES_PER_BLOCK = 5_000
+_HALVINGS = 30  #: of a Newton step that leads out of the domain, or not upwards
+
+
+class ProfileProblem(PenalizedProblem):
+    r"""Minus the variational bound of URP, with the best shares ϕ of attitudes for every rating put in.
+
+    .. math::
+
+        J(\gamma, \beta, a) = - \sum_i \Big[ \ln\Gamma(\textstyle\sum_k a_k) - \ln\Gamma(\sum_k \gamma_{ik})
+        + \sum_k \big( \ln\Gamma(\gamma_{ik}) - \ln\Gamma(a_k) + (a_k - \gamma_{ik}) \ln e_{ik} \big)
+        + \sum_{j \in \Omega_i} \ln \sum_k e_{ik} \beta_{j y_{ij} k} \Big]
+        - \sum_{jrk} c_{jr} \ln \beta_{jrk}
+
+    with :math:`\ln e_{ik} = \psi(\gamma_{ik}) - \psi(\sum_k \gamma_{ik})`. The parameters are ln γ (n × K), the
+    logarithms of β (m × R × K) up to a constant for each item and attitude, and ln a (K).
+
+    `update` is a step of variational EM: from the best shares at hand, the best a (a Newton step), the best γ for this
+    a, and the best β. None of them raises J. All need one pass over users and one over items, the same as J itself.
+
+    Parameters
+    ----------
+    entries : Entries
+        Where the ratings are.
+    levels : ndarray of shape (n_entries,)
+        Levels 1..R in row order.
+    prior : ndarray of shape (m, R)
+        c, above 0: how many ratings of each level are added to those of every item under every attitude.
+    n_factors : int
+        K.
+    warm_up : int, default=0
+        Number of updates before the first step of a.
+    """
+
+    def __init__(
+        self, entries: Entries, levels: np.ndarray, prior: np.ndarray, n_factors: int, warm_up: int = 0
+    ) -> None:
+        n, m = entries.shape
+        K = n_factors
+        shapes = {"gamma": (n, K), "beta": (m, prior.shape[1], K), "concentration": (K,)}
+        super().__init__(shapes, {}, True, np.float64)
+        self.entries, self.levels, self.prior, self.warm_up = entries, levels, prior, warm_up
+        self.n_updates = 0
+        self._column_levels = levels[entries.to_csr]
+        self._row_cuts = cut_rows(entries.indptr, _ENTRIES_PER_BLOCK)
+        self._col_cuts = cut_rows(entries.col_indptr, _ENTRIES_PER_BLOCK)
+        self._log_e, self._sums, self._bounds = np.empty((n, K)), np.empty((n, K)), np.empty(n)
+        self._counts = np.empty(shapes["beta"])
+        self._at = np.full(self.size, np.nan)
+        self._value = np.nan
+
+    def arrays(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """Return γ, β and a."""
+        logs = self.layout.views(x)
+        beta = np.exp(logs["beta"])
+        beta /= _sum_of_levels(beta)
+        return {"gamma": np.exp(logs["gamma"]), "beta": beta, "concentration": np.exp(logs["concentration"])}
+
+    def start(self, gamma: np.ndarray, concentration: np.ndarray) -> np.ndarray:
+        """Return the vector with these parameters, and β all alike: the first shares are those that γ gives."""
+        beta = np.broadcast_to(np.log(self.prior)[:, :, None], self.layout.shapes["beta"])
+        return self.pack({"gamma": np.log(gamma), "beta": beta, "concentration": np.log(concentration)})
+
+    def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        """Return J at `x` and write its gradient."""
+        arrays, out = self._visit(x), self.layout.views(gradient)
+        gamma, beta, a = arrays["gamma"], arrays["beta"], arrays["concentration"]
+        target = self._sums + a
+        slopes = np.empty_like(gamma)
+        cuts = self._row_cuts
+        parallel_for(lambda k: mixtures.user_slopes(cuts[k], cuts[k + 1], gamma, target, slopes), len(cuts) - 1)
+        out["gamma"][...] = -slopes
+        out["beta"][...] = _sum_of_levels(self._counts) * beta - self._counts
+        out["concentration"][...] = -a * (len(gamma) * (psi(a.sum()) - psi(a)) + np.add.reduce(self._log_e, axis=0))
+        return self._value
+
+    def update(self, x: np.ndarray) -> None:
+        """Take a step of variational EM, in place."""
+        a, logs = self._visit(x)["concentration"], self.layout.views(x)
+        self.n_updates += 1
+        if self.n_updates > self.warm_up:
+            a = newton_step(a, np.add.reduce(self._log_e, axis=0), len(self._log_e))
+            logs["concentration"][...] = np.log(a)
+        logs["gamma"][...] = np.log(self._sums + a)
+        logs["beta"][...] = np.log(self._counts / _sum_of_levels(self._counts))
+
+    def _visit(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """Pass over users and items at `x`, unless the last pass was there."""
+        arrays = self.arrays(x)
+        if np.array_equal(x, self._at):
+            return arrays
+        gamma, beta, a = arrays["gamma"], arrays["beta"], arrays["concentration"]
+        e, rows, columns = self.entries, self._row_cuts, self._col_cuts
+
+        def users(k: int) -> None:
+            entries = (e.indptr, e.indices, self.levels)
+            results = (self._log_e, self._sums, self._bounds)
+            mixtures.user_pass(rows[k], rows[k + 1], *entries, gamma, beta, *results)
+
+        def items(k: int) -> None:
+            entries = (e.col_indptr, e.col_indices, self._column_levels)
+            mixtures.item_pass(columns[k], columns[k + 1], *entries, weights, beta, self.prior, self._counts)
+
+        parallel_for(users, len(rows) - 1)
+        weights = np.exp(self._log_e)
+        parallel_for(items, len(columns) - 1)
+        of_a = len(gamma) * (gammaln(a.sum()) - gammaln(a).sum()) + np.add.reduce(self._log_e, axis=0) @ a
+        of_beta = np.add.reduce(self.prior * np.add.reduce(np.log(beta), axis=2), axis=None)
+        self._value = -float(np.add.reduce(self._bounds) + of_a + of_beta)
+        self._at = x.copy()
+        return arrays
+
+
+def newton_step(a: np.ndarray, sums: np.ndarray, n: int) -> np.ndarray:
+    """Return a after one Newton step towards the maximum of n (ln Γ(Σ a) - Σ ln Γ(a_k)) + Σ a_k sums_k.
+
+    The Hessian is diagonal plus a multiple of the matrix of ones (Minka 2000), so a step costs O(K). It is halved
+    until a stays above 0 and the function does not fall.
+    """
+
+    def value(a: np.ndarray) -> float:
+        return float(n * (gammaln(a.sum()) - gammaln(a).sum()) + a @ sums)
+
+    gradient = n * (psi(a.sum()) - psi(a)) + sums
+    h, z = -n * polygamma(1, a), n * polygamma(1, a.sum())
+    b = (gradient / h).sum() / (1 / z + (1 / h).sum())
+    step, before = (gradient - b) / h, value(a)
+    for _ in range(_HALVINGS):
+        if (a > step).all() and value(a - step) >= before:
+            return np.asarray(a - step)
+        step = step / 2
+    return a
+
+
+def _sum_of_levels(table: np.ndarray) -> np.ndarray:
+    return np.add.reduce(table, axis=1, keepdims=True)
