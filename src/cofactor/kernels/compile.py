@@ -1,9 +1,13 @@
 """The one way kernels are compiled."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numba
+
+#: Division by zero gives infinity or NaN, as in NumPy: a check in every division would keep loops from being
+#: vectorized.
+ERRORS: Literal["numpy"] = "numpy"
 
 #: Sums may be reordered and products fused inside one row (fixed at compile time, so results repeat bit by bit);
 #: NaN and infinities keep their meaning.
@@ -27,6 +31,20 @@ def kernel(function: Callable[..., Any]) -> Any:
     """
     cache = not function.__code__.co_filename.startswith("<")  # nothing to cache for a function typed at a prompt
     try:
-        return numba.njit(nogil=True, fastmath=FASTMATH, cache=cache)(function)
+        return numba.njit(nogil=True, fastmath=FASTMATH, error_model=ERRORS, cache=cache)(function)
     except RuntimeError:  # no folder can be written to: compile anew in every process
-        return numba.njit(nogil=True, fastmath=FASTMATH)(function)
+        return numba.njit(nogil=True, fastmath=FASTMATH, error_model=ERRORS)(function)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile `function` into each kernel that calls it: loops around arithmetic without branches are then vectorized.
+
+    Examples
+    --------
+    >>> @inlined
+    ... def twice(x):
+    ...     return x + x
+    >>> twice(2)
+    4
+    """
+    return numba.njit(inline="always", error_model=ERRORS)(function)

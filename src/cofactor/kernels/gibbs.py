@@ -9,62 +9,105 @@ import numpy as np
 
 from cofactor.kernels.cholesky import factorize, solve_lower, solve_upper
 from cofactor.kernels.compile import kernel
-from cofactor.kernels.normal import below
-from cofactor.kernels.random import normal, stream, truncated_normal, uniform
-from cofactor.kernels.rows import add_outer
+from cofactor.kernels.normal import below, cdf, logarithm, quantiles
+from cofactor.kernels.random import normal, stream, uniform, uniforms
 
 #: Stands for an infinite threshold: no probability is left beyond it.
 FAR = 1e3
 
 
-@kernel
-def draw_rows(lo, hi, key, indptr, indices, position, targets, weights, other, precision, shift, biased, out):  # type: ignore[no-untyped-def]
-    """Draw rows w_i ~ N(A⁻¹b, A⁻¹) with A = P + Σ_j ω φφᵀ and b = s_i + Σ_j ω φ t over the entries of the row.
+#: Entries of a row are padded with zeros to a multiple of this, so that loops over them have no remainder.
+PAD = 32
 
-    P and s_i are the prior's precision and its product with the prior's mean. φ is row j of `other`; with `biased`, its
-    last column is the other side's bias, which is taken from the target t, and φ has a one there. A `weights` of length
-    one is the same ω for all.
+
+@kernel
+def add_products(F, gram):  # type: ignore[no-untyped-def]
+    """Add F Fᵀ to the lower triangle of `gram`, four columns at a time."""
+    p, n = F.shape
+    for a in range(p):
+        f = F[a]
+        b = 0
+        while b + 3 <= a:
+            g0, g1, g2, g3 = F[b], F[b + 1], F[b + 2], F[b + 3]
+            s0 = s1 = s2 = s3 = 0.0
+            for k in range(n):
+                s0 += f[k] * g0[k]
+                s1 += f[k] * g1[k]
+                s2 += f[k] * g2[k]
+                s3 += f[k] * g3[k]
+            gram[a, b] += s0
+            gram[a, b + 1] += s1
+            gram[a, b + 2] += s2
+            gram[a, b + 3] += s3
+            b += 4
+        while b <= a:
+            g0 = F[b]
+            s0 = 0.0
+            for k in range(n):
+                s0 += f[k] * g0[k]
+            gram[a, b] += s0
+            b += 1
+
+
+@kernel
+def draw_row(state, targets, weights, other, indices, precision, shift, biased, gram, out):  # type: ignore[no-untyped-def]
+    """Draw w ~ N(A⁻¹b, A⁻¹) with A = P + Σ_j ω φφᵀ and b = s + Σ_j ω φ t over the entries of a row; return the stream.
+
+    P and s are the prior's precision and its product with the prior's mean. φ is row j of `other`; with `biased`, its
+    last column is the other side's bias, which is taken from the target t, and φ has a one there. `weights` of length
+    one are the same ω for all. `gram` of shape (p + 1, p + 1) is room to work in.
     """
     p = other.shape[1]
-    gram = np.empty((p, p))
-    w = np.empty(p)
+    n = len(indices)
+    for a in range(p):
+        gram[p, a] = shift[a]
+        for b in range(a + 1):
+            gram[a, b] = precision[a, b]
+    F = np.zeros((p + 1, (n + PAD - 1) // PAD * PAD))  # φ and t, times √ω
+    for k in range(n):
+        root = np.sqrt(weights[k] if len(weights) > 1 else weights[0])
+        row = other[indices[k]]
+        t = targets[k]
+        for a in range(p):
+            F[a, k] = root * row[a]
+        if biased:
+            t -= row[p - 1]
+            F[p - 1, k] = root
+        F[p, k] = root * t
+    add_products(F, gram)
+    w = gram[p, :p]
+    factorize(gram, p)
+    solve_lower(gram, w, p)
+    for a in range(p):
+        state, g = normal(state)
+        w[a] += g
+    solve_upper(gram, w, p)
+    for a in range(p):
+        out[a] = w[a]
+    return state
+
+
+@kernel
+def draw_rows(lo, hi, key, indptr, indices, position, targets, weights, other, precision, shift, biased, out):  # type: ignore[no-untyped-def]
+    """Draw the rows lo..hi, each as `draw_row` does."""
+    p = other.shape[1]
+    gram = np.empty((p + 1, p + 1))
     for i in range(lo, hi):
-        start = indptr[i]
-        n = indptr[i + 1] - start
-        for a in range(p):
-            w[a] = shift[i, a]
-            for b in range(a + 1):
-                gram[a, b] = precision[a, b]
-        F = np.empty((n, p))
-        for k in range(n):
-            e = position[start + k] if len(position) > 0 else start + k
-            root = np.sqrt(weights[e] if len(weights) > 1 else weights[0])
-            row = other[indices[start + k]]
-            t = root * targets[e]
-            for a in range(p):
-                F[k, a] = root * row[a]
-            if biased:
-                t -= root * row[p - 1]
-                F[k, p - 1] = root
-            for a in range(p):
-                w[a] += t * F[k, a]
-        add_outer(F, gram)
-        factorize(gram, p)
-        solve_lower(gram, w, p)
-        state = stream(key, i)
-        for a in range(p):
-            state, g = normal(state)
-            w[a] += g
-        solve_upper(gram, w, p)
-        for a in range(p):
-            out[i, a] = w[a]
+        here = slice(indptr[i], indptr[i + 1])
+        if len(position) > 0:
+            t = targets[position[here]]
+            w = weights[position[here]] if len(weights) > 1 else weights
+        else:
+            t = targets[here]
+            w = weights[here] if len(weights) > 1 else weights
+        draw_row(stream(key, i), t, w, other, indices[here], precision, shift[i], biased, gram, out[i])
 
 
 @kernel
 def score(u, v, biased):  # type: ignore[no-untyped-def]
     """Return u·v, where with `biased` the last columns are biases, which are added."""
     d = len(u) - 1 if biased else len(u)
-    s = u[d] + v[d] if biased else 0.0
+    s = u[d] + v[d] if biased else u[0] * 0
     for f in range(d):
         s += u[f] * v[f]
     return s
@@ -82,89 +125,158 @@ def boundaries(gaps, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def level_masses(x, levels, theta, left, mass, flipped):  # type: ignore[no-untyped-def]
+def level_masses(x, levels, theta, left, mass, side):  # type: ignore[no-untyped-def]
     """Write the probability of each rating's level, P = Φ(θ_y - x) - Φ(θ_{y-1} - x), and that on its left.
 
-    On its right where `flipped`, whichever is smaller. Return the sum of log P.
+    On its right where `side` is -1: there the right tail is the smaller one. Return the sum of log P.
     """
+    for k in range(len(x)):  # apart from the arithmetic, which is vectorized then
+        left[k] = theta[levels[k] - 1]
+        mass[k] = theta[levels[k]]
+    for k in range(len(x)):
+        a = left[k] - x[k]
+        b = mass[k] - x[k]
+        turn = a + b > 0
+        low = max(-b if turn else a, -37.0)
+        high = -a if turn else b
+        left[k] = below(low)
+        tail = below(max(-abs(high), -37.0))
+        mass[k] = max((tail if high <= 0 else 1 - tail) - left[k], 1e-300)
+        side[k] = -1.0 if turn else 1.0
     total = 0.0
     for k in range(len(x)):
-        y = levels[k]
-        a = theta[y - 1] - x[k]
-        b = theta[y] - x[k]
-        flip = a + b > 0
-        if flip:
-            a, b = -b, -a
-        low = below(max(a, -37.0)) if a > -37 else 0.0
-        high = below(max(b, -37.0)) if b <= 0 else 1 - below(-b)
-        left[k] = low
-        mass[k] = max(high - low, 1e-300)
-        flipped[k] = flip
-        total += np.log(mass[k])
+        total += logarithm(mass[k])
     return total
 
 
 @kernel
-def draw_ordinal_rows(  # type: ignore[no-untyped-def]
-    lo,
-    hi,
-    key,
-    indptr,
-    indices,
-    levels,
-    own,
-    other,
-    gaps,
-    gap_mean,
-    gap_precision,
-    proposal,
-    n_tries,
-    z,
-    accepted,
-    value,
+def draw_thresholds_and_latent(  # type: ignore[no-untyped-def]
+    state, x, levels, gaps, gap_mean, gap_precision, proposal, n_tries, theta, z
 ):
-    """Draw the log-gaps of users' thresholds by Metropolis steps, the latent z integrated out, and then z.
+    """Draw the log-gaps of a user's thresholds by Metropolis steps, the latent z integrated out, and then z.
 
-    The proposal adds N(0, proposal_i²) to all log-gaps of a user at once. Write the share of proposals accepted and the
-    log-likelihood of each row.
+    The proposal adds N(0, proposal²) to all log-gaps at once. Return the stream, the share of proposals accepted and
+    the log-likelihood.
     """
-    n_gaps = gaps.shape[1]
-    theta = np.empty(n_gaps + 2)
+    n, n_gaps = len(x), len(gaps)
     trial = np.empty(n_gaps)
+    left, mass, side = np.empty(n), np.empty(n), np.empty(n)
+    left1, mass1, side1 = np.empty(n), np.empty(n), np.empty(n)
+    boundaries(gaps, theta)
+    now = level_masses(x, levels, theta, left, mass, side)
+    n_accepted = 0
+    for _ in range(n_tries):
+        change = 0.0
+        for r in range(n_gaps):
+            state, g = normal(state)
+            trial[r] = gaps[r] + proposal * g
+            change += gap_precision[r] * ((gaps[r] - gap_mean[r]) ** 2 - (trial[r] - gap_mean[r]) ** 2)
+        boundaries(trial, theta)
+        new = level_masses(x, levels, theta, left1, mass1, side1)
+        state, u = uniform(state)
+        if np.log(u) < new - now + 0.5 * change:
+            now = new
+            n_accepted += 1
+            gaps[:] = trial
+            left, left1 = left1, left
+            mass, mass1 = mass1, mass
+            side, side1 = side1, side
+    boundaries(gaps, theta)
+    state = uniforms(state, mass1)
+    for k in range(n):
+        left[k] += mass1[k] * mass[k]
+    quantiles(left, mass1)
+    for k in range(n):
+        z[k] = x[k] + side[k] * mass1[k]
+    return state, n_accepted / max(n_tries, 1), now
+
+
+@kernel
+def draw_ordinal_rows(  # type: ignore[no-untyped-def]
+    lo, hi, key, indptr, indices, levels, own, other,
+    gaps, gap_mean, gap_precision, proposal, n_tries, thresholds, z, accepted, value,
+):  # fmt: skip
+    """Draw thresholds and z of the rows lo..hi, each as `draw_thresholds_and_latent` does."""
+    theta = np.empty(gaps.shape[1] + 2)
     for i in range(lo, hi):
-        start = indptr[i]
-        n = indptr[i + 1] - start
-        y = levels[start : start + n]
+        here = slice(indptr[i], indptr[i + 1])
+        items = indices[here]
+        x = np.empty(len(items))
+        for k in range(len(items)):
+            x[k] = score(own[i], other[items[k]], True)
+        _, accepted[i], value[i] = draw_thresholds_and_latent(
+            stream(key, i), x, levels[here], gaps[i], gap_mean, gap_precision, proposal[i], n_tries, theta, z[here]
+        )
+        thresholds[i] = theta[1:-1]
+
+
+@kernel
+def fold_ordinal_rows(  # type: ignore[no-untyped-def]
+    lo, hi, key, indptr, indices, levels, other, precision, prior_mean, gap_mean, gap_precision,
+    n_cycles, n_tries, out, thresholds,
+):  # fmt: skip
+    """Draw rows and thresholds of new users under one sample of all that belongs to items and to the prior.
+
+    Each user's chain starts at the prior's mean; the reach of its proposals is adapted in the first half of the cycles.
+    """
+    p = other.shape[1]
+    gram = np.empty((p + 1, p + 1))
+    theta = np.empty(len(gap_mean) + 2)
+    P = np.zeros((p, p))
+    for a in range(p):
+        P[a, a] = precision[a]
+    one = np.ones(1)
+    for i in range(lo, hi):
+        here = slice(indptr[i], indptr[i + 1])
+        items = indices[here]
+        n = len(items)
         state = stream(key, i)
-        x = np.empty(n)
+        u = prior_mean[i].copy()
+        shift = precision * u
+        gaps = gap_mean.copy()
+        x, z = np.empty(n), np.empty(n)
+        reach = 1.0
+        for cycle in range(n_cycles):
+            for k in range(n):
+                x[k] = score(u, other[items[k]], True)
+            proposal = reach / np.sqrt(gap_precision.mean() + 0.3 * n)
+            state, accepted, _ = draw_thresholds_and_latent(
+                state, x, levels[here], gaps, gap_mean, gap_precision, proposal, n_tries, theta, z
+            )
+            if cycle < n_cycles // 2:
+                reach *= np.exp((accepted - 0.3) / np.sqrt(cycle + 1))
+            state = draw_row(state, z, one, other, items, P, shift, True, gram, u)
+        out[i] = u
+        thresholds[i] = theta[1:-1]
+
+
+@kernel
+def level_probabilities(lo, hi, users, items, U, V, thresholds, out):  # type: ignore[no-untyped-def]
+    """Write the probability of every level for the pairs lo..hi, the mean over samples of Φ(θ_r - x) - Φ(θ_{r-1} - x).
+
+    Samples along the first axis of U, V and thresholds; the last columns of U and V are biases.
+    """
+    S = len(U)
+    n_thresholds = thresholds.shape[2]
+    n = hi - lo
+    below_level = np.zeros((n_thresholds, n))
+    x, theta = np.empty(n), np.empty(n)
+    for s in range(S):
         for k in range(n):
-            x[k] = score(own[i], other[indices[start + k]], True)
-        left, mass, flipped = np.empty(n), np.empty(n), np.empty(n, dtype=np.bool_)
-        left1, mass1, flipped1 = np.empty(n), np.empty(n), np.empty(n, dtype=np.bool_)
-        boundaries(gaps[i], theta)
-        now = level_masses(x, y, theta, left, mass, flipped)
-        n_accepted = 0
-        for _ in range(n_tries):
-            change = 0.0
-            for r in range(n_gaps):
-                state, g = normal(state)
-                trial[r] = gaps[i, r] + proposal[i] * g
-                change += gap_precision[r] * ((gaps[i, r] - gap_mean[r]) ** 2 - (trial[r] - gap_mean[r]) ** 2)
-            boundaries(trial, theta)
-            new = level_masses(x, y, theta, left1, mass1, flipped1)
-            state, u = uniform(state)
-            if np.log(u) < new - now + 0.5 * change:
-                now = new
-                n_accepted += 1
-                gaps[i] = trial
-                left, left1 = left1, left
-                mass, mass1 = mass1, mass
-                flipped, flipped1 = flipped1, flipped
-        accepted[i] = n_accepted / max(n_tries, 1)
-        value[i] = now
-        for k in range(n):
-            state, u = uniform(state)
-            z[start + k] = x[k] + truncated_normal(u, left[k], mass[k], flipped[k])
+            x[k] = score(U[s, users[lo + k]], V[s, items[lo + k]], True)
+        for r in range(n_thresholds):
+            for k in range(n):
+                theta[k] = thresholds[s, users[lo + k], r]
+            total = below_level[r]
+            for k in range(n):
+                total[k] += cdf(theta[k] - x[k])
+    for k in range(n):
+        before = 0.0
+        for r in range(n_thresholds):
+            share = below_level[r, k] / S
+            out[lo + k, r] = share - before
+            before = share
+        out[lo + k, n_thresholds] = 1 - before
 
 
 @kernel

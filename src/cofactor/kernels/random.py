@@ -6,7 +6,7 @@ generator SplitMix64 (Steele, Lea & Flood 2014). Each function takes a state and
 
 import numpy as np
 
-from cofactor.kernels.compile import kernel
+from cofactor.kernels.compile import inlined, kernel
 from cofactor.kernels.normal import quantile
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -16,7 +16,7 @@ _SHIFT = (np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11))
 _UNIT = 2.0**-53
 
 
-@kernel
+@inlined
 def mix(x):  # type: ignore[no-untyped-def]
     """Return a hash of 64 bits: every bit of `x` changes about half of those returned."""
     x = (x ^ (x >> _SHIFT[0])) * _MIX1
@@ -45,14 +45,11 @@ def normal(state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def truncated_normal(u, below, width, flipped):  # type: ignore[no-untyped-def]
-    """Return where N(0, 1), cut to an interval, has the share `u` of its probability to the left.
-
-    `below` and `width` are the probabilities left of the interval and within it; with `flipped`, right of it: then all
-    is mirrored, so that the smaller tail is the one that is measured.
-    """
-    z = quantile(below + u * width)
-    return -z if flipped else z
+def uniforms(state, out):  # type: ignore[no-untyped-def]
+    """Fill an array as so many calls of `uniform` would, and return the next state."""
+    for k in range(len(out)):
+        out[k] = (np.float64(mix(state + _STEP * np.uint64(k + 1)) >> _SHIFT[3]) + 0.5) * _UNIT
+    return state + _STEP * np.uint64(len(out))
 
 
 @kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,29 @@ _IN_PLACE = np.zeros(0, dtype=np.int32)
 class LevelData(Protocol):
     """Levels of pairs by rows and by columns, as `Ratings` has them."""
 
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    levels: NDArray[np.uint8]
-    col_indptr: NDArray[np.int64]
-    col_indices: NDArray[np.int32]
-    to_csr: NDArray[np.int32] | NDArray[np.int64]
+    @property
+    def indptr(self) -> NDArray[np.int64]:
+        """Offsets of rows."""
+
+    @property
+    def indices(self) -> NDArray[np.int32]:
+        """Column of each entry."""
+
+    @property
+    def levels(self) -> NDArray[np.uint8]:
+        """Level of each entry, 1..R."""
+
+    @property
+    def col_indptr(self) -> NDArray[np.int64]:
+        """Offsets of columns."""
+
+    @property
+    def col_indices(self) -> NDArray[np.int32]:
+        """Row of each column entry."""
+
+    @property
+    def to_csr(self) -> NDArray[np.int32] | NDArray[np.int64]:
+        """Position of each column entry among the entries by row."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +87,9 @@ class OrdinalProbitPosterior:
         Metropolis steps for each user and sweep.
     """
 
-    kept = ("U", "V", "gaps")
+    kept = (
+        "U", "V", "thresholds", "user_mean", "user_precision", "user_weights", "gap_mean", "gap_precision",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -107,6 +126,7 @@ class OrdinalProbitPosterior:
             "U": random.normal(0, 0.1, (self.n, p)),
             "V": random.normal(0, 0.1, (self.m, p)),
             "gaps": np.tile(gaps, (self.n, 1)),
+            "thresholds": np.tile(theta, (self.n, 1)),
             "gap_mean": gaps,
             "gap_precision": np.full(len(gaps), 4.0),
             "reach": np.ones(self.n),
@@ -133,7 +153,7 @@ class OrdinalProbitPosterior:
             draw_ordinal_rows(
                 self._row_cuts[k], self._row_cuts[k + 1], rows, data.indptr, data.indices, data.levels,
                 state["U"], state["V"], state["gaps"], state["gap_mean"], state["gap_precision"], proposal,
-                self.n_tries, self.z, state["accepted"], state["value"],
+                self.n_tries, state["thresholds"], self.z, state["accepted"], state["value"],
             )  # fmt: skip
 
         parallel_for(block, len(self._row_cuts) - 1)
@@ -150,7 +170,18 @@ class OrdinalProbitPosterior:
             self.items, data.col_indptr, data.col_indices, data.to_csr, self._col_cuts, "V", "U", state, key
         )
 
-    def _draw_side(self, prior, indptr, indices, position, cuts, own, other, state, key):  # type: ignore[no-untyped-def]
+    def _draw_side(
+        self,
+        prior: LinkedPrior,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        position: NDArray[Any],
+        cuts: NDArray[np.int64],
+        own: str,
+        other: str,
+        state: State,
+        key: Key,
+    ) -> None:
         tau = state[f"{prior.name}_precision"]
         shift = prior.means(state, len(indptr) - 1) * tau
         precision, rows = np.diag(tau), key.rows()

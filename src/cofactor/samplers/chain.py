@@ -56,8 +56,13 @@ class Posterior(Protocol):
         Names of the arrays of the state that make up a sample.
     """
 
-    steps: Mapping[str, Step]
-    kept: tuple[str, ...]
+    @property
+    def steps(self) -> Mapping[str, Step]:
+        """The steps of a sweep, by name."""
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Names of the arrays of a sample."""
 
     def start(self, key: Key) -> State:
         """Return a state to begin with."""

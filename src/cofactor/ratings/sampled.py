@@ -1,0 +1,234 @@
+"""What all models drawn from a posterior share: chains, samples, continuing a fit, saving."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from cofactor.kernels.threads import thread_limit
+from cofactor.model.checks import check_flag, check_jobs, check_number, make_generator
+from cofactor.model.parallel import side_by_side
+from cofactor.model.progress import Monitor
+from cofactor.model.state import check_array, member
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.ids import IdMap
+from cofactor.ratings.probability import ProbabilityModel
+from cofactor.samplers import Chain, Posterior, run
+
+#: Samples that a fold-in goes through, evenly spaced among those kept: each costs a chain of its own.
+FOLD_IN_SAMPLES = 20
+
+
+class SampledModel(ProbabilityModel):
+    """A rating model whose predictions are averages over draws from its posterior.
+
+    Subclasses give the posterior, and what to predict from one block of pairs and the samples.
+
+    Attributes
+    ----------
+    samples_ : dict of str to ndarray
+        Kept draws of each quantity, float32, samples (of all chains) along the first axis. Users and items have one row
+        more than there are ids: the last is a draw for somebody, or something, nobody knows.
+    chains_ : list of Chain
+        With the log-likelihood of every sweep; `fit` goes on from there with ``warm_start=True``. Empty after
+        `fold_in`.
+    n_iter_ : int
+        Number of sweeps done by each chain, burn-in included.
+    """
+
+    n_sweeps: int
+    burn_in: int
+    thin: int
+    n_chains: int
+    max_seconds: float | None
+    warm_start: bool
+    n_jobs: int | None
+    random_state: Any
+
+    samples_: dict[str, NDArray[np.float32]]
+    chains_: list[Chain]
+    n_iter_: int
+
+    _learned: ClassVar[tuple[str, ...]] = ("n_iter_",)
+
+    #: Quantities in `samples_` and the sides, "user" or "item", that their second axis runs over ("" for none).
+    _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item"}
+
+    @abstractmethod
+    def _prepare(self, ratings: Ratings) -> None:
+        """Set what all chains share, before they start."""
+
+    @abstractmethod
+    def _posterior(self, ratings: Ratings) -> Posterior:
+        """Return the posterior; each chain asks for its own."""
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        for name in ("n_sweeps", "thin", "n_chains"):
+            check_number(name, getattr(self, name), low=1, whole=True)
+        check_number("burn_in", self.burn_in, low=0, whole=True)
+        if self.max_seconds is not None:
+            check_number("max_seconds", self.max_seconds, low=0, inclusive=False)
+        check_flag("warm_start", self.warm_start)
+        check_jobs(self.n_jobs)
+        if self.n_sweeps - self.burn_in < self.thin and not self.warm_start:
+            raise ValueError(
+                f"n_sweeps={self.n_sweeps} with burn_in={self.burn_in} and thin={self.thin} would keep no sample: "
+                "n_sweeps must be at least burn_in + thin"
+            )
+
+    def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
+        self._prepare(ratings)
+        before = self._chains_to_go_on_with(ratings)
+
+        def go_on(chain: Chain, threads: int) -> Chain:
+            with thread_limit(threads):
+                return run(
+                    self._posterior(ratings),
+                    chain,
+                    self.n_sweeps,
+                    burn_in=self.burn_in,
+                    thin=self.thin,
+                    max_seconds=self.max_seconds,
+                    callback=monitor.stage(f"chain {chain.number + 1}" if self.n_chains > 1 else type(self).__name__),
+                )
+
+        self.chains_ = side_by_side(go_on, [(chain,) for chain in before], len(before), self.n_jobs)
+        self.n_iter_ = min(chain.n_sweeps for chain in self.chains_)
+        kept = [chain for chain in self.chains_ if chain.n_samples]
+        if not kept:
+            raise ValueError(
+                f"no sample was kept in {self.n_iter_} sweeps, burn_in={self.burn_in} of which do not count: "
+                "allow more time, or more sweeps"
+            )
+        if any(chain.interrupted for chain in self.chains_):
+            n_kept = sum(chain.n_samples for chain in kept)
+            warnings.warn(
+                f"interrupted after {self.n_iter_} sweeps: the {n_kept} samples kept so far are used; "
+                "warm_start=True goes on from here",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        if len(kept) == 1:
+            self.samples_ = kept[0].samples
+        else:
+            self.samples_ = {name: np.concatenate([chain.samples[name] for chain in kept]) for name in kept[0].samples}
+
+    def _chains_to_go_on_with(self, ratings: Ratings) -> list[Chain]:
+        """Return copies of the chains of the last fit, or new ones."""
+        chains = getattr(self, "chains_", [])
+        if self.warm_start and chains:
+            n, m = ratings.shape
+            shapes = {name: len(chains[0].state[name]) - 1 for name in ("U", "V")}
+            if shapes != {"U": n, "V": m} or len(chains) != self.n_chains:
+                raise ValueError(
+                    f"warm_start=True goes on with {len(chains)} chains for {shapes['U']} users and {shapes['V']} "
+                    f"items, but now there are {self.n_chains} chains, {n} users and {m} items: fit a new model"
+                )
+            return [
+                Chain(
+                    chain.number,
+                    chain.seed,
+                    {name: array.copy() for name, array in chain.state.items()},
+                    dict(chain.samples),
+                    list(chain.log_likelihood),
+                    list(chain.seconds),
+                )
+                for chain in chains
+            ]
+        seed = int(make_generator(self.random_state).integers(2**63))
+        return [Chain(number, seed) for number in range(self.n_chains)]
+
+    def _spaced_samples(self, n: int) -> dict[str, NDArray[np.float32]]:
+        """Return n of the samples, or all if there are not so many, evenly spaced."""
+        S = len(self.samples_["U"])
+        where = np.unique(np.linspace(0, S - 1, min(n, S)).round().astype(int))
+        return {name: array[where] for name, array in self.samples_.items()}
+
+    # ---------------------------------------------------------------- saving
+
+    def save(self, path: str | Path, *, ratings: bool = True, n_samples: int | None = None) -> None:
+        """Write the model to a file, which `cofactor.load` reads; nothing in it is ever executed.
+
+        Parameters
+        ----------
+        path, ratings
+            As in `RatingModel.save`.
+        n_samples : int, optional
+            Number of samples to keep, evenly spaced; by default all. Predictions need at least one. A model with fewer
+            samples is smaller and faster in the same proportion, and a little less accurate.
+        """
+        check_is_fitted(self)
+        lean = copy.copy(self)
+        if n_samples is not None:
+            check_number("n_samples", n_samples, low=1, whole=True)
+            lean.samples_, lean.chains_ = self._spaced_samples(n_samples), []
+        super(SampledModel, lean).save(path, ratings=ratings)
+
+    def _own_state(self, prefix: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        header, arrays = super()._own_state(prefix)
+        arrays |= {f"{prefix}samples.{name}": array for name, array in self.samples_.items()}
+        header["chains"] = []
+        for chain in self.chains_:
+            header["chains"].append(
+                {
+                    "number": chain.number,
+                    "seed": chain.seed,
+                    "n_samples": chain.n_samples,
+                    "log_likelihood": [float(value) for value in chain.log_likelihood],
+                }
+            )
+            arrays |= {f"{prefix}chain{chain.number}.{name}": array for name, array in chain.state.items()}
+        return header, arrays
+
+    @classmethod
+    def _rebuild(
+        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], prefix: str, users: IdMap, items: IdMap
+    ) -> Self:
+        samples = {
+            name.removeprefix(f"{prefix}samples."): array
+            for name, array in arrays.items()
+            if name.startswith(f"{prefix}samples.")
+        }
+        _check_samples(samples, cls._sampled, len(users), len(items))
+        chains, first = [], 0
+        for entry in member(header, "chains", list):
+            number, n = member(entry, "number", int), member(entry, "n_samples", int)
+            start = f"{prefix}chain{number}."
+            state = {k.removeprefix(start): array for k, array in arrays.items() if k.startswith(start)}
+            values = [float(value) for value in member(entry, "log_likelihood", list)]
+            own = {name: array[first : first + n] for name, array in samples.items()}
+            chains.append(Chain(number, member(entry, "seed", int), state, own, values, [0.0] * len(values)))
+            first += n
+        if first not in (0, len(samples["U"])):
+            raise ValueError(f"chains have {first} samples, but the model has {len(samples['U'])}")
+        model = super()._rebuild(header, arrays, prefix, users, items)
+        model.samples_, model.chains_ = samples, chains
+        model._check_fit_together()
+        return model
+
+    def _check_fit_together(self) -> None:
+        """Refuse samples read from a file if their shapes do not fit each other, or the rest of the model."""
+
+
+def _check_samples(samples: dict[str, NDArray[Any]], sides: dict[str, str], n_users: int, n_items: int) -> None:
+    """Refuse samples that are not as many for every quantity, or not of these users and items."""
+    sizes = {"user": n_users + 1, "item": n_items + 1}
+    missing = sorted(set(sides) - set(samples))
+    if missing:
+        raise ValueError(f"samples of {', '.join(missing)} are missing")
+    S = len(samples["U"])
+    if not S:
+        raise ValueError("there are no samples")
+    for name, array in samples.items():
+        side = sides.get(name, "")
+        shape = (S, sizes[side], *array.shape[2:]) if side else (S, *array.shape[1:])
+        check_array(f"samples of {name}", array, shape, np.float32)
