@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from cofactor.ratings import ALS, HMF, MMMF, PMF, PMMMF, BinaryMMMF, Ensemble, RatingModel
+from cofactor.ratings import ALS, GPLVM, HMF, MMMF, PMF, PMMMF, BinaryMMMF, Ensemble, RatingModel
 
 FIVE = (1.0, 2.0, 3.0, 4.0, 5.0)
 
@@ -32,6 +32,9 @@ CASES: dict[str, Case] = {
     "PMF": Case(PMF(3, 1.0, random_state=0)),
     "PMF by sgd": Case(PMF(3, 1.0, solver="sgd", max_iter=5000, random_state=0)),
     "PMF, logistic, lbfgs": Case(PMF(3, 1.0, link="logistic", solver="lbfgs", tol=1e-5, random_state=0)),
+    "GPLVM": Case(GPLVM(3, 1.0, eta0=0.1, random_state=0)),
+    "GPLVM, sum of kernels, mode": Case(GPLVM(3, 1.0, kernel="sum", eta0=0.1, decision="mode", random_state=0)),
+    "GPLVM, linear, all ratings": Case(GPLVM(3, 1.0, kernel="linear", eta0=0.1, early_stopping=False, random_state=0)),
     "Ensemble": Case(Ensemble(MMMF(3, 1.0), 2, random_state=0)),
     "Ensemble of HMF, bagging": Case(Ensemble(HMF(3, 1.0), 2, method="bagging", random_state=0)),
 }

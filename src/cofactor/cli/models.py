@@ -34,7 +34,7 @@ def model_names() -> dict[str, type[RatingModel]]:
     Examples
     --------
     >>> sorted(model_names())
-    ['als', 'binary-mmmf', 'ensemble', 'hmf', 'mmmf', 'pmf', 'pmmmf', 'urp']
+    ['als', 'binary-mmmf', 'ensemble', 'gplvm', 'hmf', 'mmmf', 'pmf', 'pmmmf', 'urp']
     """
     from cofactor.ratings import MODELS
 

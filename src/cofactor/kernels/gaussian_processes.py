@@ -4,7 +4,7 @@ The process of a user with the items j has the covariance
 
     K_jk = s exp(-γ ‖x_j - x_k‖² / 2) + l x_j·x_k + b + σ² [j = k],
 
-and ``theta`` holds s, γ, l, b, σ² in this order, s or l zero where a kernel has no such part. All sums of a user are
+and ``kappa`` holds s, γ, l, b, σ² in this order, s or l zero where a kernel has no such part. All sums of a user are
 taken by one thread in fixed order. A user with n ratings costs n³ operations for an inverse and a third of that for
 an elimination, eight pivots at a time so that an entry is fetched once for eight of them.
 """
@@ -14,12 +14,14 @@ import math
 import numpy as np
 
 from cofactor.kernels.compile import kernel
+from cofactor.kernels.normal import exponential
 
-#: Entries of `theta`.
-N_THETA = 5
+#: Entries of `kappa`.
+N_KAPPA = 5
 
 _PIVOTS = 8  #: `_update` is written out for this number
 _QUERIES = 16  #: right-hand sides solved at once
+_FAR = -700.0  #: exponent which stands for all below it
 _LOG_2_PI = math.log(2 * math.pi)
 
 
@@ -88,9 +90,9 @@ def eliminate(A, n, inverse):  # type: ignore[no-untyped-def]
     """Eliminate the first n pivots of a symmetric matrix [[K, Zᵀ], [Z, S]] in place; return log det K.
 
     Lower triangles count; what stands above the diagonal is neither used nor spared. The number of rows of A is a
-    multiple of four (see `padded`); rows beyond Z may be zero. Afterwards the rows of Z hold Z K⁻¹ if `inverse`, S - Z K⁻¹ Zᵀ stands in the place of S, and -K⁻¹ in that of K.
-    Without `inverse`, K is left as its factors: diagonal blocks of eight hold the inverse of theirs in K = L D⁻¹ Lᵀ,
-    what is below them L, and Z holds Z L⁻ᵀ D.
+    multiple of four (see `padded`); rows beyond Z may be zero. Afterwards the rows of Z hold Z K⁻¹ if `inverse`,
+    S - Z K⁻¹ Zᵀ stands in the place of S, and -K⁻¹ in that of K. Without `inverse`, K is left as its factors: diagonal
+    blocks of eight hold the inverse of theirs in K = L D⁻¹ Lᵀ, what is below them L, and Z holds Z L⁻ᵀ D.
     """
     n_rows = len(A)
     B = np.zeros((_PIVOTS, n_rows), A.dtype)
@@ -145,10 +147,10 @@ def gather(V, items):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def covariances(x, XT, theta, e, k):  # type: ignore[no-untyped-def]
+def covariances(x, XT, kappa, e, k):  # type: ignore[no-untyped-def]
     """Write the covariances of x with the first columns of XT, as many as `e` is long; e is the part of s alone."""
     n = len(e)
-    s, g, l, b = theta[0], theta[1], theta[2], theta[3]
+    s, linear, b = kappa[0], kappa[2], kappa[3]
     for j in range(n):
         e[j] = 0
         k[j] = b
@@ -159,40 +161,40 @@ def covariances(x, XT, theta, e, k):  # type: ignore[no-untyped-def]
             for j in range(n):
                 u = t - row[j]
                 e[j] += u * u
-        g = -g / 2
+        g = -kappa[1] / 2
         for j in range(n):
-            e[j] = s * np.exp(g * e[j])
+            e[j] = s * exponential(max(g * e[j], _FAR))
             k[j] += e[j]
-    if l > 0:
+    if linear > 0:
         for f in range(len(x)):
-            t = l * x[f]
+            t = linear * x[f]
             row = XT[f]
             for j in range(n):
                 k[j] += t * row[j]
 
 
 @kernel
-def _process(V, items, theta, extra, E):  # type: ignore[no-untyped-def]
+def _process(V, items, kappa, extra, E):  # type: ignore[no-untyped-def]
     """Return positions, and a matrix with K in its corner and room for `extra` rows; E gets the part of s."""
     n = len(items)
     XT = gather(V, items)
     A = np.zeros((padded(n + extra), padded(n + extra)), V.dtype)
     for i in range(n):
-        covariances(V[items[i]], XT, theta, E[min(i, len(E) - 1)][: i + 1], A[i][: i + 1])
-        A[i, i] += theta[4]
+        covariances(V[items[i]], XT, kappa, E[min(i, len(E) - 1)][: i + 1], A[i][: i + 1])
+        A[i, i] += kappa[4]
     return XT, A
 
 
 @kernel
-def user_gradient(V, items, y, theta, rows, dlog):  # type: ignore[no-untyped-def]
-    """Return log N(y; 0, K), and write its gradient: by the positions to `rows`, by log theta to `dlog`.
+def user_gradient(V, items, y, kappa, rows, dlog):  # type: ignore[no-untyped-def]
+    """Return log N(y; 0, K), and write its gradient: by the positions to `rows`, by log kappa to `dlog`.
 
     With a = K⁻¹ y and G = (a aᵀ - K⁻¹) / 2 the gradient is Σ_jk G_jk ∂K_jk.
     """
     n = len(items)
     d = V.shape[1]
     E = np.empty((n, n), V.dtype)
-    XT, A = _process(V, items, theta, 1, E)
+    XT, A = _process(V, items, kappa, 1, E)
     A[n, :n] = y
     logdet = eliminate(A, n, True)
     a = A[n]
@@ -214,9 +216,9 @@ def user_gradient(V, items, y, theta, rows, dlog):  # type: ignore[no-untyped-de
         for j in range(i + 1):
             u += g[j]
         total += 2 * u
-        if theta[2] > 0:
+        if kappa[2] > 0:
             _add_symmetric(g[: i + 1], XT, GX)
-        if theta[0] > 0:
+        if kappa[0] > 0:
             e = E[i]
             u = g[0] * 0
             for j in range(i + 1):
@@ -231,14 +233,14 @@ def user_gradient(V, items, y, theta, rows, dlog):  # type: ignore[no-untyped-de
         for f in range(d):
             x = XT[f, i]
             w = WX[f, i] - x * sums[i]
-            rows[i, f] = 2 * (theta[1] * w + theta[2] * GX[f, i])
+            rows[i, f] = 2 * (kappa[1] * w + kappa[2] * GX[f, i])
             squares -= x * w
             products += x * GX[f, i]
     dlog[0] = total_s
-    dlog[1] = -theta[1] * squares  # Σ W_jk ‖x_j - x_k‖² = 2 Σ_j x_j·(x_j Σ_k W_jk - Σ_k W_jk x_k)
-    dlog[2] = theta[2] * products
-    dlog[3] = theta[3] * total
-    dlog[4] = theta[4] * trace
+    dlog[1] = -kappa[1] * squares  # Σ W_jk ‖x_j - x_k‖² = 2 Σ_j x_j·(x_j Σ_k W_jk - Σ_k W_jk x_k)
+    dlog[2] = kappa[2] * products
+    dlog[3] = kappa[3] * total
+    dlog[4] = kappa[4] * trace
     return loglik
 
 
@@ -295,47 +297,51 @@ def momentum_steps(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def held_out_loss(V, items, y, theta, item, target):  # type: ignore[no-untyped-def]
-    """Return minus the log density of one more rating of the user, for `item`."""
-    n = len(items)
-    E = np.empty((1, n), V.dtype)
-    XT, A = _process(V, items, theta, 2, E)
-    A[n, :n] = y
-    x = V[item]
-    covariances(x, XT, theta, E[0], A[n + 1][:n])
-    eliminate(A, n, False)
-    variance = prior_variance(x, theta) + theta[4] + float(A[n + 1, n + 1])
-    error = target + A[n + 1, n]
-    return 0.5 * (math.log(variance) + error * error / variance + _LOG_2_PI)
+def held_out_losses(lo, hi, users, items, targets, indptr, rated, y, V, kappa, out):  # type: ignore[no-untyped-def]
+    """Write minus the log densities of held-out ratings lo..hi, each given the ratings `rated` of its user."""
+    for p in range(lo, hi):
+        start, stop = indptr[users[p]], indptr[users[p] + 1]
+        n = stop - start
+        E = np.empty((1, n), V.dtype)
+        XT, A = _process(V, rated[start:stop], kappa, 2, E)
+        A[n, :n] = y[start:stop]
+        x = V[items[p]]
+        covariances(x, XT, kappa, E[0], A[n + 1][:n])
+        eliminate(A, n, False)
+        variance = prior_variance(x, kappa) + kappa[4] + float(A[n + 1, n + 1])
+        error = targets[p] + A[n + 1, n]
+        out[p] = 0.5 * (math.log(variance) + error * error / variance + _LOG_2_PI)
 
 
 @kernel
-def prior_variance(x, theta):  # type: ignore[no-untyped-def]
+def prior_variance(x, kappa):  # type: ignore[no-untyped-def]
     """Return the variance of the process at x, without noise."""
     length = 0.0
     for f in range(len(x)):
         length += x[f] * x[f]
-    return theta[0] + theta[2] * length + theta[3]
+    return kappa[0] + kappa[2] * length + kappa[3]
 
 
 @kernel
-def user_weights(V, items, y, theta, out):  # type: ignore[no-untyped-def]
-    """Write K⁻¹ y."""
-    n = len(items)
-    _, A = _process(V, items, theta, 1, np.empty((1, n), V.dtype))
-    A[n, :n] = y
-    eliminate(A, n, False)
-    a = A[n][:n]
-    for i in range(n - 1, -1, -1):
-        row = A[i][: i - i % _PIVOTS]
-        t = a[i]
-        for j in range(len(row)):
-            a[j] -= t * row[j]
-    out[:] = a
+def weights(lo, hi, indptr, rated, y, V, kappa, out):  # type: ignore[no-untyped-def]
+    """Write K⁻¹ y of the users lo..hi."""
+    for u in range(lo, hi):
+        start, stop = indptr[u], indptr[u + 1]
+        n = stop - start
+        _, A = _process(V, rated[start:stop], kappa, 1, np.empty((1, n), V.dtype))
+        A[n, :n] = y[start:stop]
+        eliminate(A, n, False)
+        a = A[n][:n]
+        for i in range(n - 1, -1, -1):
+            row = A[i][: i - i % _PIVOTS]
+            t = a[i]
+            for j in range(len(row)):
+                a[j] -= t * row[j]
+        out[start:stop] = a
 
 
 @kernel
-def pair_means(users, items, indptr, rated, weights, V, theta, out):  # type: ignore[no-untyped-def]
+def pair_means(users, items, indptr, rated, weights, V, kappa, out):  # type: ignore[no-untyped-def]
     """Write the means of the users' processes at items; an unknown item stands at zero, an unknown user's are zero."""
     d = V.shape[1]
     origin = np.zeros(d, V.dtype)
@@ -353,7 +359,7 @@ def pair_means(users, items, indptr, rated, weights, V, theta, out):  # type: ig
             e, k = np.empty(n, V.dtype), np.empty(n, V.dtype)
             before = u
         x = V[items[p]] if items[p] >= 0 else origin
-        covariances(x, XT, theta, e, k)
+        covariances(x, XT, kappa, e, k)
         a = weights[start : start + n]
         t = 0.0
         for j in range(n):
@@ -362,11 +368,28 @@ def pair_means(users, items, indptr, rated, weights, V, theta, out):  # type: ig
 
 
 @kernel
-def user_variances(items, rated, V, theta, out):  # type: ignore[no-untyped-def]
-    """Write the variances of one user's ratings of items, noise included; an unknown item stands at zero."""
+def pair_variances(users, items, indptr, rated, V, kappa, out):  # type: ignore[no-untyped-def]
+    """Write the variances of users' ratings of items, noise included, unknown ones as in `pair_means`.
+
+    A run of pairs of the same user costs one elimination.
+    """
+    lo = 0
+    while lo < len(users):
+        u = users[lo]
+        hi = lo + 1
+        while hi < len(users) and users[hi] == u:
+            hi += 1
+        own = rated[indptr[u] : indptr[u + 1]] if u >= 0 else rated[:0]
+        _variances(items[lo:hi], own, V, kappa, out[lo:hi])
+        lo = hi
+
+
+@kernel
+def _variances(items, rated, V, kappa, out):  # type: ignore[no-untyped-def]
+    """Write the variances of one user's ratings, as many at a time as fit into a row: σ² + k - ‖D^½ L⁻¹ k‖²."""
     n = len(rated)
     E = np.empty((1, n), V.dtype)
-    XT, A = _process(V, rated, theta, 0, E)
+    XT, A = _process(V, rated, kappa, 0, E)
     eliminate(A, n, False)
     origin = np.zeros(V.shape[1], V.dtype)
     k = np.empty(n, V.dtype)
@@ -377,9 +400,9 @@ def user_variances(items, rated, V, theta, out):  # type: ignore[no-untyped-def]
         for q in range(width):
             j = items[lo + q]
             x = V[j] if j >= 0 else origin
-            covariances(x, XT, theta, E[0], k)
+            covariances(x, XT, kappa, E[0], k)
             T[:, q] = k
-            out[lo + q] = prior_variance(x, theta) + theta[4]
+            out[lo + q] = prior_variance(x, kappa) + kappa[4]
         for i in range(n):
             t = T[i]
             first = i - i % _PIVOTS

@@ -30,10 +30,10 @@ class LatentProcesses:
 
     .. math::
 
-        J(V, \theta) = - \sum_i \log N(y_i; 0, K_i) + \tfrac{\alpha}{2} \|V\|_F^2, \qquad
+        J(V, \kappa) = - \sum_i \log N(y_i; 0, K_i) + \tfrac{\alpha}{2} \|V\|_F^2, \qquad
         (K_i)_{jk} = s \, e^{-\gamma \|v_j - v_k\|^2 / 2} + l \, v_j \cdot v_k + b + \sigma^2 [j = k]
 
-    over the items j, k which user i rated. θ = (s, γ, l, b, σ²); some of them may be fixed.
+    over the items j, k which user i rated. κ = (s, γ, l, b, σ²); some of them may be fixed.
 
     Parameters
     ----------
@@ -43,14 +43,12 @@ class LatentProcesses:
         Item of each entry.
     targets : ndarray of shape (n_entries,)
         y, with a mean near zero and a variance near one.
-    n_items, n_factors : int
-        Shape of V.
+    shape : tuple of int
+        Number of items and d, the shape of V.
     alpha : float
         α.
-    free : sequence of bool
-        Which of θ are learned.
-    present : sequence of bool
-        Which of θ are not zero.
+    present, free : sequence of bool
+        Which of κ are not zero, and which of these are learned.
     momentum : float, default=0.9
         Share of a step that the next one repeats.
     most_ratings : int, default=1000
@@ -61,7 +59,7 @@ class LatentProcesses:
     Attributes
     ----------
     layout : Layout
-        Where V and log θ, "kernel", stand in the vector of parameters.
+        Where V and log κ, "kernel", stand in the vector of parameters.
     n_rows : int
         Number of processes.
     smooth : bool
@@ -75,17 +73,16 @@ class LatentProcesses:
         indptr: np.ndarray,
         items: np.ndarray,
         targets: np.ndarray,
-        n_items: int,
-        n_factors: int,
-        alpha: float,
-        free: Sequence[bool],
-        present: Sequence[bool],
         *,
+        shape: tuple[int, int],
+        alpha: float,
+        present: Sequence[bool],
+        free: Sequence[bool],
         momentum: float = 0.9,
         most_ratings: int = MOST_RATINGS,
         dtype: np.typing.DTypeLike = np.float32,
     ) -> None:
-        self.layout = Layout({"V": (n_items, n_factors), "kernel": (kernels.N_THETA,)})
+        self.layout = Layout({"V": shape, "kernel": (kernels.N_KAPPA,)})
         self.dtype = np.dtype(dtype)
         self.alpha, self.momentum = float(alpha), float(momentum)
         self.free, self.present = np.array(free), np.array(present)
@@ -93,9 +90,9 @@ class LatentProcesses:
         self._items, self._targets = items[order], targets[order].astype(self.dtype)
         self.n_rows = len(self._indptr) - 1
         # A user's step bears the share of the penalty of an item that falls on one of those who rated it.
-        self._shares = self.alpha / np.maximum(np.bincount(items, minlength=n_items), 1)
-        self._rows = np.empty((len(items), n_factors), self.dtype)
-        self._dlog = np.empty((self.n_rows, kernels.N_THETA))
+        self._shares = self.alpha / np.maximum(np.bincount(items, minlength=shape[0]), 1)
+        self._rows = np.empty((len(items), shape[1]), self.dtype)
+        self._dlog = np.empty((self.n_rows, kernels.N_KAPPA))
         self._loglik = np.empty(self.n_rows)
 
     @property
@@ -104,14 +101,14 @@ class LatentProcesses:
         return self.layout.size
 
     def arrays(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return V, a view of x, and θ."""
+        """Return V, a view of x, and κ."""
         views = self.layout.views(x)
         return views["V"], (np.exp(views["kernel"]) * self.present).astype(self.dtype)
 
     def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
         """Return J and write its gradient."""
-        V, theta = self.arrays(x)
-        self._user_gradients(V, theta, np.arange(self.n_rows))
+        V, kappa = self.arrays(x)
+        self._user_gradients(V, kappa, np.arange(self.n_rows))
         views = self.layout.views(gradient)
         total = self.alpha * V.astype(np.float64)
         kernels.add_rows(self._items, -self._rows, total)
@@ -144,8 +141,8 @@ class LatentProcesses:
         steps, shrink = steps.astype(self.dtype), shrink.astype(self.dtype)
         for lo in range(0, len(order), USERS_AT_ONCE):
             some = order[lo : lo + USERS_AT_ONCE]
-            theta = (np.exp(logs) * self.present).astype(self.dtype)
-            self._user_gradients(V, theta, some)
+            kappa = (np.exp(logs) * self.present).astype(self.dtype)
+            self._user_gradients(V, kappa, some)
             kernels.momentum_steps(
                 some, self._indptr, self._items, self._rows, self._dlog, shrink, V, velocity, logs, log_velocity,
                 steps, self.momentum, np.log(LEAST), np.log(MOST),
@@ -153,12 +150,12 @@ class LatentProcesses:
         views["kernel"][...] = logs
         return inverse_step
 
-    def _user_gradients(self, V: np.ndarray, theta: np.ndarray, users: np.ndarray) -> None:
+    def _user_gradients(self, V: np.ndarray, kappa: np.ndarray, users: np.ndarray) -> None:
         def task(k: int) -> None:
             u = users[k]
             here = slice(self._indptr[u], self._indptr[u + 1])
             items, targets = self._items[here], self._targets[here]
-            self._loglik[u] = kernels.user_gradient(V, items, targets, theta, self._rows[here], self._dlog[u])
+            self._loglik[u] = kernels.user_gradient(V, items, targets, kappa, self._rows[here], self._dlog[u])
 
         parallel_for(task, len(users))
 
@@ -166,8 +163,8 @@ class LatentProcesses:
 class HeldOutProcesses(LatentProcesses):
     """Latent processes, of which a solver sees how badly they predict ratings held out, in place of J.
 
-    The value is the mean of minus the log density of held-out ratings, each given all others of its user; solvers which
-    undo what raises the value thereby stop before positions fit single ratings.
+    The value is the perplexity of held-out ratings: one over the geometric mean of their densities, each given all
+    others of its user. Solvers which undo what raises the value thereby stop before positions fit single ratings.
 
     Parameters
     ----------
@@ -178,27 +175,33 @@ class HeldOutProcesses(LatentProcesses):
     """
 
     def __init__(
-        self, indptr: np.ndarray, items: np.ndarray, targets: np.ndarray, *args: Any, held_out: Any, **settings: Any
+        self,
+        indptr: np.ndarray,
+        items: np.ndarray,
+        targets: np.ndarray,
+        *,
+        held_out: tuple[np.ndarray, np.ndarray, np.ndarray],
+        **settings: Any,
     ) -> None:
-        super().__init__(indptr, items, targets, *args, **settings)
+        super().__init__(indptr, items, targets, **settings)
         self._user_indptr, self._user_items, self._user_targets = indptr, items, targets.astype(self.dtype)
         self._held_out = held_out
 
     def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
-        """Return the loss on held-out ratings; nothing is descended on here, and the gradient is left as zero."""
+        """Return the perplexity; it is watched, not descended on, so the gradient is left as zero."""
         gradient[...] = 0
-        V, theta = self.arrays(x)
+        V, kappa = self.arrays(x)
         users, items, targets = self._held_out
         losses = np.empty(len(users))
+        held_out = users, items, targets, self._user_indptr, self._user_items, self._user_targets
 
-        def task(block: int) -> None:
-            for k in range(block, min(block + USERS_AT_ONCE, len(users))):
-                here = slice(self._user_indptr[users[k]], self._user_indptr[users[k] + 1])
-                own, y = self._user_items[here], self._user_targets[here]
-                losses[k] = kernels.held_out_loss(V, own, y, theta, items[k], targets[k])
+        def block(k: int) -> None:
+            lo = k * USERS_AT_ONCE
+            hi = min(lo + USERS_AT_ONCE, len(users))
+            kernels.held_out_losses(lo, hi, *held_out, V, kappa, losses)
 
-        parallel_for(lambda b: task(b * USERS_AT_ONCE), -(-len(users) // USERS_AT_ONCE))
-        return float(losses.mean())
+        parallel_for(block, -(-len(users) // USERS_AT_ONCE))
+        return float(np.exp(losses.mean()))
 
     def certificate(self, x: np.ndarray, gradient: np.ndarray) -> float:
         """Return the norm of the gradient of J."""
@@ -209,8 +212,8 @@ class HeldOutProcesses(LatentProcesses):
 def _processes(indptr: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Return offsets of processes with at most `most` ratings, and the order of the entries they refer to.
 
-    Those of a user are of equal size, and each takes every so many entries, since items next to each other may be alike.
-    Users without ratings have no process.
+    Those of a user are of equal size, and each takes every so many entries, since items next to each other may be
+    alike. Users without ratings have no process.
     """
     counts = np.diff(indptr)
     pieces = -(-counts // most)

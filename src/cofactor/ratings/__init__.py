@@ -9,6 +9,7 @@ from cofactor.ratings.base import RatingModel
 from cofactor.ratings.bmmmf import BinaryMMMF
 from cofactor.ratings.data import IdMap, Ratings, as_ratings
 from cofactor.ratings.ensemble import Ensemble
+from cofactor.ratings.gplvm import GPLVM
 from cofactor.ratings.hmf import HMF
 from cofactor.ratings.mmmf import MMMF
 from cofactor.ratings.pmf import PMF
@@ -17,11 +18,12 @@ from cofactor.ratings.urp import URP
 
 #: Every model by its class name.
 MODELS: dict[str, type[RatingModel]] = {
-    model.__name__: model for model in (BinaryMMMF, MMMF, HMF, PMMMF, ALS, PMF, URP, Ensemble)
+    model.__name__: model for model in (BinaryMMMF, MMMF, HMF, PMMMF, ALS, PMF, URP, GPLVM, Ensemble)
 }
 
 __all__ = [
     "ALS",
+    "GPLVM",
     "HMF",
     "MMMF",
     "MODELS",
