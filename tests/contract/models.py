@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from cofactor.ratings import ALS, GPLVM, HMF, MMMF, PMF, PMMMF, BinaryMMMF, Ensemble, RatingModel
+from cofactor.ratings import ALS, GPLVM, HMF, MMMF, PMF, PMMMF, URP, BinaryMMMF, Ensemble, RatingModel
 
 FIVE = (1.0, 2.0, 3.0, 4.0, 5.0)
 
@@ -35,6 +35,8 @@ CASES: dict[str, Case] = {
     "GPLVM": Case(GPLVM(3, 1.0, eta0=0.1, random_state=0)),
     "GPLVM, sum of kernels, mode": Case(GPLVM(3, 1.0, kernel="sum", eta0=0.1, decision="mode", random_state=0)),
     "GPLVM, linear, all ratings": Case(GPLVM(3, 1.0, kernel="linear", eta0=0.1, early_stopping=False, random_state=0)),
+    "URP": Case(URP(8, 0.3, concentration=0.3, random_state=0)),
+    "URP, learned concentration": Case(URP(8, 0.3, concentration="learn", random_state=0)),
     "Ensemble": Case(Ensemble(MMMF(3, 1.0), 2, random_state=0)),
     "Ensemble of HMF, bagging": Case(Ensemble(HMF(3, 1.0), 2, method="bagging", random_state=0)),
 }
@@ -43,11 +45,24 @@ CASES: dict[str, Case] = {
 every = pytest.mark.parametrize("name", CASES)
 
 
-def fresh(name: str, **params: Any) -> RatingModel:
-    """Return an unfitted model of a case; parameters it lacks go to the members of an ensemble."""
-    model = clone(CASES[name].model)
+def having(parameter: str) -> Any:
+    """Run a test for each case whose model, or members, take a parameter."""
+    return pytest.mark.parametrize("name", [name for name in CASES if _key(CASES[name].model, parameter)])
+
+
+def _key(model: RatingModel, parameter: str) -> str:
+    """Return the name by which a model, or its members, take a parameter; empty if they do not."""
     own = model.get_params()
-    return model.set_params(**{k if k in own else f"estimator__{k}": v for k, v in params.items()})
+    return next((key for key in (parameter, f"estimator__{parameter}") if key in own), "")
+
+
+def fresh(name: str, **params: Any) -> RatingModel:
+    """Return an unfitted model of a case; parameters it lacks go to the members of an ensemble.
+
+    What these lack too is left out: not every model has a precision to choose, or a penalty.
+    """
+    model = clone(CASES[name].model)
+    return model.set_params(**{key: v for k, v in params.items() if (key := _key(model, k))})
 
 
 def planted(

@@ -9,7 +9,7 @@ import pytest
 from cofactor.kernels.threads import thread_limit
 from cofactor.ratings import RatingModel
 
-from .models import CASES, all_pairs, bits, data, every, fitted, fresh, planted
+from .models import CASES, all_pairs, bits, data, every, fitted, fresh, having, planted
 
 parallel = pytest.mark.parametrize("name", [n for n, case in CASES.items() if hasattr(case.model, "n_jobs")])
 
@@ -110,7 +110,7 @@ def test_names_in_the_same_order_change_nothing_but_names(name):
         assert learned == {key: value for key, value in bits(fitted(name)).items() if "learned." in key}
 
 
-@every
+@having("dtype")
 def test_single_and_double_precision_agree(name):
     X, _ = data(name)
     single, double = (fresh(name, dtype=t).fit(*data(name)) for t in ("float32", "float64"))

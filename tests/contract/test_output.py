@@ -10,6 +10,8 @@ from hypothesis.extra import numpy as hnp
 
 from cofactor.ratings import RatingModel
 from cofactor.ratings.base import _largest
+from cofactor.ratings.factors import FactorModel
+from cofactor.ratings.probability import ProbabilityModel
 
 from .models import all_pairs, bits, data, every, fitted, fresh, planted, simple_models
 
@@ -43,7 +45,7 @@ def test_rows_are_predicted_one_by_one(name):
 
 @every
 def test_higher_scores_of_a_user_never_mean_lower_ratings(name):
-    """Except where stages contradict each other, as those of HMF may."""
+    """Except where stages contradict each other, as those of HMF may, and a median the expected rating."""
     model = fitted(name)
     pairs = all_pairs(model).reshape(len(model.users_), -1, 2)
     swaps = total = 0
@@ -51,7 +53,7 @@ def test_higher_scores_of_a_user_never_mean_lower_ratings(name):
         ranked = model.predict(row[np.argsort(model.decision_function(row), kind="stable")])
         swaps += int(np.count_nonzero(np.diff(ranked) < 0))
         total += len(ranked) - 1
-    assert swaps <= (0.1 * total if "HMF" in name else 0), swaps / total
+    assert swaps <= (0.1 * total if "HMF" in name or isinstance(model, ProbabilityModel) else 0), swaps / total
 
 
 @every
@@ -214,6 +216,8 @@ def test_fold_in_learns_and_leaves_the_model_as_it_was(name):
     errors = np.abs(folded.predict(X[new]) - y[new]).mean()
     assert errors < 0.75 * np.abs(model.predict(X[new]) - y[new]).mean()  # there they are unknown users
     for simple, old in zip(simple_models(folded), simple_models(model), strict=True):
+        if not isinstance(simple, FactorModel):
+            continue
         assert simple.U_.shape == (8, old.U_.shape[1])
         assert np.array_equal(simple.V_, old.V_)
         assert np.array_equal(simple.item_bias_, old.item_bias_)

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from cofactor.evaluation import FoldInScorer, Holdout, KFold, StrongGeneralization, WeakGeneralization
 from cofactor.ratings import MODELS
 
-from .models import CASES, bits, data, every, fitted, fresh
+from .models import CASES, bits, data, every, fitted, fresh, having
 
 #: Checks of scikit-learn that a model of pairs cannot pass, by the reason.
 EXPECTED_FAILURES = {
@@ -139,7 +139,7 @@ def test_strong_generalization_in_cross_validate(name):
 
 
 @pytest.mark.filterwarnings("ignore:.*all factors are zero")
-@every
+@having("alpha")
 def test_grid_search(name):
     X, y = data(name)
     key = "alpha" if "alpha" in fresh(name).get_params() else "estimator__alpha"
