@@ -35,6 +35,13 @@ class EstimateModel(RatingModel):
     def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(self._scores(users, items)[:, None] - self.boundaries_)
 
+    def _absolute_errors(self, found: NDArray[Any], true: NDArray[Any]) -> NDArray[Any]:
+        """Return how many levels estimates are off, as a share of the most possible: an error for `select_alpha`.
+
+        Shares of wrong levels hardly change with alpha where a loss cares for large errors above all.
+        """
+        return np.asarray(np.abs(found - true.astype(np.int64)) / (len(self.scale_) - 1))
+
     def _check_learned(self) -> None:
         super()._check_learned()
         check_array("boundaries_", self.boundaries_, (len(self.scale_) - 1,))

@@ -160,6 +160,10 @@ class TunedModel(FactorModel):
         """Return what candidates of alpha are multiples of."""
         return 1.0
 
+    def _validation_errors(self, found: NDArray[Any], true: NDArray[Any]) -> NDArray[Any]:
+        """Return the errors by which alpha is chosen, from levels found and true: here 1 for a wrong one."""
+        return found != true
+
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_factors", self.n_factors, low=1, whole=True)

@@ -38,6 +38,8 @@ class Tunable(Protocol):
 
     def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]: ...
 
+    def _validation_errors(self, found: NDArray[Any], true: NDArray[Any]) -> NDArray[Any]: ...
+
 
 @dataclass(frozen=True)
 class Validation:
@@ -48,7 +50,7 @@ class Validation:
     alphas : ndarray of shape (k,)
         The candidates tried, increasing.
     errors : ndarray of shape (k,)
-        Their zero-one errors, mean over repetitions.
+        Their validation errors, mean over repetitions: shares of wrong levels, or what the model counts instead.
     deviations : ndarray of shape (k,)
         Standard deviations over repetitions.
     best : float
@@ -84,11 +86,11 @@ class _Repetition:
         self.users, self.items = ratings.row_of_entry[held_out], ratings.indices[held_out]
         self.levels = ratings.levels[held_out]
 
-    def fit(self, alpha: float, start: Arrays) -> tuple[NDArray[np.bool_], Arrays]:
-        """Return which held-out ratings the fit at `alpha` from `start` gets wrong, and its arrays."""
+    def fit(self, alpha: float, start: Arrays) -> tuple[NDArray[Any], Arrays]:
+        """Return the errors on held-out ratings of the fit at `alpha` from `start`, and its arrays."""
         _, arrays = self.model.solve(self.train, alpha, start, tol=_PATH_TOL)
         levels = self.model._decode(self.model._margins(self.users, self.items))
-        return levels != self.levels, arrays
+        return self.model._validation_errors(levels, self.levels), arrays
 
 
 def select_alpha(
@@ -100,6 +102,8 @@ def select_alpha(
     unit: float = 1.0,
 ) -> Validation:
     """Choose alpha by the zero-one error on one held-out rating per user (thesis, section 3.6.5).
+
+    A model may count another error, between 0 and 1 too.
 
     Candidates are 10^(i/16), i = 4..40. First every fourth candidate is tried, from the strongest penalty down until
     the error is two standard errors above the lowest, each from the same start: the solution at a strong penalty is
@@ -159,43 +163,43 @@ def select_alpha(
         for step in steps:
             if best + step in EXPONENTS:
                 arrays = path.try_candidate(best + step, arrays)
-    fine = [i for i in range(best - _COARSE // 2, best + _COARSE + 1) if i in path.wrong]
+    fine = [i for i in range(best - _COARSE // 2, best + _COARSE + 1) if i in path.errors]
     lowest = min(fine, key=path.mean)
     return path.validation(max(i for i in fine if path.rise(i, lowest) <= 1))
 
 
 class _Path:
-    """What the candidates tried so far get wrong, by their exponents."""
+    """Errors of the candidates tried so far, by their exponents."""
 
     def __init__(self, repetitions: list[_Repetition], monitor: Monitor, unit: float) -> None:
         self.repetitions, self.monitor, self.unit = repetitions, monitor, unit
-        self.wrong: dict[int, list[NDArray[np.bool_]]] = {}
+        self.errors: dict[int, list[NDArray[Any]]] = {}
 
     def mean(self, exponent: int) -> float:
-        """Return the zero-one error of a candidate."""
-        return float(np.mean(np.concatenate(self.wrong[exponent])))
+        """Return the mean error of a candidate."""
+        return float(np.mean(np.concatenate(self.errors[exponent])))
 
     def rise(self, exponent: int, best: int) -> float:
         """Return how many standard errors a candidate's error lies above that of the best one."""
-        difference = np.concatenate(self.wrong[exponent]).astype(float) - np.concatenate(self.wrong[best])
+        difference = np.concatenate(self.errors[exponent]).astype(float) - np.concatenate(self.errors[best])
         deviation = float(difference.std())
         return float(difference.mean()) / deviation * np.sqrt(len(difference)) if deviation > 0 else 0.0
 
     def try_candidate(self, exponent: int, starts: list[Arrays]) -> list[Arrays]:
-        """Note what a candidate gets wrong; return its solutions."""
+        """Note the errors of a candidate; return its solutions."""
         alpha = self.unit * candidate(exponent)
         fits = [one.fit(alpha, start) for one, start in zip(self.repetitions, starts, strict=True)]
-        self.wrong[exponent] = [wrong for wrong, _ in fits]
-        self.monitor.note(f"validation, alpha {alpha:.3g}", len(self.wrong), self.mean(exponent))
+        self.errors[exponent] = [errors for errors, _ in fits]
+        self.monitor.note(f"validation, alpha {alpha:.3g}", len(self.errors), self.mean(exponent))
         return [arrays for _, arrays in fits]
 
     def validation(self, chosen: int) -> Validation:
         """Return all errors along alpha, and the candidate chosen."""
-        exponents = sorted(self.wrong)
+        exponents = sorted(self.errors)
         return Validation(
             alphas=self.unit * np.array([candidate(i) for i in exponents]),
             errors=np.array([self.mean(i) for i in exponents]),
-            deviations=np.array([np.std([np.mean(wrong) for wrong in self.wrong[i]]) for i in exponents]),
+            deviations=np.array([np.std([np.mean(errors) for errors in self.errors[i]]) for i in exponents]),
             best=self.unit * candidate(chosen),
         )
 
