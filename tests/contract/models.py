@@ -35,7 +35,7 @@ CASES: dict[str, Case] = {
     "GPLVM": Case(GPLVM(3, 1.0, eta0=0.1, random_state=0)),
     "GPLVM, sum of kernels, mode": Case(GPLVM(3, 1.0, kernel="sum", eta0=0.1, decision="mode", random_state=0)),
     "GPLVM, linear, all ratings": Case(GPLVM(3, 1.0, kernel="linear", eta0=0.1, early_stopping=False, random_state=0)),
-    "URP": Case(URP(8, 0.3, concentration=0.3, random_state=0)),
+    "URP": Case(URP(8, 0.3, concentration=0.5, random_state=0)),
     "URP, learned concentration": Case(URP(8, 0.3, concentration="learn", random_state=0)),
     "Ensemble": Case(Ensemble(MMMF(3, 1.0), 2, random_state=0)),
     "Ensemble of HMF, bagging": Case(Ensemble(HMF(3, 1.0), 2, method="bagging", random_state=0)),

@@ -26,20 +26,19 @@ def _mean_logs(gamma, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _add_shares(start, stop, indices, levels, weights, beta, share, out):  # type: ignore[no-untyped-def]
-    """Add the shares ϕ of a user's entries to `out`; return Σ ln Σ_k weights_k β_{j,y,k}."""
-    K = len(weights)
-    logs = 0.0
-    for entry in range(start, stop):
-        b = beta[indices[entry], levels[entry] - 1]
-        total = 0.0
-        for k in range(K):
-            share[k] = weights[k] * b[k]
-            total += share[k]
-        for k in range(K):
-            out[k] += share[k] / total
-        logs += math.log(total)
-    return logs
+def _add_shares(weights, b, out):  # type: ignore[no-untyped-def]
+    """Add the shares of one entry, weights_k b_k / Σ_k weights_k b_k, to `out`; return that sum.
+
+    The sum has a loop of its own: with a store in the same loop, the compiler would leave it to the addresses at run
+    time whether the terms are added in another order.
+    """
+    total = 0.0
+    for k in range(len(out)):
+        total += weights[k] * b[k]
+    inverse = 1 / total
+    for k in range(len(out)):
+        out[k] += weights[k] * b[k] * inverse
+    return total
 
 
 @kernel
@@ -47,7 +46,6 @@ def user_pass(lo, hi, indptr, indices, levels, gamma, beta, log_e, sums, bound):
     """For users lo..hi write log_e, Σ_j ϕ_ijk to `sums`, and their part of the bound, α's part left out, to `bound`."""
     K = gamma.shape[1]
     weights = np.empty(K)
-    share = np.empty(K)
     for i in range(lo, hi):
         total = _mean_logs(gamma[i], log_e[i])
         value = -math.lgamma(total)
@@ -55,30 +53,21 @@ def user_pass(lo, hi, indptr, indices, levels, gamma, beta, log_e, sums, bound):
             weights[k] = math.exp(log_e[i, k])
             sums[i, k] = 0
             value += math.lgamma(gamma[i, k]) - gamma[i, k] * log_e[i, k]
-        logs = _add_shares(indptr[i], indptr[i + 1], indices, levels, weights, beta, share, sums[i])
-        bound[i] = value + logs
+        for entry in range(indptr[i], indptr[i + 1]):
+            value += math.log(_add_shares(weights, beta[indices[entry], levels[entry] - 1], sums[i]))
+        bound[i] = value
 
 
 @kernel
 def item_pass(lo, hi, indptr, indices, levels, weights, beta, prior, counts):  # type: ignore[no-untyped-def]
     """For items lo..hi write prior_jr + Σ_{i: y_ij = r} ϕ_ijk to `counts` (m, R, K); `weights` is exp(log_e)."""
-    K = weights.shape[1]
-    share = np.empty(K)
     for j in range(lo, hi):
         for r in range(counts.shape[1]):
-            for k in range(K):
+            for k in range(counts.shape[2]):
                 counts[j, r, k] = prior[j, r]
         for entry in range(indptr[j], indptr[j + 1]):
             r = levels[entry] - 1
-            w = weights[indices[entry]]
-            b = beta[j, r]
-            total = 0.0
-            for k in range(K):
-                share[k] = w[k] * b[k]
-                total += share[k]
-            out = counts[j, r]
-            for k in range(K):
-                out[k] += share[k] / total
+            _add_shares(weights[indices[entry]], beta[j, r], counts[j, r])
 
 
 @kernel
@@ -101,7 +90,6 @@ def fold_users(lo, hi, indptr, indices, levels, alpha, beta, tol, max_iter, gamm
     """For users lo..hi repeat γ ← α + Σ_j ϕ_ij, from what `gamma` holds, until no entry moves by more than `tol`."""
     K = gamma.shape[1]
     weights = np.empty(K)
-    share = np.empty(K)
     following = np.empty(K)
     for i in range(lo, hi):
         for _ in range(max_iter):
@@ -109,7 +97,8 @@ def fold_users(lo, hi, indptr, indices, levels, alpha, beta, tol, max_iter, gamm
             for k in range(K):
                 weights[k] = math.exp(weights[k])
                 following[k] = alpha[k]
-            _add_shares(indptr[i], indptr[i + 1], indices, levels, weights, beta, share, following)
+            for entry in range(indptr[i], indptr[i + 1]):
+                _add_shares(weights, beta[indices[entry], levels[entry] - 1], following)
             move = 0.0
             for k in range(K):
                 move = max(move, abs(following[k] - gamma[i, k]))

@@ -20,10 +20,11 @@ class ProfileProblem(PenalizedProblem):
         J(\gamma, \beta, a) = - \sum_i \Big[ \ln\Gamma(\textstyle\sum_k a_k) - \ln\Gamma(\sum_k \gamma_{ik})
         + \sum_k \big( \ln\Gamma(\gamma_{ik}) - \ln\Gamma(a_k) + (a_k - \gamma_{ik}) \ln e_{ik} \big)
         + \sum_{j \in \Omega_i} \ln \sum_k e_{ik} \beta_{j y_{ij} k} \Big]
-        - \sum_{jrk} c_{jr} \ln \beta_{jrk}
+        - \sum_{jrk} c_{jr} \ln \beta_{jrk} - \sum_k (\ln a_k - a_k)
 
     with :math:`\ln e_{ik} = \psi(\gamma_{ik}) - \psi(\sum_k \gamma_{ik})`. The parameters are ln γ (n × K), the
-    logarithms of β (m × R × K) up to a constant for each item and attitude, and ln a (K).
+    logarithms of β (m × R × K) up to a constant for each item and attitude, and ln a (K). The last term, a Gamma prior
+    with shape 2 and rate 1, weighs no more than a user or two; without it the best a of few users may be 0.
 
     `update` is a step of variational EM: from the best shares at hand, the best a (a Newton step), the best γ for this
     a, and the best β. None of them raises J. All need one pass over users and one over items, the same as J itself.
@@ -81,7 +82,8 @@ class ProfileProblem(PenalizedProblem):
         parallel_for(lambda k: mixtures.user_slopes(cuts[k], cuts[k + 1], gamma, target, slopes), len(cuts) - 1)
         out["gamma"][...] = -slopes
         out["beta"][...] = _sum_of_levels(self._counts) * beta - self._counts
-        out["concentration"][...] = -a * (len(gamma) * (psi(a.sum()) - psi(a)) + np.add.reduce(self._log_e, axis=0))
+        sums = np.add.reduce(self._log_e, axis=0)
+        out["concentration"][...] = -a * (len(gamma) * (psi(a.sum()) - psi(a)) + sums + 1 / a - 1)
         return self._value
 
     def update(self, x: np.ndarray) -> None:
@@ -114,29 +116,30 @@ class ProfileProblem(PenalizedProblem):
         parallel_for(users, len(rows) - 1)
         weights = np.exp(self._log_e)
         parallel_for(items, len(columns) - 1)
-        of_a = len(gamma) * (gammaln(a.sum()) - gammaln(a).sum()) + np.add.reduce(self._log_e, axis=0) @ a
+        of_a = concentration_bound(a, np.add.reduce(self._log_e, axis=0), len(gamma))
         of_beta = np.add.reduce(self.prior * np.add.reduce(np.log(beta), axis=2), axis=None)
         self._value = -float(np.add.reduce(self._bounds) + of_a + of_beta)
         self._at = x.copy()
         return arrays
 
 
+def concentration_bound(a: np.ndarray, sums: np.ndarray, n: int) -> float:
+    """Return n (ln Γ(Σ a) - Σ ln Γ(a_k)) + Σ (a_k sums_k + ln a_k - a_k), the part of the bound where a is."""
+    return float(n * (gammaln(a.sum()) - gammaln(a).sum()) + (a * sums + np.log(a) - a).sum())
+
+
 def newton_step(a: np.ndarray, sums: np.ndarray, n: int) -> np.ndarray:
-    """Return a after one Newton step towards the maximum of n (ln Γ(Σ a) - Σ ln Γ(a_k)) + Σ a_k sums_k.
+    """Return a after one Newton step towards the maximum of `concentration_bound`.
 
     The Hessian is diagonal plus a multiple of the matrix of ones (Minka 2000), so a step costs O(K). It is halved
-    until a stays above 0 and the function does not fall.
+    until a stays above 0 and the bound does not fall.
     """
-
-    def value(a: np.ndarray) -> float:
-        return float(n * (gammaln(a.sum()) - gammaln(a).sum()) + a @ sums)
-
-    gradient = n * (psi(a.sum()) - psi(a)) + sums
-    h, z = -n * polygamma(1, a), n * polygamma(1, a.sum())
+    gradient = n * (psi(a.sum()) - psi(a)) + sums + 1 / a - 1
+    h, z = -n * polygamma(1, a) - 1 / a**2, n * polygamma(1, a.sum())
     b = (gradient / h).sum() / (1 / z + (1 / h).sum())
-    step, before = (gradient - b) / h, value(a)
+    step, before = (gradient - b) / h, concentration_bound(a, sums, n)
     for _ in range(_HALVINGS):
-        if (a > step).all() and value(a - step) >= before:
+        if (a > step).all() and concentration_bound(a - step, sums, n) >= before:
             return np.asarray(a - step)
         step = step / 2
     return a

@@ -111,17 +111,17 @@ class ProbabilityModel(RatingModel):
         if self.decision == "mode":
             return 1 + np.argmax(p, axis=1)
         middles = (self.scale_[1:] + self.scale_[:-1]) / 2
-        return 1 + np.searchsorted(middles, p @ self.scale_, side="right")
+        return 1 + np.searchsorted(middles, expected(p, self.scale_), side="right")
 
     def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         return self._in_blocks(self._value, users, items)
 
     def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
         p = self._probability_block(users)
-        return (p @ self.scale_ if self._worth is None else self._worth(p)).reshape(len(users), -1)
+        return (expected(p, self.scale_) if self._worth is None else self._worth(p)).reshape(len(users), -1)
 
     def _value(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return self._probabilities(users, items) @ self.scale_
+        return expected(self._probabilities(users, items), self.scale_)
 
     def _criterion(
         self, at_least: float | None, quantile: float | None
@@ -134,7 +134,7 @@ class ProbabilityModel(RatingModel):
             liked = self.scale_ >= at_least
             if not liked.any():
                 raise ValueError(f"at_least={at_least!r} is above the highest rating, {self.scale_[-1]:g}")
-            return lambda p: p @ liked.astype(float)
+            return lambda p: expected(p, liked.astype(float))
         if quantile is not None:
             check_number("quantile", quantile, low=0, high=1)
             middles = (self.scale_[1:] + self.scale_[:-1]) / 2
@@ -157,6 +157,20 @@ class ProbabilityModel(RatingModel):
 
         parallel_for(block, n_blocks)
         return np.concatenate(parts)
+
+
+def expected(p: NDArray[Any], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Σ_r p_r values_r for each row, level by level: BLAS would round a row alone otherwise than among others.
+
+    Examples
+    --------
+    >>> expected(np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([1.0, 5.0]))
+    array([3., 5.])
+    """
+    total = p[:, 0] * values[0]
+    for level, value in zip(p.T[1:], values[1:], strict=True):
+        total += level * value
+    return np.asarray(total, dtype=np.float64)
 
 
 def _quantiles(p: NDArray[Any], edges: NDArray[np.float64], share: float) -> NDArray[np.float64]:

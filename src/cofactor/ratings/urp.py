@@ -64,7 +64,8 @@ class URP(ProbabilityModel):
         item gets from all. Above 0; 1 to 4 did equally well.
     concentration : float or "learn", default=2.0
         The a_k, alike for all attitudes: how many of each attitude a user has before rating; 1.5 to 3 did equally well.
-        "learn" begins with 1 and, after 20 sweeps, takes a Newton step in each.
+        "learn" begins with 1 and, after 20 sweeps, takes a Newton step in each; J then also holds
+        :math:`\sum_k (a_k - \ln a_k)`, which keeps a away from 0 where users are few.
     decision : {"median", "mode", "mean"}, default="median"
         How probabilities become a level, see `ProbabilityModel`.
     max_iter : int, default=500
