@@ -7,7 +7,7 @@ generator SplitMix64 (Steele, Lea & Flood 2014). Each function takes a state and
 import numpy as np
 
 from cofactor.kernels.compile import inlined, kernel
-from cofactor.kernels.normal import quantile
+from cofactor.kernels.normal import quantile, quantiles
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -67,6 +67,25 @@ def inverse_gaussian(state, mean):  # type: ignore[no-untyped-def]
     x = 2 * mean / (2 + my + np.sqrt(4 * my + my * my))
     state, u = uniform(state)
     return state, x if u * (mean + x) <= mean else mean * mean / x
+
+
+@kernel
+def inverse_gaussians(state, mean, out, room):  # type: ignore[no-untyped-def]
+    """Fill an array with draws as `inverse_gaussian` makes them, in another order of the stream; return the next state.
+
+    `out` may be `mean` itself. A mean of more than 1e8 counts as 1e8. `room` is an array of that length to work in.
+    """
+    n = len(mean)
+    second = np.empty(n)
+    state = uniforms(state, second)
+    quantiles(second, room)
+    state = uniforms(state, second)
+    for k in range(n):
+        m = min(mean[k], 1e8)
+        my = m * (room[k] * room[k])
+        x = 2 * m / (2 + my + np.sqrt(4 * my + my * my))
+        out[k] = x if second[k] * (m + x) <= m else m * m / x
+    return state
 
 
 def fold(*parts: int) -> np.uint64:

@@ -1,0 +1,170 @@
+r"""Gibbs draws for hinge losses at all thresholds, which latent scales turn into squares (Polson & Scott 2011).
+
+For a rating of level y, T_r is +1 where y ≤ r and -1 elsewhere, and ζ_r = ℓ - T_r (θ_r - x). Then
+
+    exp(-2c max(0, ζ)) = ∫ (2πλ)^-½ exp(-(λ + cζ)² / (2λ)) dλ,    1/λ | ζ ~ inverse Gaussian (1 / (c|ζ|), 1)
+
+so that, given λ, the loss of all thresholds of a rating is ½ W (x - t)² with W = Σ_r ω_r, ω = c²/λ. Rows, streams and
+blocks are those of `kernels.gibbs`.
+"""
+
+import numpy as np
+
+from cofactor.kernels.compile import kernel
+from cofactor.kernels.gibbs import draw_row, score
+from cofactor.kernels.normal import exponential
+from cofactor.kernels.random import inverse_gaussians, normal, stream
+
+#: Smallest c|ζ|, and largest 1/λ: at a kink of a hinge the latter has no mean, and a row of such weights no digits.
+_KINK = 1e-8
+_MOST = 1e10
+
+
+@kernel
+def draw_scales_and_thresholds(  # type: ignore[no-untyped-def]
+    state, x, levels, centre, precision, c, width, theta, weights, targets, room
+):
+    """Draw λ of a user's ratings given x and θ, and then θ, whose prior is N(centre, 1 / precision).
+
+    Write the weights W and targets t that the ratings have in x afterwards; return the stream, and minus the loss at
+    the new θ. `room` of shape (2, n) is to work in.
+    """
+    n = len(x)
+    value = 0.0
+    weights[:] = 0
+    targets[:] = 0
+    omega, spare = room[0], room[1]
+    for r in range(len(theta)):
+        t = theta[r]
+        for k in range(n):
+            sign = 1.0 if levels[k] <= r + 1 else -1.0
+            omega[k] = 1 / max(c * abs(width - sign * (t - x[k])), _KINK)
+        state = inverse_gaussians(state, omega, omega, spare)
+        total, shift = precision[r], precision[r] * centre[r]
+        for k in range(n):
+            sign = 1.0 if levels[k] <= r + 1 else -1.0
+            w = c * c * min(omega[k], _MOST)
+            omega[k] = w
+            total += w
+            shift += sign * c + w * (x[k] + sign * width)
+        state, g = normal(state)
+        t = shift / total + g / np.sqrt(total)
+        theta[r] = t
+        for k in range(n):
+            sign = 1.0 if levels[k] <= r + 1 else -1.0
+            w = omega[k]
+            weights[k] += w
+            targets[k] += w * (t - sign * width) - sign * c
+            value -= max(width - sign * (t - x[k]), 0.0)
+    for k in range(n):
+        targets[k] /= weights[k]
+    return state, 2 * c * value
+
+
+@kernel
+def draw_hinge_rows(  # type: ignore[no-untyped-def]
+    lo, hi, key, indptr, indices, levels, own, other, biased, centre, precision, c, width,
+    thresholds, weights, targets, value,
+):  # fmt: skip
+    """Draw λ and θ of the rows lo..hi, as `draw_scales_and_thresholds` does."""
+    for i in range(lo, hi):
+        here = slice(indptr[i], indptr[i + 1])
+        items = indices[here]
+        x = np.empty(len(items))
+        room = np.empty((2, len(items)))
+        for k in range(len(items)):
+            x[k] = score(own[i], other[items[k]], biased)
+        _, value[i] = draw_scales_and_thresholds(
+            stream(key, i), x, levels[here], centre, precision, c, width, thresholds[i], weights[here], targets[here],
+            room,
+        )  # fmt: skip
+
+
+@kernel
+def fold_hinge_rows(  # type: ignore[no-untyped-def]
+    lo, hi, key, indptr, indices, levels, other, biased, row_precision, row_mean, centre, precision, c, width,
+    n_cycles, out, thresholds,
+):  # fmt: skip
+    """Draw rows and thresholds of new users under one sample of all that belongs to items and to the prior.
+
+    Each user's chain starts at the prior's mean, and has `n_cycles` cycles. All have the same stream: what is drawn for
+    a user does not depend on who else is there.
+    """
+    p = other.shape[1]
+    gram = np.empty((p + 1, p + 1))
+    P = np.zeros((p, p))
+    for a in range(p):
+        P[a, a] = row_precision[a]
+    for i in range(lo, hi):
+        here = slice(indptr[i], indptr[i + 1])
+        items = indices[here]
+        n = len(items)
+        state = stream(key, 0)
+        u = row_mean[i].copy()
+        shift = row_precision * u
+        theta = centre.copy()
+        x, weights, targets, room = np.empty(n), np.empty(n), np.empty(n), np.empty((2, n))
+        for _ in range(n_cycles):
+            for k in range(n):
+                x[k] = score(u, other[items[k]], biased)
+            state, _ = draw_scales_and_thresholds(
+                state, x, levels[here], centre, precision, c, width, theta, weights, targets, room
+            )
+            state = draw_row(state, targets, weights, other, items, P, shift, biased, gram, u)
+        out[i] = u
+        thresholds[i] = theta
+
+
+@kernel
+def mean_margins(lo, hi, users, items, U, V, thresholds, biased, out):  # type: ignore[no-untyped-def]
+    """Write the mean of x - θ_r over samples, along the first axis of U, V and thresholds, for the pairs lo..hi."""
+    S, n_thresholds = len(U), thresholds.shape[2]
+    total = np.zeros((hi - lo, n_thresholds))
+    for s in range(S):
+        for k in range(hi - lo):
+            i = users[lo + k]
+            x = np.float64(score(U[s, i], V[s, items[lo + k]], biased))
+            for r in range(n_thresholds):
+                total[k, r] += x - thresholds[s, i, r]
+    for k in range(hi - lo):
+        for r in range(n_thresholds):
+            out[lo + k, r] = total[k, r] / S
+
+
+@kernel
+def hinge_probabilities(lo, hi, users, items, U, V, thresholds, biased, c, width, out):  # type: ignore[no-untyped-def]
+    """Write the mean over samples of exp(-2c Σ_r max(0, ζ_r)), made to sum to one over levels, for the pairs lo..hi."""
+    S, n_thresholds = len(U), thresholds.shape[2]
+    n = hi - lo
+    p = np.empty((n_thresholds + 1, n))
+    mean = np.zeros((n_thresholds + 1, n))
+    x, theta, total = np.empty(n), np.empty(n), np.empty(n)
+    for s in range(S):
+        for k in range(n):
+            x[k] = score(U[s, users[lo + k]], V[s, items[lo + k]], biased)
+            total[k] = 0
+        for r in range(n_thresholds):  # p_{r+1} / p_r, the difference of the losses of two levels at one threshold
+            for k in range(n):
+                theta[k] = thresholds[s, users[lo + k], r] - x[k]
+            ratio = p[r + 1]
+            for k in range(n):
+                ratio[k] = 2 * c * (max(width - theta[k], 0.0) - max(width + theta[k], 0.0))
+        # In logarithms, against the largest: then nothing overflows.
+        for k in range(n):
+            p[0, k] = 0
+            x[k] = 0
+        for r in range(1, n_thresholds + 1):
+            for k in range(n):
+                p[r, k] += p[r - 1, k]
+                x[k] = max(x[k], p[r, k])
+        for r in range(n_thresholds + 1):
+            for k in range(n):
+                e = exponential(max(p[r, k] - x[k], -700.0))
+                p[r, k] = e
+                total[k] += e
+        for r in range(n_thresholds + 1):
+            for k in range(n):
+                mean[r, k] += p[r, k] / total[k]
+    for r in range(n_thresholds + 1):
+        for k in range(n):
+            out[lo + k, r] = mean[r, k] / S

@@ -1,0 +1,215 @@
+"""The pseudo-posterior of max-margin matrix factorization, drawn from step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.kernels.gibbs import draw_rows
+from cofactor.kernels.hinges import draw_hinge_rows
+from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.problems.ordinal_probit import LevelData
+from cofactor.problems.priors import LinkedPrior, draw_normal_gamma
+from cofactor.samplers import Key, State, Step
+
+#: Ratings in one task of a thread.
+_ENTRIES = 2048
+
+_IN_PLACE = np.zeros(0, dtype=np.int32)
+
+
+class FixedPrior:
+    """Rows N(0, I), of which nothing is drawn: stands where a `LinkedPrior` would.
+
+    Parameters
+    ----------
+    name : str
+        Prefix of the arrays in the state.
+    n_columns : int
+        Length of a row.
+    """
+
+    def __init__(self, name: str, n_columns: int) -> None:
+        self.name, self.n_columns = name, n_columns
+
+    def start(self) -> State:
+        """Return the arrays that a `LinkedPrior` without features has."""
+        return LinkedPrior(self.name, self.n_columns).start()
+
+    def means(self, state: State, n: int) -> NDArray[np.float64]:
+        """Return the prior means (n, p) of the rows."""
+        return np.zeros((n, self.n_columns))
+
+    def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
+        """Leave all as it is."""
+
+
+@dataclass(frozen=True)
+class ThresholdPrior:
+    r"""Thresholds :math:`\theta_{ir} \sim N(\rho_r, 1 / \tau_r)`, where :math:`\rho_r` begins at ``spacing (r - R/2)``.
+
+    With `learned`, ρ and τ have a normal-gamma prior of this `shape`, `rate` and `strength`, and are drawn.
+    """
+
+    spacing: float
+    deviation: float
+    learned: bool = True
+    shape: float = 1.0
+    rate: float = 0.1
+    strength: float = 0.01
+
+    def start(self, n_levels: int) -> State:
+        """Return ρ and τ."""
+        return {
+            "threshold_mean": self.spacing * (np.arange(1, n_levels) - n_levels / 2),
+            "threshold_precision": np.full(n_levels - 1, self.deviation**-2),
+        }
+
+    def draw(self, state: State, key: Key) -> None:
+        """Draw ρ and τ given the thresholds of all users, if they are learned."""
+        if not self.learned:
+            return
+        theta = state["thresholds"]
+        n = len(theta)
+        state["threshold_mean"][:], state["threshold_precision"][:] = draw_normal_gamma(
+            key.generator(), n, theta.mean(axis=0), theta.var(axis=0) * n, self.shape, self.rate, self.strength
+        )
+
+
+class HingePosterior:
+    r"""Max-margin factorization as a distribution: hinges at all thresholds of every user, times priors.
+
+    .. math::
+
+        p \propto \exp\Bigl(-2c \sum_{(i,j) \in \Omega} \sum_{r=1}^{R-1} \max\bigl(0, \ell - T^r_{ij}
+        (\theta_{ir} - x_{ij})\bigr)\Bigr) \cdot p(U) \, p(V) \, p(\theta), \quad
+        x_{ij} = u_i \cdot v_j \; (+ b_i + c_j)
+
+    A sweep
+
+    1. draws the scales λ that make squares of hinges, and given these the thresholds (`thresholds`: weights and
+       targets of ratings are valid only after it),
+    2. the rows of users given both (`users`), and their prior (`user prior`),
+    3. the rows of items and their prior likewise,
+    4. means and precisions of the thresholds (`threshold prior`).
+
+    Parameters
+    ----------
+    data : Ratings
+        Anything with its arrays.
+    n_levels : int
+        R.
+    users, items : LinkedPrior or FixedPrior
+    threshold_prior : ThresholdPrior
+    c : float
+        Half the weight of the loss.
+    width : float
+        ℓ.
+    biased : bool
+        Whether the last column of rows is a bias, which is added to the score.
+    """
+
+    kept = (
+        "U", "V", "thresholds", "user_mean", "user_precision", "user_weights", "threshold_mean", "threshold_precision",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        data: LevelData,
+        n_levels: int,
+        users: LinkedPrior | FixedPrior,
+        items: LinkedPrior | FixedPrior,
+        threshold_prior: ThresholdPrior,
+        *,
+        c: float,
+        width: float,
+        biased: bool,
+    ) -> None:
+        self.data, self.n_levels, self.users, self.items = data, n_levels, users, items
+        self.threshold_prior, self.c, self.width, self.biased = threshold_prior, c, width, biased
+        self.n, self.m = len(data.indptr) - 1, len(data.col_indptr) - 1
+        self.weights, self.targets = np.empty(len(data.levels)), np.empty(len(data.levels))
+        self._row_cuts = cut_rows(data.indptr, _ENTRIES)
+        self._col_cuts = cut_rows(data.col_indptr, _ENTRIES)
+        self.steps: Mapping[str, Step] = {
+            "thresholds": self.draw_thresholds,
+            "users": self.draw_users,
+            "user prior": lambda state, key: self.users.draw(state, state["U"], key),
+            "items": self.draw_items,
+            "item prior": lambda state, key: self.items.draw(state, state["V"], key),
+            "threshold prior": self.threshold_prior.draw,
+        }
+
+    def start(self, key: Key) -> State:
+        """Return small random factors, and for every user the thresholds that the prior expects."""
+        random, p = key.generator(), self.users.n_columns
+        prior = self.threshold_prior.start(self.n_levels)
+        return {
+            "U": random.normal(0, 0.1, (self.n, p)),
+            "V": random.normal(0, 0.1, (self.m, p)),
+            "thresholds": np.tile(prior["threshold_mean"], (self.n, 1)),
+            "value": np.zeros(self.n),
+            **prior,
+            **self.users.start(),
+            **self.items.start(),
+        }
+
+    def log_likelihood(self, state: State) -> float:
+        """Return minus the weighted loss, λ integrated out: a likelihood but for its normalization."""
+        return float(state["value"].sum())
+
+    def tune(self, state: State, sweep: int) -> None:
+        """Nothing: all is drawn."""
+
+    def draw_thresholds(self, state: State, key: Key) -> None:
+        """Draw the scales of hinges, then thresholds."""
+        data, rows = self.data, key.rows()
+
+        def block(k: int) -> None:
+            draw_hinge_rows(
+                self._row_cuts[k], self._row_cuts[k + 1], rows, data.indptr, data.indices, data.levels,
+                state["U"], state["V"], self.biased, state["threshold_mean"], state["threshold_precision"],
+                self.c, self.width, state["thresholds"], self.weights, self.targets, state["value"],
+            )  # fmt: skip
+
+        parallel_for(block, len(self._row_cuts) - 1)
+
+    def draw_users(self, state: State, key: Key) -> None:
+        """Draw the rows of users given scales, thresholds and items."""
+        data = self.data
+        self._draw_side(self.users, data.indptr, data.indices, _IN_PLACE, self._row_cuts, "U", "V", state, key)
+
+    def draw_items(self, state: State, key: Key) -> None:
+        """Draw the rows of items given scales, thresholds and users."""
+        data = self.data
+        self._draw_side(
+            self.items, data.col_indptr, data.col_indices, data.to_csr, self._col_cuts, "V", "U", state, key
+        )
+
+    def _draw_side(
+        self,
+        prior: LinkedPrior | FixedPrior,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        position: NDArray[Any],
+        cuts: NDArray[np.int64],
+        own: str,
+        other: str,
+        state: State,
+        key: Key,
+    ) -> None:
+        tau = state[f"{prior.name}_precision"]
+        shift = prior.means(state, len(indptr) - 1) * tau
+        precision, rows = np.diag(tau), key.rows()
+
+        def block(k: int) -> None:
+            draw_rows(
+                cuts[k], cuts[k + 1], rows, indptr, indices, position, self.targets, self.weights, state[other],
+                precision, shift, self.biased, state[own],
+            )  # fmt: skip
+
+        parallel_for(block, len(cuts) - 1)

@@ -1,0 +1,301 @@
+"""Max-margin matrix factorization drawn from its pseudo-posterior (Xu, Zhu & Zhang 2013)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cofactor.kernels.hinges import fold_hinge_rows, hinge_probabilities, mean_margins
+from cofactor.kernels.random import fold
+from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.model.checks import check_choice, check_flag, check_number
+from cofactor.model.state import check_array
+from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior, ThresholdPrior
+from cofactor.problems.priors import LinkedPrior
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.links import MaskLink, project
+from cofactor.ratings.ordinal_probit import WithStrangers, with_stranger
+from cofactor.ratings.sampled import FOLD_IN_SAMPLES, SampledModel
+from cofactor.solvers.result import Callback
+
+#: Cycles of a new user's own chain for each sample.
+_FOLD_IN_CYCLES = 20
+
+#: Ratings of new users in one task of a thread.
+_ENTRIES = 512
+
+#: Distance of the fixed prior's thresholds, and their deviation, in margins.
+_SPACING, _DEVIATION = 3.0, 1.5
+
+#: Largest margin and weight of the loss, far above any that makes sense.
+_MOST = 1e6
+
+
+class GibbsMMMF(SampledModel):
+    r"""Max-margin matrix factorization, drawn from a pseudo-posterior by a Gibbs sampler instead of minimised.
+
+    .. math::
+
+        p(U, V, \theta) \propto \exp\Bigl(-C \sum_{(i,j) \in \Omega} \sum_{r=1}^{R-1} \max\bigl(0, \ell - T^r_{ij}
+        (\theta_{ir} - x_{ij})\bigr)\Bigr) \, p_0(U) \, p_0(V) \, p_0(\theta), \qquad
+        T^r_{ij} = \begin{cases} +1 & y_{ij} \le r \\ -1 & y_{ij} > r \end{cases}
+
+    with :math:`x_{ij} = U_i \cdot V_j + b_i + c_j`: the loss of `MMMF` takes the place of a log-likelihood. What is
+    known before is, by default,
+
+    .. math::
+
+        (U_i, b_i) \sim N(\mu_U, \mathrm{diag}(\tau_U)^{-1}), \quad
+        (V_j, c_j) \sim N(\mu_V, \mathrm{diag}(\tau_V)^{-1}), \quad \theta_{ir} \sim N(\rho_r, 1 / \tau_r)
+
+    with all of µ, τ, ρ drawn too. So the scale of U, V and θ is free, and only :math:`C \ell` matters.
+
+    `predict` counts the boundaries that lie below the score in the mean over samples,
+    :math:`1 + \#\{r : E[x_{ij} - \theta_{ir}] > 0\}`, for which the order of a user's thresholds does not matter.
+    `predict_proba` is the mean over samples of the same exponential as above, made to sum to one over the levels.
+    These are **no calibrated likelihoods**: in training nothing makes them sum to one.
+
+    **The paper's settings** are ``n_factors=100, prior="fixed", biases=False, width=9`` with 50 sweeps, 10 of them
+    burn-in, and C between .01 and .18 by validation. The fixed prior has :math:`U, V \sim N(0, I)` and
+    :math:`\rho_r = 3 \ell (r - R / 2), \tau_r = (1.5 \ell)^{-2}`.
+
+    Parameters
+    ----------
+    n_factors : int, default=20
+        Number d of factors.
+    hinge_weight : float, default=0.5
+        C, above 0 and at most 1e6.
+    biases : bool, default=False
+        Whether users and items have biases b, c.
+    prior : {"learned", "fixed"}, default="learned"
+        Whether means and precisions are drawn, or those of the paper.
+    width : float, default=1.0
+        Margin ℓ on either side of a threshold. With the learned prior a larger one is nothing but a larger C.
+    link : {"low-rank", None}, default=None
+        Means of the learned prior regressed on who rated what, as in `OrdinalProbit`; the paper has none.
+    n_links : int, default=30
+        Number of singular vectors of the mask in a link; the mask's rank, where that is less.
+    n_sweeps : int, default=300
+        Sweeps of each chain. With ``warm_start=True``, sweeps to add.
+    burn_in : int, default=100
+        Sweeps at the beginning of which nothing is kept.
+    thin : int, default=1
+        Keep every so manieth sweep. A sample takes 4 ((n + m) d + n (R - 1)) bytes for n users, m items, R levels.
+    n_chains : int, default=1
+        Independent chains; their samples are pooled.
+    decision : {"count", "median", "mode", "mean"}, default="count"
+        How `predict` chooses a level: by counting boundaries, or from the levels' probabilities.
+    max_seconds : float, optional
+        Stop after this time; what has been kept by then is used.
+    warm_start : bool, default=False
+        Whether `fit` goes on with the chains of the last fit, on the same ratings.
+    n_jobs : int, optional
+        Chains that run side by side, through joblib.
+    levels : array-like of shape (R,), optional
+        The values a rating can take, increasing; by default the distinct ones in y.
+    duplicates : {"error", "last", "mean"}, default="error"
+        What to do with several ratings of one user for one item.
+    unknown : {"fallback", "error"}, default="fallback"
+        What to do with ids that were not in training: predict for somebody drawn from the prior, or refuse.
+    random_state : int, RandomState or Generator, optional
+        Seed. Draws depend on nothing but seed, chain, sweep and row.
+    callback : callable, optional
+        Called with a `Progress` after every sweep; its objective is the weighted loss.
+    verbose : int, default=0
+        1 shows progress on the terminal.
+
+    Attributes
+    ----------
+    samples_, chains_, n_iter_
+        See `SampledModel`. Samples are of ``U`` and ``V`` (with biases as last columns, if there are any),
+        ``thresholds``, and of the priors' parameters, which fold-in needs.
+    user_projection_ : ndarray of shape (m, K) or None
+        What a rating of an item adds to a user's features, with a link.
+
+    References
+    ----------
+    Xu, Zhu & Zhang (2013), Fast max-margin matrix factorization with data augmentation, ICML 30; hinges as mixtures of
+    squares: Polson & Scott (2011). Learned priors, biases and link are added here.
+
+    Examples
+    --------
+    >>> X = [(u, i) for u in range(6) for i in range(6) if (u, i) != (0, 5)]
+    >>> y = [1 + 2 * (u % 2 == i % 2) + (i < 3) for u, i in X]
+    >>> model = GibbsMMMF(2, random_state=0).fit(X, y)
+    >>> model.predict([(0, 5), (0, 4), (1, 1)])
+    array([1., 3., 4.])
+    """
+
+    DECISIONS: ClassVar[tuple[str, ...]] = ("count", *SampledModel.DECISIONS)
+
+    _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "user_projection_")
+
+    _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item", "thresholds": "user"}
+
+    user_projection_: NDArray[np.float32] | None
+
+    def __init__(
+        self,
+        n_factors: int = 20,
+        *,
+        hinge_weight: float = 0.5,
+        biases: bool = False,
+        prior: str = "learned",
+        width: float = 1.0,
+        link: str | None = None,
+        n_links: int = 30,
+        n_sweeps: int = 300,
+        burn_in: int = 100,
+        thin: int = 1,
+        n_chains: int = 1,
+        decision: str = "count",
+        max_seconds: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        levels: ArrayLike | None = None,
+        duplicates: str = "error",
+        unknown: str = "fallback",
+        random_state: Any = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_factors = n_factors
+        self.hinge_weight = hinge_weight
+        self.biases = biases
+        self.prior = prior
+        self.width = width
+        self.link = link
+        self.n_links = n_links
+        self.n_sweeps = n_sweeps
+        self.burn_in = burn_in
+        self.thin = thin
+        self.n_chains = n_chains
+        self.decision = decision
+        self.max_seconds = max_seconds
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.levels = levels
+        self.duplicates = duplicates
+        self.unknown = unknown
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_flag("biases", self.biases)
+        check_number("n_factors", self.n_factors, low=0 if self.biases else 1, whole=True)
+        for name in ("hinge_weight", "width"):
+            check_number(name, getattr(self, name), low=0, inclusive=False, high=_MOST)
+        check_choice("prior", self.prior, ("learned", "fixed"))
+        check_number("n_links", self.n_links, low=1, whole=True)
+        if self.link is not None:
+            check_choice("link", self.link, ("low-rank",))
+            if self.prior == "fixed":
+                raise ValueError(f"link={self.link!r} with prior='fixed': a link needs prior='learned'")
+
+    def _prepare(self, ratings: Ratings) -> None:
+        self._features: tuple[Any, Any] = (None, None)
+        self.user_projection_ = None
+        if self.link is not None:
+            link = MaskLink.of(ratings, self.n_links)
+            self._features = (with_stranger(link.users), with_stranger(link.items))
+            self.user_projection_ = link.projection
+
+    def _posterior(self, ratings: Ratings) -> HingePosterior:
+        users, items = self._features
+        learned = self.prior == "learned"
+        return HingePosterior(
+            WithStrangers.of(ratings),
+            ratings.n_levels,
+            self._row_prior("user", users),
+            self._row_prior("item", items),
+            ThresholdPrior(_SPACING * self.width, _DEVIATION * self.width, learned),
+            c=self.hinge_weight / 2,
+            width=self.width,
+            biased=self.biases,
+        )
+
+    def _row_prior(self, name: str, features: NDArray[np.float64] | None) -> LinkedPrior | FixedPrior:
+        p = self.n_factors + self.biases
+        return FixedPrior(name, p) if self.prior == "fixed" else LinkedPrior(name, p, features)
+
+    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return the mean over samples of x - θ_r; for other decisions, what their probabilities say."""
+        if self.decision != "count":
+            return super()._margins(users, items)
+        return self._in_blocks(self._mean_margins, users, items)
+
+    def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]:
+        if self.decision != "count":
+            return super()._decode(margins)
+        return 1 + np.count_nonzero(margins > 0, axis=1)
+
+    def _mean_margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        out = np.empty((len(users), len(self.scale_) - 1))
+        samples = self.samples_
+        mean_margins(
+            0, len(users), users, items, samples["U"], samples["V"], samples["thresholds"], self.biases, out
+        )
+        return out
+
+    def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        out = np.empty((len(users), len(self.scale_)))
+        samples = self.samples_
+        hinge_probabilities(
+            0, len(users), users, items, samples["U"], samples["V"], samples["thresholds"], self.biases,
+            self.hinge_weight / 2, self.width, out,
+        )  # fmt: skip
+        return out
+
+    def _fold_in_ratings(self, ratings: Ratings) -> None:
+        """Run a short chain for each new user under each of some samples."""
+        samples = self._spaced_samples(FOLD_IN_SAMPLES)
+        data = WithStrangers.of(ratings)
+        n, S, p = len(data.indptr) - 1, len(samples["U"]), samples["V"].shape[2]
+        features = None
+        if self.user_projection_ is not None:
+            features = with_stranger(project(ratings, self.user_projection_))
+        prior = self._row_prior("user", features)
+        U = np.empty((S, n, p), dtype=np.float32)
+        thresholds = np.empty((S, n, len(self.scale_) - 1), dtype=np.float32)
+        seed = self.chains_[0].seed if self.chains_ else 0
+        cuts = cut_rows(data.indptr, _ENTRIES)
+        n_blocks = len(cuts) - 1
+        draws = [{name: array[s] for name, array in samples.items()} for s in range(S)]
+        means = [prior.means(draw, n) for draw in draws]
+
+        def block(task: int) -> None:
+            s, k = divmod(task, n_blocks)
+            draw = draws[s]
+            fold_hinge_rows(
+                cuts[k], cuts[k + 1], fold(seed, s, -1), data.indptr, data.indices, data.levels, draw["V"],
+                self.biases, draw["user_precision"].astype(float), means[s], draw["threshold_mean"].astype(float),
+                draw["threshold_precision"].astype(float), self.hinge_weight / 2, self.width, _FOLD_IN_CYCLES,
+                U[s], thresholds[s],
+            )  # fmt: skip
+
+        parallel_for(block, S * n_blocks)
+        self.samples_ = samples | {"U": U, "thresholds": thresholds}
+        self.chains_ = []
+
+    def _check_fit_together(self) -> None:
+        p, K = self.n_factors + self.biases, 0
+        S, m = len(self.samples_["U"]), len(self.items_)
+        if self.user_projection_ is not None:
+            K = self.user_projection_.shape[1] if np.ndim(self.user_projection_) == 2 else 0
+            check_array("user_projection_", self.user_projection_, (m, K), np.float32)
+        shapes = {
+            "U": (len(self.users_) + 1, p),
+            "V": (m + 1, p),
+            "thresholds": (len(self.users_) + 1, len(self.scale_) - 1),
+            "user_mean": (p,),
+            "user_precision": (p,),
+            "user_weights": (K, p),
+            "threshold_mean": (len(self.scale_) - 1,),
+            "threshold_precision": (len(self.scale_) - 1,),
+        }
+        for name, shape in shapes.items():
+            check_array(f"samples of {name}", self.samples_.get(name), (S, *shape), np.float32)
