@@ -8,7 +8,22 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from cofactor.ratings import ALS, GPLVM, HMF, MMMF, PMF, PMMMF, URP, BinaryMMMF, Ensemble, RatingModel
+from cofactor.ratings import (
+    ALS,
+    BPMF,
+    GPLVM,
+    HMF,
+    IPMMMF,
+    MMMF,
+    PMF,
+    PMMMF,
+    URP,
+    BinaryMMMF,
+    Ensemble,
+    OrdinalProbit,
+    RatingModel,
+    RatingNMF,
+)
 
 FIVE = (1.0, 2.0, 3.0, 4.0, 5.0)
 
@@ -32,11 +47,18 @@ CASES: dict[str, Case] = {
     "PMF": Case(PMF(3, 1.0, random_state=0)),
     "PMF by sgd": Case(PMF(3, 1.0, solver="sgd", max_iter=5000, random_state=0)),
     "PMF, logistic, lbfgs": Case(PMF(3, 1.0, link="logistic", solver="lbfgs", tol=1e-5, random_state=0)),
+    "RatingNMF": Case(RatingNMF(3, 1.0, random_state=0)),
+    "RatingNMF, kl": Case(RatingNMF(3, 0.1, loss="kl", tol=1e-5, max_iter=2000, random_state=0)),
+    "IPMMMF": Case(IPMMMF(3, 0.5, random_state=0)),
+    "IPMMMF, learned prior": Case(IPMMMF(3, 1.0, item_prior="learned", alpha_bias=1.0, max_iter=500, random_state=0)),
+    "OrdinalProbit": Case(OrdinalProbit(3, n_implicit=4, n_sweeps=40, burn_in=20, random_state=0)),
+    "BPMF": Case(BPMF(3, n_sweeps=40, burn_in=20, random_state=0)),
+    "BPMF, learned precision": Case(BPMF(3, precision="learn", n_sweeps=40, burn_in=20, random_state=0)),
+    "URP": Case(URP(8, 0.3, concentration=0.5, random_state=0)),
+    "URP, learned concentration": Case(URP(8, 0.3, concentration="learn", random_state=0)),
     "GPLVM": Case(GPLVM(3, 1.0, eta0=0.1, random_state=0)),
     "GPLVM, sum of kernels, mode": Case(GPLVM(3, 1.0, kernel="sum", eta0=0.1, decision="mode", random_state=0)),
     "GPLVM, linear, all ratings": Case(GPLVM(3, 1.0, kernel="linear", eta0=0.1, early_stopping=False, random_state=0)),
-    "URP": Case(URP(8, 0.3, concentration=0.5, random_state=0)),
-    "URP, learned concentration": Case(URP(8, 0.3, concentration="learn", random_state=0)),
     "Ensemble": Case(Ensemble(MMMF(3, 1.0), 2, random_state=0)),
     "Ensemble of HMF, bagging": Case(Ensemble(HMF(3, 1.0), 2, method="bagging", random_state=0)),
 }

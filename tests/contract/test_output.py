@@ -12,6 +12,7 @@ from cofactor.ratings import RatingModel
 from cofactor.ratings.base import _largest
 from cofactor.ratings.factors import FactorModel
 from cofactor.ratings.probability import ProbabilityModel
+from cofactor.ratings.sampled import SampledModel
 
 from .models import all_pairs, bits, data, every, fitted, fresh, planted, simple_models
 
@@ -180,7 +181,7 @@ def test_fold_in_of_training_users_finds_their_factors_again(name):
     old = X[:, 0] < 122
     folded = model.fold_in(X[old], y[old])
     a, b = folded.decision_function(X[old]), model.decision_function(X[old])
-    if "bagging" in name:  # members have seen nine tenths of the ratings, fold-in takes all
+    if "bagging" in name or isinstance(model, SampledModel):  # members saw nine tenths of the ratings; few samples
         assert np.corrcoef(a, b)[0, 1] > 0.95
         return
     assert np.abs(a - b).max() < 2e-3 * b.std()

@@ -34,7 +34,7 @@ def model_names() -> dict[str, type[RatingModel]]:
     Examples
     --------
     >>> sorted(model_names())
-    ['als', 'binary-mmmf', 'ensemble', 'gplvm', 'hmf', 'mmmf', 'pmf', 'pmmmf', 'urp']
+    ['als', 'binary-mmmf', 'bpmf', 'ensemble', 'gplvm', 'hmf', 'ipmmmf', 'mmmf', 'ordinal-probit', 'pmf', 'pmmmf', 'rating-nmf', 'urp']
     """
     from cofactor.ratings import MODELS
 

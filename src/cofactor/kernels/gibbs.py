@@ -218,6 +218,7 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
     """Draw rows and thresholds of new users under one sample of all that belongs to items and to the prior.
 
     Each user's chain starts at the prior's mean; the reach of its proposals is adapted in the first half of the cycles.
+    All have the same stream: what is drawn for a user does not depend on who else is there.
     """
     p = other.shape[1]
     gram = np.empty((p + 1, p + 1))
@@ -230,7 +231,7 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
         here = slice(indptr[i], indptr[i + 1])
         items = indices[here]
         n = len(items)
-        state = stream(key, i)
+        state = stream(key, 0)
         u = prior_mean[i].copy()
         shift = precision * u
         gaps = gap_mean.copy()
@@ -251,10 +252,11 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def level_probabilities(lo, hi, users, items, U, V, thresholds, out):  # type: ignore[no-untyped-def]
-    """Write the probability of every level for the pairs lo..hi, the mean over samples of Φ(θ_r - x) - Φ(θ_{r-1} - x).
+def level_probabilities(lo, hi, users, items, U, V, thresholds, roots, biased, out):  # type: ignore[no-untyped-def]
+    """Write the probability of every level for the pairs lo..hi, the mean over samples of Φ(√α (θ_r - x)) over levels.
 
-    Samples along the first axis of U, V and thresholds; the last columns of U and V are biases.
+    Samples along the first axis of U, V, thresholds and `roots`, the √α; with `biased`, the last columns of U and V are
+    biases.
     """
     S = len(U)
     n_thresholds = thresholds.shape[2]
@@ -262,14 +264,15 @@ def level_probabilities(lo, hi, users, items, U, V, thresholds, out):  # type: i
     below_level = np.zeros((n_thresholds, n))
     x, theta = np.empty(n), np.empty(n)
     for s in range(S):
+        root = roots[s]
         for k in range(n):
-            x[k] = score(U[s, users[lo + k]], V[s, items[lo + k]], True)
+            x[k] = score(U[s, users[lo + k]], V[s, items[lo + k]], biased)
         for r in range(n_thresholds):
             for k in range(n):
                 theta[k] = thresholds[s, users[lo + k], r]
             total = below_level[r]
             for k in range(n):
-                total[k] += cdf(theta[k] - x[k])
+                total[k] += cdf(root * (theta[k] - x[k]))
     for k in range(n):
         before = 0.0
         for r in range(n_thresholds):
@@ -277,6 +280,44 @@ def level_probabilities(lo, hi, users, items, U, V, thresholds, out):  # type: i
             out[lo + k, r] = share - before
             before = share
         out[lo + k, n_thresholds] = 1 - before
+
+
+@kernel
+def squared_errors(lo, hi, indptr, indices, targets, own, other, out):  # type: ignore[no-untyped-def]
+    """Write Σ_k (t_k - u_i·v_j)² over the entries of each of the rows lo..hi."""
+    for i in range(lo, hi):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            total += (targets[k] - score(own[i], other[indices[k]], False)) ** 2
+        out[i] = total
+
+
+@kernel
+def wishart(inverse, bartlett, noise, precision, shift):  # type: ignore[no-untyped-def]
+    """Write Λ = T Tᵀ, a draw from the Wishart distribution of the scale M⁻¹, and T⁻ᵀ ξ, a draw from N(0, Λ⁻¹).
+
+    T = C⁻ᵀ B, where M = C Cᵀ is `inverse`, whose lower triangle is replaced; B is lower triangular, with the square root
+    of a χ² draw of ν - a degrees of freedom at (a, a), a = 0, 1, ..., and standard normal draws below (Bartlett's
+    decomposition); ξ is standard normal `noise`, which is replaced as well.
+    """
+    d = len(noise)
+    factorize(inverse, d)
+    solve_upper(bartlett, noise, d)
+    T = np.empty((d, d))
+    column = np.empty(d)
+    for a in range(d):
+        shift[a] = 0
+        for b in range(a + 1):
+            shift[a] += inverse[a, b] * noise[b]
+        for b in range(d):
+            column[b] = bartlett[b, a]
+        solve_upper(inverse, column, d)
+        T[:, a] = column
+    precision[:] = 0
+    add_products(T, precision)
+    for a in range(d):
+        for b in range(a):
+            precision[b, a] = precision[a, b]
 
 
 @kernel

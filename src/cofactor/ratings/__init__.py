@@ -7,24 +7,31 @@
 from cofactor.ratings.als import ALS
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.bmmmf import BinaryMMMF
+from cofactor.ratings.bpmf import BPMF
 from cofactor.ratings.data import IdMap, Ratings, as_ratings
 from cofactor.ratings.ensemble import Ensemble
 from cofactor.ratings.gplvm import GPLVM
 from cofactor.ratings.hmf import HMF
+from cofactor.ratings.ipmmmf import IPMMMF
 from cofactor.ratings.mmmf import MMMF
+from cofactor.ratings.nmf import RatingNMF
+from cofactor.ratings.ordinal_probit import OrdinalProbit
 from cofactor.ratings.pmf import PMF
 from cofactor.ratings.pmmmf import PMMMF
 from cofactor.ratings.urp import URP
 
 #: Every model by its class name.
 MODELS: dict[str, type[RatingModel]] = {
-    model.__name__: model for model in (BinaryMMMF, MMMF, HMF, PMMMF, ALS, PMF, URP, GPLVM, Ensemble)
+    model.__name__: model
+    for model in (BinaryMMMF, MMMF, HMF, PMMMF, ALS, PMF, RatingNMF, BPMF, OrdinalProbit, IPMMMF, URP, GPLVM, Ensemble)
 }
 
 __all__ = [
     "ALS",
+    "BPMF",
     "GPLVM",
     "HMF",
+    "IPMMMF",
     "MMMF",
     "MODELS",
     "PMF",
@@ -33,7 +40,9 @@ __all__ = [
     "BinaryMMMF",
     "Ensemble",
     "IdMap",
+    "OrdinalProbit",
     "RatingModel",
+    "RatingNMF",
     "Ratings",
     "as_ratings",
 ]

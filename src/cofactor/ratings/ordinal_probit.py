@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
 from cofactor.problems.priors import LinkedPrior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.links import MaskLink, project
-from cofactor.ratings.sampled import FOLD_IN_SAMPLES, SampledModel
+from cofactor.ratings.sampled import FOLD_IN_SAMPLES, SampledModel, WithStrangers
 from cofactor.solvers.result import Callback
 
 #: Cycles of a new user's own chain for each sample.
@@ -55,9 +54,9 @@ class OrdinalProbit(SampledModel):
     ----------
     n_factors : int, default=10
         Number d of factors. More than 20 did not help on 80,000 ratings; on a million, 20 are a little better than 10.
-    link : {"low-rank", None}, default="low-rank"
-        Features of the priors: the pattern of ratings, or none, as in the models of the literature.
-    n_links : int, default=30
+    implicit : {"low-rank", None}, default="low-rank"
+        Features of the priors: who rated what, or none, as in the models of the literature.
+    n_implicit : int, default=30
         Number of singular vectors of the mask; the mask's rank, where that is less.
     n_sweeps : int, default=300
         Sweeps of each chain. With ``warm_start=True``, sweeps to add.
@@ -108,11 +107,11 @@ class OrdinalProbit(SampledModel):
     --------
     >>> X = [(u, i) for u in range(6) for i in range(6) if (u, i) != (0, 5)]
     >>> y = [1 + 2 * (u % 2 == i % 2) + (i < 3) for u, i in X]
-    >>> model = OrdinalProbit(2, link=None, random_state=0).fit(X, y)
+    >>> model = OrdinalProbit(2, implicit=None, random_state=0).fit(X, y)
     >>> model.predict([(0, 5), (0, 4), (1, 1)])
     array([1., 3., 4.])
     >>> model.predict_proba([(0, 5)]).round(1)
-    array([[0.8, 0.1, 0. , 0. ]])
+    array([[0.9, 0.1, 0. , 0. ]])
     """
 
     _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "user_projection_")
@@ -125,8 +124,8 @@ class OrdinalProbit(SampledModel):
         self,
         n_factors: int = 10,
         *,
-        link: str | None = "low-rank",
-        n_links: int = 30,
+        implicit: str | None = "low-rank",
+        n_implicit: int = 30,
         n_sweeps: int = 300,
         burn_in: int = 100,
         thin: int = 1,
@@ -143,8 +142,8 @@ class OrdinalProbit(SampledModel):
         verbose: int = 0,
     ) -> None:
         self.n_factors = n_factors
-        self.link = link
-        self.n_links = n_links
+        self.implicit = implicit
+        self.n_implicit = n_implicit
         self.n_sweeps = n_sweeps
         self.burn_in = burn_in
         self.thin = thin
@@ -162,16 +161,16 @@ class OrdinalProbit(SampledModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number("n_factors", self.n_factors, low=0, whole=True)
-        check_number("n_links", self.n_links, low=1, whole=True)
-        if self.link is not None:
-            check_choice("link", self.link, ("low-rank",))
+        check_number("n_factors", self.n_factors, low=1, whole=True)
+        check_number("n_implicit", self.n_implicit, low=1, whole=True)
+        if self.implicit is not None:
+            check_choice("implicit", self.implicit, ("low-rank",))
 
     def _prepare(self, ratings: Ratings) -> None:
         self._features: tuple[Any, Any] = (None, None)
         self.user_projection_ = None
-        if self.link is not None:
-            link = MaskLink.of(ratings, self.n_links)
+        if self.implicit is not None:
+            link = MaskLink.of(ratings, self.n_implicit)
             self._features = (with_stranger(link.users), with_stranger(link.items))
             self.user_projection_ = link.projection
 
@@ -185,7 +184,10 @@ class OrdinalProbit(SampledModel):
     def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         out = np.empty((len(users), len(self.scale_)))
         samples = self.samples_
-        level_probabilities(0, len(users), users, items, samples["U"], samples["V"], samples["thresholds"], out)
+        roots = np.ones(len(samples["U"]))
+        level_probabilities(
+            0, len(users), users, items, samples["U"], samples["V"], samples["thresholds"], roots, True, out
+        )
         return out
 
     def _fold_in_ratings(self, ratings: Ratings) -> None:
@@ -199,7 +201,6 @@ class OrdinalProbit(SampledModel):
         prior = LinkedPrior("user", p, features)
         U = np.empty((S, n, p), dtype=np.float32)
         thresholds = np.empty((S, n, len(self.scale_) - 1), dtype=np.float32)
-        seed = self.chains_[0].seed if self.chains_ else 0
         cuts = cut_rows(data.indptr, _ENTRIES)
         n_blocks = len(cuts) - 1
         draws = [{name: array[s] for name, array in samples.items()} for s in range(S)]
@@ -209,7 +210,7 @@ class OrdinalProbit(SampledModel):
             s, k = divmod(task, n_blocks)
             draw = draws[s]
             fold_ordinal_rows(
-                cuts[k], cuts[k + 1], fold(seed, s, -1), data.indptr, data.indices, data.levels, draw["V"],
+                cuts[k], cuts[k + 1], fold(self.seed_, s, -1), data.indptr, data.indices, data.levels, draw["V"],
                 draw["user_precision"].astype(float), means[s], draw["gap_mean"].astype(float),
                 draw["gap_precision"].astype(float), _FOLD_IN_CYCLES, 3, U[s], thresholds[s],
             )  # fmt: skip
@@ -236,24 +237,6 @@ class OrdinalProbit(SampledModel):
         }
         for name, shape in shapes.items():
             check_array(f"samples of {name}", self.samples_.get(name), (S, *shape), np.float32)
-
-
-@dataclass(frozen=True)
-class WithStrangers:
-    """Ratings by rows and columns with one user and one item more, who have none: those that nobody knows."""
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    levels: NDArray[np.uint8]
-    col_indptr: NDArray[np.int64]
-    col_indices: NDArray[np.int32]
-    to_csr: NDArray[np.int32] | NDArray[np.int64]
-
-    @classmethod
-    def of(cls, ratings: Ratings) -> WithStrangers:
-        """Return the ratings so, without copying what is long."""
-        indptr, col_indptr = (np.append(p, p[-1]) for p in (ratings.indptr, ratings.col_indptr))
-        return cls(indptr, ratings.indices, ratings.levels, col_indptr, ratings.col_indices, ratings.to_csr)
 
 
 def with_stranger(features: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -100,7 +100,7 @@ class ProbabilityModel(RatingModel):
 
     def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return how far the probability of a level above each boundary exceeds one half."""
-        p = self._in_blocks(self._probabilities, users, items)
+        p = self._probabilities(users, items)  # in one thread: `predict` has all of them at work on its blocks
         return 0.5 - np.cumsum(p, axis=1, dtype=np.float64)[:, :-1]
 
     def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]:

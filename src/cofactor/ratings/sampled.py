@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import abstractmethod
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -42,6 +43,8 @@ class SampledModel(ProbabilityModel):
         `fold_in`.
     n_iter_ : int
         Number of sweeps done by each chain, burn-in included.
+    seed_ : int
+        What all draws depend on, those of fold-in too.
     """
 
     n_sweeps: int
@@ -56,8 +59,9 @@ class SampledModel(ProbabilityModel):
     samples_: dict[str, NDArray[np.float32]]
     chains_: list[Chain]
     n_iter_: int
+    seed_: int
 
-    _learned: ClassVar[tuple[str, ...]] = ("n_iter_",)
+    _learned: ClassVar[tuple[str, ...]] = ("n_iter_", "seed_")
 
     #: Quantities in `samples_` and the sides, "user" or "item", that their second axis runs over ("" for none).
     _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item"}
@@ -117,10 +121,12 @@ class SampledModel(ProbabilityModel):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        if len(kept) == 1:
-            self.samples_ = kept[0].samples
-        else:
-            self.samples_ = {name: np.concatenate([chain.samples[name] for chain in kept]) for name in kept[0].samples}
+        self.samples_ = {name: np.concatenate([chain.samples[name] for chain in kept]) for name in kept[0].samples}
+        self.seed_ = self.chains_[0].seed
+        for name, side in self._sampled.items():  # of somebody without ratings nothing is known either
+            counts = ratings.user_counts if side == "user" else ratings.item_counts
+            lonely = np.flatnonzero(counts == 0)
+            self.samples_[name][:, lonely] = self.samples_[name][:, -1:]
 
     def _chains_to_go_on_with(self, ratings: Ratings) -> list[Chain]:
         """Return copies of the chains of the last fit, or new ones."""
@@ -232,3 +238,26 @@ def _check_samples(samples: dict[str, NDArray[Any]], sides: dict[str, str], n_us
         side = sides.get(name, "")
         shape = (S, sizes[side], *array.shape[2:]) if side else (S, *array.shape[1:])
         check_array(f"samples of {name}", array, shape, np.float32)
+
+
+@dataclass(frozen=True)
+class WithStrangers:
+    """Ratings by rows and columns with one user and one item more, who have none: those that nobody knows."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    levels: NDArray[np.uint8]
+    col_indptr: NDArray[np.int64]
+    col_indices: NDArray[np.int32]
+    to_csr: NDArray[np.int32] | NDArray[np.int64]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return len(self.indptr) - 1, len(self.col_indptr) - 1
+
+    @classmethod
+    def of(cls, ratings: Ratings) -> WithStrangers:
+        """Return the ratings so, without copying what is long."""
+        indptr, col_indptr = (np.append(p, p[-1]) for p in (ratings.indptr, ratings.col_indptr))
+        return cls(indptr, ratings.indices, ratings.levels, col_indptr, ratings.col_indices, ratings.to_csr)
