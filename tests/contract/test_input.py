@@ -357,6 +357,9 @@ def test_continuous_ratings(name):
 BAD_VALUES: dict[str, list[Any]] = {
     "n_factors": [0, -1, 2.5, "3", None, True],
     "alpha": [0, -1.0, NAN, INF, "best", None, True],
+    "loss": ["absolute", None],
+    "beta": [-1.0, NAN, "1", None],
+    "origin": ["low", NAN, 1.5],
     "weighted": ["yes", None, 1],
     "link": ["probit", None],
     "eta0": [0, -1.0, NAN, None],

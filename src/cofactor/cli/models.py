@@ -33,8 +33,8 @@ def model_names() -> dict[str, type[RatingModel]]:
 
     Examples
     --------
-    >>> sorted(model_names())
-    ['als', 'binary-mmmf', 'bpmf', 'ensemble', 'gplvm', 'hmf', 'ipmmmf', 'mmmf', 'ordinal-probit', 'pmf', 'pmmmf', 'rating-nmf', 'urp']
+    >>> {"als", "binary-mmmf", "gibbs-mmmf"} <= set(model_names())
+    True
     """
     from cofactor.ratings import MODELS
 

@@ -1,4 +1,4 @@
-"""Non-negative least squares for many right-hand sides which share one matrix."""
+"""Non-negative factors: least squares for many right-hand sides, and rows of masked factorizations."""
 
 import numpy as np
 
@@ -50,4 +50,149 @@ def nonnegative_rows(lo, hi, gram, cross, tol, max_sweeps, out):  # type: ignore
                 break
         if not done:
             unfinished += 1
+    return unfinished
+
+
+@kernel
+def coordinate_rows(lo, hi, indptr, indices, targets, V, ridge, tol, max_sweeps, out):  # type: ignore[no-untyped-def]
+    """Improve rows lo..hi of `out` as minimisers of Σ_k (t_k - u·V_{j_k})² + ridge ‖u‖² over u >= 0.
+
+    k runs over the stored entries of a row. Cyclic coordinate descent which keeps the residuals current; a row is done
+    when a sweep moved no coordinate by more than `tol` times the largest one. Rows without entries become zero. Returns
+    how many rows were not done after `max_sweeps`.
+    """
+    d = V.shape[1]
+    u = np.empty(d)
+    squares = np.empty(d)
+    unfinished = 0
+    for i in range(lo, hi):
+        start = indptr[i]
+        n = indptr[i + 1] - start
+        if n == 0:
+            out[i] = 0
+            continue
+        F = np.empty((d, n))
+        gaps = np.empty(n)
+        u[:] = out[i]
+        for k in range(n):
+            v = V[indices[start + k]]
+            s = targets[start + k] + 0.0
+            for f in range(d):
+                F[f, k] = v[f]
+                s -= u[f] * v[f]
+            gaps[k] = s
+        for f in range(d):
+            squares[f] = np.sum(F[f] * F[f])
+        done = False
+        for _ in range(max_sweeps):
+            largest = 0.0
+            size = 0.0
+            for f in range(d):
+                row = F[f]
+                s = 0.0
+                for k in range(n):
+                    s += gaps[k] * row[k]
+                curvature = squares[f] + ridge
+                following = max((s + squares[f] * u[f]) / curvature, 0.0) if curvature > 0 else 0.0
+                move = following - u[f]
+                if move != 0:
+                    u[f] = following
+                    for k in range(n):
+                        gaps[k] -= move * row[k]
+                largest = max(largest, abs(move))
+                size = max(size, following)
+            if largest <= tol * size:
+                done = True
+                break
+        if not done:
+            unfinished += 1
+        out[i] = u
+    return unfinished
+
+
+@kernel
+def ratio_root(positive, negative, pull, beta):  # type: ignore[no-untyped-def]
+    """Return the root ρ > 0 of positive ρ^a - negative ρ^b + pull ρ, where a = max(β - 1, 0) and b = min(β - 2, 0).
+
+    At `pull` = 0 it is (negative / positive)^(1 / (a - b)). Otherwise Newton's method in log ρ, where the equation is
+    convex and increasing, comes down to it from the lesser of two upper bounds.
+    """
+    if negative <= 0:
+        return 0.0
+    a = max(beta - 1, 0.0)
+    b = min(beta - 2, 0.0)
+    if pull <= 0:
+        return (negative / max(positive, 1e-300)) ** (1 / (a - b))
+    if beta == 2:
+        return negative / (positive + pull)
+    s = np.log(negative / pull) / (1 - b)
+    if positive > 0:
+        s = min(s, np.log(negative / positive) / (a - b))
+    goal = np.log(negative)
+    for _ in range(60):
+        first = positive * np.exp(a * s)
+        second = pull * np.exp(s)
+        total = first + second
+        move = (np.log(total) - goal - b * s) / ((a * first + second) / total - b)
+        s -= move
+        if abs(move) <= 1e-10:
+            break
+    return np.exp(s)
+
+
+@kernel
+def multiplicative_rows(lo, hi, indptr, indices, targets, V, ridge, beta, least, tol, max_sweeps, out):  # type: ignore[no-untyped-def]
+    """Improve rows lo..hi of `out` as minimisers of Σ_k ℓ(t_k, u·V_{j_k}) + ½ ridge ‖u‖² over u >= `least`.
+
+    ℓ is the β-divergence, and k runs over the stored entries of a row. Each sweep multiplies u by the minimiser of a
+    function that touches the objective at u and lies above it (Févotte & Idier 2011), whose terms have one coordinate
+    each. Stopping, rows without entries and the number returned are as in `coordinate_rows`.
+    """
+    d = V.shape[1]
+    u = np.empty(d)
+    negative = np.empty(d)
+    positive = np.empty(d)
+    unfinished = 0
+    for i in range(lo, hi):
+        if indptr[i] == indptr[i + 1]:
+            out[i] = least
+            continue
+        for f in range(d):
+            u[f] = max(out[i, f], least)
+        done = False
+        for _ in range(max_sweeps):
+            negative[:] = 0
+            positive[:] = 0
+            for k in range(indptr[i], indptr[i + 1]):
+                v = V[indices[k]]
+                x = 0.0
+                for f in range(d):
+                    x += u[f] * v[f]
+                x = max(x, 1e-12)
+                if beta == 2:
+                    power = 1.0
+                elif beta == 1:
+                    power = 1 / x
+                elif beta == 0:
+                    power = 1 / (x * x)
+                else:
+                    power = x ** (beta - 2)
+                p = x * power
+                q = targets[k] * power
+                for f in range(d):
+                    positive[f] += p * v[f]
+                    negative[f] += q * v[f]
+            largest = 0.0
+            size = 0.0
+            for f in range(d):
+                following = max(u[f] * ratio_root(positive[f], negative[f], ridge * u[f], beta), least)
+                largest = max(largest, abs(following - u[f]))
+                size = max(size, following)
+                u[f] = following
+            if largest <= tol * size:
+                done = True
+                break
+        if not done:
+            unfinished += 1
+        out[i] = u
     return unfinished

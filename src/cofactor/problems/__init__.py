@@ -6,6 +6,7 @@ from cofactor.problems.layout import Layout
 from cofactor.problems.least_squares import LeastSquaresProblem
 from cofactor.problems.linked import LinkedProblem
 from cofactor.problems.lowrank import LowRankProblem
+from cofactor.problems.nonnegative import NonnegativeProblem
 from cofactor.problems.observed import ObservedProblem
 from cofactor.problems.penalized import PenalizedProblem
 from cofactor.problems.reduced_rank import ReducedRankProblem
@@ -19,6 +20,7 @@ __all__ = [
     "LeastSquaresProblem",
     "LinkedProblem",
     "LowRankProblem",
+    "NonnegativeProblem",
     "ObservedProblem",
     "PenalizedProblem",
     "ReducedRankProblem",
