@@ -14,6 +14,7 @@ from cofactor.ratings import (
     GPLVM,
     HMF,
     IPMMMF,
+    IPMMMF,
     MMMF,
     PMF,
     PMMMF,
@@ -59,6 +60,8 @@ CASES: dict[str, Case] = {
     "GPLVM": Case(GPLVM(3, 1.0, eta0=0.1, random_state=0)),
     "GPLVM, sum of kernels, mode": Case(GPLVM(3, 1.0, kernel="sum", eta0=0.1, decision="mode", random_state=0)),
     "GPLVM, linear, all ratings": Case(GPLVM(3, 1.0, kernel="linear", eta0=0.1, early_stopping=False, random_state=0)),
+    "IPMMMF": Case(IPMMMF(3, 0.5, random_state=0)),
+    "IPMMMF, learned prior": Case(IPMMMF(3, 1.0, item_prior="learned", alpha_bias=1.0, max_iter=500, random_state=0)),
     "Ensemble": Case(Ensemble(MMMF(3, 1.0), 2, random_state=0)),
     "Ensemble of HMF, bagging": Case(Ensemble(HMF(3, 1.0), 2, method="bagging", random_state=0)),
 }

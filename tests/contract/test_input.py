@@ -380,6 +380,8 @@ BAD_VALUES: dict[str, list[Any]] = {
     "kernel": ["matern", None],
     "momentum": [-0.1, 1.0, NAN, None],
     "early_stopping": ["yes", None, 1],
+    "item_prior": ["none", None],
+    "width": [0, -1.0, NAN, INF, "1", None],
     "max_iter": [0, 1.5, None],
     "tol": [-1e-3, NAN, INF, "1"],
     "threshold": ["0", NAN, None],

@@ -13,6 +13,7 @@ from cofactor.ratings.ensemble import Ensemble
 from cofactor.ratings.gplvm import GPLVM
 from cofactor.ratings.hmf import HMF
 from cofactor.ratings.ipmmmf import IPMMMF
+from cofactor.ratings.ipmmmf import IPMMMF
 from cofactor.ratings.mmmf import MMMF
 from cofactor.ratings.nmf import RatingNMF
 from cofactor.ratings.ordinal_probit import OrdinalProbit
@@ -23,7 +24,7 @@ from cofactor.ratings.urp import URP
 #: Every model by its class name.
 MODELS: dict[str, type[RatingModel]] = {
     model.__name__: model
-    for model in (BinaryMMMF, MMMF, HMF, PMMMF, ALS, PMF, RatingNMF, BPMF, OrdinalProbit, IPMMMF, URP, GPLVM, Ensemble)
+    for model in (BinaryMMMF, MMMF, HMF, PMMMF, ALS, PMF, RatingNMF, BPMF, OrdinalProbit, IPMMMF, URP, GPLVM, IPMMMF, Ensemble)
 }
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "BPMF",
     "GPLVM",
     "HMF",
+    "IPMMMF",
     "IPMMMF",
     "MMMF",
     "MODELS",

@@ -1,0 +1,239 @@
+"""Maximum entropy discrimination for a factorization with binary user features."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from cofactor.kernels import maxmargin
+from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.problems.gaussian_rows import best_gaussian, gaussian_divergence, inverse_of_root, root
+from cofactor.problems.layout import Layout
+from cofactor.problems.observed import Entries
+from cofactor.problems.stick_breaking import best_sticks, prior_logits, sticks_divergence
+
+_ENTRIES_PER_BLOCK = 5_000
+_ROUND_PASSES = 4  #: over the ratings of a row in one round; the next round goes on from there (20: twice as slow)
+_STICK_STEPS = 3
+
+
+class MaxEntropyProblem:
+    r"""Hinges of expected scores at every threshold, plus the divergence from the prior.
+
+    .. math::
+
+        J = \sum_{(i,j) \in \Omega} \sum_{r=1}^{R-1}
+        \max(0, \ell - T^r_{ij} (\varrho_{ir} - \psi_i \cdot \Lambda_j - c_j))
+        + \alpha \, \mathrm{KL}(q \,\|\, \mathrm{prior}) + \frac{\alpha_c}{2} \|c\|^2
+
+    The arrays are named U (ψ), V (Λ), own (ϱ), gamma (γ), and, if there are any, c (item biases), mean and scatter (of
+    the items' Gaussian, where it is learned). Blocks: items (V, c), their Gaussian, sticks (γ), users (U, own). No
+    block's update raises J.
+
+    Parameters
+    ----------
+    entries : Entries
+        Where the ratings are.
+    levels : ndarray of shape (n_entries,)
+        1..R in row order.
+    n_levels : int
+        R.
+    n_factors : int
+        Number K of features at which the infinite sequence is cut off.
+    alpha : float
+        Weight of the divergence: 1/C.
+    alpha_bias : float or None
+        α_c; None for no biases.
+    width : float
+        ℓ.
+    concentration : float
+        Of the sticks, Beta(concentration, 1).
+    learn_items : bool
+        Whether the items' factors come from an unknown Gaussian, with a normal-Wishart prior, and not from N(0, I).
+    tol : float
+        A row is solved when its duality gap is at most a tenth of this share of its objective.
+
+    Attributes
+    ----------
+    gap : float
+        How far the users' problems, and the items', were above their minimum when last solved, at most; summed.
+    """
+
+    smooth = False
+    dtype = np.dtype(np.float64)
+
+    def __init__(
+        self,
+        entries: Entries,
+        levels: np.ndarray,
+        n_levels: int,
+        n_factors: int,
+        alpha: float,
+        alpha_bias: float | None,
+        width: float,
+        concentration: float,
+        learn_items: bool,
+        tol: float,
+    ) -> None:
+        n, m = entries.shape
+        shapes: dict[str, tuple[int, ...]] = {
+            "U": (n, n_factors), "V": (m, n_factors), "own": (n, n_levels - 1), "gamma": (2, n_factors),
+        }  # fmt: skip
+        if alpha_bias is not None:
+            shapes["c"] = (m,)
+        if learn_items:
+            shapes |= {"mean": (n_factors,), "scatter": (n_factors, n_factors)}
+        self.layout = Layout(shapes)
+        self.entries, self.alpha, self.alpha_bias = entries, alpha, alpha_bias
+        self.width, self.concentration, self.learn_items = width, concentration, learn_items
+        self.cost, self.row_tol = 1 / alpha, 0.1 * tol
+        self.variance = threshold_variance(width)
+        self.centres = np.tile(threshold_centres(n_levels, width), (n, 1))
+        self.levels, self.levels_by_column = levels, levels[entries.to_csr]
+        self._item_duals = np.zeros(len(levels))
+        self._user_duals = np.zeros((len(levels), n_levels - 1))
+        self._item_gaps, self._user_gaps = np.zeros(m), np.zeros(n)
+        self._row_cuts = cut_rows(entries.indptr, _ENTRIES_PER_BLOCK)
+        self._col_cuts = cut_rows(entries.col_indptr, _ENTRIES_PER_BLOCK)
+        self._divergences, self._hinges = np.zeros(n), np.zeros(n)
+
+    # ---------------------------------------------------------------- what a solver sees
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return self.layout.size
+
+    def pack(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the vector of parameters which holds the arrays given."""
+        return self.layout.pack(arrays, self.dtype)
+
+    def arrays(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the arrays as views of `x`."""
+        return self.layout.views(x)
+
+    def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        """Return J without the hinges; its gradient is not needed by updates of blocks, and left NaN."""
+        gradient[...] = np.nan
+        a = self.arrays(x)
+        n, m = self.entries.shape
+        self._evaluate_rows(a)
+        total = float(np.add.reduce(self._divergences))
+        total += sticks_divergence(a["gamma"], n, self.concentration)
+        if self.learn_items:
+            total += gaussian_divergence(a["mean"], a["scatter"], m)
+            whitened = np.einsum("jk,lk->jl", a["V"] - a["mean"], inverse_of_root(root(a["scatter"], m)))
+        else:
+            whitened = a["V"]
+        total += 0.5 * float(np.add.reduce(whitened**2, axis=None))
+        bias = 0.0 if self.alpha_bias is None else 0.5 * self.alpha_bias * float(np.add.reduce(a["c"] ** 2))
+        return self.alpha * total + bias
+
+    def nonsmooth_value(self, x: np.ndarray) -> float:
+        """Return the hinges at the point where `value_gradient` was last called."""
+        return float(np.add.reduce(self._hinges))
+
+    def prox(self, x: np.ndarray, step: float, out: np.ndarray) -> None:
+        """There is none: the hinges hang together through the scores."""
+        raise NotImplementedError("hinges of scores have no proximal map in closed form: update blocks")
+
+    def certificate(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        """Return by how much J may still fall in the users' block or in the items', as last solved."""
+        return self.gap
+
+    @property
+    def gap(self) -> float:
+        """Sum of all rows' duality gaps."""
+        return self.alpha * float(np.add.reduce(self._item_gaps) + np.add.reduce(self._user_gaps))
+
+    # ---------------------------------------------------------------- blocks
+
+    def update(self, x: np.ndarray) -> None:
+        """Renew one block after the other, in place: the users last, so that folding them in finds them again."""
+        self.update_items(x)
+        if self.learn_items:
+            self.update_gaussian(x)
+        self.update_sticks(x)
+        self.update_users(x)
+
+    def update_items(self, x: np.ndarray, max_passes: int = _ROUND_PASSES) -> None:
+        """Minimise J over V and c: one support vector machine for each item."""
+        a, e = self.arrays(x), self.entries
+        features, offsets, rows = a["U"], np.zeros(len(a["U"])), a["V"].copy()
+        if self.learn_items:  # in coordinates where the items' Gaussian is N(0, I)
+            L = root(a["scatter"], e.shape[1])
+            offsets = np.add.reduce(features * a["mean"], axis=1)
+            features = np.einsum("ik,kl->il", features, L)
+            rows = np.einsum("jk,lk->jl", rows - a["mean"], inverse_of_root(L))
+        if self.alpha_bias is not None:  # the weight of a constant feature
+            size = np.sqrt(self.alpha / self.alpha_bias)
+            features = np.column_stack([features, np.full(len(features), size)])
+            rows = np.column_stack([rows, a["c"] / size])
+        features, rows = np.ascontiguousarray(features), np.ascontiguousarray(rows)
+
+        def block(k: int) -> None:
+            maxmargin.linear_rows(
+                self._col_cuts[k], self._col_cuts[k + 1], e.col_indptr, e.col_indices, self.levels_by_column,
+                features, offsets, a["own"], self.width, self.cost, self.row_tol, max_passes,
+                self._item_duals, rows, self._item_gaps,
+            )  # fmt: skip
+
+        parallel_for(block, len(self._col_cuts) - 1)
+        if self.alpha_bias is not None:
+            a["c"][...] = size * rows[:, -1]
+            rows = np.ascontiguousarray(rows[:, :-1])
+        a["V"][...] = np.einsum("jl,kl->jk", rows, L) + a["mean"] if self.learn_items else rows
+
+    def update_gaussian(self, x: np.ndarray) -> None:
+        """Minimise J over what the items' Gaussian is."""
+        a = self.arrays(x)
+        a["mean"][...], a["scatter"][...] = best_gaussian(a["V"], a["scatter"])
+
+    def update_sticks(self, x: np.ndarray) -> None:
+        """Lower J over γ."""
+        a = self.arrays(x)
+        ones = np.add.reduce(a["U"], axis=0)
+        for _ in range(_STICK_STEPS):
+            a["gamma"][...] = best_sticks(a["gamma"], ones, len(a["U"]), self.concentration)
+
+    def update_users(self, x: np.ndarray, max_passes: int = _ROUND_PASSES) -> None:
+        """Minimise J over U and own: one convex problem for each user."""
+        a, e = self.arrays(x), self.entries
+        logits, c = prior_logits(a["gamma"]), a.get("c", np.zeros(len(a["V"])))
+
+        def block(k: int) -> None:
+            maxmargin.binary_rows(
+                self._row_cuts[k], self._row_cuts[k + 1], e.indptr, e.indices, self.levels, a["V"], c, logits,
+                self.centres, self.variance, self.width, self.cost, self.row_tol, max_passes,
+                self._user_duals, a["U"], a["own"], self._user_gaps,
+            )  # fmt: skip
+
+        parallel_for(block, len(self._row_cuts) - 1)
+
+    def _evaluate_rows(self, a: Mapping[str, np.ndarray]) -> None:
+        """Write the divergence of each user's features and thresholds, and the sum of his hinges."""
+        e = self.entries
+        logits, c = prior_logits(a["gamma"]), a.get("c", np.zeros(len(a["V"])))
+
+        def block(k: int) -> None:
+            maxmargin.row_losses(
+                self._row_cuts[k], self._row_cuts[k + 1], e.indptr, e.indices, self.levels, a["V"], c, logits,
+                self.centres, self.variance, self.width, a["U"], a["own"], self._divergences, self._hinges,
+            )  # fmt: skip
+
+        parallel_for(block, len(self._row_cuts) - 1)
+
+
+def threshold_centres(n_levels: int, width: float) -> np.ndarray:
+    """Return prior means of the thresholds: two margins apart, around zero.
+
+    Examples
+    --------
+    >>> threshold_centres(5, 1.0)
+    array([-3., -1.,  1.,  3.])
+    """
+    return 2 * width * (np.arange(1, n_levels) - n_levels / 2)
+
+
+def threshold_variance(width: float) -> float:
+    """Return the prior variance of a threshold, whose deviation is one and a half margins."""
+    return (1.5 * width) ** 2
