@@ -104,6 +104,19 @@ def draw_rows(lo, hi, key, indptr, indices, position, targets, weights, other, p
 
 
 @kernel
+def fold_rows(lo, hi, key, indptr, indices, targets, weights, other, precision, shift, out):  # type: ignore[no-untyped-def]
+    """Draw the rows of new users lo..hi, each as `draw_row` does, with one prior for all.
+
+    All have the same stream: what is drawn for a user does not depend on who else is there.
+    """
+    p = other.shape[1]
+    gram = np.empty((p + 1, p + 1))
+    for i in range(lo, hi):
+        here = slice(indptr[i], indptr[i + 1])
+        draw_row(stream(key, 0), targets[here], weights, other, indices[here], precision, shift, False, gram, out[i])
+
+
+@kernel
 def score(u, v, biased):  # type: ignore[no-untyped-def]
     """Return u·v, where with `biased` the last columns are biases, which are added."""
     d = len(u) - 1 if biased else len(u)
@@ -296,9 +309,9 @@ def squared_errors(lo, hi, indptr, indices, targets, own, other, out):  # type: 
 def wishart(inverse, bartlett, noise, precision, shift):  # type: ignore[no-untyped-def]
     """Write Λ = T Tᵀ, a draw from the Wishart distribution of the scale M⁻¹, and T⁻ᵀ ξ, a draw from N(0, Λ⁻¹).
 
-    T = C⁻ᵀ B, where M = C Cᵀ is `inverse`, whose lower triangle is replaced; B is lower triangular, with the square root
-    of a χ² draw of ν - a degrees of freedom at (a, a), a = 0, 1, ..., and standard normal draws below (Bartlett's
-    decomposition); ξ is standard normal `noise`, which is replaced as well.
+    T = C⁻ᵀ B, where M = C Cᵀ is `inverse`, whose lower triangle is replaced. B is lower triangular, with the square
+    root of a χ² draw of ν - a degrees of freedom at (a, a), a = 0, 1, ..., and standard normal draws below (Bartlett's
+    decomposition). ξ is standard normal `noise`, which is replaced as well.
     """
     d = len(noise)
     factorize(inverse, d)

@@ -1,11 +1,11 @@
-"""Priors of factor rows, drawn themselves: independent factors, with or without a regression on features."""
+"""Priors of factor rows, drawn themselves: independent factors, perhaps regressed on features, or correlated ones."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.kernels.gibbs import feature_sums, prior_means
+from cofactor.kernels.gibbs import PAD, add_products, feature_sums, prior_means, wishart
 from cofactor.kernels.threads import n_threads, parallel_for
 from cofactor.samplers import Key, State
 
@@ -100,6 +100,68 @@ class LinkedPrior:
         total = scale + precision * self.squares[:, None]
         weights[:] = precision * sums / total + random.normal(size=(K, p)) / np.sqrt(total)
         scale[:] = random.gamma(self.shape + K / 2, 1 / (self.rate + 0.5 * (weights**2).sum(axis=0)))
+
+
+class NormalWishartPrior:
+    r"""Rows :math:`w_i \sim N(\mu, \Lambda^{-1})` with correlated columns, mean and precision drawn.
+
+    .. math:: \Lambda \sim W(I, \nu_0), \quad \mu \mid \Lambda \sim N(0, (\beta_0 \Lambda)^{-1})
+
+    with the Wishart distribution of mean :math:`\nu_0 I`.
+
+    Parameters
+    ----------
+    name : str
+        Prefix of the arrays in the state.
+    n_columns : int
+        Length p of a row.
+    strength : float, default=2.0
+        β0.
+    degrees : float, optional
+        ν0, more than p - 1; by default p.
+    """
+
+    def __init__(self, name: str, n_columns: int, *, strength: float = 2.0, degrees: float | None = None) -> None:
+        self.name, self.n_columns, self.strength = name, n_columns, strength
+        self.degrees = n_columns if degrees is None else degrees
+
+    def start(self) -> State:
+        """Return the prior's arrays: mean zero, precision one."""
+        p = self.n_columns
+        return {f"{self.name}_mean": np.zeros(p), f"{self.name}_precision": np.eye(p)}
+
+    def shift(self, state: State) -> NDArray[np.float64]:
+        """Return the product Λ µ."""
+        return np.einsum("ab,b->a", state[f"{self.name}_precision"], state[f"{self.name}_mean"])
+
+    def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
+        """Draw Λ, then µ, given the rows."""
+        random = key.generator()
+        n, p = rows.shape
+        total, degrees = self.strength + n, self.degrees + n
+        mean = rows.mean(axis=0)
+        inverse = np.eye(p) + _scatter(rows, mean) + self.strength * n / total * np.outer(mean, mean)
+        bartlett = np.tril(random.normal(size=(p, p)), -1)
+        bartlett[np.diag_indices(p)] = np.sqrt(random.chisquare(degrees - np.arange(p)))
+        shift = np.empty(p)
+        wishart(inverse, bartlett, random.normal(size=p), state[f"{self.name}_precision"], shift)
+        state[f"{self.name}_mean"][:] = n * mean / total + shift / np.sqrt(total)
+
+
+def _scatter(rows: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the lower triangle of Σ_i (w_i - m)(w_i - m)ᵀ, zeros above; the same on any number of threads."""
+    n, p = rows.shape
+    n_blocks = -(-n // _BLOCK)
+    parts = np.zeros((n_blocks, p, p))
+
+    def block(k: int) -> None:
+        some = rows[k * _BLOCK : (k + 1) * _BLOCK]
+        F = np.zeros((p, -(-len(some) // PAD) * PAD))
+        F[:, : len(some)] = (some - mean).T
+        add_products(F, parts[k])
+
+    parallel_for(block, n_blocks)
+    return np.asarray(np.add.reduce(parts, axis=0))
 
 
 def draw_normal_gamma(

@@ -1,0 +1,146 @@
+"""The posterior of Bayesian probabilistic matrix factorization, drawn from step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.kernels.gibbs import draw_rows, squared_errors
+from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.problems.least_squares import LeastSquaresProblem
+from cofactor.problems.observed import Entries
+from cofactor.problems.priors import NormalWishartPrior
+from cofactor.samplers import Key, State, Step
+from cofactor.solvers import alternating_least_squares
+
+#: Entries in one task of a thread.
+_ENTRIES = 2048
+
+#: Rounds of alternating least squares at the start.
+_ALS_ROUNDS = 5
+
+_IN_PLACE = np.zeros(0, dtype=np.int32)
+
+
+class GaussianPosterior:
+    r"""Factorization of observed entries with Gaussian noise, and rows under a normal-Wishart prior each.
+
+    .. math::
+
+        t_{ij} \sim N(u_i \cdot v_j, \alpha^{-1}), \quad u_i \sim N(\mu_U, \Lambda_U^{-1}), \quad
+        v_j \sim N(\mu_V, \Lambda_V^{-1}),
+
+    and, where asked for, :math:`\alpha \sim \mathrm{Gamma}(a, b)` (shape and rate). A sweep draws the priors, the rows
+    of users, those of items, and the precision of the noise.
+
+    Parameters
+    ----------
+    entries : Entries
+        Where the observed entries are.
+    targets : ndarray of shape (n_entries,)
+        t in row order.
+    users, items : NormalWishartPrior
+    precision : float or None
+        α; None to draw it.
+    shape, rate : float, default=1.0
+        a and b.
+    """
+
+    kept = ("U", "V", "user_mean", "user_precision", "noise_precision")
+
+    def __init__(
+        self,
+        entries: Entries,
+        targets: NDArray[np.float64],
+        users: NormalWishartPrior,
+        items: NormalWishartPrior,
+        precision: float | None,
+        *,
+        shape: float = 1.0,
+        rate: float = 1.0,
+    ) -> None:
+        self.entries, self.targets, self.users, self.items = entries, targets, users, items
+        self.precision, self.shape, self.rate = precision, shape, rate
+        self._row_cuts = cut_rows(entries.indptr, _ENTRIES)
+        self._col_cuts = cut_rows(entries.col_indptr, _ENTRIES)
+        self.steps: Mapping[str, Step] = {
+            "user prior": lambda state, key: self.users.draw(state, state["U"], key),
+            "item prior": lambda state, key: self.items.draw(state, state["V"], key),
+            "users": self.draw_users,
+            "items": self.draw_items,
+            "noise": self.draw_noise,
+        }
+
+    def start(self, key: Key) -> State:
+        """Return what a few rounds of alternating least squares make of small random factors."""
+        random, (n, m), d = key.generator(), self.entries.shape, self.users.n_columns
+        # A ridge of d is about right for any d where the noise has variance one half: it stands for entries of u and v
+        # with variance 1 / (2 d), and thus scores of a variance that does not explode with d.
+        problem = LeastSquaresProblem(self.entries, self.targets, d, float(d), None, "exact", np.float64)
+        first = {"U": random.normal(0, 0.1, (n, d)), "V": random.normal(0, 0.1, (m, d))}
+        result = alternating_least_squares(problem, problem.pack(first), max_iter=_ALS_ROUNDS, tol=0)
+        return {
+            **{name: np.array(array) for name, array in problem.arrays(result.x).items() if name in first},
+            "noise_precision": np.full(1, 2.0 if self.precision is None else self.precision),
+            "errors": np.zeros(n),
+            **self.users.start(),
+            **self.items.start(),
+        }
+
+    def log_likelihood(self, state: State) -> float:
+        """Return the log-likelihood of the targets."""
+        alpha = float(state["noise_precision"][0])
+        return 0.5 * float(len(self.targets) * np.log(alpha / (2 * np.pi)) - alpha * state["errors"].sum())
+
+    def tune(self, state: State, sweep: int) -> None:
+        """There is nothing to tune."""
+
+    def draw_users(self, state: State, key: Key) -> None:
+        """Draw the rows of users given the items."""
+        e = self.entries
+        self._draw_side(self.users, e.indptr, e.indices, _IN_PLACE, self._row_cuts, "U", "V", state, key)
+
+    def draw_items(self, state: State, key: Key) -> None:
+        """Draw the rows of items given the users."""
+        e = self.entries
+        self._draw_side(self.items, e.col_indptr, e.col_indices, e.to_csr, self._col_cuts, "V", "U", state, key)
+
+    def _draw_side(
+        self,
+        prior: NormalWishartPrior,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        position: NDArray[Any],
+        cuts: NDArray[np.int64],
+        own: str,
+        other: str,
+        state: State,
+        key: Key,
+    ) -> None:
+        shift = np.tile(prior.shift(state), (len(indptr) - 1, 1))
+        precision, rows = state[f"{prior.name}_precision"], key.rows()
+
+        def block(k: int) -> None:
+            draw_rows(
+                cuts[k], cuts[k + 1], rows, indptr, indices, position, self.targets, state["noise_precision"],
+                state[other], precision, shift, False, state[own],
+            )  # fmt: skip
+
+        parallel_for(block, len(cuts) - 1)
+
+    def draw_noise(self, state: State, key: Key) -> None:
+        """Sum the squared errors of each row, and draw α if it is not given."""
+        cuts, e = self._row_cuts, self.entries
+
+        def block(k: int) -> None:
+            squared_errors(
+                cuts[k], cuts[k + 1], e.indptr, e.indices, self.targets, state["U"], state["V"], state["errors"]
+            )
+
+        parallel_for(block, len(cuts) - 1)
+        if self.precision is None:
+            rate = self.rate + 0.5 * state["errors"].sum()
+            state["noise_precision"][:] = key.generator().gamma(self.shape + 0.5 * len(self.targets), 1 / rate)
