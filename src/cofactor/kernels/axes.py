@@ -28,16 +28,21 @@ def principal_axes(matrices: Sequence[np.ndarray]) -> np.ndarray:
     -------
     ndarray of shape (d, d), float64
     """
-    gram: np.ndarray = np.add.reduce([_gram(A) for A in matrices], axis=0)
-    total = float(np.trace(gram))
+    square = gram(matrices)
+    total = float(np.trace(square))
     if not total > 0:
-        return np.eye(len(gram))
-    gram += np.tril(gram, -1).T
-    order = np.argsort(-np.diag(gram), kind="stable")
-    found, axes = np.empty_like(gram), np.empty_like(gram)
-    _axes(gram[np.ix_(order, order)] / total + _FLAT * np.eye(len(gram)), found)
+        return np.eye(len(square))
+    square += np.tril(square, -1).T
+    order = np.argsort(-np.diag(square), kind="stable")
+    found, axes = np.empty_like(square), np.empty_like(square)
+    _axes(square[np.ix_(order, order)] / total + _FLAT * np.eye(len(square)), found)
     axes[order] = found.T
     return axes
+
+
+def gram(matrices: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the lower triangle of Σ AᵀA, float64; entries above it are not to be read."""
+    return np.asarray(np.add.reduce([_gram(A) for A in matrices], axis=0))
 
 
 def rotate(A: np.ndarray, axes: np.ndarray) -> None:

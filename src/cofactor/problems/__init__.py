@@ -11,6 +11,7 @@ from cofactor.problems.observed import ObservedProblem
 from cofactor.problems.penalized import PenalizedProblem
 from cofactor.problems.reduced_rank import ReducedRankProblem
 from cofactor.problems.regression import RegressionProblem
+from cofactor.problems.singular import PatchedMatrix, SingularProblem
 from cofactor.problems.tri_factorization import TriFactorizationProblem
 
 __all__ = [
@@ -22,8 +23,10 @@ __all__ = [
     "LowRankProblem",
     "NonnegativeProblem",
     "ObservedProblem",
+    "PatchedMatrix",
     "PenalizedProblem",
     "ReducedRankProblem",
     "RegressionProblem",
+    "SingularProblem",
     "TriFactorizationProblem",
 ]

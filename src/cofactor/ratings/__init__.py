@@ -5,26 +5,45 @@
 """
 
 from cofactor.ratings.als import ALS
+from cofactor.ratings.attitude import Attitude
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.bmmmf import BinaryMMMF
 from cofactor.ratings.bpmf import BPMF
 from cofactor.ratings.data import IdMap, Ratings, as_ratings
 from cofactor.ratings.ensemble import Ensemble
+from cofactor.ratings.gibbs_mmmf import GibbsMMMF
 from cofactor.ratings.gplvm import GPLVM
 from cofactor.ratings.hmf import HMF
-from cofactor.ratings.ipmmmf import IPMMMF
 from cofactor.ratings.ipmmmf import IPMMMF
 from cofactor.ratings.mmmf import MMMF
 from cofactor.ratings.nmf import RatingNMF
 from cofactor.ratings.ordinal_probit import OrdinalProbit
 from cofactor.ratings.pmf import PMF
 from cofactor.ratings.pmmmf import PMMMF
+from cofactor.ratings.svd import RatingSVD
 from cofactor.ratings.urp import URP
 
 #: Every model by its class name.
 MODELS: dict[str, type[RatingModel]] = {
     model.__name__: model
-    for model in (BinaryMMMF, MMMF, HMF, PMMMF, ALS, PMF, RatingNMF, BPMF, OrdinalProbit, IPMMMF, URP, GPLVM, IPMMMF, Ensemble)
+    for model in (
+        BinaryMMMF,
+        MMMF,
+        HMF,
+        PMMMF,
+        ALS,
+        PMF,
+        RatingNMF,
+        RatingSVD,
+        BPMF,
+        OrdinalProbit,
+        IPMMMF,
+        GibbsMMMF,
+        URP,
+        Attitude,
+        GPLVM,
+        Ensemble,
+    )
 }
 
 __all__ = [
@@ -33,18 +52,20 @@ __all__ = [
     "GPLVM",
     "HMF",
     "IPMMMF",
-    "IPMMMF",
     "MMMF",
     "MODELS",
     "PMF",
     "PMMMF",
     "URP",
+    "Attitude",
     "BinaryMMMF",
     "Ensemble",
+    "GibbsMMMF",
     "IdMap",
     "OrdinalProbit",
     "RatingModel",
     "RatingNMF",
+    "RatingSVD",
     "Ratings",
     "as_ratings",
 ]

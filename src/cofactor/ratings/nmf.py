@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.kernels import observed
 from cofactor.losses import BetaDivergence, ItakuraSaito, KullbackLeibler, Squared
 from cofactor.metrics.ratings import counted
 from cofactor.model.checks import check_choice, check_number
-from cofactor.model.state import check_array
 from cofactor.problems import NonnegativeProblem
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.estimates import EstimateModel
+from cofactor.ratings.estimates import OriginFactorModel
 from cofactor.ratings.factors import TunedModel
 from cofactor.solvers import Result, SolverMismatchError
 from cofactor.solvers.multiplicative import repeat_updates
@@ -27,7 +25,7 @@ _FOLD_IN_TOL = 1e-6  #: largest move of a new user's factors in the last sweep, 
 _FOLD_IN_SWEEPS = 20_000
 
 
-class RatingNMF(EstimateModel, TunedModel):
+class RatingNMF(OriginFactorModel, TunedModel):
     r"""Non-negative matrix factorization of the observed ratings.
 
     .. math::
@@ -90,7 +88,7 @@ class RatingNMF(EstimateModel, TunedModel):
     ----------
     U_, V_
         See `FactorModel`; biases are zero.
-    mean_user_, mean_item_ : ndarray of shape (d,)
+    common_user_, common_item_ : ndarray of shape (d,)
         Means of the factors of those who have ratings.
     origin_ : float
         o.
@@ -113,7 +111,7 @@ class RatingNMF(EstimateModel, TunedModel):
     array([1., 3., 4.])
     """
 
-    _learned = (*TunedModel._learned, "boundaries_", "mean_user_", "mean_item_", "origin_")
+    _learned = (*TunedModel._learned, "boundaries_", "origin_", "common_user_", "common_item_")
 
     #: There are no biases.
     alpha_bias: float | None = None
@@ -232,10 +230,10 @@ class RatingNMF(EstimateModel, TunedModel):
         self.U_, self.V_ = arrays["U"].copy(), arrays["V"].copy()  # the means below are no place to go on from
         self.user_bias_, self.item_bias_ = arrays["b"], arrays["c"]
         rated = ratings.user_counts > 0, ratings.item_counts > 0
-        self.mean_user_, self.mean_item_ = (
+        self.common_user_, self.common_item_ = (
             A[some].mean(axis=0, dtype=float).astype(A.dtype) for A, some in zip((self.U_, self.V_), rated, strict=True)
         )
-        self.U_[~rated[0]], self.V_[~rated[1]] = self.mean_user_, self.mean_item_
+        self.U_[~rated[0]], self.V_[~rated[1]] = self.common_user_, self.common_item_
         return result, arrays
 
     def _problem(
@@ -249,7 +247,7 @@ class RatingNMF(EstimateModel, TunedModel):
         """Minimise J over the new users' factors, items held fixed, from the mean user on."""
         n, d = len(ratings.users), self.V_.shape[1]
         problem = self._problem(ratings, self.alpha_, d, {"V": self.V_})
-        x = problem.pack({"U": np.tile(self.mean_user_, (n, 1))})
+        x = problem.pack({"U": np.tile(self.common_user_, (n, 1))})
         unfinished = problem.update_rows(x, _FOLD_IN_TOL, _FOLD_IN_SWEEPS)
         if unfinished:
             warnings.warn(
@@ -259,24 +257,5 @@ class RatingNMF(EstimateModel, TunedModel):
                 stacklevel=3,
             )
         self.U_ = np.array(problem.arrays(x)["U"])
-        self.U_[ratings.user_counts == 0] = self.mean_user_
+        self.U_[ratings.user_counts == 0] = self.common_user_
         self.user_bias_ = np.zeros(n, self.V_.dtype)
-
-    def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        out = np.empty(len(users), dtype=self.V_.dtype)
-        # Index -1 takes the last row.
-        U, V = np.vstack([self.U_, self.mean_user_]), np.vstack([self.V_, self.mean_item_])
-        rows, columns = np.where(users < 0, len(U) - 1, users), np.where(items < 0, len(V) - 1, items)
-        none = np.zeros(max(len(U), len(V)), self.V_.dtype)
-        observed.pair_scores(0, len(users), rows, columns, U, V, none, none, out)
-        return out + self.V_.dtype.type(self.origin_)
-
-    def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
-        return super()._score_block(users) + self.V_.dtype.type(self.origin_)
-
-    def _check_learned(self) -> None:
-        super()._check_learned()
-        d = self.V_.shape[1]
-        check_array("mean_user_", self.mean_user_, (d,), self.V_.dtype)
-        check_array("mean_item_", self.mean_item_, (d,), self.V_.dtype)
-        check_number("origin_", self.origin_, low=-np.inf)

@@ -1,0 +1,157 @@
+"""Leading singular vectors of a sparse matrix plus one of low rank."""
+
+import numpy as np
+
+from cofactor.kernels import observed
+from cofactor.kernels.axes import gram, rotate
+from cofactor.kernels.subspace import add_products, cross_products, eigenvectors
+from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.problems.observed import Entries
+from cofactor.problems.penalized import PenalizedProblem
+
+_ENTRIES_PER_BLOCK = 25_000
+_ROUNDING = 1e-12  #: share of ‖A‖² below which what is left of it is rounding
+_LEAST_SHARE = 1e-14  #: of the largest eigenvalue of a Gram matrix, below which a direction is noise
+
+
+class PatchedMatrix:
+    """A matrix A = S + L Rᵀ, S sparse and L, R narrow, of which only products are ever formed; float64.
+
+    Parameters
+    ----------
+    entries : Entries
+        Where S has entries; n rows, m columns.
+    values : ndarray of shape (n_entries,)
+        S in row order.
+    left, right : ndarray of shape (n, r) and (m, r)
+        L and R; r may be 0.
+    """
+
+    def __init__(self, entries: Entries, values: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
+        e = entries
+        values = np.asarray(values, dtype=np.float64)
+        self.shape = e.shape
+        self._rows = (cut_rows(e.indptr, _ENTRIES_PER_BLOCK), e.indptr, e.indices, values, left)
+        self._columns = (
+            cut_rows(e.col_indptr, _ENTRIES_PER_BLOCK),
+            e.col_indptr,
+            e.col_indices,
+            values[e.to_csr],
+            right,
+        )
+        patches = np.einsum("kr,kr->k", left[np.repeat(np.arange(e.shape[0]), np.diff(e.indptr))], right[e.indices])
+        both = np.sum(cross_products(left, left) * cross_products(right, right))
+        #: ‖A‖².
+        self.norm = float(np.sum(values * values) + 2 * np.sum(values * patches) + both)
+
+    def times(self, V: np.ndarray) -> np.ndarray:
+        """Return A V."""
+        return _product(*self._rows, self._columns[-1], V)
+
+    def transposed_times(self, U: np.ndarray) -> np.ndarray:
+        """Return Aᵀ U."""
+        return _product(*self._columns, self._rows[-1], U)
+
+
+def _product(
+    cuts: np.ndarray,
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    values: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
+    B: np.ndarray,
+) -> np.ndarray:
+    """Return (S + L Rᵀ) B; each block of rows is the work of one thread."""
+    out = np.empty((len(indptr) - 1, B.shape[1]))
+    small = cross_products(right, B)
+    _, accumulate = observed.passes()
+
+    def block(k: int) -> None:
+        accumulate(cuts[k], cuts[k + 1], indptr, indices, values, B, out)
+        add_products(cuts[k], cuts[k + 1], left, small, out)
+
+    parallel_for(block, len(cuts) - 1)
+    return out
+
+
+class SingularProblem(PenalizedProblem):
+    r"""Objective of a truncated singular value decomposition: what k orthonormal right vectors leave of A.
+
+    .. math:: J(V) = \|A\|_F^2 - \sum_{r=1}^{k} \sigma_r(A V)^2, \qquad V^\top V = I
+
+    V has more than k columns, which lets the first k settle sooner. `update` is a step of subspace iteration,
+    V ← orth(AᵀA V), which never raises J (Halko, Martinsson & Tropp 2011, section 4.5).
+
+    Parameters
+    ----------
+    matrix : PatchedMatrix
+        A, of shape (n, m).
+    n_factors : int
+        k.
+    n_vectors : int
+        Number of columns of V, at least k and at most n and m.
+    """
+
+    def __init__(self, matrix: PatchedMatrix, n_factors: int, n_vectors: int) -> None:
+        super().__init__({"V": (matrix.shape[1], n_vectors)}, {}, True, np.float64)
+        self.matrix, self.n_factors = matrix, n_factors
+        self._at = np.full((matrix.shape[1], n_vectors), np.nan)  # where the products below were taken
+        self._pulled = np.empty_like(self._at)
+        self._values = np.empty(n_vectors)
+
+    def update(self, x: np.ndarray) -> None:
+        """Replace V by an orthonormal basis of AᵀA V, in place."""
+        V = self.layout.views(x)["V"]
+        self._evaluate(V)
+        V[...] = orthonormal(self._pulled)
+
+    def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        """Return J at `x` and write its gradient -2 AᵀA V, for all columns of V."""
+        V = self.layout.views(x)["V"]
+        self._evaluate(V)
+        self.layout.views(gradient)["V"][...] = -2 * self._pulled
+        left = float(self.matrix.norm - np.sum(self._values[: self.n_factors]))
+        return left if left > _ROUNDING * self.matrix.norm else 0.0
+
+    def certificate(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        """Return the norm of the gradient's part at right angles to V, for the leading k directions of V."""
+        V, slope = self.layout.views(x)["V"].copy(), self.layout.views(gradient)["V"].copy()
+        inside = cross_products(V, slope)
+        slope -= np.einsum("je,ef->jf", V, inside)
+        _, axes = _eigen(-np.tril(inside))
+        rotate(slope, axes)
+        return float(np.linalg.norm(slope[:, : self.n_factors]))
+
+    def leading(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k leading singular values that V holds, and their right vectors of shape (m, k)."""
+        V = self.layout.views(x)["V"].copy()
+        values, axes = _eigen(gram((self.matrix.times(V),)))
+        rotate(V, axes)
+        k = self.n_factors
+        return np.sqrt(np.maximum(values[:k], 0)), np.ascontiguousarray(V[:, :k])
+
+    def _evaluate(self, V: np.ndarray) -> None:
+        """Take AᵀA V, and the eigenvalues of (A V)ᵀ(A V), unless they are those of the last call."""
+        if not np.array_equal(V, self._at):
+            image = self.matrix.times(V)
+            self._values, _ = _eigen(gram((image,)))
+            self._at, self._pulled = V.copy(), self.matrix.transposed_times(image)
+
+
+def orthonormal(B: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of the columns of B, longest axes first; columns of zeros where B lacks rank."""
+    Q = B.copy()
+    for _ in range(2):  # once more against the loss of digits by the Gram matrix
+        values, axes = _eigen(gram((Q,)))
+        rotate(Q, axes)
+        kept = values > _LEAST_SHARE * values[0]
+        Q *= np.where(kept, 1 / np.sqrt(np.where(kept, values, 1)), 0)
+    return Q
+
+
+def _eigen(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return eigenvalues, largest first, and eigenvectors (columns) of the matrix whose lower triangle is given."""
+    values, vectors = np.empty(len(A)), np.empty_like(A)
+    eigenvectors(A + np.tril(A, -1).T, values, vectors)
+    return values, np.ascontiguousarray(vectors.T)
