@@ -235,7 +235,7 @@ def test_crafted_files_are_refused(name, crafted, tmp_path):
 def test_every_learned_array_must_fit(name, how, tmp_path):
     path = saved(name, tmp_path)
     header, arrays = read_model(path)
-    keys = [key for key in arrays if re.search(r"learned\.(?!scale_)", key)]
+    keys = [key for key in arrays if re.search(r"(learned|samples)\.(?!scale_)", key)]
     assert keys
     for key in keys:
         crafted = dict(arrays)

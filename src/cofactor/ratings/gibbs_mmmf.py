@@ -16,8 +16,8 @@ from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior, Thresh
 from cofactor.problems.priors import LinkedPrior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.links import MaskLink, project
-from cofactor.ratings.ordinal_probit import WithStrangers, with_stranger
-from cofactor.ratings.sampled import FOLD_IN_SAMPLES, SampledModel
+from cofactor.ratings.ordinal_probit import with_stranger
+from cofactor.ratings.sampled import FOLD_IN_SAMPLES, SampledModel, WithStrangers
 from cofactor.solvers.result import Callback
 
 #: Cycles of a new user's own chain for each sample.
@@ -73,10 +73,10 @@ class GibbsMMMF(SampledModel):
         Whether means and precisions are drawn, or those of the paper.
     width : float, default=1.0
         Margin ℓ on either side of a threshold. With the learned prior a larger one is nothing but a larger C.
-    link : {"low-rank", None}, default=None
-        Means of the learned prior regressed on who rated what, as in `OrdinalProbit`; the paper has none.
-    n_links : int, default=30
-        Number of singular vectors of the mask in a link; the mask's rank, where that is less.
+    implicit : {"low-rank", None}, default=None
+        Means of the learned prior regressed on who rated what, as in `OrdinalProbit`; the paper has none of this.
+    n_implicit : int, default=30
+        Number of singular vectors of the mask; the mask's rank, where that is less.
     n_sweeps : int, default=300
         Sweeps of each chain. With ``warm_start=True``, sweeps to add.
     burn_in : int, default=100
@@ -112,12 +112,12 @@ class GibbsMMMF(SampledModel):
         See `SampledModel`. Samples are of ``U`` and ``V`` (with biases as last columns, if there are any),
         ``thresholds``, and of the priors' parameters, which fold-in needs.
     user_projection_ : ndarray of shape (m, K) or None
-        What a rating of an item adds to a user's features, with a link.
+        What a rating of an item adds to a user's features, with ``implicit``.
 
     References
     ----------
     Xu, Zhu & Zhang (2013), Fast max-margin matrix factorization with data augmentation, ICML 30; hinges as mixtures of
-    squares: Polson & Scott (2011). Learned priors, biases and link are added here.
+    squares: Polson & Scott (2011). Learned priors, biases and who rated what are added here.
 
     Examples
     --------
@@ -144,8 +144,8 @@ class GibbsMMMF(SampledModel):
         biases: bool = False,
         prior: str = "learned",
         width: float = 1.0,
-        link: str | None = None,
-        n_links: int = 30,
+        implicit: str | None = None,
+        n_implicit: int = 30,
         n_sweeps: int = 300,
         burn_in: int = 100,
         thin: int = 1,
@@ -166,8 +166,8 @@ class GibbsMMMF(SampledModel):
         self.biases = biases
         self.prior = prior
         self.width = width
-        self.link = link
-        self.n_links = n_links
+        self.implicit = implicit
+        self.n_implicit = n_implicit
         self.n_sweeps = n_sweeps
         self.burn_in = burn_in
         self.thin = thin
@@ -190,17 +190,19 @@ class GibbsMMMF(SampledModel):
         for name in ("hinge_weight", "width"):
             check_number(name, getattr(self, name), low=0, inclusive=False, high=_MOST)
         check_choice("prior", self.prior, ("learned", "fixed"))
-        check_number("n_links", self.n_links, low=1, whole=True)
-        if self.link is not None:
-            check_choice("link", self.link, ("low-rank",))
+        check_number("n_implicit", self.n_implicit, low=1, whole=True)
+        if self.implicit is not None:
+            check_choice("implicit", self.implicit, ("low-rank",))
             if self.prior == "fixed":
-                raise ValueError(f"link={self.link!r} with prior='fixed': a link needs prior='learned'")
+                raise ValueError(
+                    f"implicit={self.implicit!r} with prior='fixed': features of the prior need prior='learned'"
+                )
 
     def _prepare(self, ratings: Ratings) -> None:
         self._features: tuple[Any, Any] = (None, None)
         self.user_projection_ = None
-        if self.link is not None:
-            link = MaskLink.of(ratings, self.n_links)
+        if self.implicit is not None:
+            link = MaskLink.of(ratings, self.n_implicit)
             self._features = (with_stranger(link.users), with_stranger(link.items))
             self.user_projection_ = link.projection
 
@@ -226,20 +228,15 @@ class GibbsMMMF(SampledModel):
         """Return the mean over samples of x - θ_r; for other decisions, what their probabilities say."""
         if self.decision != "count":
             return super()._margins(users, items)
-        return self._in_blocks(self._mean_margins, users, items)
+        out = np.empty((len(users), len(self.scale_) - 1))
+        samples = self.samples_
+        mean_margins(0, len(users), users, items, samples["U"], samples["V"], samples["thresholds"], self.biases, out)
+        return out
 
     def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]:
         if self.decision != "count":
             return super()._decode(margins)
         return 1 + np.count_nonzero(margins > 0, axis=1)
-
-    def _mean_margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        out = np.empty((len(users), len(self.scale_) - 1))
-        samples = self.samples_
-        mean_margins(
-            0, len(users), users, items, samples["U"], samples["V"], samples["thresholds"], self.biases, out
-        )
-        return out
 
     def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         out = np.empty((len(users), len(self.scale_)))
@@ -261,7 +258,6 @@ class GibbsMMMF(SampledModel):
         prior = self._row_prior("user", features)
         U = np.empty((S, n, p), dtype=np.float32)
         thresholds = np.empty((S, n, len(self.scale_) - 1), dtype=np.float32)
-        seed = self.chains_[0].seed if self.chains_ else 0
         cuts = cut_rows(data.indptr, _ENTRIES)
         n_blocks = len(cuts) - 1
         draws = [{name: array[s] for name, array in samples.items()} for s in range(S)]
@@ -271,7 +267,7 @@ class GibbsMMMF(SampledModel):
             s, k = divmod(task, n_blocks)
             draw = draws[s]
             fold_hinge_rows(
-                cuts[k], cuts[k + 1], fold(seed, s, -1), data.indptr, data.indices, data.levels, draw["V"],
+                cuts[k], cuts[k + 1], fold(self.seed_, s, -1), data.indptr, data.indices, data.levels, draw["V"],
                 self.biases, draw["user_precision"].astype(float), means[s], draw["threshold_mean"].astype(float),
                 draw["threshold_precision"].astype(float), self.hinge_weight / 2, self.width, _FOLD_IN_CYCLES,
                 U[s], thresholds[s],
