@@ -270,29 +270,29 @@ def add_rows(items, rows, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def momentum_steps(  # type: ignore[no-untyped-def]
-    order, indptr, items, rows, dlog, shrink, V, velocity, logs, log_velocity, steps, momentum, low, high
+    users, indptr, items, rows, dlog, shares, V, velocity, logs, log_velocity, eta, log_steps, momentum, low, high
 ):
-    """Take a step with momentum for each user of `order`, one after the other, along gradients already known.
+    """Take a step with momentum for each of the users, one after the other, along gradients already known.
 
-    All positions move on with their velocities; those of items which the user rated then shrink by a factor.
+    A user's step bears a share of each of his items' penalties. Steps of items with large shares are shorter, so that
+    they cannot overshoot; those of data and of penalty alike, so that both vanish in the same place. All positions move
+    on with their velocities.
     """
     V, velocity = V.ravel(), velocity.ravel()
     d = rows.shape[1]
-    for u in order:
+    for u in users:
         for i in range(len(velocity)):
             velocity[i] *= momentum
         for e in range(indptr[u], indptr[u + 1]):
+            share = shares[items[e]]
+            step = eta / (1 + eta * share)
             at = items[e] * d
             for f in range(d):
-                velocity[at + f] += steps[0] * rows[e, f]
+                velocity[at + f] += step * (rows[e, f] - share * V[at + f])
         for i in range(len(velocity)):
             V[i] += velocity[i]
-        for e in range(indptr[u], indptr[u + 1]):
-            at = items[e] * d
-            for f in range(d):
-                V[at + f] *= shrink[items[e]]
         for p in range(len(logs)):
-            log_velocity[p] = momentum * log_velocity[p] + steps[1 + p] * dlog[u, p]
+            log_velocity[p] = momentum * log_velocity[p] + log_steps[p] * dlog[u, p]
             logs[p] = min(max(logs[p] + log_velocity[p], low), high)
 
 

@@ -90,7 +90,7 @@ class LatentProcesses:
         self._items, self._targets = items[order], targets[order].astype(self.dtype)
         self.n_rows = len(self._indptr) - 1
         # A user's step bears the share of the penalty of an item that falls on one of those who rated it.
-        self._shares = self.alpha / np.maximum(np.bincount(items, minlength=shape[0]), 1)
+        self._shares = (self.alpha / np.maximum(np.bincount(items, minlength=shape[0]), 1)).astype(self.dtype)
         self._rows = np.empty((len(items), shape[1]), self.dtype)
         self._dlog = np.empty((self.n_rows, kernels.N_KAPPA))
         self._loglik = np.empty(self.n_rows)
@@ -133,21 +133,20 @@ class LatentProcesses:
         views = self.layout.views(x)
         V, logs = views["V"], views["kernel"].astype(np.float64)
         velocity, log_velocity = np.zeros_like(V), np.zeros(len(logs))
-        step = 1 / inverse_step
-        steps = np.concatenate([[step], step * KERNEL_STEP * self.free])
-        # In the long run momentum multiplies steps by 1 / (1 - momentum). The penalty has none of its own, and its step
-        # is an implicit one, which cannot overshoot.
-        shrink = 1 / (1 + step / (1 - self.momentum) * self._shares)
-        steps, shrink = steps.astype(self.dtype), shrink.astype(self.dtype)
+        eta = 1 / inverse_step
         for lo in range(0, len(order), USERS_AT_ONCE):
             some = order[lo : lo + USERS_AT_ONCE]
             kappa = (np.exp(logs) * self.present).astype(self.dtype)
             self._user_gradients(V, kappa, some)
             kernels.momentum_steps(
-                some, self._indptr, self._items, self._rows, self._dlog, shrink, V, velocity, logs, log_velocity,
-                steps, self.momentum, np.log(LEAST), np.log(MOST),
+                some, self._indptr, self._items, self._rows, self._dlog, self._shares, V, velocity, logs, log_velocity,
+                np.asarray(eta, self.dtype)[()], eta * KERNEL_STEP * self.free, self.momentum, np.log(LEAST), np.log(MOST),
             )  # fmt: skip
-        views["kernel"][...] = logs
+        # What momentum is left is spent: then all users count alike, whenever their turn came, and a pass of short
+        # steps goes along the gradient of J.
+        rest = self.momentum / (1 - self.momentum)
+        V += rest * velocity
+        views["kernel"][...] = np.clip(logs + rest * log_velocity, np.log(LEAST), np.log(MOST))
         return inverse_step
 
     def _user_gradients(self, V: np.ndarray, kappa: np.ndarray, users: np.ndarray) -> None:

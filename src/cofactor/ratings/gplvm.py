@@ -43,6 +43,7 @@ FREE = {
 }
 
 _ENTRIES_PER_BLOCK = 1 << 12
+_NO_SPREAD = 1e-6  #: share of the scale below which a standard deviation is rounding
 
 
 class GPLVM(ProbabilityModel, EstimateModel):
@@ -73,10 +74,11 @@ class GPLVM(ProbabilityModel, EstimateModel):
     Parameters
     ----------
     n_factors : int, default=10
-        Number d of coordinates of a position; at most the number of items counts. The paper has 2 to 30 or so; on
-        MovieLens 100K, errors are the same from 10 on.
+        Number d of coordinates of a position; at most the number of items counts. On validation ratings of MovieLens
+        100K, 5, 10 and 20 are alike.
     alpha : float, default=30.0
-        Weight α of the penalty, above 0 and at most 1e12. The paper has none, and stops after a set number of passes.
+        Weight α of the penalty, above 0 and at most 1e12. The paper has none, and makes a set number of passes. On
+        validation ratings of MovieLens 100K, 20 and 30 are alike, 10 and 60 worse by .005.
     kernel : {"rbf", "linear", "sum"}, default="rbf"
         Covariance: l = 0, s = 0, or both. Of s, γ and l, one that the scale of V makes redundant stays as it is.
     alpha_bias : float or None, default=5.0
@@ -86,8 +88,8 @@ class GPLVM(ProbabilityModel, EstimateModel):
     momentum : float, default=0.9
         Share of a step which the next one repeats, below 1; as in the paper.
     early_stopping : bool, default=True
-        Whether ratings are held out to tell when to stop. If not, or if no user has two ratings, J itself counts, over
-        all ratings.
+        Whether ratings are held out to tell when to stop; if no user has two, nothing is learned but the items' means.
+        If not, J of all ratings itself counts.
     max_iter : int, default=100
         Largest number of passes over the users.
     tol : float, default=1e-3
@@ -230,56 +232,62 @@ class GPLVM(ProbabilityModel, EstimateModel):
         self._set_boundaries()
         generator = make_generator(self.random_state)
         held_out = hold_out_one_per_user(ratings, generator) if self.early_stopping else np.empty(0, dtype=np.int64)
+        problem, start, unit = self._problem(ratings, held_out, generator)
+        learned = start
+        if len(held_out) or not self.early_stopping:
+            result = stochastic_gradient(
+                problem,
+                start,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                eta0=self.eta0,
+                rng=generator,
+                callback=monitor.stage(type(self).__name__),
+            )
+            learned, self.objective_, self.certificate_ = result.x, result.objective, result.certificate
+            self.history_, self.seconds_, self.n_iter_ = result.history, result.seconds, result.n_iter
+            warn_if_unfinished(result, self, stacklevel=4)
+        else:
+            gradient = np.empty_like(start)
+            self.objective_ = problem.value_gradient(start, gradient)
+            self.certificate_ = problem.certificate(start, gradient)
+            self.history_, self.seconds_, self.n_iter_ = [self.objective_], [0.0], 0
+        V, kappa = problem.arrays(learned)
+        self.V_, self.kernel_ = np.array(V), kappa * np.array([unit**2, 1, unit**2, unit**2, unit**2])
+        self._centre(ratings)
+        self._set_weights(ratings)
+
+    def _problem(
+        self, ratings: Ratings, held_out: NDArray[np.int64], generator: np.random.Generator
+    ) -> tuple[LatentProcesses, NDArray[Any], float]:
+        """Return the problem, where to start, and the standard deviation of ratings, which is the problem's unit."""
         keep = np.ones(ratings.n_ratings, dtype=np.bool_)
         keep[held_out] = False
         part = ratings.subset(keep)
         self._centre(part)
         residuals = self._residuals(ratings)
-        unit = float(residuals[keep].std()) or 1.0
-        problem = self._problem(ratings, part, residuals / unit, keep, held_out)
-        shape = problem.layout.shapes["V"]
-        start = {
-            "V": generator.normal(0, START_SCALE, shape) * (part.item_counts > 0)[:, None],
-            "kernel": np.log(START[self.kernel], where=problem.present, out=np.zeros(len(problem.present))),
-        }
-        result = stochastic_gradient(
-            problem,
-            problem.layout.pack(start, self.dtype),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            eta0=self.eta0,
-            rng=generator,
-            callback=monitor.stage(type(self).__name__),
-        )
-        self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
-        self.history_, self.seconds_ = result.history, result.seconds
-        V, kappa = problem.arrays(result.x)
-        self.V_, self.kernel_ = np.array(V), kappa * np.array([unit**2, 1, unit**2, unit**2, unit**2])
-        self._centre(ratings)
-        self._set_weights(ratings)
-        warn_if_unfinished(result, self, stacklevel=4)
-
-    def _problem(
-        self,
-        ratings: Ratings,
-        part: Ratings,
-        targets: NDArray[np.float64],
-        keep: NDArray[np.bool_],
-        held_out: NDArray[np.int64],
-    ) -> LatentProcesses:
+        unit = float(residuals[keep].std())
+        if not unit > _NO_SPREAD * (self.scale_[-1] - self.scale_[0]):
+            unit = 1.0
+        residuals /= unit
         m = len(ratings.items)
+        shape = m, min(self.n_factors, m)
+        kappa = np.array(START[self.kernel])
         settings: dict[str, Any] = {
-            "shape": (m, min(self.n_factors, m)),
+            "shape": shape,
             "alpha": self.alpha,
-            "present": [value > 0 for value in START[self.kernel]],
+            "present": kappa > 0,
             "free": FREE[self.kernel],
             "momentum": self.momentum,
             "dtype": self.dtype,
         }
-        if not len(held_out):
-            return LatentProcesses(part.indptr, part.indices, targets, **settings)
-        those = ratings.row_of_entry[held_out], ratings.indices[held_out], targets[held_out]
-        return HeldOutProcesses(part.indptr, part.indices, targets[keep], held_out=those, **settings)
+        if len(held_out):
+            settings["held_out"] = ratings.row_of_entry[held_out], ratings.indices[held_out], residuals[held_out]
+        kind = HeldOutProcesses if len(held_out) else LatentProcesses
+        problem = kind(part.indptr, part.indices, residuals[keep], **settings)
+        V = generator.normal(0, START_SCALE, shape) * (part.item_counts > 0)[:, None]
+        start = {"V": V, "kernel": np.log(np.where(kappa > 0, kappa, 1))}
+        return problem, problem.layout.pack(start, self.dtype), unit
 
     def _centre(self, ratings: Ratings) -> None:
         """Set the mean rating, and the shrunken means of the items around it."""
