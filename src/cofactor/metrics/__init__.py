@@ -19,6 +19,15 @@ from cofactor.metrics.labels import (
     ranking_loss,
     subset_accuracy,
 )
+from cofactor.metrics.probabilities import (
+    PROBABILITY_METRICS,
+    CalibrationBins,
+    calibration_bins,
+    expected_calibration_error,
+    log_loss,
+    probability_report,
+    ranked_probability_score,
+)
 from cofactor.metrics.ratings import (
     RATING_METRICS,
     confusion_matrix,
@@ -32,17 +41,22 @@ from cofactor.metrics.ratings import (
 
 __all__ = [
     "LABEL_METRICS",
+    "PROBABILITY_METRICS",
     "RATING_METRICS",
+    "CalibrationBins",
     "LabelMetric",
     "accuracy",
     "average_precision",
+    "calibration_bins",
     "confusion_matrix",
     "coverage",
     "example_f1",
+    "expected_calibration_error",
     "frobenius_relative_error",
     "hamming_loss",
     "label_propensities",
     "label_report",
+    "log_loss",
     "macro_f1",
     "mean_absolute_error",
     "micro_f1",
@@ -50,7 +64,9 @@ __all__ = [
     "normalized_mean_absolute_error",
     "one_error",
     "precision_at_k",
+    "probability_report",
     "propensity_scored_precision_at_k",
+    "ranked_probability_score",
     "ranking_loss",
     "rating_report",
     "root_mean_squared_error",

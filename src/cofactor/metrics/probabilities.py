@@ -1,0 +1,265 @@
+r"""How good probabilities of levels are: how sharp, and whether they can be believed.
+
+All functions take the true ratings, the probabilities of the levels as `predict_proba` returns them, and the scale:
+column r - 1 holds the probability :math:`p_{kr}` that rating k is the level r. A model that knows nothing but how
+frequent the levels are is well calibrated, and has a high log-loss; one that is sure and often wrong has both high.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cofactor.metrics.ratings import as_scale, counted, to_levels
+
+__all__ = [
+    "PROBABILITY_METRICS",
+    "CalibrationBins",
+    "calibration_bins",
+    "expected_calibration_error",
+    "log_loss",
+    "probability_report",
+    "ranked_probability_score",
+]
+
+_LEAST = float(np.finfo(np.float64).eps)  # what a probability of 0 counts as
+_SUM = 1e-3  # how far from 1 the sum of a row may be: probabilities may come rounded
+_OVER = ("top", "all")
+
+
+def log_loss(y: ArrayLike, probabilities: ArrayLike, scale: ArrayLike) -> float:
+    r"""Mean negative log-likelihood of a rating, :math:`-\frac{1}{n}\sum_k \ln p_{k y_k}`, in nats.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        True ratings.
+    probabilities : array-like of shape (n, R)
+        Probability of every level.
+    scale : array-like of shape (R,)
+        The increasing levels.
+
+    Returns
+    -------
+    float
+        The loss; 0 is best, :math:`\ln R` is that of uniform probabilities. A probability of 0 counts as
+        :math:`2^{-52}`, so that one rating thought impossible costs 36 and not infinity.
+
+    Notes
+    -----
+    As scikit-learn's ``log_loss`` with ``labels=scale``, for probabilities in float64.
+
+    Examples
+    --------
+    >>> round(log_loss([1, 3], [[0.5, 0.3, 0.2], [0.0, 0.5, 0.5]], scale=[1, 2, 3]), 6)
+    0.693147
+    """
+    levels, p = _checked(y, probabilities, scale)
+    return float(-np.log(np.maximum(_at(p, levels), _LEAST)).mean())
+
+
+def ranked_probability_score(y: ArrayLike, probabilities: ArrayLike, scale: ArrayLike) -> float:
+    r"""Squared distance between distribution functions, summed over the boundaries between levels.
+
+    .. math:: \frac{1}{n}\sum_k \sum_{r=1}^{R-1} \Bigl(\sum_{q \le r} p_{kq} - [y_k \le r]\Bigr)^2
+
+    Unlike the log-loss it knows that the levels are ordered: probability next to the true level is better than far
+    away. For probabilities of 0 and 1 alone it is the mean absolute error counted in levels.
+
+    Parameters
+    ----------
+    y, probabilities, scale
+        As in `log_loss`.
+
+    Returns
+    -------
+    float
+        The score, not divided by R - 1; 0 is best.
+
+    References
+    ----------
+    Epstein, "A scoring system for probability forecasts of ranked categories", J. Applied Meteorology 8 (1969).
+
+    Examples
+    --------
+    >>> ranked_probability_score([1], [[0.5, 0.5, 0.0]], scale=[1, 2, 3])
+    0.25
+    >>> ranked_probability_score([1], [[0.0, 0.0, 1.0]], scale=[1, 2, 3])
+    2.0
+    """
+    levels, p = _checked(y, probabilities, scale)
+    reached = levels[:, None] <= np.arange(1, p.shape[1])
+    return float(np.square(np.cumsum(p, axis=1)[:, :-1] - reached).sum(axis=1).mean())
+
+
+@dataclass(frozen=True)
+class CalibrationBins:
+    """Predicted probabilities and observed frequencies in bins of equal width.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (n_bins + 1,)
+        From 0 to 1. A bin holds its upper edge and not its lower one; the first holds 0 too.
+    counts : ndarray of shape (n_bins,)
+        Number of predictions in each bin.
+    predicted, observed : ndarray of shape (n_bins,)
+        Mean predicted probability, and how often it came true; NaN in empty bins.
+    """
+
+    edges: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    predicted: NDArray[np.float64]
+    observed: NDArray[np.float64]
+
+    @property
+    def error(self) -> float:
+        """Mean distance between predicted and observed, weighted by the counts: the expected calibration error."""
+        full = self.counts > 0
+        distance = np.abs(self.predicted[full] - self.observed[full])
+        return float((self.counts[full] * distance).sum() / self.counts.sum())
+
+
+def calibration_bins(
+    y: ArrayLike, probabilities: ArrayLike, scale: ArrayLike, *, n_bins: int = 15, over: str = "top"
+) -> CalibrationBins:
+    """Return predicted probabilities and observed frequencies in bins of equal width.
+
+    Parameters
+    ----------
+    y, probabilities, scale, n_bins, over
+        As in `expected_calibration_error`.
+
+    Returns
+    -------
+    CalibrationBins
+
+    Examples
+    --------
+    >>> bins = calibration_bins([1, 2, 2], [[0.6, 0.4], [0.4, 0.6], [0.9, 0.1]], scale=[1, 2], n_bins=2)
+    >>> bins.counts.tolist(), bins.predicted.round(2).tolist(), bins.observed.round(2).tolist()
+    ([0, 3], [nan, 0.7], [nan, 0.67])
+    """
+    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
+        raise ValueError(f"n_bins={n_bins!r}: expected a whole number from 1 on")
+    if over not in _OVER:
+        raise ValueError(f"over={over!r}: expected one of {', '.join(map(repr, _OVER))}")
+    levels, p = _checked(y, probabilities, scale)
+    hit = levels[:, None] == np.arange(1, p.shape[1] + 1)
+    if over == "top":
+        top = np.argmax(p, axis=1) + 1
+        p, hit = _at(p, top), _at(hit, top)
+    values, true = p.ravel(), hit.ravel()
+    edges = np.linspace(0, 1, n_bins + 1)
+    bins = np.clip(np.searchsorted(edges, values, side="left") - 1, 0, n_bins - 1)
+    counts = np.bincount(bins, minlength=n_bins)
+    means = [np.bincount(bins, part, n_bins) / np.where(counts, counts, np.nan) for part in (values, true)]
+    return CalibrationBins(edges, counts, *means)
+
+
+def expected_calibration_error(
+    y: ArrayLike, probabilities: ArrayLike, scale: ArrayLike, *, n_bins: int = 15, over: str = "top"
+) -> float:
+    r"""Distance between predicted probabilities and how often they come true.
+
+    .. math::
+
+        \sum_{b=1}^{B} \frac{|S_b|}{\sum_c |S_c|} \,
+        \Bigl|\frac{1}{|S_b|}\sum_{s \in S_b} p_s - \frac{1}{|S_b|}\sum_{s \in S_b} [s \text{ came true}]\Bigr|
+
+    where :math:`S_b` holds the predictions s with :math:`(b-1)/B < p_s \le b/B`, and 0 lies in the first bin.
+
+    Parameters
+    ----------
+    y, probabilities, scale
+        As in `log_loss`.
+    n_bins : int, default=15
+        Number B of bins of equal width.
+    over : {"top", "all"}, default="top"
+        What the predictions s are: for each rating its most probable level, the lowest of several, as is usual; or all
+        n R pairs of a rating and a level, each an event with a probability of its own.
+
+    Returns
+    -------
+    float
+        The error, 0 to 1; 0 is best. More bins, or fewer ratings, make it larger: compare at equal numbers only. With
+        "all" it is smaller, as most pairs are improbable, and known to be.
+
+    References
+    ----------
+    Naeini, Cooper & Hauskrecht, "Obtaining well calibrated probabilities using Bayesian binning", AAAI 2015; with 15
+    bins: Guo, Pleiss, Sun & Weinberger, "On calibration of modern neural networks", ICML 2017.
+
+    Examples
+    --------
+    Four ratings predicted with confidence 0.8, of which three come true:
+
+    >>> p = [[0.8, 0.2], [0.8, 0.2], [0.2, 0.8], [0.2, 0.8]]
+    >>> round(expected_calibration_error([1, 1, 2, 1], p, scale=[1, 2]), 6)
+    0.05
+    """
+    return calibration_bins(y, probabilities, scale, n_bins=n_bins, over=over).error
+
+
+def probability_report(y: ArrayLike, probabilities: ArrayLike, scale: ArrayLike) -> dict[str, float]:
+    """Return every metric of `PROBABILITY_METRICS`.
+
+    Parameters
+    ----------
+    y, probabilities, scale
+        As in `log_loss`.
+
+    Returns
+    -------
+    dict of str to float
+        ``log_loss``, ``rps`` (ranked probability score) and ``ece`` (expected calibration error of the most probable
+        level, 15 bins).
+
+    Examples
+    --------
+    >>> report = probability_report([1, 2], [[0.8, 0.2], [0.4, 0.6]], scale=[1, 2])
+    >>> {name: round(value, 4) for name, value in report.items()}
+    {'log_loss': 0.367, 'rps': 0.1, 'ece': 0.3}
+    """
+    return {name: metric(y, probabilities, scale) for name, metric in PROBABILITY_METRICS.items()}
+
+
+PROBABILITY_METRICS: dict[str, Callable[[Any, Any, Any], float]] = {
+    "log_loss": log_loss,
+    "rps": ranked_probability_score,
+    "ece": expected_calibration_error,
+}
+"""Metric of each name, called as ``metric(y, probabilities, scale)``; smaller is better."""
+
+
+def _at(values: NDArray[Any], levels: NDArray[Any]) -> NDArray[Any]:
+    """Return the entry of each row in the column of its level."""
+    return values[np.arange(len(values)), levels.astype(np.intp) - 1]
+
+
+def _checked(y: ArrayLike, probabilities: ArrayLike, scale: ArrayLike) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+    """Return levels and probabilities as checked arrays."""
+    names = as_scale(scale)
+    ratings = np.asarray(y, dtype=np.float64)
+    if ratings.ndim != 1 or not ratings.size:
+        raise ValueError(f"y must be a non-empty one-dimensional array, found shape {ratings.shape}")
+    levels = to_levels(ratings, names)
+    p = np.asarray(probabilities, dtype=np.float64)
+    if p.shape != (len(levels), len(names)):
+        raise ValueError(
+            f"probabilities must have a row for each of {counted(len(levels), 'rating')} and a column for each of "
+            f"{len(names)} levels of scale, found shape {p.shape}"
+        )
+    wrong = ~((p >= 0) & (p <= 1 + _SUM))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise ValueError(f"probabilities must lie between 0 and 1, found {p[row, column]} in row {row}")
+    sums = p.sum(axis=1)
+    wrong = np.abs(sums - 1) > _SUM
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(f"probabilities of each row must sum to 1, found {sums[row]:.6g} in row {row}")
+    return levels, p
