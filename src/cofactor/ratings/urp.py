@@ -40,8 +40,8 @@ class URP(ProbabilityModel):
     .. math::
 
         J(\gamma, \beta, a) = - \sum_i \mathrm{E}_q \Big[ \ln \frac{p(\theta_i \mid a)}{q(\theta_i)} \Big]
-        - \sum_{(i,j) \in \Omega} \ln \sum_k e_{ik} \beta_{j y_{ij} k} - \alpha \sum_{jrk} p_{jr} \ln \beta_{jrk}, \qquad
-        \ln e_{ik} = \psi(\gamma_{ik}) - \psi(\textstyle\sum_k \gamma_{ik})
+        - \sum_{(i,j) \in \Omega} \ln \sum_k e_{ik} \beta_{j y_{ij} k} - \alpha \sum_{jrk} p_{jr} \ln \beta_{jrk},
+        \qquad \ln e_{ik} = \psi(\gamma_{ik}) - \psi(\textstyle\sum_k \gamma_{ik})
 
     and :math:`p_{jr}` the smoothed share of level r among the ratings of item j. The probability of a level is
     :math:`\sum_k \gamma_{ik} \beta_{jrk} / \sum_k \gamma_{ik}`, and `predict` takes the median, as the paper does.
