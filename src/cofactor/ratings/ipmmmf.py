@@ -22,9 +22,12 @@ from cofactor.solvers.result import Callback, Result
 #: Passes over a new user's ratings in fold-in, where there are no further rounds.
 _FOLD_IN_PASSES = 20_000
 
+#: Deviation of items' factors at the start, in margins. The first users' step then gives users clear features; from
+#: small factors, or random features, everybody's features become the same (Λ = 0 is a stationary point).
+_START_SCALE = 5.0
+
 #: Largest margin and concentration, far above any that makes sense.
 _MOST = 1e6
-START = 10.0
 
 
 class IPMMMF(TunedModel, ThresholdModel):
@@ -54,20 +57,24 @@ class IPMMMF(TunedModel, ThresholdModel):
     kinks of hinges meet.) The level is 1 + #{r : x > ϱ_r}, for which the order of ϱ does not matter.
 
     **The paper's settings** are ``n_factors=100, width=9, concentration=3`` without biases, and :math:`\alpha = 1 / C`
-    between 5.6 and 100 by validation.
+    between 5.6 and 100 by validation. The defaults here were chosen on validation ratings within the training part of
+    MovieLens 100K, where the MAE is .674 to .677 on average over three splits for 30 or 50 features, widths from 1.5
+    to 3 and `alpha` from 9 to 11; item biases do not change it. On the first split it is .667 with the defaults and
+    .672 with the paper's settings at ``alpha=10``. A learned prior fits the training ratings too closely, since it lets
+    items' factors grow almost for nothing: it needs a larger `alpha`, 17, and then has .677 there.
 
     Parameters
     ----------
-    n_factors : int, default=50
-        Number of features at which the infinite sequence is cut off.
+    n_factors : int, default=30
+        Number of features at which the infinite sequence is cut off; no more than there are users or items are used.
     alpha : float or "auto", default=10.0
         Weight of the divergence, 1/C of the paper, above 0 and at most 1e12. "auto" chooses it by validation (see
-        `select_alpha`).
+        `select_alpha`), which takes some fifty times as long as a fit.
     alpha_bias : float or None, default=None
         Weight of the item biases' penalty; None for no biases, as in the paper.
     item_prior : {"fixed", "learned"}, default="fixed"
         What is known of items' factors before: their distribution (iPMMMF), or only its prior (iBPMMMF).
-    width : float, default=3.0
+    width : float, default=2.0
         Margin ℓ on either side of a threshold. The deviation of items' factors being 1, it says how many of them make
         a margin. The paper has 9.
     concentration : float, default=3.0
@@ -131,12 +138,12 @@ class IPMMMF(TunedModel, ThresholdModel):
 
     def __init__(
         self,
-        n_factors: int = 50,
+        n_factors: int = 30,
         alpha: Any = 10.0,
         *,
         alpha_bias: float | None = None,
         item_prior: str = "fixed",
-        width: float = 3.0,
+        width: float = 2.0,
         concentration: float = 3.0,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -182,7 +189,7 @@ class IPMMMF(TunedModel, ThresholdModel):
         sticks = np.stack([np.full(d, float(self.concentration)), np.ones(d)])
         return {
             "U": np.full((n, d), 0.5),
-            "V": generator.normal(0, START, (m, d)),
+            "V": generator.normal(0, _START_SCALE * self.width, (m, d)),
             "own": np.tile(threshold_centres(ratings.n_levels, self.width), (n, 1)),
             "gamma": best_sticks(sticks, np.full(d, n / 2), n, self.concentration),
             "c": np.zeros(m),
@@ -235,10 +242,17 @@ class IPMMMF(TunedModel, ThresholdModel):
 
     def _fold_in_ratings(self, ratings: Ratings) -> None:
         """Solve the new users' convex problems; items and sticks are fixed."""
-        d = self.V_.shape[1]
+        n, d = len(ratings.users), self.V_.shape[1]
         problem = self._problem(ratings, self.alpha_, d, self.tol)
-        start = self.first_arrays(ratings, np.random.default_rng(0))
-        x = problem.pack(start | {"V": self.V_, "c": self.item_bias_, "gamma": self.sticks_})
+        start = {
+            "U": np.full((n, d), 0.5),
+            "V": self.V_,
+            "c": self.item_bias_,
+            "own": np.tile(threshold_centres(ratings.n_levels, self.width), (n, 1)),
+            "gamma": self.sticks_,
+        }
+        unused = {"mean": np.zeros(d), "scatter": np.eye(d)}
+        x = problem.pack(start | unused)
         problem.update_users(x, _FOLD_IN_PASSES)
         self._set_users(ratings, problem.arrays(x))
         self.thresholds_[ratings.user_counts == 0] = self.common_thresholds_
