@@ -87,9 +87,9 @@ class DivergedError(FloatingPointError):
 
     def __init__(self, chain: int, sweep: int, state: State) -> None:
         bad = sorted(name for name, array in state.items() if not np.isfinite(array).all())
-        where = f"{', '.join(bad)} hold" if bad else "the log-likelihood is"
+        names = ", ".join(bad) or "the log-likelihood"
         super().__init__(
-            f"chain {chain} diverged at sweep {sweep}: {where} not finite; the error's `state` has all arrays. "
+            f"chain {chain} diverged at sweep {sweep}: {names} {'are' if len(bad) > 1 else 'is'} not finite; the error's `state` has all arrays. "
             "Take fewer factors, or check features for extreme values"
         )
         self.chain, self.sweep, self.state = chain, sweep, state
@@ -182,6 +182,7 @@ def run(
     chain.interrupted = False
     if not chain.state:
         chain.state = posterior.start(Key(chain.seed, chain.number, 0, 0))
+    last = chain.n_sweeps + n_sweeps
     kept = _Kept(posterior.kept, chain, _n_kept(chain.n_sweeps, n_sweeps, burn_in, thin))
     try:
         for _ in range(n_sweeps):
@@ -199,7 +200,7 @@ def run(
             chain.log_likelihood.append(value)
             chain.seconds.append(before + elapsed)
             if callback is not None:
-                callback(Progress(sweep, sweep - 1 + n_sweeps, -value, elapsed))
+                callback(Progress(sweep, last, -value, elapsed))
             if max_seconds is not None and elapsed > max_seconds:
                 break
     except KeyboardInterrupt:

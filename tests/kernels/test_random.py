@@ -1,0 +1,125 @@
+"""Random numbers: uniform, independent along a stream and across streams, and the distributions made of them."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cofactor.kernels import random
+from cofactor.kernels.compile import kernel
+from cofactor.kernels.normal import quantile
+from cofactor.kernels.random import inverse_gaussian, normal, stream, uniform
+
+N = 200_000
+
+
+@kernel
+def first_draws(key, out):  # type: ignore[no-untyped-def]
+    """Write two draws of each of many streams."""
+    for i in range(len(out)):
+        state, out[i, 0] = uniform(stream(key, i))
+        _, out[i, 1] = uniform(state)
+
+
+@kernel
+def inverse_gaussians(state, mean, out):  # type: ignore[no-untyped-def]
+    for k in range(len(out)):
+        state, out[k] = inverse_gaussian(state, mean)
+
+
+def along_a_stream() -> np.ndarray:
+    """Return pairs of neighbours in one stream."""
+    u = np.empty(2 * N)
+    random.uniforms(random.fold(5), u)
+    return u.reshape(N, 2)
+
+
+def across_streams() -> np.ndarray:
+    """Return pairs of first draws of neighbouring rows."""
+    u = np.empty((2 * N, 2))
+    first_draws(random.fold(5), u)
+    return u[:, 0].reshape(N, 2)
+
+
+def within_streams() -> np.ndarray:
+    """Return the first two draws of each row."""
+    u = np.empty((N, 2))
+    first_draws(random.fold(6), u)
+    return u
+
+
+def across_keys() -> np.ndarray:
+    """Return the first draw of a row in this sweep and the next, over sweeps and rows."""
+    u = np.empty((501, 400, 2))
+    for sweep in range(501):
+        first_draws(random.fold(0, 0, sweep, 2), u[sweep])
+    return np.stack([u[:-1, :, 0].ravel(), u[1:, :, 0].ravel()], axis=1)
+
+
+@pytest.mark.parametrize("pairs", [along_a_stream, across_streams, within_streams, across_keys])
+def test_pairs_fill_the_unit_square_evenly(pairs):
+    u = pairs()
+    assert u.min() > 0
+    assert u.max() < 1
+    counts = np.histogram2d(u[:, 0], u[:, 1], bins=20, range=[[0, 1], [0, 1]])[0]
+    assert stats.chisquare(counts.ravel()).pvalue > 1e-3
+    assert stats.kstest(u[:, 0], "uniform").pvalue > 1e-3
+    assert abs(np.corrcoef(u.T)[0, 1]) < 4 / np.sqrt(len(u))
+
+
+def test_every_bit_of_a_key_changes_half_of_the_hash():
+    for number in (0, 1, 2**40 + 12345):
+        whole = int(random.mix(np.uint64(number)))
+        flips = [int(random.mix(np.uint64(number ^ (1 << bit)))) ^ whole for bit in range(64)]
+        counts = [flip.bit_count() for flip in flips]
+        assert 29 < np.mean(counts) < 35
+        assert 12 < min(counts) <= max(counts) < 52
+
+
+def test_uniforms_are_repeated_draws():
+    state = start = random.fold(1, 2, 3)
+    out, one_by_one = np.empty(1000), []
+    after = random.uniforms(start, out)
+    for _ in range(1000):
+        state, u = uniform(np.uint64(state))  # Numba hands it back as Python's int
+        one_by_one.append(u)
+    assert out.tolist() == one_by_one
+    assert after == state
+    assert random.uniforms(start, out[:0]) == start
+
+
+def test_normal_draws_are_quantiles_of_uniform_ones():
+    state = random.fold(9)
+    after, g = normal(state)
+    same, u = uniform(state)
+    assert after == same
+    assert g == quantile(u)
+
+
+def test_streams_depend_on_all_parts_of_their_key_and_their_order():
+    rest = [parts for n in (0, 1, 2) for parts in itertools.product((-1, 0, 1, 2**32), repeat=n)]
+    keys = [int(random.fold(seed, *parts)) for seed in (0, 1, 2**63 - 1) for parts in rest]
+    assert len(set(keys)) == len(keys) == 3 * (1 + 4 + 16)
+    assert random.fold(4, 2) == random.fold(4, 2)
+    assert random.stream(random.fold(4), np.uint64(2)) == random.fold(4, 2)
+    assert random.generator(1, 2).random(3).tolist() == random.generator(1, 2).random(3).tolist()
+    assert random.generator(1, 2).random() != random.generator(2, 1).random()
+
+
+@pytest.mark.parametrize("mean", [0.3, 1.0, 5.0])
+def test_inverse_gaussian(mean):
+    x = np.empty(N)
+    inverse_gaussians(random.fold(11), mean, x)
+    assert stats.kstest(x, stats.invgauss(mean).cdf).pvalue > 1e-3
+    assert x.mean() == pytest.approx(mean, abs=4 * np.sqrt(mean**3 / N))
+    assert x.var() / mean**3 == pytest.approx(1, rel=0.05 if mean > 1 else 0.03)
+
+
+def test_inverse_gaussian_of_a_huge_mean_is_one_over_a_chi_square():
+    for mean in (1e7, 1e8, 1e12, np.inf):
+        x = np.empty(20_000)
+        inverse_gaussians(random.fold(12), mean, x)
+        assert np.all(np.isfinite(x))
+        assert np.all(x > 0)
+        assert stats.kstest(1 / x, stats.chi2(1).cdf).pvalue > 1e-3

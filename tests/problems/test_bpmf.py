@@ -1,0 +1,101 @@
+"""The posterior of BPMF, by the joint distribution test of Geweke (2004)."""
+
+import numpy as np
+import pytest
+from scipy.stats import wishart
+
+from cofactor.problems.bpmf import GaussianPosterior
+from cofactor.problems.priors import NormalWishartPrior
+from cofactor.samplers import Key
+
+from ..kernels.reference import pattern
+
+N, M, D = 4, 3, 2
+DEGREES, STRENGTH, SHAPE, RATE = 6.0, 2.0, 6.0, 4.0
+ENTRIES = pattern(np.array([[1, 1, 0], [0, 1, 1], [1, 1, 1], [0, 0, 0]], dtype=bool))
+
+
+def statistics(U, V, user_mean, user_precision, item_precision, alpha, targets) -> np.ndarray:
+    """Return functions of states and data whose moments exist, one row for each draw."""
+    x = np.einsum("...kf,...kf->...k", U[..., ENTRIES.rows, :], V[..., ENTRIES.indices, :])
+    return np.stack(
+        [
+            np.tanh(x).mean(axis=-1),
+            np.log1p((U**2).mean(axis=(-2, -1))),
+            np.log1p((V**2).mean(axis=(-2, -1))),
+            np.tanh(U[..., 3, 0]),  # a row without entries
+            np.tanh(user_mean[..., 0] * user_mean[..., 1]),
+            np.log(np.linalg.det(user_precision)),
+            np.log(item_precision[..., 0, 0]),
+            np.tanh(item_precision[..., 0, 1]),
+            np.log(alpha),
+            np.log1p((targets**2).mean(axis=-1)),
+            np.tanh(targets * x).mean(axis=-1),
+        ],
+        axis=-1,
+    )
+
+
+def from_the_prior(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Return statistics of independent draws of everything, made by SciPy and NumPy."""
+
+    def side(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        precision = wishart.rvs(DEGREES, np.eye(D), size=n, random_state=rng)
+        root = np.linalg.cholesky(np.linalg.inv(precision))
+        mean = np.einsum("kab,kb->ka", root, rng.normal(size=(n, D))) / np.sqrt(STRENGTH)
+        rows = mean[:, None] + np.einsum("kab,kib->kia", root, rng.normal(size=(n, count, D)))
+        return mean, precision, rows
+
+    user_mean, user_precision, U = side(N)
+    _, item_precision, V = side(M)
+    alphas = rng.gamma(SHAPE, 1 / RATE, n)
+    x = np.einsum("skf,skf->sk", U[:, ENTRIES.rows], V[:, ENTRIES.indices])
+    targets = x + rng.normal(size=x.shape) / np.sqrt(alphas)[:, None]
+    return statistics(U, V, user_mean, user_precision, item_precision, alphas, targets)
+
+
+def by_sweeps(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Return statistics along a chain which draws parameters given data by a sweep, and data given parameters."""
+    users, items = (NormalWishartPrior(name, D, strength=STRENGTH, degrees=DEGREES) for name in ("user", "item"))
+    posterior = GaussianPosterior(
+        ENTRIES, rng.normal(size=len(ENTRIES.indices)), users, items, None, shape=SHAPE, rate=RATE
+    )
+    state = posterior.start(Key(1, 0, 0, 0))
+    found = []
+    for sweep in range(1, n + 1):
+        for number, step in enumerate(posterior.steps.values()):
+            step(state, Key(1, 0, sweep, number))
+        x = np.einsum("kf,kf->k", state["U"][ENTRIES.rows], state["V"][ENTRIES.indices])
+        noise = state["noise_precision"][0]
+        errors = (posterior.targets - x) ** 2
+        expected = 0.5 * (len(x) * np.log(noise / (2 * np.pi)) - noise * errors.sum())
+        assert posterior.log_likelihood(state) == pytest.approx(expected)
+        posterior.targets[:] = x + rng.normal(size=len(x)) / np.sqrt(noise)
+        names = ("U", "V", "user_mean", "user_precision", "item_precision")
+        found.append([state[name].copy() for name in names] + [noise, posterior.targets.copy()])
+    return statistics(*(np.array(arrays) for arrays in zip(*found, strict=True)))
+
+
+def test_sweeps_leave_the_joint_distribution_as_it_is():
+    """Means and squares of all statistics agree; errors of the chain by batches."""
+    rng = np.random.default_rng(3)
+    n, n_batches = 5000, 25
+    independent, chain = from_the_prior(rng, 40_000), by_sweeps(rng, n)
+    for power in (1, 2):
+        a, b = independent**power, chain**power
+        batches = b.reshape(n_batches, -1, b.shape[1]).mean(axis=1)
+        error = np.sqrt(a.var(axis=0) / len(a) + batches.var(axis=0, ddof=1) / n_batches)
+        z = (b.mean(axis=0) - a.mean(axis=0)) / error
+        assert np.abs(z).max() < 4, z.round(1)
+
+
+def test_a_given_precision_stays():
+    users, items = (NormalWishartPrior(name, D) for name in ("user", "item"))
+    posterior = GaussianPosterior(ENTRIES, np.ones(7), users, items, 3.5)
+    state = posterior.start(Key(1, 0, 0, 0))
+    for number, step in enumerate(posterior.steps.values()):
+        step(state, Key(1, 0, 1, number))
+    assert state["noise_precision"].tolist() == [3.5]
+    x = np.einsum("kf,kf->k", state["U"][ENTRIES.rows], state["V"][ENTRIES.indices])
+    expected = 0.5 * (7 * np.log(3.5 / (2 * np.pi)) - 3.5 * np.sum((1 - x) ** 2))
+    assert posterior.log_likelihood(state) == pytest.approx(expected)
