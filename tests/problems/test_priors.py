@@ -1,10 +1,98 @@
-"""Priors of rows are drawn from their conditional distributions: moments in closed form."""
+"""Priors of factor rows: draws against the closed forms of their conditional distributions."""
 
 import numpy as np
+import pytest
+from scipy import stats
 
 from cofactor.kernels.threads import thread_limit
-from cofactor.problems.priors import NormalWishartPrior
+from cofactor.problems.priors import LinkedPrior, NormalWishartPrior, draw_normal_gamma, turned
 from cofactor.samplers import Key
+
+N, P, K = 40, 2, 3
+
+
+def table() -> tuple[np.ndarray, np.ndarray]:
+    """Return rows, and features with orthogonal columns of several lengths."""
+    rng = np.random.default_rng(0)
+    features = turned(rng.normal(size=(N, K)) * [2.0, 1.0, 0.3])
+    return features @ rng.normal(size=(K, P)) + rng.normal(size=(N, P)) * [1.0, 0.4] + [0.5, -2.0], features
+
+
+def test_normal_columns_follow_the_normal_gamma_posterior():
+    rng = np.random.default_rng(0)
+    rows = rng.normal([1.0, -3.0], [2.0, 0.5], (12, 2))
+    a, b, kappa = 1.5, 0.7, 2.0
+    mean, scatter = (np.repeat(s, 20000) for s in (rows.mean(axis=0), rows.var(axis=0) * len(rows)))
+    mu, tau = draw_normal_gamma(rng, len(rows), mean, scatter, a, b, kappa)
+    for x, m, t in zip(rows.T, mu.reshape(2, -1), tau.reshape(2, -1), strict=True):
+        total = kappa + len(x)
+        centre = x.sum() / total
+        rate = b + 0.5 * ((x**2).sum() - total * centre**2)  # by completing the square
+        assert stats.kstest(t, stats.gamma(a + len(x) / 2, scale=1 / rate).cdf).pvalue > 1e-3
+        assert stats.kstest((m - centre) * np.sqrt(total * t), stats.norm.cdf).pvalue > 1e-3
+
+
+def test_regression_weights_follow_their_conditional_distribution():
+    """Each column of W given µ, τ, ω is normal; the closed form solves the full system, orthogonal or not."""
+    rows, features = table()
+    prior = LinkedPrior("user", P, features, shape=2.0, rate=0.5)
+    draws, scales = [], []
+    for k in range(4000):
+        state = prior.start()
+        state["user_weights"][:] = 0.3
+        state["user_weight_precision"][:] = [0.5, 4.0]
+        prior.draw(state, rows, Key(k, 0, 1, 1))
+        mu, tau = state["user_mean"], state["user_precision"]
+        for p, omega in enumerate([0.5, 4.0]):
+            A = tau[p] * features.T @ features + omega * np.eye(K)
+            mean = np.linalg.solve(A, tau[p] * features.T @ (rows[:, p] - mu[p]))
+            draws.append(np.linalg.cholesky(A).T @ (state["user_weights"][:, p] - mean))
+            rate = 0.5 + 0.5 * (state["user_weights"][:, p] ** 2).sum()
+            scales.append(state["user_weight_precision"][p] * rate)
+    assert all(stats.kstest(column, stats.norm.cdf).pvalue > 1e-3 for column in np.array(draws).T)
+    assert np.abs(np.corrcoef(np.array(draws).T) - np.eye(K)).max() < 0.05
+    assert stats.kstest(scales, stats.gamma(2.0 + K / 2).cdf).pvalue > 1e-3
+
+
+def test_mean_and_precision_are_drawn_from_what_the_regression_leaves():
+    rows, features = table()
+    prior = LinkedPrior("item", P, features)
+    weights = np.random.default_rng(3).normal(size=(K, P))
+    found = []
+    for k in range(3000):
+        state = prior.start()
+        state["item_weights"][:] = weights
+        prior.draw(state, rows, Key(k, 0, 1, 1))
+        found.append([state["item_mean"], state["item_precision"]])
+    rest = rows - features @ weights
+    centre = rest.sum(axis=0) / (N + 1)
+    rate = 1 + 0.5 * ((rest**2).sum(axis=0) - (N + 1) * centre**2)
+    mean, precision = np.array(found).swapaxes(0, 1)
+    for p in range(P):
+        assert stats.kstest(precision[:, p] * rate[p], stats.gamma(1 + N / 2).cdf).pvalue > 1e-3
+        standard = (mean[:, p] - centre[p]) * np.sqrt((N + 1) * precision[:, p])
+        assert stats.kstest(standard, stats.norm.cdf).pvalue > 1e-3
+
+
+def test_means_are_those_of_the_regression():
+    rows, features = table()
+    prior = LinkedPrior("user", P, features)
+    state = prior.start()
+    prior.draw(state, rows, Key(0, 0, 1, 1))
+    expected = state["user_mean"] + features @ state["user_weights"]
+    np.testing.assert_allclose(prior.means(state, N), expected, rtol=1e-12)
+    np.testing.assert_array_equal(LinkedPrior("user", P).means(state, 3), np.tile(state["user_mean"], (3, 1)))
+
+
+@pytest.mark.parametrize("shape", [(40, 5), (4, 7), (1, 3), (6, 6)])
+def test_turning_is_a_rotation_onto_orthogonal_columns(shape):
+    """Products of rows stay as they are, hence the covariance F Fᵀ/ω of the rows' means under the prior of W."""
+    features = np.random.default_rng(1).normal(size=shape)
+    found = turned(features)
+    assert found.shape == (shape[0], min(shape))
+    np.testing.assert_allclose(found @ found.T, features @ features.T, atol=1e-12)
+    gram = found.T @ found
+    np.testing.assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-12)
 
 
 def test_normal_wishart_moments():

@@ -1,0 +1,321 @@
+"""The sampler of ordinal probit factorization draws from its posterior: joint-distribution test, quadrature."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import ndtr
+
+from cofactor.kernels.compile import kernel
+from cofactor.kernels.gibbs import draw_ordinal_rows, draw_rows, draw_thresholds_and_latent
+from cofactor.kernels.random import stream
+from cofactor.problems.ordinal_probit import GapPrior, OrdinalProbitPosterior
+from cofactor.problems.priors import LinkedPrior, draw_normal_gamma
+from cofactor.samplers import Chain, DivergedError, Key, State, run
+
+# Light tails: with heavier ones, statistics of scale mix too slowly for a test of seconds.
+GAPS = GapPrior(8.0, 8.0, 1.0)
+N, M, P, R = 5, 4, 2, 3
+STEPS = ("thresholds", "users", "user prior", "items", "item prior", "gap prior")
+
+#: All pairs but a few; the last user rated nothing.
+MASK = np.ones((N, M), dtype=bool)
+MASK[-1] = MASK[0, 1] = MASK[2, 3] = False
+
+#: One link column for each side.
+F = np.array([[1.0], [-0.5], [0.3], [0.8], [-1.2]])
+G = np.array([[-0.7], [0.4], [1.1], [0.2]])
+
+
+def level_data(mask: np.ndarray, levels: np.ndarray) -> SimpleNamespace:
+    """Return levels of the pairs in a mask by rows and by columns, as the posterior wants them."""
+    csr = sparse.csr_array(mask.astype(float))
+    csr.data = np.arange(csr.nnz, dtype=float)
+    csc = csr.tocsc()
+    return SimpleNamespace(
+        indptr=csr.indptr.astype(np.int64),
+        indices=csr.indices.astype(np.int32),
+        levels=np.asarray(levels, dtype=np.uint8),
+        col_indptr=csc.indptr.astype(np.int64),
+        col_indices=csc.indices.astype(np.int32),
+        to_csr=csc.data.astype(np.int32),
+    )
+
+
+@kernel
+def _latent_of_all(key, indptr, indices, levels, U, V, gaps, gap_mean, gap_precision, proposal, thresholds, z, extra):
+    for b in range(len(U)):
+        draw_ordinal_rows(
+            0, U.shape[1], key + np.uint64(b), indptr, indices, levels[b], U[b], V[b], gaps[b], gap_mean[b],
+            gap_precision[b], proposal[b], 3, thresholds[b], z[b], extra, extra,
+        )  # fmt: skip
+
+
+@kernel
+def _rows_of_all(key, indptr, indices, position, z, other, tau, shift, out):
+    one = np.ones(1)
+    for b in range(len(out)):
+        draw_rows(
+            0, out.shape[1], key + np.uint64(b), indptr, indices, position, z[b], one, other[b], np.diag(tau[b]),
+            shift[b], True, out[b],
+        )  # fmt: skip
+
+
+class Replicates:
+    """B independent copies of the model and of its sampler, at once.
+
+    All priors have independent columns, so B copies with p columns are one prior with B p columns. That a single copy
+    does what `OrdinalProbitPosterior` does, to the bit, is tested first.
+    """
+
+    def __init__(self, B: int, shape: float = 8.0) -> None:
+        self.B, self.data = B, level_data(MASK, np.ones(MASK.sum()))
+        self.users = LinkedPrior("user", B * P, F, shape=shape, rate=8.0)
+        self.items = LinkedPrior("item", B * P, G, shape=shape, rate=8.0)
+        self.state: State = {}
+
+    def split(self, name: str) -> np.ndarray:
+        """Return a vector of the priors as (B, p)."""
+        return self.state[name].reshape(self.B, -1)
+
+    def start(self, random: np.random.Generator) -> None:
+        """Draw everything from the prior."""
+        B, state = self.B, self.state
+        for prior, own, n in ((self.users, "U", N), (self.items, "V", M)):
+            s = prior.start()
+            tau = random.gamma(8.0, 1 / 8.0, B * P)
+            omega = random.gamma(8.0, 1 / 8.0, B * P)
+            s[f"{prior.name}_precision"][:], s[f"{prior.name}_weight_precision"][:] = tau, omega
+            s[f"{prior.name}_mean"][:] = random.normal(size=B * P) / np.sqrt(tau)
+            s[f"{prior.name}_weights"][:] = random.normal(size=(1, B * P)) / np.sqrt(omega)
+            rows = prior.means(s, n) + random.normal(size=(n, B * P)) / np.sqrt(tau)
+            state |= s | {own: rows.reshape(n, B, P).swapaxes(0, 1).copy()}
+        state["gap_precision"] = random.gamma(GAPS.shape, 1 / GAPS.rate, (B, R - 1))
+        state["gap_mean"] = random.normal(size=(B, R - 1)) / np.sqrt(GAPS.strength * state["gap_precision"])
+        noise = random.normal(size=(B, N, R - 1)) / np.sqrt(state["gap_precision"])[:, None]
+        state["gaps"] = state["gap_mean"][:, None] + noise
+        state["thresholds"] = thresholds_of(state["gaps"])
+        self.draw_levels(random)
+
+    def draw_levels(self, random: np.random.Generator) -> None:
+        """Draw z and levels given the rest."""
+        x, thresholds = self.scores()
+        self.state["z"] = x + random.normal(size=x.shape)
+        self.state["levels"] = 1 + (self.state["z"][..., None] > thresholds).sum(axis=2).astype(np.uint8)
+
+    def scores(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the score of each pair, and its user's thresholds."""
+        i, j = np.nonzero(MASK)
+        U, V = self.state["U"][:, i], self.state["V"][:, j]
+        return U[..., 0] * V[..., 0] + U[..., 1] + V[..., 1], self.state["thresholds"][:, i]
+
+    def step(self, name: str, key: Key) -> None:
+        """Do one of the steps of a sweep."""
+        data, state, B = self.data, self.state, self.B
+        if name == "thresholds":
+            counts = np.diff(data.indptr)
+            proposal = 1 / np.sqrt(state["gap_precision"].mean(axis=1)[:, None] + 0.3 * counts)
+            _latent_of_all(
+                key.rows(), data.indptr, data.indices, state["levels"], state["U"], state["V"], state["gaps"],
+                state["gap_mean"], state["gap_precision"], proposal, state["thresholds"], state["z"], np.empty(N),
+            )  # fmt: skip
+        elif name in ("users", "items"):
+            users = name == "users"
+            prior, own, other = (self.users, "U", "V") if users else (self.items, "V", "U")
+            n = N if users else M
+            tau = state[f"{prior.name}_precision"]
+            shift = (prior.means(state, n) * tau).reshape(n, B, P).swapaxes(0, 1).copy()
+            position = np.zeros(0, dtype=np.int32) if users else data.to_csr
+            indptr, indices = (data.indptr, data.indices) if users else (data.col_indptr, data.col_indices)
+            _rows_of_all(
+                key.rows(), indptr, indices, position, state["z"], state[other], tau.reshape(B, P), shift, state[own]
+            )
+        elif name == "gap prior":
+            mean, scatter = state["gaps"].mean(axis=1).ravel(), (state["gaps"].var(axis=1) * N).ravel()
+            m, s = draw_normal_gamma(key.generator(), N, mean, scatter, GAPS.shape, GAPS.rate, GAPS.strength)
+            state["gap_mean"], state["gap_precision"] = m.reshape(B, -1), s.reshape(B, -1)
+        else:
+            prior, own = (self.users, "U") if name == "user prior" else (self.items, "V")
+            rows = state[own]
+            prior.draw(state, np.ascontiguousarray(rows.swapaxes(0, 1)).reshape(rows.shape[1], -1), key)
+
+    def statistics(self) -> np.ndarray:
+        """Return (B, 46) functions of parameters and data."""
+        state = self.state
+        columns = [state["gap_mean"], np.log(state["gap_precision"]), state["thresholds"].mean(axis=1)]
+        for name, own, side in (("user", "U", F), ("item", "V", G)):
+            rows = state[own]
+            columns += [self.split(f"{name}_mean"), np.log(self.split(f"{name}_precision"))]
+            columns += [self.split(f"{name}_weights"), np.log(self.split(f"{name}_weight_precision"))]
+            columns += [np.log1p((rows**2).mean(axis=1)), np.tanh((side * rows).mean(axis=1))]
+            columns += [np.tanh(self.split(f"{name}_weights") * (side * rows).mean(axis=1))]
+        x, thresholds = self.scores()
+        p = np.tanh(x[..., None] - thresholds)
+        columns += [p.mean(axis=1), (p**2).mean(axis=1)]
+        spread = np.tanh(state["gaps"][:, :, 0] * state["U"][:, :, 1]).mean(axis=1)
+        columns += [state["levels"].mean(axis=1)[:, None], (state["levels"] == 2).mean(axis=1)[:, None]]
+        columns += [spread[:, None], np.tanh(state["gaps"] - state["gap_mean"][:, None])[:, :, 1] ** 2]
+        return np.hstack(columns)
+
+
+def thresholds_of(gaps: np.ndarray) -> np.ndarray:
+    """Return θ_1 = a_1, θ_r = θ_{r-1} + exp(a_r)."""
+    return np.concatenate([gaps[..., :1], gaps[..., :1] + np.cumsum(np.exp(gaps[..., 1:]), axis=-1)], axis=-1)
+
+
+def joint_test(n_sweeps: int = 300, B: int = 500, wrong: str = "") -> np.ndarray:
+    """Return z-scores of statistics: means over sweeps that start from the prior, against means under the prior.
+
+    Each sweep draws parameters given data and data given parameters, so that the prior stays what it is. Replicates
+    are independent of each other: their standard deviation tells the error of the mean, whatever mixes slowly.
+    """
+    random = np.random.default_rng(7)
+    prior = Replicates(50 * B)
+    prior.start(random)
+    expected = prior.statistics()
+    model = Replicates(B, 7.5 if wrong == "shape" else 8.0)
+    model.start(random)
+    total = 0.0
+    for sweep in range(1, n_sweeps + 1):
+        for number, name in enumerate(STEPS, 1):
+            before = model.state["z"].copy()
+            model.step(name, Key(0, 0, sweep, number))
+            if wrong == "stale z" and name == "thresholds":
+                model.state["z"] = before
+        model.draw_levels(random)
+        total += model.statistics()
+    found = total / n_sweeps
+    error = np.sqrt(found.var(axis=0) / B + expected.var(axis=0) / len(expected))
+    return (found.mean(axis=0) - expected.mean(axis=0)) / error
+
+
+def test_joint_distribution_stays_the_prior():
+    assert np.abs(joint_test(120, 350)).max() < 4
+
+
+@pytest.mark.parametrize(("wrong", "n_sweeps"), [("stale z", 240), ("shape", 60)])
+def test_joint_test_can_fail(wrong, n_sweeps):
+    # z drawn before the thresholds it depends on; a precision drawn with one degree of freedom too few
+    assert np.abs(joint_test(n_sweeps, 350, wrong)).max() > 5
+
+
+def posterior(levels: np.ndarray) -> OrdinalProbitPosterior:
+    users, items = (LinkedPrior(s, P, f, shape=8.0, rate=8.0) for s, f in (("user", F), ("item", G)))
+    return OrdinalProbitPosterior(level_data(MASK, levels), R, users, items, GAPS)
+
+
+def test_one_replicate_is_the_posterior_to_the_bit():
+    """What the joint-distribution test tests is what `OrdinalProbit` samples from."""
+    model = Replicates(1)
+    model.start(np.random.default_rng(0))
+    own = posterior(model.state["levels"][0])
+    assert tuple(own.steps) == STEPS
+    state = own.start(Key(0, 0, 0, 0))
+    for name in ("U", "V", "gaps", "gap_mean", "gap_precision", "thresholds"):
+        state[name] = model.state[name][0].copy()
+    state |= {name: model.state[name].copy() for name in model.state if name.startswith(("user_", "item_"))}
+    for sweep in range(3):
+        for number, name in enumerate(STEPS, 1):
+            key = Key(5, 0, sweep, number)
+            own.steps[name](state, key)
+            model.step(name, key)
+    for name in model.state.keys() & state.keys():
+        found = model.state[name] if name.startswith(("user_", "item_")) else model.state[name][0]
+        np.testing.assert_array_equal(found, state[name], err_msg=name)
+
+
+def weighted(values: np.ndarray, log_weights: np.ndarray) -> tuple[float, float]:
+    """Return mean and standard deviation of values on a grid."""
+    w = np.exp(log_weights - log_weights.max())
+    mean = (w * values).sum() / w.sum()
+    return mean, np.sqrt((w * (values - mean) ** 2).sum() / w.sum())
+
+
+def test_two_levels_without_factors_against_quadrature():
+    """One user, two items, biases only: a probit model, whose posterior is an integral over two scores."""
+    data = level_data(np.ones((1, 2), dtype=bool), [1, 2])
+    model = OrdinalProbitPosterior(data, 2, LinkedPrior("user", 1), LinkedPrior("item", 1))
+    state = model.start(Key(1, 0, 0, 0))
+    state["user_precision"][:], state["item_precision"][:] = 2.0, 0.7
+    state["user_mean"][:], state["item_mean"][:], state["gap_mean"][:] = 0.3, -0.2, 0.5
+    draws = []
+    for sweep in range(1, 20001):
+        for number, name in enumerate(("thresholds", "users", "items")):
+            model.steps[name](state, Key(1, 0, sweep, number))
+        draws.append([state["U"][0, 0], *state["V"][:, 0], state["gaps"][0, 0]])
+    # (b, c_1, c_2, a) are normal; the scores s_j = b + c_j - a alone meet the data
+    mean, var = np.array([0.3, -0.2, -0.2, 0.5]), np.array([1 / 2.0, 1 / 0.7, 1 / 0.7, 1 / 4.0])
+    A = np.array([[1.0, 1, 0, -1], [1, 0, 1, -1]])
+    cov = A * var @ A.T
+    grid = np.linspace(-9, 9, 361)
+    s = np.stack(np.meshgrid(grid, grid, indexing="ij"), axis=-1) - 0.1
+    rest = s - A @ mean
+    log_weight = -0.5 * np.einsum("...a,ab,...b", rest, np.linalg.inv(cov), rest)
+    log_weight += np.log(ndtr(-s[..., 0]) * ndtr(s[..., 1]))
+    expected = mean + (rest @ np.linalg.solve(cov, A * var))
+    for k, values in enumerate(np.array(draws).T):
+        batches = values.reshape(50, -1).mean(axis=1)
+        error = batches.std() / np.sqrt(50)
+        assert error < 0.04
+        assert abs(values.mean() - weighted(expected[..., k], log_weight)[0]) < 4 * error
+
+
+def test_thresholds_and_latent_against_quadrature():
+    """Log-gaps given scores, on a grid; z given both, by the moments of truncated normal distributions."""
+    x, levels = np.array([0.4, -1.0, 2.5]), np.array([1, 2, 3], dtype=np.uint8)
+    mean, precision = np.array([-0.3, 0.2]), np.array([1.5, 2.5])
+    gaps, theta, z = mean.copy(), np.empty(4), np.empty(3)
+    draws, state = np.empty((60000, 5)), stream(np.uint64(3), 0)
+    for k in range(len(draws)):
+        state, *_ = draw_thresholds_and_latent(np.uint64(state), x, levels, gaps, mean, precision, 0.9, 3, theta, z)
+        draws[k] = [*gaps, *z]
+    a1, a2 = np.meshgrid(np.linspace(-4, 4, 401), np.linspace(-3, 3, 401), indexing="ij")
+    t1, t2 = a1, a1 + np.exp(a2)
+    lower = np.stack([np.full_like(t1, -40.0), t1, t2]) - x[:, None, None]
+    upper = np.stack([t1, t2, np.full_like(t1, 40.0)]) - x[:, None, None]
+    mass = np.maximum(ndtr(upper) - ndtr(lower), 1e-300)
+    log_weight = np.log(mass).sum(axis=0)
+    prior = -0.5 * (precision[0] * (a1 - mean[0]) ** 2 + precision[1] * (a2 - mean[1]) ** 2)
+    density = np.exp(-0.5 * np.stack([lower, upper]) ** 2) / np.sqrt(2 * np.pi)
+    latent = np.clip(x[:, None, None] + (density[0] - density[1]) / mass, -50, 50)  # weightless beyond
+    for k, values in enumerate([a1, a2, *latent]):
+        batches = draws[:, k].reshape(60, -1).mean(axis=1)
+        error = batches.std() / np.sqrt(60)
+        assert error < 0.02
+        assert abs(draws[:, k].mean() - weighted(values, log_weight + prior)[0]) < 4 * error
+    expected = weighted(a1, log_weight + prior)[1], weighted(a2, log_weight + prior)[1]
+    np.testing.assert_allclose(draws[:, :2].std(axis=0), expected, rtol=0.03)
+
+
+def test_log_likelihood_is_that_of_the_levels():
+    rng = np.random.default_rng(1)
+    levels = rng.integers(1, R + 1, MASK.sum())
+    model = posterior(levels)
+    state = model.start(Key(2, 0, 0, 0))
+    model.draw_thresholds(state, Key(2, 0, 1, 1))
+    i, j = np.nonzero(MASK)
+    x = state["U"][i, 0] * state["V"][j, 0] + state["U"][i, 1] + state["V"][j, 1]
+    edges = np.pad(state["thresholds"], ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
+    here = np.arange(len(i))
+    p = ndtr(edges[i, levels][here] - x) - ndtr(edges[i, levels - 1][here] - x)
+    assert model.log_likelihood(state) == pytest.approx(np.log(p).sum(), rel=1e-9)
+
+
+def test_diverged_chain_is_caught_at_its_sweep():
+    model = posterior(np.ones(MASK.sum()))
+    steps: dict[str, Any] = dict(model.steps)
+
+    def break_it(state: State, key: Key) -> None:
+        steps["items"](state, key)
+        if key.sweep == 4:
+            state["V"][2] = np.nan
+
+    model.steps = steps | {"items": break_it}
+    chain = Chain(1, 0)
+    with pytest.raises(DivergedError, match=r"chain 1 diverged at sweep 4: .*V.* finite") as caught:
+        run(model, chain, 10, burn_in=1)
+    assert caught.value.sweep == 4
+    assert np.isnan(caught.value.state["V"][2]).all()
+    assert chain.n_samples == 2
