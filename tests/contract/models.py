@@ -59,7 +59,7 @@ CASES: dict[str, Case] = {
     "OrdinalProbit": Case(OrdinalProbit(3, n_implicit=4, n_sweeps=40, burn_in=20, random_state=0)),
     "BPMF": Case(BPMF(3, n_sweeps=40, burn_in=20, random_state=0)),
     "BPMF, learned precision": Case(BPMF(3, precision="learn", n_sweeps=40, burn_in=20, random_state=0)),
-    "Attitude": Case(Attitude(4, 0.3, random_state=0)),
+    "Attitude": Case(Attitude(9, 0.3, random_state=0)),
     "URP": Case(URP(8, 0.3, concentration=0.5, random_state=0)),
     "URP, learned concentration": Case(URP(8, 0.3, concentration="learn", random_state=0)),
     "GPLVM": Case(GPLVM(3, 1.0, eta0=0.1, random_state=0)),

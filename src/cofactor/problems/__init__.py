@@ -1,5 +1,6 @@
 """Objectives: a loss plus penalties over a factor structure, packed into one flat vector of parameters."""
 
+from cofactor.problems.attitudes import AttitudeProblem
 from cofactor.problems.group_embedding import GroupEmbeddingProblem
 from cofactor.problems.joint import JointLeastSquaresProblem
 from cofactor.problems.layout import Layout
@@ -9,12 +10,14 @@ from cofactor.problems.lowrank import LowRankProblem
 from cofactor.problems.nonnegative import NonnegativeProblem
 from cofactor.problems.observed import ObservedProblem
 from cofactor.problems.penalized import PenalizedProblem
+from cofactor.problems.profiles import ProfileProblem
 from cofactor.problems.reduced_rank import ReducedRankProblem
 from cofactor.problems.regression import RegressionProblem
 from cofactor.problems.singular import PatchedMatrix, SingularProblem
 from cofactor.problems.tri_factorization import TriFactorizationProblem
 
 __all__ = [
+    "AttitudeProblem",
     "GroupEmbeddingProblem",
     "JointLeastSquaresProblem",
     "Layout",
@@ -25,6 +28,7 @@ __all__ = [
     "ObservedProblem",
     "PatchedMatrix",
     "PenalizedProblem",
+    "ProfileProblem",
     "ReducedRankProblem",
     "RegressionProblem",
     "SingularProblem",

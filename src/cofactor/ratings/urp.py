@@ -219,7 +219,8 @@ def first_profiles(
     means = marginals @ np.arange(1.0, ratings.n_levels + 1)
     residuals = ratings.levels - means[ratings.indices]
     table = sparse.csr_array((residuals, ratings.indices, ratings.indptr), shape=ratings.shape)
-    nearest = np.argmax(table @ generator.normal(size=(m, K)), axis=1)
+    agreement: NDArray[np.float64] = np.asarray(table @ generator.normal(size=(m, K)))
+    nearest = np.argmax(agreement, axis=1)
     share = np.full((len(nearest), K), 0.5 / K)
     share[np.arange(len(nearest)), nearest] += 0.5
     return np.asarray(a + ratings.user_counts[:, None] * share)
