@@ -1,0 +1,289 @@
+"""OrdinalProbit: what it gains and from what, chains that go on or end early, decisions, calibration, odd input."""
+
+import itertools
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import cofactor
+from cofactor.ratings import OrdinalProbit
+from cofactor.ratings import ordinal_probit as module
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.links import MaskLink
+
+SCALE = np.arange(1.0, 6.0)
+
+
+@lru_cache
+def planted(seed: int = 2, n: int = 150, m: int = 80) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs and ratings of rank 2 with thresholds of every user, who rate rather what they like."""
+    rng = np.random.default_rng(seed)
+    product = rng.normal(size=(n, 2)) @ rng.normal(size=(m, 2)).T
+    x = product + 0.5 * rng.normal(size=(n, 1)) + 0.5 * rng.normal(size=m) + rng.normal(size=(n, m))
+    thresholds = np.sort(rng.normal([-1.5, -0.5, 0.5, 1.5], 0.3, (n, 4)), axis=1)
+    levels = 1.0 + (x[..., None] > thresholds[:, None]).sum(axis=2)
+    X = rng.permutation(np.argwhere(rng.random((n, m)) < 1 / (1 + np.exp(1 - 1.5 * product))))
+    return X, levels[X[:, 0], X[:, 1]]
+
+
+@lru_cache
+def halves() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return three quarters of the planted data to learn from, and one to predict."""
+    X, y = planted()
+    k = len(y) // 4
+    return X[k:], y[k:], X[:k], y[:k]
+
+
+def model(**params: Any) -> OrdinalProbit:
+    """Return an unfitted model of small size."""
+    defaults = {"n_implicit": 4, "n_sweeps": 150, "burn_in": 50, "random_state": 0}
+    return OrdinalProbit(2, **(defaults | params))
+
+
+@lru_cache
+def fitted() -> OrdinalProbit:
+    X, y, _, _ = halves()
+    return model().fit(X, y)
+
+
+@lru_cache
+def small() -> tuple[np.ndarray, np.ndarray]:
+    X, y = planted()
+    few = (X[:, 0] < 20) & (X[:, 1] < 15)
+    return X[few], y[few]
+
+
+def error(m: OrdinalProbit) -> float:
+    _, _, X, y = halves()
+    return float(np.abs(m.predict(X) - y).mean())
+
+
+def same(a: OrdinalProbit, b: OrdinalProbit) -> bool:
+    return all(np.array_equal(a.samples_[name], b.samples_[name]) for name in a.samples_)
+
+
+# ---------------------------------------------------------------- accuracy
+
+
+def test_beats_medians_of_items():
+    X, y, test, expected = halves()
+    medians = np.array([np.median(y[X[:, 1] == j]) for j in range(80)])
+    assert error(fitted()) < 0.8 * np.abs(medians[test[:, 1]] - expected).mean()
+
+
+def test_gain_comes_from_who_rated_what_and_not_from_more_parameters(monkeypatch):
+    X, y, _, _ = halves()
+    without = error(model(implicit=None).fit(X, y))
+
+    def permuted(ratings: Ratings, n_columns: int) -> MaskLink:
+        link, rng = of(ratings, n_columns), np.random.default_rng(0)
+        return replace(link, users=rng.permutation(link.users), items=rng.permutation(link.items))
+
+    of = MaskLink.of
+    monkeypatch.setattr(module.MaskLink, "of", permuted)
+    control = error(model().fit(X, y))
+    assert error(fitted()) < min(without, control) - 0.03
+    assert control > without - 0.01
+
+
+def test_probabilities_are_calibrated():
+    """Of pairs whose rating exceeds a level with a probability of about p, a share of about p does."""
+    _, _, X, y = halves()
+    p = fitted().predict_proba(X)
+    above = np.cumsum(p[:, ::-1], axis=1)[:, -2::-1].ravel()
+    truth = (y[:, None] > SCALE[:-1]).ravel()
+    bins = np.digitize(above, [0.1, 0.3, 0.5, 0.7, 0.9])
+    for k in range(6):
+        here = bins == k
+        assert abs(above[here].mean() - truth[here].mean()) < 3 * np.sqrt(0.25 / here.sum()) + 0.01
+
+
+# ---------------------------------------------------------------- decisions
+
+
+def test_decisions_follow_from_probabilities():
+    _, _, X, y = halves()
+    m = model().fit(*small())
+    p = m.predict_proba(X)
+    expected = {
+        "median": SCALE[(np.cumsum(p, axis=1) < 0.5 - 1e-9).sum(axis=1)],
+        "mode": SCALE[p.argmax(axis=1)],
+        "mean": np.round(p @ SCALE),
+    }
+    for decision, value in expected.items():
+        np.testing.assert_array_equal(m.set_params(decision=decision).predict(X), value)
+    np.testing.assert_allclose(m.decision_function(X), p @ SCALE, rtol=1e-12)
+    with pytest.raises(ValueError, match="decision='best'"):
+        m.set_params(decision="best").fit(*small())
+
+
+def test_median_has_the_least_error_and_mode_is_right_most_often():
+    _, _, X, y = halves()
+    m = fitted()
+    predicted = {}
+    try:
+        for decision in ("median", "mode", "mean"):
+            predicted[decision] = m.set_params(decision=decision).predict(X)
+    finally:
+        m.set_params(decision="median")
+    errors = {d: (np.abs(v - y).mean(), (v != y).mean()) for d, v in predicted.items()}
+    assert errors["median"][0] <= min(e[0] for e in errors.values()) + 0.005
+    assert errors["mode"][1] <= min(e[1] for e in errors.values()) + 0.005
+
+
+def test_recommend_by_probability_and_by_quantile():
+    m, users = fitted(), [3, 5, 140]
+    every = np.arange(80)
+    items, scores = m.recommend(users, 80, exclude_seen=False, at_least=4)
+    for user, row, score in zip(users, items, scores, strict=True):
+        p = m.predict_proba([(user, j) for j in row])
+        np.testing.assert_allclose(score, p[:, 3:].sum(axis=1), rtol=1e-12)
+        assert (np.diff(score) <= 0).all()
+        assert set(row) == set(every)
+    low, _ = m.recommend(users, 5, quantile=0.1)
+    high, _ = m.recommend(users, 5, quantile=0.9)
+    assert (low != high).any()
+    _, scores = m.recommend(users, 80, exclude_seen=False, quantile=0.5)
+    assert ((scores >= 1) & (scores <= 5)).all()
+    with pytest.raises(ValueError, match="give one of them"):
+        m.recommend(users, 5, at_least=4, quantile=0.5)
+    with pytest.raises(ValueError, match="above the highest rating, 5"):
+        m.recommend(users, 5, at_least=6)
+    with pytest.raises(ValueError, match="quantile=2"):
+        m.recommend(users, 5, quantile=2)
+
+
+# ---------------------------------------------------------------- chains
+
+
+@pytest.mark.parametrize("n_chains", [1, 2])
+@pytest.mark.parametrize("saved", [False, True])
+def test_going_on_is_one_longer_fit_to_the_bit(n_chains, saved, tmp_path: Path):
+    X, y = small()
+    whole = model(n_sweeps=30, burn_in=8, thin=2, n_chains=n_chains).fit(X, y)
+    parts = model(n_sweeps=19, burn_in=8, thin=2, n_chains=n_chains).fit(X, y)
+    if saved:
+        parts.save(tmp_path / "model")
+        parts = cofactor.load(tmp_path / "model")
+    parts.set_params(n_sweeps=11, warm_start=True).fit(X, y)
+    assert same(whole, parts)
+    assert whole.n_iter_ == parts.n_iter_ == 30
+    assert [c.log_likelihood for c in whole.chains_] == [c.log_likelihood for c in parts.chains_]
+
+
+def test_going_on_needs_the_same_chains():
+    X, y = small()
+    m = model(n_sweeps=10, burn_in=5).fit(X, y)
+    with pytest.raises(ValueError, match="goes on with 1 chains for 20 users and 15 items, but now there are 2 chains"):
+        m.set_params(warm_start=True, n_chains=2).fit(X, y)
+    with pytest.raises(ValueError, match="now there are 1 chains, 19 users"):
+        m.set_params(n_chains=1).fit(X[X[:, 0] > 0], y[X[:, 0] > 0])
+    assert m.n_iter_ == 10
+
+
+def test_chains_are_pooled_and_differ():
+    X, y = small()
+    m = model(n_sweeps=20, burn_in=10, n_chains=3).fit(X, y)
+    assert m.samples_["U"].shape == (30, 21, 3)
+    assert len({chain.log_likelihood[-1] for chain in m.chains_}) == 3
+    alone = model(n_sweeps=20, burn_in=10).fit(X, y)
+    np.testing.assert_array_equal(alone.samples_["V"], m.samples_["V"][:10])
+
+
+def test_an_interrupted_fit_keeps_its_samples_and_says_how_many():
+    X, y = small()
+
+    def stop(progress: Any) -> None:
+        if progress.iteration == 17:
+            raise KeyboardInterrupt
+
+    m = model(n_sweeps=40, burn_in=10, callback=stop)
+    with pytest.warns(ConvergenceWarning, match="interrupted after 17 sweeps: the 7 samples kept so far are used"):
+        m.fit(X, y)
+    assert len(m.samples_["U"]) == 7
+    assert np.isfinite(m.decision_function(X)).all()
+    m.set_params(callback=None, warm_start=True, n_sweeps=13).fit(X, y)
+    assert same(m, model(n_sweeps=30, burn_in=10).fit(X, y))
+
+
+def test_an_interrupt_before_the_first_sample_leaves_the_model_as_it_was():
+    def stop(progress: Any) -> None:
+        raise KeyboardInterrupt
+
+    m = model(n_sweeps=40, burn_in=10, callback=stop)
+    with pytest.raises(KeyboardInterrupt):
+        m.fit(*small())
+    assert not hasattr(m, "samples_")
+
+
+def test_time_is_limited():
+    X, y = small()
+    m = model(n_sweeps=10**6, burn_in=2, thin=10**4, max_seconds=1e-9)
+    with pytest.raises(ValueError, match="no sample was kept in 1 sweeps, burn_in=2 of which do not count"):
+        m.fit(X, y)
+    m.set_params(burn_in=0, thin=1, n_sweeps=1000).fit(X, y)
+    assert (m.n_iter_, len(m.samples_["U"])) == (1, 1)
+    with pytest.raises(ValueError, match="max_seconds=0"):
+        m.set_params(max_seconds=0).fit(X, y)
+
+
+def test_saved_with_fewer_samples(tmp_path: Path):
+    _, _, X, y = halves()
+    fitted().save(tmp_path / "all")
+    fitted().save(tmp_path / "few", n_samples=20)
+    few = cofactor.load(tmp_path / "few")
+    assert len(few.samples_["U"]) == 20
+    assert len(fitted().samples_["U"]) == 100
+    np.testing.assert_array_equal(few.samples_["U"][[0, -1]], fitted().samples_["U"][[0, -1]])
+    assert abs(error(few) - error(fitted())) < 0.03
+    assert (tmp_path / "few").stat().st_size < 0.4 * (tmp_path / "all").stat().st_size
+    for wrong in (0, -1, 1.5, True):
+        with pytest.raises((ValueError, TypeError), match=f"n_samples={wrong}"):
+            fitted().save(tmp_path / "none", n_samples=wrong)
+    assert not (tmp_path / "none").exists()
+
+
+# ---------------------------------------------------------------- odd input
+
+
+def test_levels_nobody_used_are_improbable():
+    X, y = small()
+    odd = np.where(y < 3, 1.0, np.where(y < 5, 3.0, 5.0))
+    p = model(levels=SCALE).fit(X, odd).predict_proba(X)
+    assert np.isfinite(p).all()
+    assert p[:, [1, 3]].mean() < 0.3 * p[:, [0, 2, 4]].mean()
+
+
+@pytest.mark.parametrize("value", [1.0, 3.0, 5.0])
+def test_users_of_one_rating_and_of_one_level(value):
+    X, y = small()
+    X = np.vstack([X, [[50, 3]], [[60, j] for j in range(15)]])
+    y = np.append(y, np.full(16, value))
+    m = model().fit(X, y)
+    p = m.predict_proba([(50, 3), (60, 3)])
+    assert np.isfinite(p).all()
+    assert p[1, int(value) - 1] > 0.5
+    assert p[0, int(value) - 1] < p[1, int(value) - 1]
+
+
+def test_two_levels():
+    X, y, test, truth = halves()
+    m = model().fit(X, np.where(y > 3, 1.0, -1.0))
+    assert (m.predict(test) == np.where(truth > 3, 1.0, -1.0)).mean() > 0.7
+    assert m.samples_["thresholds"].shape[2] == 1
+
+
+def test_no_more_link_columns_than_the_mask_has_rank():
+    X, y = small()
+    m = model(n_implicit=500).fit(X, y)
+    assert m.user_projection_ is not None
+    assert m.user_projection_.shape[1] <= 15
+    full = np.array(list(itertools.product(range(6), range(5))))
+    m = model(n_implicit=500).fit(full, 1.0 + full.sum(axis=1) % 3)
+    assert m.user_projection_.shape[1] == 1
+    assert np.isfinite(m.predict_proba(full)).all()
