@@ -270,13 +270,12 @@ def add_rows(items, rows, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def momentum_steps(  # type: ignore[no-untyped-def]
-    users, indptr, items, rows, dlog, shares, V, velocity, logs, log_velocity, eta, log_steps, momentum, low, high
+    users, indptr, items, rows, dlog, shares, V, velocity, steps, logs, log_velocity, log_steps, momentum, low, high
 ):
     """Take a step with momentum for each of the users, one after the other, along gradients already known.
 
-    A user's step bears a share of each of his items' penalties. Steps of items with large shares are shorter, so that
-    they cannot overshoot; those of data and of penalty alike, so that both vanish in the same place. All positions move
-    on with their velocities.
+    A user's step bears a share of each of his items' penalties, and each item has a step length of its own. All
+    positions move on with their velocities.
     """
     V, velocity = V.ravel(), velocity.ravel()
     d = rows.shape[1]
@@ -284,8 +283,7 @@ def momentum_steps(  # type: ignore[no-untyped-def]
         for i in range(len(velocity)):
             velocity[i] *= momentum
         for e in range(indptr[u], indptr[u + 1]):
-            share = shares[items[e]]
-            step = eta / (1 + eta * share)
+            share, step = shares[items[e]], steps[items[e]]
             at = items[e] * d
             for f in range(d):
                 velocity[at + f] += step * (rows[e, f] - share * V[at + f])

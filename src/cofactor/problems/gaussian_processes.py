@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ MOST_RATINGS = 1000
 
 #: Bounds of a parameter, ratings having a variance about one: less noise would leave K singular to single precision.
 LEAST, MOST = 1e-3, 1e3
+_LOG_BOUNDS = math.log(LEAST), math.log(MOST)
 
 #: Step length of the logarithms of kernel parameters, as a share of that of positions.
 KERNEL_STEP = 0.01
@@ -90,7 +92,10 @@ class LatentProcesses:
         self._items, self._targets = items[order], targets[order].astype(self.dtype)
         self.n_rows = len(self._indptr) - 1
         # A user's step bears the share of the penalty of an item that falls on one of those who rated it.
-        self._shares = (self.alpha / np.maximum(np.bincount(items, minlength=shape[0]), 1)).astype(self.dtype)
+        counts = np.maximum(np.bincount(items, minlength=shape[0]), 1)
+        self._shares = (self.alpha / counts).astype(self.dtype)
+        # So much of the penalty falls on the users whose steps momentum still adds up.
+        self._mixed = self.alpha * np.maximum(1 / counts, min(1, 1 / ((1 - self.momentum) * max(self.n_rows, 1))))
         self._rows = np.empty((len(items), shape[1]), self.dtype)
         self._dlog = np.empty((self.n_rows, kernels.N_KAPPA))
         self._loglik = np.empty(self.n_rows)
@@ -134,19 +139,22 @@ class LatentProcesses:
         V, logs = views["V"], views["kernel"].astype(np.float64)
         velocity, log_velocity = np.zeros_like(V), np.zeros(len(logs))
         eta = 1 / inverse_step
+        # Shorter steps where the penalty is strong, so that it cannot overshoot; for data and penalty alike, so that
+        # both are at rest in the same place.
+        steps = (eta / (1 + eta * self._mixed / (1 - self.momentum))).astype(self.dtype)
         for lo in range(0, len(order), USERS_AT_ONCE):
             some = order[lo : lo + USERS_AT_ONCE]
             kappa = (np.exp(logs) * self.present).astype(self.dtype)
             self._user_gradients(V, kappa, some)
             kernels.momentum_steps(
-                some, self._indptr, self._items, self._rows, self._dlog, self._shares, V, velocity, logs, log_velocity,
-                np.asarray(eta, self.dtype)[()], eta * KERNEL_STEP * self.free, self.momentum, np.log(LEAST), np.log(MOST),
+                some, self._indptr, self._items, self._rows, self._dlog, self._shares, V, velocity, steps,
+                logs, log_velocity, eta * KERNEL_STEP * self.free, self.momentum, *_LOG_BOUNDS,
             )  # fmt: skip
         # What momentum is left is spent: then all users count alike, whenever their turn came, and a pass of short
         # steps goes along the gradient of J.
         rest = self.momentum / (1 - self.momentum)
         V += rest * velocity
-        views["kernel"][...] = np.clip(logs + rest * log_velocity, np.log(LEAST), np.log(MOST))
+        views["kernel"][...] = np.clip(logs + rest * log_velocity, *_LOG_BOUNDS)
         return inverse_step
 
     def _user_gradients(self, V: np.ndarray, kappa: np.ndarray, users: np.ndarray) -> None:
