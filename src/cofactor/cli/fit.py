@@ -118,7 +118,7 @@ def _facts(model: RatingModel, data: RatingDataset, seconds: float) -> dict[str,
 
 
 def _show(facts: dict[str, Any], *, stderr: bool) -> None:
-    alpha = facts["alpha"]
+    alpha = [] if facts["alpha"] is None else facts["alpha"]  # not every model has a penalty
     size = "" if stderr else f" ({Path(facts['out']).stat().st_size / 1e3:,.0f} kB)"
     print_facts(
         f"{facts['model']} fitted to {facts['data']}",
@@ -129,7 +129,7 @@ def _show(facts: dict[str, Any], *, stderr: bool) -> None:
             "levels": join_numbers(facts["levels"], "g"),
             "seconds": f"{facts['seconds']:.2f}",
             "iterations": join_numbers(facts["iterations"], ","),
-            "alpha": join_numbers(alpha, ".4g") if isinstance(alpha, list) else f"{alpha:.4g}",
+            "alpha": (join_numbers(alpha, ".4g") or "none") if isinstance(alpha, list) else f"{alpha:.4g}",
             "training MAE": f"{facts['train_mae']:.4f}",
             "model file": "standard output" if stderr else facts["out"] + size,
         },

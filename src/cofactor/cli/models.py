@@ -96,6 +96,9 @@ def build_model(
     values: dict[str, Any] = {} if alpha == "auto" else {f"{inner}alpha": parse_alpha(alpha)}
     if factors is not None:
         values[f"{inner}n_factors"] = factors
+    for option, key in (("--alpha", f"{inner}alpha"), ("--factors", f"{inner}n_factors")):
+        if key in values and key not in model.get_params():
+            raise InputError(f"{option}: {kind.__name__} has no such parameter; set others with --param")
     for text in params or ():
         key, value = split_parameter(text)
         if key != "estimator":

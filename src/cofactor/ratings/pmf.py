@@ -66,7 +66,8 @@ class PMF(CentredFactorModel, TunedModel):
         of single ratings in random order, which is the paper's but for its batches and momentum. "sgd" is a single
         thread's work.
     eta0 : float, default=0.1
-        First step length of "sgd", above 0; halved whenever a pass raises J.
+        First step length of "sgd", above 0 and at most 1; halved whenever a pass raises J. No step goes farther than
+        nine tenths of the way to where its rating is fitted exactly.
     max_iter : int, default=500
         Largest number of rounds, iterations, or passes over the ratings.
     tol : float, default=1e-4
@@ -154,7 +155,7 @@ class PMF(CentredFactorModel, TunedModel):
         check_flag("weighted", self.weighted)
         check_choice("link", self.link, ("identity", "logistic"))
         check_choice("solver", self.solver, ("als", "lbfgs", "sgd"))
-        check_number("eta0", self.eta0, low=0, inclusive=False)
+        check_number("eta0", self.eta0, low=0, inclusive=False, high=1)
         if self.solver == "als" and self.link == "logistic":
             raise SolverMismatchError(
                 "solver='als' solves linear equations, which link='logistic' has not: take solver='lbfgs' or 'sgd'"
