@@ -227,3 +227,48 @@ def test_library_limit_holds_for_libraries_that_were_loaded_late() -> None:
     env = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
     out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     assert out.stdout.split() == ["True", "{1}"]
+
+
+def test_loops_may_stand_inside_loops() -> None:
+    seen = np.zeros((8, 8), dtype=int)
+
+    def inner(i: int) -> None:
+        parallel_for(lambda j: seen.__setitem__((i, j), seen[i, j] + 1), 8)
+
+    with thread_limit(3):
+        for _ in range(50):
+            parallel_for(inner, 8)
+    assert np.all(seen == 50)
+
+
+def test_loops_in_quick_succession_from_several_threads() -> None:
+    """Workers that stay awake are handed from one caller to another."""
+    sums = np.zeros((4, 300), dtype=int)
+
+    def caller(row: int) -> None:
+        with thread_limit(2):
+            for k in range(300):
+                parts = np.zeros(5, dtype=int)
+                parallel_for(lambda t, parts=parts, k=k: parts.__setitem__(t, k), 5)
+                sums[row, k] = parts.sum()
+
+    callers = [threading.Thread(target=caller, args=(row,)) for row in range(4)]
+    for thread in callers:
+        thread.start()
+    for thread in callers:
+        thread.join(60)
+    assert np.array_equal(sums, np.tile(5 * np.arange(300), (4, 1)))
+
+
+def test_an_exception_ends_the_loop_early() -> None:
+    done: list[int] = []
+
+    def task(k: int) -> None:
+        if k == 3:
+            raise ValueError("three")
+        done.append(k)
+        time.sleep(0.001)
+
+    with thread_limit(2), pytest.raises(ValueError, match="three"):
+        parallel_for(task, 10_000)
+    assert len(done) < 100

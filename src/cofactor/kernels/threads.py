@@ -9,13 +9,16 @@ import itertools
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
+
+from cofactor.kernels.spin import finish, wait_for
 
 _local = threading.local()
 
@@ -85,37 +88,117 @@ def library_limit(limit: int, user_api: str | None = None) -> AbstractContextMan
     return _libraries(len(sys.modules)).limit(limits=limit, user_api=user_api)
 
 
+def parallel_for(task: Callable[[int], object], n_tasks: int) -> None:
+    """Call `task(0)`, ..., `task(n_tasks - 1)`, in any order, spread over `n_threads()` threads.
+
+    The tasks must be independent of each other. The first exception raised by a task ends the loop and is raised here,
+    after the other threads have ended theirs.
+    """
+    n_workers = min(n_threads(), n_tasks) - 1
+    if n_workers < 1:
+        for k in range(n_tasks):
+            task(k)
+        return
+    loop = _Loop(task, n_tasks)
+    shares = [_Share(loop) for _ in range(n_workers)]
+    for share in shares:
+        share.hand_over()
+    try:
+        loop.work()
+    finally:
+        for share in shares:
+            share.wait()
+    for share in shares:
+        if share.error is not None:
+            raise share.error
+
+
+class _Loop:
+    """Tasks that several threads take one after the other."""
+
+    def __init__(self, task: Callable[[int], object], n_tasks: int) -> None:
+        self._task, self._n_tasks, self._counter = task, n_tasks, itertools.count()
+
+    def work(self) -> None:
+        """Take tasks until none is left."""
+        try:
+            while (k := next(self._counter)) < self._n_tasks:
+                self._task(k)
+        except BaseException:
+            self._n_tasks = 0
+            raise
+
+
+class _Share:
+    """What one thread does of a loop. `done` is set to 1 by that thread when it has given the interpreter back."""
+
+    def __init__(self, loop: _Loop) -> None:
+        self.loop, self.done = loop, np.zeros(1, dtype=np.int64)
+        self.error: BaseException | None = None
+        self._future: Future[None] | None = None
+
+    def hand_over(self) -> None:
+        """Give it to a thread that is still awake, or wake one."""
+        try:
+            worker = _awake.pop()
+        except IndexError:
+            self._future = _pool(os.getpid()).submit(_Worker().serve, self)
+        else:
+            worker.next = self
+            worker.called[0] = 1
+
+    def wait(self) -> None:
+        """Wait until it is done; if its thread has not even woken up, there is nothing left for it to do."""
+        if self._future is not None and self._future.cancel():
+            return
+        while not wait_for(self.done, _AWAKE):
+            time.sleep(1e-4)
+
+
+class _Worker:
+    """A thread of the pool that stays awake for a moment after each share.
+
+    Waking a thread that sleeps takes .05 to .3 ms, as long as many of our loops, and a solver's next one comes at once.
+    """
+
+    def __init__(self) -> None:
+        self.called = np.zeros(1, dtype=np.int64)
+        self.next: _Share | None = None
+
+    def serve(self, share: _Share) -> None:
+        """Do a share, and those that are handed over in time."""
+        while True:
+            try:
+                share.loop.work()
+            except BaseException as error:
+                share.error = error
+            self.called[0] = 0
+            _awake.append(self)
+            if not finish(share.done, self.called, _AWAKE):
+                try:
+                    _awake.remove(self)
+                except ValueError:  # a share is just being handed over
+                    while not wait_for(self.called, _AWAKE):
+                        time.sleep(0)
+                else:
+                    return
+            assert self.next is not None
+            share, self.next = self.next, None
+
+
+#: Workers that spin, waiting for a call. In a forked child there are none.
+_awake: list[_Worker] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_awake.clear)
+
+#: Turns of about a nanosecond that a thread spins before it goes to sleep.
+_AWAKE = 300_000
+
+
 @lru_cache(maxsize=1)
 def _pool(process: int) -> ThreadPoolExecutor:
     # A forked child must not inherit the parent's pool, whose threads do not exist there: hence the key.
     return ThreadPoolExecutor(max_workers=max(1, (os.cpu_count() or 1) * 2), thread_name_prefix="cofactor")
-
-
-def parallel_for(task: Callable[[int], object], n_tasks: int) -> None:
-    """Call `task(0)`, ..., `task(n_tasks - 1)`, in any order, spread over `n_threads()` threads.
-
-    The tasks must be independent of each other; they must not call `parallel_for` themselves.
-    The first exception raised by a task is raised here, after all threads have ended.
-    """
-    workers = min(n_threads(), n_tasks)
-    if workers <= 1:
-        for k in range(n_tasks):
-            task(k)
-        return
-    counter = itertools.count()
-
-    def work() -> None:
-        while (k := next(counter)) < n_tasks:
-            task(k)
-
-    futures = [_pool(os.getpid()).submit(work) for _ in range(workers - 1)]
-    try:
-        work()
-    finally:
-        errors = [future.exception() for future in futures]
-    for error in errors:
-        if error is not None:
-            raise error
 
 
 def cut_rows(indptr: np.ndarray, entries_per_block: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from cofactor.kernels.threads import parallel_for
 
 BLOCK = 4096  #: elements in a block: a dozen float32 vectors of this length fit a second-level cache
 RUN = 512  #: elements whose sum stays in the vectors' own precision
-_TASK = 64  #: blocks in a unit of work for one thread: for less, waking another one takes longer
+_TASK = 16  #: blocks in a unit of work for one thread
 
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:
