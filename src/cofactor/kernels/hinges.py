@@ -26,20 +26,19 @@ def draw_scales_and_thresholds(  # type: ignore[no-untyped-def]
 ):
     """Draw λ of a user's ratings given x and θ, and then θ, whose prior is N(centre, 1 / precision).
 
-    Write the weights W and targets t that the ratings have in x afterwards; return the stream, and minus the loss at
-    the new θ. `room` of shape (2, n) is to work in.
+    Write the weights W and targets t that the ratings have in x afterwards, and ω_r into the rows of `room` of shape
+    (R, n), the last of which is to work in; return the stream, and minus the loss at the new θ.
     """
     n = len(x)
     value = 0.0
     weights[:] = 0
     targets[:] = 0
-    omega, spare = room[0], room[1]
     for r in range(len(theta)):
-        t = theta[r]
+        t, omega = theta[r], room[r]
         for k in range(n):
             sign = 1.0 if levels[k] <= r + 1 else -1.0
             omega[k] = 1 / max(c * abs(width - sign * (t - x[k])), _KINK)
-        state = inverse_gaussians(state, omega, omega, spare)
+        state = inverse_gaussians(state, omega, omega, room[-1])
         total, shift = precision[r], precision[r] * centre[r]
         for k in range(n):
             sign = 1.0 if levels[k] <= r + 1 else -1.0
@@ -71,7 +70,7 @@ def draw_hinge_rows(  # type: ignore[no-untyped-def]
         here = slice(indptr[i], indptr[i + 1])
         items = indices[here]
         x = np.empty(len(items))
-        room = np.empty((2, len(items)))
+        room = np.empty((len(centre) + 1, len(items)))
         for k in range(len(items)):
             x[k] = score(own[i], other[items[k]], biased)
         _, value[i] = draw_scales_and_thresholds(
@@ -103,7 +102,7 @@ def fold_hinge_rows(  # type: ignore[no-untyped-def]
         u = row_mean[i].copy()
         shift = row_precision * u
         theta = centre.copy()
-        x, weights, targets, room = np.empty(n), np.empty(n), np.empty(n), np.empty((2, n))
+        x, weights, targets, room = np.empty(n), np.empty(n), np.empty(n), np.empty((len(centre) + 1, n))
         for _ in range(n_cycles):
             for k in range(n):
                 x[k] = score(u, other[items[k]], biased)

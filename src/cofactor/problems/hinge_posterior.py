@@ -21,6 +21,8 @@ _ENTRIES = 2048
 
 _IN_PLACE = np.zeros(0, dtype=np.int32)
 
+Array = NDArray[np.float64]
+
 
 class FixedPrior:
     """Rows N(0, I), of which nothing is drawn: stands where a `LinkedPrior` would.
@@ -165,14 +167,19 @@ class HingePosterior:
     def tune(self, state: State, sweep: int) -> None:
         """Nothing: all is drawn."""
 
+    def factors(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the columns of U and V that scores are made of."""
+        return state["U"], state["V"]
+
     def draw_thresholds(self, state: State, key: Key) -> None:
         """Draw the scales of hinges, then thresholds."""
         data, rows = self.data, key.rows()
+        U, V = self.factors(state)
 
         def block(k: int) -> None:
             draw_hinge_rows(
                 self._row_cuts[k], self._row_cuts[k + 1], rows, data.indptr, data.indices, data.levels,
-                state["U"], state["V"], self.biased, state["threshold_mean"], state["threshold_precision"],
+                U, V, self.biased, state["threshold_mean"], state["threshold_precision"],
                 self.c, self.width, state["thresholds"], self.weights, self.targets, state["value"],
             )  # fmt: skip
 
@@ -180,36 +187,38 @@ class HingePosterior:
 
     def draw_users(self, state: State, key: Key) -> None:
         """Draw the rows of users given scales, thresholds and items."""
-        data = self.data
-        self._draw_side(self.users, data.indptr, data.indices, _IN_PLACE, self._row_cuts, "U", "V", state, key)
+        data, tau = self.data, state["user_precision"]
+        shift = self.users.means(state, self.n) * tau
+        self._draw_side(data.indptr, data.indices, _IN_PLACE, self._row_cuts, state["U"], state["V"], tau, shift, key)
 
     def draw_items(self, state: State, key: Key) -> None:
         """Draw the rows of items given scales, thresholds and users."""
+        tau = state["item_precision"]
+        self.draw_rows_of_items(state["V"], state["U"], tau, self.items.means(state, self.m) * tau, key)
+
+    def draw_rows_of_items(self, own: Array, other: Array, tau: Array, shift: Array, key: Key) -> None:
+        """Draw rows of items, given those of users."""
         data = self.data
-        self._draw_side(
-            self.items, data.col_indptr, data.col_indices, data.to_csr, self._col_cuts, "V", "U", state, key
-        )
+        self._draw_side(data.col_indptr, data.col_indices, data.to_csr, self._col_cuts, own, other, tau, shift, key)
 
     def _draw_side(
         self,
-        prior: LinkedPrior | FixedPrior,
         indptr: NDArray[np.int64],
         indices: NDArray[np.int32],
         position: NDArray[Any],
         cuts: NDArray[np.int64],
-        own: str,
-        other: str,
-        state: State,
+        own: Array,
+        other: Array,
+        tau: Array,
+        shift: Array,
         key: Key,
     ) -> None:
-        tau = state[f"{prior.name}_precision"]
-        shift = prior.means(state, len(indptr) - 1) * tau
         precision, rows = np.diag(tau), key.rows()
 
         def block(k: int) -> None:
             draw_rows(
-                cuts[k], cuts[k + 1], rows, indptr, indices, position, self.targets, self.weights, state[other],
-                precision, shift, self.biased, state[own],
+                cuts[k], cuts[k + 1], rows, indptr, indices, position, self.targets, self.weights, other,
+                precision, shift, self.biased, own,
             )  # fmt: skip
 
         parallel_for(block, len(cuts) - 1)

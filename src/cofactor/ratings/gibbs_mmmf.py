@@ -7,17 +7,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.kernels.hinges import fold_hinge_rows, hinge_probabilities, mean_margins
+from cofactor.kernels.hinges import fold_hinge_rows
 from cofactor.kernels.random import fold
 from cofactor.kernels.threads import cut_rows, parallel_for
-from cofactor.model.checks import check_choice, check_flag, check_number
+from cofactor.model.checks import check_choice, check_number
 from cofactor.model.state import check_array
-from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior, ThresholdPrior
+from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior
 from cofactor.problems.priors import LinkedPrior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.links import MaskLink, project
+from cofactor.ratings.margin_samples import MarginSamples
 from cofactor.ratings.ordinal_probit import with_stranger
-from cofactor.ratings.sampled import FOLD_IN_SAMPLES, SampledModel, WithStrangers
+from cofactor.ratings.sampled import FOLD_IN_SAMPLES, WithStrangers
 from cofactor.solvers.result import Callback
 
 #: Cycles of a new user's own chain for each sample.
@@ -26,14 +27,8 @@ _FOLD_IN_CYCLES = 20
 #: Ratings of new users in one task of a thread.
 _ENTRIES = 512
 
-#: Distance of the fixed prior's thresholds, and their deviation, in margins.
-_SPACING, _DEVIATION = 3.0, 1.5
 
-#: Largest margin and weight of the loss, far above any that makes sense.
-_MOST = 1e6
-
-
-class GibbsMMMF(SampledModel):
+class GibbsMMMF(MarginSamples):
     r"""Max-margin matrix factorization, drawn from a pseudo-posterior by a Gibbs sampler instead of minimised.
 
     .. math::
@@ -65,9 +60,9 @@ class GibbsMMMF(SampledModel):
     ----------
     n_factors : int, default=20
         Number d of factors.
-    hinge_weight : float, default=0.5
+    hinge_weight : float, default=0.6
         C, above 0 and at most 1e6.
-    biases : bool, default=False
+    biases : bool, default=True
         Whether users and items have biases b, c.
     prior : {"learned", "fixed"}, default="learned"
         Whether means and precisions are drawn, or those of the paper.
@@ -128,11 +123,7 @@ class GibbsMMMF(SampledModel):
     array([1., 3., 4.])
     """
 
-    DECISIONS: ClassVar[tuple[str, ...]] = ("count", *SampledModel.DECISIONS)
-
-    _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "user_projection_")
-
-    _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item", "thresholds": "user"}
+    _learned: ClassVar[tuple[str, ...]] = (*MarginSamples._learned, "user_projection_")
 
     user_projection_: NDArray[np.float32] | None
 
@@ -140,8 +131,8 @@ class GibbsMMMF(SampledModel):
         self,
         n_factors: int = 20,
         *,
-        hinge_weight: float = 0.5,
-        biases: bool = False,
+        hinge_weight: float = 0.6,
+        biases: bool = True,
         prior: str = "learned",
         width: float = 1.0,
         implicit: str | None = None,
@@ -185,11 +176,6 @@ class GibbsMMMF(SampledModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_flag("biases", self.biases)
-        check_number("n_factors", self.n_factors, low=0 if self.biases else 1, whole=True)
-        for name in ("hinge_weight", "width"):
-            check_number(name, getattr(self, name), low=0, inclusive=False, high=_MOST)
-        check_choice("prior", self.prior, ("learned", "fixed"))
         check_number("n_implicit", self.n_implicit, low=1, whole=True)
         if self.implicit is not None:
             check_choice("implicit", self.implicit, ("low-rank",))
@@ -208,13 +194,12 @@ class GibbsMMMF(SampledModel):
 
     def _posterior(self, ratings: Ratings) -> HingePosterior:
         users, items = self._features
-        learned = self.prior == "learned"
         return HingePosterior(
             WithStrangers.of(ratings),
             ratings.n_levels,
             self._row_prior("user", users),
             self._row_prior("item", items),
-            ThresholdPrior(_SPACING * self.width, _DEVIATION * self.width, learned),
+            self._threshold_prior(),
             c=self.hinge_weight / 2,
             width=self.width,
             biased=self.biases,
@@ -223,29 +208,6 @@ class GibbsMMMF(SampledModel):
     def _row_prior(self, name: str, features: NDArray[np.float64] | None) -> LinkedPrior | FixedPrior:
         p = self.n_factors + self.biases
         return FixedPrior(name, p) if self.prior == "fixed" else LinkedPrior(name, p, features)
-
-    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return the mean over samples of x - θ_r; for other decisions, what their probabilities say."""
-        if self.decision != "count":
-            return super()._margins(users, items)
-        out = np.empty((len(users), len(self.scale_) - 1))
-        samples = self.samples_
-        mean_margins(0, len(users), users, items, samples["U"], samples["V"], samples["thresholds"], self.biases, out)
-        return out
-
-    def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]:
-        if self.decision != "count":
-            return super()._decode(margins)
-        return 1 + np.count_nonzero(margins > 0, axis=1)
-
-    def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        out = np.empty((len(users), len(self.scale_)))
-        samples = self.samples_
-        hinge_probabilities(
-            0, len(users), users, items, samples["U"], samples["V"], samples["thresholds"], self.biases,
-            self.hinge_weight / 2, self.width, out,
-        )  # fmt: skip
-        return out
 
     def _fold_in_ratings(self, ratings: Ratings) -> None:
         """Run a short chain for each new user under each of some samples."""
