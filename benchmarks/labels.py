@@ -340,6 +340,8 @@ PEERS = {
     "scikit-multilearn-ng ML-kNN": "mlknn",
     "scikit-multilearn-ng RAkEL + LinearSVC": "rakel",
 }
+#: A peer that takes longer than this is stopped.
+PEER_SECONDS = 600
 PEER_DATA = ("emotions", "medical", "cal500", "corel5k", "bibtex", "delicious")
 HOW_TO_INSTALL = """no environment with the other libraries: they need older ones than cofactor, so give them their own,
     python -m venv peers && peers/bin/pip install libmultilabel scikit-multilearn-ng
@@ -379,10 +381,14 @@ def peer_rows(data: str, python: str) -> list[list[str]]:
             seconds = time.perf_counter() - began
         add(words, model.predict(T), seconds)
     for words, method in PEERS.items() if python else ():
-        found = peer(python, method, X, Y, T)
-        if found is None:
+        try:
+            found = peer(python, method, X, Y, T)
+        except subprocess.TimeoutExpired:
+            rows.append([data, words, *["–"] * 5, f"more than {PEER_SECONDS}"])
+            print(rows[-1], flush=True)
             continue
-        add(words, *found)
+        if found is not None:
+            add(words, *found)
     return rows
 
 
@@ -416,7 +422,7 @@ def peer(python: str, method: str, X: Any, Y: Any, T: Any) -> tuple[Any, float] 
         for name, part in (("X", X), ("Y", Y), ("T", T)):
             sparse.save_npz(Path(folder, name), sparse.csr_matrix(part))
         script = str(Path(__file__).with_name("label_peers.py"))
-        done = subprocess.run([python, script, method, folder], capture_output=True, text=True)
+        done = subprocess.run([python, script, method, folder], capture_output=True, text=True, timeout=PEER_SECONDS)
         if done.returncode:
             print(f"{method} failed: {done.stderr.strip().splitlines()[-1:]}", flush=True)
             return None
