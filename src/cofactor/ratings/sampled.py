@@ -22,7 +22,7 @@ from cofactor.model.state import check_array, member
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.probability import ProbabilityModel
-from cofactor.samplers import Chain, Posterior, run
+from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data
 
 #: Samples that a fold-in goes through, evenly spaced among those kept: each costs a chain of its own.
 FOLD_IN_SAMPLES = 20
@@ -102,7 +102,7 @@ class SampledModel(ProbabilityModel):
                     burn_in=self.burn_in,
                     thin=self.thin,
                     max_seconds=self.max_seconds,
-                    callback=monitor.stage(f"chain {chain.number + 1}" if self.n_chains > 1 else type(self).__name__),
+                    callback=monitor.stage(f"chain {chain.number + 1}"),
                 )
 
         self.chains_ = side_by_side(go_on, [(chain,) for chain in before], len(before), self.n_jobs)
@@ -158,6 +158,80 @@ class SampledModel(ProbabilityModel):
         S = len(self.samples_["U"])
         where = np.unique(np.linspace(0, S - 1, min(n, S)).round().astype(int))
         return {name: array[where] for name, array in self.samples_.items()}
+
+    # ---------------------------------------------------------------- diagnostics
+
+    def diagnostics(self) -> Diagnostics:
+        """Return whether the chains agree, and how many independent draws theirs are worth; print it to see a table.
+
+        Measured are the log-likelihood and what `to_arviz` holds. R-hat needs two chains or more (``n_chains``). Above
+        1.01 the chains have not met yet: more sweeps would make the samples truer, though predictions, averages over
+        all samples, often are as good as they get long before.
+
+        Returns
+        -------
+        Diagnostics
+
+        Raises
+        ------
+        ImportError
+            If ArviZ, the extra ``cofactor[bayes]``, is not installed.
+        ValueError
+            If the model has no chains: after `fold_in`, or saved with ``n_samples``.
+        """
+        chains = self._chains_kept()
+        quantities = {"log-likelihood": self._log_likelihoods(chains)}
+        return diagnose(quantities | self._quantities_by_chain(chains))
+
+    def to_arviz(self) -> Any:
+        r"""Return the draws of every chain as an ``InferenceData``, for the plots and measures of ArviZ.
+
+        Returns
+        -------
+        arviz.InferenceData
+            Group ``posterior``: quantities which mean the same in all chains (factors do not: chains may turn and swap
+            them). ``interaction``, the root mean square over all pairs of :math:`U_i \cdot V_j` without biases;
+            ``thresholds``, their means over users; geometric means of factors' precisions; and all parameters of priors
+            and noise that belong to no factor. Groups ``sample_stats`` and ``warmup_sample_stats``: the log-likelihood
+            of the data, ``total_log_likelihood``, in kept sweeps and in those of burn-in.
+
+        Raises
+        ------
+        ImportError, ValueError
+            As `diagnostics`.
+        """
+        chains = self._chains_kept()
+        n_warm = min(self.burn_in, *(chain.n_sweeps for chain in chains))
+        warm = np.array([chain.log_likelihood[:n_warm] for chain in chains])
+        return to_inference_data(self._quantities_by_chain(chains), self._log_likelihoods(chains), warm)
+
+    def _chains_kept(self) -> list[Chain]:
+        """Return the chains with samples."""
+        check_is_fitted(self)
+        chains = [chain for chain in self.chains_ if chain.n_samples]
+        if not chains:
+            raise ValueError(
+                "this model has samples, but not the chains they come from: fold_in, and save with n_samples, leave "
+                "chains out; diagnose the model as it was fitted"
+            )
+        return chains
+
+    def _log_likelihoods(self, chains: list[Chain]) -> NDArray[np.float64]:
+        """Return (n_chains, n_draws): the log-likelihood in kept sweeps, as many of each chain."""
+        n = min(chain.n_samples for chain in chains)
+        kept = [chain.log_likelihood[self.burn_in + self.thin - 1 :: self.thin] for chain in chains]
+        if any(len(values) < n for values in kept):  # burn_in or thin have been changed between fits
+            kept = [chain.log_likelihood[-chain.n_samples :] for chain in chains]
+        return np.array([values[:n] for values in kept])
+
+    def _quantities_by_chain(self, chains: list[Chain]) -> dict[str, NDArray[np.float64]]:
+        n = min(chain.n_samples for chain in chains)
+        each = [self._quantities({name: array[:n] for name, array in chain.samples.items()}) for chain in chains]
+        return {name: np.stack([quantities[name] for quantities in each]) for name in each[0]}
+
+    def _quantities(self, samples: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float64]]:
+        """Return, for each of S samples of a chain, what means the same in all chains: arrays (S,) or (S, k)."""
+        return identified(samples, self._sampled, getattr(self, "n_factors", 0))
 
     # ---------------------------------------------------------------- saving
 
@@ -238,6 +312,52 @@ def _check_samples(samples: dict[str, NDArray[Any]], sides: dict[str, str], n_us
         side = sides.get(name, "")
         shape = (S, sizes[side], *array.shape[2:]) if side else (S, *array.shape[1:])
         check_array(f"samples of {name}", array, shape, np.float32)
+
+
+def identified(
+    samples: dict[str, NDArray[np.float32]], sides: dict[str, str], n_factors: int
+) -> dict[str, NDArray[np.float64]]:
+    """Return what samples of factors and priors tell that does not change when factors are turned or swapped.
+
+    Rows of strangers, the last ones, are left out; parameters of priors are named after their side.
+
+    Examples
+    --------
+    >>> U, V = np.ones((1, 4, 2), dtype="f4"), np.full((1, 6, 2), 3, dtype="f4")
+    >>> precision = np.array([[2, 8]], dtype="f4")
+    >>> found = identified({"U": U, "V": V, "user_precision": precision}, {"U": "user", "V": "item"}, 2)
+    >>> {name: float(value[0]) for name, value in found.items()}
+    {'interaction': 6.0, 'user_precision': 4.0}
+    """
+    found: dict[str, NDArray[np.float64]] = {}
+    if {"U", "V"} <= set(samples) and n_factors:
+        found["interaction"] = np.array(
+            [
+                np.sqrt((_gram(U[:-1, :n_factors]) * _gram(V[:-1, :n_factors])).sum() / ((len(U) - 1) * (len(V) - 1)))
+                for U, V in zip(samples["U"], samples["V"], strict=True)
+            ]
+        )
+    for name, array in sorted(samples.items()):
+        if name == "thresholds" and sides.get(name):
+            found[name] = array[:, :-1].mean(axis=1, dtype=np.float64)
+        elif name.startswith(("user_", "item_")) and name.endswith("_precision"):
+            found[name] = _geometric_mean(array.astype(np.float64))
+        elif not sides.get(name) and not name.startswith(("user_", "item_")) and array.ndim <= 2:
+            whole = array.astype(np.float64)
+            found[name] = whole[:, 0] if whole.shape[1:] == (1,) else whole
+    return found
+
+
+def _gram(rows: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the products of all columns, (d, d); not by BLAS, whose bits depend on threads."""
+    return np.einsum("nk,nl->kl", rows.astype(np.float64), rows.astype(np.float64))
+
+
+def _geometric_mean(precisions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the geometric mean of precisions (S, d), or of the eigenvalues of precision matrices (S, d, d)."""
+    if precisions.ndim == 3:
+        return np.exp(np.linalg.slogdet(precisions)[1] / precisions.shape[1])
+    return np.exp(np.log(precisions).mean(axis=tuple(range(1, precisions.ndim))))
 
 
 @dataclass(frozen=True)

@@ -4,5 +4,18 @@ A sampler knows nothing of ratings: it repeats the named steps of a `Posterior` 
 """
 
 from cofactor.samplers.chain import Chain, DivergedError, Key, Posterior, State, Step, run
+from cofactor.samplers.diagnostics import Diagnostics, diagnose, split_r_hat, to_inference_data
 
-__all__ = ["Chain", "DivergedError", "Key", "Posterior", "State", "Step", "run"]
+__all__ = [
+    "Chain",
+    "Diagnostics",
+    "DivergedError",
+    "Key",
+    "Posterior",
+    "State",
+    "Step",
+    "diagnose",
+    "run",
+    "split_r_hat",
+    "to_inference_data",
+]
