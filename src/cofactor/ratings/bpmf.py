@@ -39,7 +39,7 @@ class BPMF(SampledModel):
 
         \Lambda \sim W(I, d), \quad \mu \mid \Lambda \sim N(0, (2 \Lambda)^{-1})
 
-    for users and items each (W: Wishart with mean d I). Nothing but d and α has to be chosen.
+    for users and items each (W: Wishart with mean d I). Nothing but d has to be chosen.
 
     The probability of a level is that of all y nearer to it than to its neighbours, a mixture over draws of Gaussians
     cut half way between levels. `predict` is the median level by default; ``decision="mean"`` rounds the expected
@@ -48,9 +48,11 @@ class BPMF(SampledModel):
     Parameters
     ----------
     n_factors : int, default=30
-        Number d of factors.
-    precision : float or "learn", default=2.0
-        α, of levels; "learn" draws it too, from a Gamma prior of shape and rate one.
+        Number d of factors. In MovieLens 100K the mean absolute error on held-out training ratings was .668 with 10,
+        .666 with 30 and .669 with 60.
+    precision : float or "learn", default="learn"
+        α, of levels; "learn" draws it too, under a Gamma prior of shape and rate one. The paper has 2, with which
+        30 factors had .675.
     n_sweeps : int, default=150
         Sweeps of each chain. With ``warm_start=True``, sweeps to add.
     burn_in : int, default=50
@@ -118,7 +120,7 @@ class BPMF(SampledModel):
         self,
         n_factors: int = 30,
         *,
-        precision: Any = 2.0,
+        precision: Any = "learn",
         n_sweeps: int = 150,
         burn_in: int = 50,
         thin: int = 1,
