@@ -78,9 +78,10 @@ def solver() -> None:
     scipy_seconds(problem, x0)
     for name in ("lbfgs", "cg", "gd"):
         SOLVERS[name](problem, x0, max_iter=20)
-    for _ in range(7):  # in turn, so that a change of the machine's speed meets both
+    for _ in range(15):  # in turn, so that a change of the machine's speed meets both
         time.sleep(0.5)  # scipy's BLAS threads spin for a while after their last call
-        SOLVERS["lbfgs"](problem, x0, tol=0, max_iter=20)  # warm again: idle memory has been taken away meanwhile
+        for _ in range(4):  # warm again, as scipy's first run warms its second: idle memory has been taken away
+            SOLVERS["lbfgs"](problem, x0, tol=0, max_iter=30)
         ours.setdefault("lbfgs", []).append(seconds_to_target(SOLVERS["lbfgs"](problem, x0, tol=0, max_iter=80)))
         time.sleep(0.5)
         default = scipy_seconds(problem, x0)
