@@ -21,6 +21,7 @@ from cofactor.ratings import (
     Attitude,
     BinaryMMMF,
     Ensemble,
+    GibbsIPMMMF,
     GibbsMMMF,
     OrdinalProbit,
     RatingModel,
@@ -57,6 +58,7 @@ CASES: dict[str, Case] = {
     "IPMMMF": Case(IPMMMF(3, 0.5, random_state=0)),
     "IPMMMF, learned prior": Case(IPMMMF(3, 1.0, item_prior="learned", alpha_bias=1.0, max_iter=500, random_state=0)),
     "OrdinalProbit": Case(OrdinalProbit(3, n_implicit=4, n_sweeps=40, burn_in=20, random_state=0)),
+    "OrdinalProbit, sparse link": Case(OrdinalProbit(3, implicit="sparse", n_sweeps=40, burn_in=20, random_state=0)),
     "BPMF": Case(BPMF(3, n_sweeps=40, burn_in=20, random_state=0)),
     "BPMF, precision of the paper": Case(BPMF(3, precision=2.0, n_sweeps=40, burn_in=20, random_state=0)),
     "Attitude": Case(Attitude(9, 0.3, random_state=0)),
@@ -67,6 +69,12 @@ CASES: dict[str, Case] = {
     "GibbsMMMF": Case(GibbsMMMF(3, n_sweeps=40, burn_in=20, random_state=0)),
     "GibbsMMMF, fixed prior": Case(
         GibbsMMMF(3, prior="fixed", biases=False, width=9.0, hinge_weight=0.1, n_sweeps=40, burn_in=20, random_state=0)
+    ),
+    "GibbsIPMMMF": Case(GibbsIPMMMF(8, width=2.0, hinge_weight=0.6, n_sweeps=60, burn_in=20, random_state=0)),
+    "GibbsIPMMMF, learned prior": Case(
+        GibbsIPMMMF(
+            8, prior="learned", biases=False, width=1.0, hinge_weight=0.5, n_sweeps=60, burn_in=20, random_state=0
+        )
     ),
     "Ensemble": Case(Ensemble(MMMF(3, 1.0), 2, random_state=0)),
     "Ensemble of HMF, bagging": Case(Ensemble(HMF(3, 1.0), 2, method="bagging", random_state=0)),

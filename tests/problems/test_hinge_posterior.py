@@ -39,12 +39,12 @@ def loss(x: np.ndarray, theta: np.ndarray, levels: np.ndarray, width: float = WI
 
 @pytest.mark.parametrize("mean", [0.3, 1.0, 5.0])
 def test_inverse_gaussian(mean):
-    n = 200_000
+    n = 50_000
     x = np.empty(n)
     inverse_gaussians(fold(1), np.full(n, mean), x, np.empty(n))
     assert stats.kstest(x, stats.invgauss(mean).cdf).pvalue > 1e-3
     assert x.mean() == pytest.approx(mean, abs=5 * np.sqrt(mean**3 / n))
-    assert x.var() == pytest.approx(mean**3, rel=0.12)
+    assert x.var() == pytest.approx(mean**3, rel=0.2)
 
 
 def test_inverse_gaussian_of_an_infinite_mean_is_one_over_a_squared_normal():
@@ -60,9 +60,7 @@ def drawn(seed: int, x: np.ndarray, levels: np.ndarray, theta: np.ndarray) -> tu
     theta, n = theta.copy(), len(x)
     W, t, room = np.empty(n), np.empty(n), np.empty((len(theta) + 1, n))
     centre, precision = np.zeros(len(theta)), np.full(len(theta), 0.1)
-    _, value = hinges.draw_scales_and_thresholds(
-        fold(seed), x, levels, centre, precision, C, WIDTH, theta, W, t, room
-    )
+    _, value = hinges.draw_scales_and_thresholds(fold(seed), x, levels, centre, precision, C, WIDTH, theta, W, t, room)
     return theta, W, t, room[:-1], value
 
 
@@ -78,7 +76,10 @@ def test_weights_and_targets_are_those_of_completed_squares():
     # Scales put where they have most mass make squares that lie above the hinges and touch them.
     zeta = WIDTH - sign * (theta[:, None] - x)
     omega = C / np.abs(zeta)
-    W, t = omega.sum(axis=0), (omega * (theta[:, None] - sign * WIDTH - sign * C / omega)).sum(axis=0) / omega.sum(axis=0)
+    W, t = (
+        omega.sum(axis=0),
+        (omega * (theta[:, None] - sign * WIDTH - sign * C / omega)).sum(axis=0) / omega.sum(axis=0),
+    )
     here = 2 * C * loss(x, theta, levels)
     for step in (-1.0, -0.1, 0.1, 1.0, t - x):
         there = 2 * C * loss(x + step, theta, levels)
@@ -132,22 +133,22 @@ def grid_moments(levels: np.ndarray, weights: np.ndarray, centre: np.ndarray, de
 
 def test_a_new_user_is_drawn_from_the_pseudo_posterior():
     levels, v = np.array([1, 3, 4, 4, 5], dtype=np.uint8), np.array([0.5, 1.0, -1.5, 1.0, 2.0])
-    centre, deviation, n = np.array([-2.0, -1.0, 1.0, 2.0]), 1.5, 20_000
+    centre, deviation, n = np.array([-2.0, -1.0, 1.0, 2.0]), 1.5, 8000
     u, theta = np.empty((n, 1, 1)), np.empty((n, 1, 4))
     indptr, items = np.array([0, 5]), np.arange(5, dtype=np.int32)
     for k in range(n):
         hinges.fold_hinge_rows(
             0, 1, fold(7, k), indptr, items, levels, v[:, None], False, np.ones(1), np.zeros((1, 1)), centre,
-            np.full(4, deviation**-2), C, WIDTH, 30, u[k], theta[k],
+            np.full(4, deviation**-2), C, WIDTH, 25, u[k], theta[k],
         )  # fmt: skip
     expected = grid_moments(levels, v, centre, deviation)
     found = np.array([u.mean(), u.std(), *theta[:, 0].mean(axis=0)])
-    assert np.abs(found - expected).max() < 0.04
+    assert np.abs(found - expected).max() < 0.06
 
 
 def test_all_blocks_together_draw_from_the_pseudo_posterior():
     """Two users, two items, three ratings; many independent copies at once, as blocks of one table."""
-    copies, levels = 3000, [1, 3, 2]
+    copies, levels = 1500, [1, 3, 2]
     base = 2 * np.arange(copies)[:, None, None]
     pairs = (base + np.array([[0, 0], [0, 1], [1, 1]])).reshape(-1, 2)
     data = level_data(pairs, np.tile(levels, copies), (2 * copies, 2 * copies))

@@ -11,6 +11,7 @@ from cofactor.ratings.bmmmf import BinaryMMMF
 from cofactor.ratings.bpmf import BPMF
 from cofactor.ratings.data import IdMap, Ratings, as_ratings
 from cofactor.ratings.ensemble import Ensemble
+from cofactor.ratings.gibbs_ipmmmf import GibbsIPMMMF
 from cofactor.ratings.gibbs_mmmf import GibbsMMMF
 from cofactor.ratings.gplvm import GPLVM
 from cofactor.ratings.hmf import HMF
@@ -39,6 +40,7 @@ MODELS: dict[str, type[RatingModel]] = {
         OrdinalProbit,
         IPMMMF,
         GibbsMMMF,
+        GibbsIPMMMF,
         URP,
         Attitude,
         GPLVM,
@@ -60,6 +62,7 @@ __all__ = [
     "Attitude",
     "BinaryMMMF",
     "Ensemble",
+    "GibbsIPMMMF",
     "GibbsMMMF",
     "IdMap",
     "OrdinalProbit",

@@ -17,7 +17,6 @@ from cofactor.problems.priors import LinkedPrior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.links import MaskLink, project
 from cofactor.ratings.margin_samples import MarginSamples
-from cofactor.ratings.ordinal_probit import with_stranger
 from cofactor.ratings.sampled import FOLD_IN_SAMPLES, WithStrangers
 from cofactor.solvers.result import Callback
 
@@ -26,6 +25,9 @@ _FOLD_IN_CYCLES = 20
 
 #: Ratings of new users in one task of a thread.
 _ENTRIES = 512
+
+#: Adds a row of zeros to a table of features, for somebody who rated nothing.
+_STRANGER = ((0, 1), (0, 0))
 
 
 class GibbsMMMF(MarginSamples):
@@ -189,7 +191,7 @@ class GibbsMMMF(MarginSamples):
         self.user_projection_ = None
         if self.implicit is not None:
             link = MaskLink.of(ratings, self.n_implicit)
-            self._features = (with_stranger(link.users), with_stranger(link.items))
+            self._features = (np.pad(link.users, _STRANGER), np.pad(link.items, _STRANGER))
             self.user_projection_ = link.projection
 
     def _posterior(self, ratings: Ratings) -> HingePosterior:
@@ -216,7 +218,7 @@ class GibbsMMMF(MarginSamples):
         n, S, p = len(data.indptr) - 1, len(samples["U"]), samples["V"].shape[2]
         features = None
         if self.user_projection_ is not None:
-            features = with_stranger(project(ratings, self.user_projection_))
+            features = np.pad(project(ratings, self.user_projection_), _STRANGER)
         prior = self._row_prior("user", features)
         U = np.empty((S, n, p), dtype=np.float32)
         thresholds = np.empty((S, n, len(self.scale_) - 1), dtype=np.float32)

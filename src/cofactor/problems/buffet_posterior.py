@@ -1,0 +1,127 @@
+"""The pseudo-posterior of infinite max-margin matrix factorization: users have features, as many as there need be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.kernels.buffet import draw_features
+from cofactor.problems.hinge_posterior import Array, FixedPrior, HingePosterior, ThresholdPrior
+from cofactor.problems.ordinal_probit import LevelData
+from cofactor.samplers import Key, State, Step
+
+
+class BuffetPosterior(HingePosterior):
+    r"""A `HingePosterior` where users' rows are binary, :math:`Z \sim \mathrm{IBP}(a)`, and items' rows weigh them.
+
+    .. math::
+
+        x_{ij} = \sum_k z_{ik} v_{jk} \; (+ c_j), \quad v_{jk} \sim N(0, \sigma^2), \quad c_j \sim N(0, \sigma_c^2)
+
+    where σ = 1, or :math:`\sigma^{-2}, \sigma_c^{-2} \sim \mathrm{Gamma}(1, 1)`. In the state, the columns of Z that
+    somebody has come first, those that nobody has are zero; ``counts`` says how many users have each, and
+    ``shares`` how likely one more user is to have it. With biases, U has a column of zeros more, and V one of the c.
+
+    Parameters
+    ----------
+    data, n_levels, threshold_prior, c, width, biased
+        As in `HingePosterior`.
+    n_columns : int
+        Most features that fit in.
+    concentration : float
+        a.
+    learned : bool
+        Whether σ is drawn.
+    """
+
+    kept = ("U", "V", "thresholds", "shares", "threshold_mean", "threshold_precision")
+
+    def __init__(
+        self,
+        data: LevelData,
+        n_levels: int,
+        threshold_prior: ThresholdPrior,
+        *,
+        n_columns: int,
+        concentration: float,
+        learned: bool,
+        c: float,
+        width: float,
+        biased: bool,
+    ) -> None:
+        p = n_columns + biased
+        super().__init__(
+            data, n_levels, FixedPrior("user", p), FixedPrior("item", p), threshold_prior,
+            c=c, width=width, biased=biased,
+        )  # fmt: skip
+        self.n_columns, self.concentration, self.learned = n_columns, concentration, learned
+        self.steps: Mapping[str, Step] = {
+            "thresholds": self.draw_thresholds,
+            "users": self.draw_users,
+            "items": self.draw_items,
+            "item prior": self.draw_item_prior,
+            "threshold prior": self.threshold_prior.draw,
+        }
+
+    def start(self, key: Key) -> State:
+        """Return half of the columns as features that users have or not at random, and small random weights.
+
+        Few features to begin with, as the prior has them, would keep the chain in a poor mode for long.
+        """
+        state = super().start(key)
+        for name in ("user_mean", "user_precision", "user_weights", "user_weight_precision"):
+            del state[name]
+        for name in ("item_mean", "item_weights", "item_weight_precision"):
+            del state[name]
+        d = self.n_columns
+        state["U"][:] = 0
+        state["U"][:, : -(-d // 2)] = key.generator().random((self.n, -(-d // 2))) < 0.5
+        state["counts"] = state["U"][:, :d].sum(axis=0)
+        state["shares"] = state["counts"] / (self.n + 1)
+        return state
+
+    def n_used(self, state: State) -> int:
+        """Return how many features somebody has."""
+        return int(np.count_nonzero(state["counts"]))
+
+    def factors(self, state: State) -> tuple[Array, Array]:
+        """Return copies of the columns in use, of the bias too."""
+        use = self._columns(state)
+        return np.take(state["U"], use, axis=1), np.take(state["V"], use, axis=1)
+
+    def _columns(self, state: State) -> NDArray[np.int64]:
+        return np.append(np.arange(self.n_used(state)), np.arange(self.n_columns, self.n_columns + self.biased))
+
+    def draw_users(self, state: State, key: Key) -> None:
+        """Draw the users' features in random order, then put those that somebody has first."""
+        data, d = self.data, self.n_columns
+        U, V, counts = state["U"], state["V"], state["counts"]
+        variance = 1 / state["item_precision"][0]
+        order = key.generator().permutation(self.n)
+        draw_features(
+            key.rows(), order, data.indptr, data.indices, self.targets, self.weights, U, V, counts, d,
+            self.concentration, variance, self.biased,
+        )  # fmt: skip
+        first = np.argsort(counts == 0, kind="stable")
+        U[:, :d], V[:, :d], counts[:] = U[:, first], V[:, first], counts[first]
+        state["shares"][:] = counts / (self.n + 1)
+        V[:, self.n_used(state) : d] = 0
+
+    def draw_items(self, state: State, key: Key) -> None:
+        """Draw weights and biases of items."""
+        use = self._columns(state)
+        U, V = self.factors(state)
+        self.draw_rows_of_items(V, U, state["item_precision"][use], np.zeros_like(V), key)
+        state["V"][:, use] = V
+
+    def draw_item_prior(self, state: State, key: Key) -> None:
+        """Draw σ given the weights in use, and that of biases."""
+        if not self.learned:
+            return
+        random, tau, V = key.generator(), state["item_precision"], state["V"]
+        d, used = self.n_columns, self.n_used(state)
+        for columns, in_use in ((slice(0, d), slice(0, used)), (slice(d, None), slice(d, None))):
+            some = V[:, in_use]
+            tau[columns] = random.gamma(1 + some.size / 2, 1 / (1 + 0.5 * (some**2).sum()))
