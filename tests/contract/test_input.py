@@ -371,7 +371,7 @@ BAD_VALUES: dict[str, list[Any]] = {
     "width": [0, -1.0, NAN, INF, "1", None],
     "concentration": [0, -1.0, NAN, INF, "1", None],
     "decision": ["best", None],
-    "implicit": ["sparse", 1],
+    "implicit": ["dense", 1],
     "n_implicit": [0, -1, 2.5, "3", None, True],
     "hinge_weight": [0, -1.0, NAN, INF, "1", None],
     "biases": ["yes", None, 1],

@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 import cofactor
 from cofactor.ratings import OrdinalProbit
-from cofactor.ratings import ordinal_probit as module
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.links import MaskLink
 
@@ -78,6 +77,7 @@ def test_beats_medians_of_items():
 
 def test_gain_comes_from_who_rated_what_and_not_from_more_parameters(monkeypatch):
     X, y, _, _ = halves()
+    true = error(fitted())
     without = error(model(implicit=None).fit(X, y))
 
     def permuted(ratings: Ratings, n_columns: int) -> MaskLink:
@@ -85,9 +85,9 @@ def test_gain_comes_from_who_rated_what_and_not_from_more_parameters(monkeypatch
         return replace(link, users=rng.permutation(link.users), items=rng.permutation(link.items))
 
     of = MaskLink.of
-    monkeypatch.setattr(module.MaskLink, "of", permuted)
+    monkeypatch.setattr(MaskLink, "of", permuted)
     control = error(model().fit(X, y))
-    assert error(fitted()) < min(without, control) - 0.03
+    assert true < min(without, control) - 0.03
     assert control > without - 0.01
 
 
@@ -107,7 +107,7 @@ def test_probabilities_are_calibrated():
 
 
 def test_decisions_follow_from_probabilities():
-    _, _, X, y = halves()
+    _, _, X, _ = halves()
     m = model().fit(*small())
     p = m.predict_proba(X)
     expected = {
@@ -233,7 +233,6 @@ def test_time_is_limited():
 
 
 def test_saved_with_fewer_samples(tmp_path: Path):
-    _, _, X, y = halves()
     fitted().save(tmp_path / "all")
     fitted().save(tmp_path / "few", n_samples=20)
     few = cofactor.load(tmp_path / "few")
@@ -281,9 +280,179 @@ def test_two_levels():
 def test_no_more_link_columns_than_the_mask_has_rank():
     X, y = small()
     m = model(n_implicit=500).fit(X, y)
-    assert m.user_projection_ is not None
-    assert m.user_projection_.shape[1] <= 15
+    assert m.links_[0].n_features <= 15
     full = np.array(list(itertools.product(range(6), range(5))))
     m = model(n_implicit=500).fit(full, 1.0 + full.sum(axis=1) % 3)
-    assert m.user_projection_.shape[1] == 1
+    assert [link.n_features for link in m.links_] == [1, 1]
     assert np.isfinite(m.predict_proba(full)).all()
+
+
+# ---------------------------------------------------------------- features of users and items
+
+
+@lru_cache
+def described() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return pairs, ratings, and features of users and items that tell most of what they like."""
+    rng = np.random.default_rng(4)
+    F, G = rng.normal(size=(60, 2)), rng.normal(size=(40, 2))
+    score = F @ G.T + 0.3 * rng.normal(size=(60, 1)) + 0.3 * rng.normal(size=(60, 40))
+    y = 1.0 + (score[..., None] > [-1.2, -0.4, 0.4, 1.2]).sum(axis=2)
+    X = rng.permutation(np.argwhere(rng.random(y.shape) < 0.25))
+    mixed = np.array([[1.0, 0.5], [-0.4, 2.0]])
+    return X, y[X[:, 0], X[:, 1]], 30 + 7 * F @ mixed, G @ mixed
+
+
+def table(values: np.ndarray, ids: Any = None) -> dict[Any, list[float]]:
+    return dict(zip(range(len(values)) if ids is None else ids, values.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("implicit", ["low-rank", "sparse", None])
+def test_features_lower_the_error_and_help_new_users_and_items(implicit):
+    X, y, F, G = described()
+    old = (X[:, 0] < 45) & (X[:, 1] < 30)
+    new_users = (X[:, 0] >= 45) & (X[:, 1] < 30)
+    new_items = (X[:, 0] < 45) & (X[:, 1] >= 30)
+    plain = model(implicit=implicit).fit(X[old], y[old])
+    rich = model(implicit=implicit).fit(X[old], y[old], user_features=table(F), item_features=table(G))
+    first = np.zeros(len(X), dtype=bool)
+    first[np.unique(X[:, 0], return_index=True)[1]] = True  # one rating for each, the others are to be predicted
+    errors = {}
+    for name, m in (("plain", plain), ("rich", rich)):
+        given = {} if m is plain else {"user_features": table(F)}
+        folded = m.fold_in(X[new_users & first], y[new_users & first], **given)
+        asked = new_users & ~first & np.isin(X[:, 0], folded.users_.ids)
+        errors[name, "users"] = np.abs(folded.predict(X[asked]) - y[asked]).mean()
+        first_of_item = np.zeros(len(X), dtype=bool)
+        at = np.flatnonzero(new_items)
+        first_of_item[at[np.unique(X[at, 1], return_index=True)[1]]] = True
+        given = {} if m is plain else {"item_features": table(G[30:], range(30, 40))}
+        folded = m.fold_in_items(X[first_of_item], y[first_of_item], **given)
+        asked = new_items & ~first_of_item
+        errors[name, "items"] = np.abs(folded.predict(X[asked]) - y[asked]).mean()
+    assert errors["rich", "users"] < errors["plain", "users"] - 0.1
+    assert errors["rich", "items"] < errors["plain", "items"] - 0.1
+
+
+@pytest.mark.parametrize("implicit", ["low-rank", "sparse", None])
+def test_all_forms_of_a_table_say_the_same_and_are_not_changed(implicit):
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    X, y, F, _ = described()
+    order = np.random.default_rng(0).permutation(len(F))
+    frame = pd.DataFrame({"user": order, "a": F[order, 0], "b": F[order, 1]})
+    forms = [table(F), frame, frame.set_index("user"), pl.from_pandas(frame), (order, F[order])]
+    models = []
+    for form in forms:
+        before = str(form)
+        small_model = model(implicit=implicit, n_sweeps=8, burn_in=4)
+        models.append(small_model.fit(X, y, user_features=form))
+        assert str(form) == before
+    assert all(same(models[0], m) for m in models[1:])
+    text = frame.assign(user=[f"u{k}" for k in order])
+    named = [(f"u{i}", j) for i, j in X.tolist()]
+    m = model(implicit=None, n_sweeps=8, burn_in=4)
+    m.fit(named, y, user_features=text)
+    again = model(implicit=None, n_sweeps=8, burn_in=4).fit(named, y, user_features=text.set_index("user"))
+    assert same(m, again)
+
+
+@pytest.mark.parametrize("implicit", ["low-rank", "sparse", None])
+def test_features_are_saved_and_folding_in_is_the_same_alone_and_among_others(implicit, tmp_path: Path):
+    X, y, F, G = described()
+    m = model(implicit=implicit, n_sweeps=10, burn_in=5).fit(X, y, user_features=table(F), item_features=table(G))
+    m.save(tmp_path / "model")
+    loaded = cofactor.load(tmp_path / "model")
+    some = X[:, 0] < 3
+    users, items = table(F), table(G)
+    for fold, other in ((m.fold_in, loaded.fold_in), (m.fold_in_items, loaded.fold_in_items)):
+        given = {"user_features": users} if fold == m.fold_in else {"item_features": items}
+        whole, again = fold(X[some], y[some], **given), other(X[some], y[some], **given)
+        assert same(whole, again)
+        name, ids, column = ("U", whole.users_, 0) if fold == m.fold_in else ("V", whole.items_, 1)
+        one = X[some][0, column]
+        alone = fold(X[some & (X[:, column] == one)], y[some & (X[:, column] == one)], **given)
+        where = (alone.users_ if column == 0 else alone.items_).index([one])[0]
+        np.testing.assert_array_equal(alone.samples_[name][:, where], whole.samples_[name][:, ids.index([one])[0]])
+    whole = model(implicit=implicit, n_sweeps=16, burn_in=5).fit(X, y, user_features=users, item_features=items)
+    loaded.set_params(warm_start=True, n_sweeps=6).fit(X, y, user_features=users, item_features=items)
+    assert same(loaded, whole)
+    with pytest.raises(ValueError, match="goes on with chains for .* features of users, but now there are"):
+        loaded.fit(X, y, item_features=items)
+
+
+def test_users_without_a_row_have_the_means():
+    X, y, F, _ = described()
+    few, whole = table(F[5:], range(5, 60)), table(F)
+    whole |= {k: F[5:].mean(axis=0).tolist() for k in range(5)}
+    link = model(n_sweeps=6, burn_in=3, implicit=None).fit(X, y, user_features=few).links_[0]
+    np.testing.assert_allclose(link.standard.means, F[5:].mean(axis=0))
+    np.testing.assert_allclose(link.standard.scales, F[5:].std(axis=0))
+    folded = model(n_sweeps=6, burn_in=3).fit(X, y, user_features=few)
+    a = folded.fold_in([("new", 3)], [4.0])
+    b = folded.fold_in([("new", 3)], [4.0], user_features={"new": F[5:].mean(axis=0)})
+    np.testing.assert_allclose(a.samples_["U"], b.samples_["U"], atol=1e-5)
+
+
+def test_constant_columns_are_dropped():
+    X, y, F, _ = described()
+    wide = np.column_stack([F[:, 0], np.full(len(F), 0.1), F[:, 1]])
+    with pytest.warns(UserWarning, match="user_features: column 1 is the same for all in training: dropped"):
+        m = model(n_sweeps=8, burn_in=4, implicit=None).fit(X, y, user_features=table(wide))
+    expected = model(n_sweeps=8, burn_in=4, implicit=None).fit(X, y, user_features=table(F))
+    p, q = m.predict_proba(X[:50]), expected.predict_proba(X[:50])
+    assert np.abs(p - q).mean() < 0.1
+    assert np.isfinite(p).all()
+
+
+def test_items_nobody_rated_are_known_by_their_features():
+    X, y, F, G = described()
+    m = model().fit(X, y, user_features=table(F), item_features=table(G))
+    twins = m.fold_in_items(item_features=table(G, [f"like {k}" for k in range(40)]))
+    pairs = [(i, f"like {j}") for i, j in X.tolist()]
+    assert np.corrcoef(twins.decision_function(pairs), y)[0, 1] > 0.6
+    with pytest.raises(ValueError, match="came from folding in items"):
+        twins.fold_in([("new", "like 3")], [4.0])
+    folded = m.fold_in([("new", 3)], [4.0])
+    with pytest.raises(ValueError, match="came from folding in users"):
+        folded.fold_in_items([("new", "film")], [4.0])
+
+
+@pytest.mark.parametrize(
+    ("features", "kind", "words"),
+    [
+        ({0: [1.0, np.nan]}, ValueError, "user_features: column 1 of 0 is nan"),
+        ({0: [1.0, 2.0], 1: [np.inf, 0.0]}, ValueError, "column 0 of 1 is inf"),
+        ({0: [1.0, 2.0], 1: [0.0]}, ValueError, r"features of shape \(1,\) for 1 but \(2,\) for 0"),
+        ({0: ["red"], 1: ["blue"]}, TypeError, "column 0 holds 'red', expected numbers; make a column of 0 and 1"),
+        ({"ann": [1.0]}, ValueError, "no row for any of the 60 ids"),
+        ({}, ValueError, "holds no features"),
+        (([0, 1], np.ones((3, 2))), ValueError, r"2 ids but an array of shape \(3, 2\)"),
+        (([0, 1, 0], np.ones((3, 2))), ValueError, "several rows for 0"),
+        (7, TypeError, "user_features is a int, expected a mapping"),
+    ],
+)
+def test_bad_features_are_refused_and_leave_the_model_as_it_was(features, kind, words):
+    X, y, _, _ = described()
+    m = model(n_sweeps=6, burn_in=3).fit(X, y)
+    before = dict(m.__dict__)
+    with pytest.raises(kind, match=words):
+        m.fit(X, y, user_features=features)
+    assert m.__dict__ == before
+    if kind is TypeError:
+        with pytest.raises(kind, match=words):
+            m.fold_in(X, y, user_features=features)
+    else:
+        with pytest.raises(ValueError, match="was not given in training|" + words):
+            m.fold_in(X, y, user_features=features)
+
+
+def test_columns_of_a_fold_in_must_be_those_of_training():
+    pl = pytest.importorskip("polars")
+    X, y, F, _ = described()
+    frame = pl.DataFrame({"user": range(60), "age": F[:, 0], "height": F[:, 1]})
+    m = model(n_sweeps=6, burn_in=3).fit(X, y, user_features=frame)
+    with pytest.raises(ValueError, match="has the columns height, age, but those of training were age, height"):
+        m.fold_in(X, y, user_features=frame.select("user", "height", "age"))
+    with pytest.raises(ValueError, match="age of 3 is nan"):
+        m.fit(
+            X, y, user_features=frame.with_columns(age=pl.when(pl.col("user") == 3).then(None).otherwise(pl.col("age")))
+        )

@@ -88,7 +88,8 @@ class OrdinalProbitPosterior:
     """
 
     kept = (
-        "U", "V", "thresholds", "user_mean", "user_precision", "user_weights", "gap_mean", "gap_precision",
+        "U", "V", "thresholds", "user_mean", "user_precision", "user_weights", "item_mean", "item_precision",
+        "item_weights", "gap_mean", "gap_precision",
     )  # fmt: skip
 
     def __init__(

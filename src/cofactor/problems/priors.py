@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.kernels.gibbs import PAD, add_products, feature_sums, prior_means, wishart
-from cofactor.kernels.threads import n_threads, parallel_for
+from cofactor.kernels.threads import library_limit, n_threads, parallel_for
 from cofactor.samplers import Key, State
 
 #: Rows in a block of the kernels here.
@@ -82,24 +82,36 @@ class LinkedPrior:
     def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
         """Draw µ and τ given the rows and W, then W and ω given the rest."""
         random = key.generator()
-        n, p = rows.shape
+        n = len(rows)
         mean, precision = state[f"{self.name}_mean"], state[f"{self.name}_precision"]
         mean[:] = 0
-        rest = rows if self.features is None else rows - self.means(state, n)
+        rest = rows - self.means(state, n) if self.linked else rows
         mean[:], precision[:] = draw_normal_gamma(
             random, n, rest.mean(axis=0), rest.var(axis=0) * n, self.shape, self.rate, self.strength
         )
-        if self.features is None:
+        if not self.linked:
             return
+        self._draw_weights(state, rows, random)
+        weights = state[f"{self.name}_weights"]
+        rates = self.rate + 0.5 * (weights**2).sum(axis=0)
+        state[f"{self.name}_weight_precision"][:] = random.gamma(self.shape + len(weights) / 2, 1 / rates)
+
+    @property
+    def linked(self) -> bool:
+        """Whether there is a regression."""
+        return self.features is not None
+
+    def _draw_weights(self, state: State, rows: NDArray[np.float64], random: np.random.Generator) -> None:
+        """Draw W given the rows, µ, τ and ω."""
         weights, scale = state[f"{self.name}_weights"], state[f"{self.name}_weight_precision"]
+        mean, precision = state[f"{self.name}_mean"], state[f"{self.name}_precision"]
         sums = np.empty_like(weights)
         features, K = self.features, len(self.squares)
         n_blocks = min(K, 4 * n_threads())
         cuts = np.linspace(0, K, n_blocks + 1).astype(int)
         parallel_for(lambda k: feature_sums(cuts[k], cuts[k + 1], features, rows, mean, sums), n_blocks)
         total = scale + precision * self.squares[:, None]
-        weights[:] = precision * sums / total + random.normal(size=(K, p)) / np.sqrt(total)
-        scale[:] = random.gamma(self.shape + K / 2, 1 / (self.rate + 0.5 * (weights**2).sum(axis=0)))
+        weights[:] = precision * sums / total + random.normal(size=(K, rows.shape[1])) / np.sqrt(total)
 
 
 class NormalWishartPrior:
@@ -196,7 +208,15 @@ def draw_normal_gamma(
     return n * mean / total + random.normal(size=mean.shape) / np.sqrt(total * tau), tau
 
 
+def principal_axes(features: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the axes (K, min(n, K)) onto which a table is turned to have orthogonal columns."""
+    with library_limit(1, "blas"):
+        _, _, axes = np.linalg.svd(features, full_matrices=False)
+    return np.ascontiguousarray(axes.T)
+
+
 def turned(features: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a table turned onto its principal axes: the same rows up to a rotation, with orthogonal columns."""
-    _, _, axes = np.linalg.svd(features, full_matrices=False)
-    return features @ axes.T
+    axes = principal_axes(features)
+    with library_limit(1, "blas"):
+        return features @ axes

@@ -166,6 +166,70 @@ class Ratings:
         return cls._build(users, items, entries.row, item_index, entries.data, scale, duplicates)
 
     @classmethod
+    def of_new_items(
+        cls,
+        X: Any,
+        y: Any,
+        users: IdMap,
+        scale: NDArray[np.float64],
+        duplicates: Duplicates = "error",
+        unknown_users: Literal["error", "drop"] = "drop",
+        others: IdMap | None = None,
+    ) -> Self:
+        """Build ratings of new items by the users of a model.
+
+        Parameters
+        ----------
+        X, y
+            As in `from_pairs`, or a sparse matrix of users × new items, whose ids are column numbers; both None for
+            no ratings.
+        users : IdMap
+            The model's users.
+        scale, duplicates
+            As in `from_pairs`.
+        unknown_users : {"error", "drop"}, default="drop"
+            What to do with ratings of other users.
+        others : IdMap, optional
+            Items that are there even if they have no ratings.
+
+        Returns
+        -------
+        Ratings
+        """
+        user_ids: Any = users.ids[:0]
+        item_ids: Any = []
+        if sparse.issparse(X):
+            entries = sparse.coo_array(cast(Any, X))
+            user_ids, item_ids, y = entries.row, entries.col, entries.data
+        elif X is None:
+            y = np.zeros(0)
+        else:
+            user_ids, item_ids = pair_columns(X)
+        more = [] if others is None else others.ids.tolist()
+        items = IdMap([*np.asarray(item_ids).tolist(), *more], "the item ids of X")
+        if not len(items):
+            raise ValueError("X is empty: at least one rating, or an item with features, is needed")
+        user_index = users.index(user_ids)
+        known = user_index >= 0
+        if len(known) and (not known.any() or (unknown_users == "error" and not known.all())):
+            bad = np.asarray(user_ids, dtype=object)[~known].tolist()[0]
+            raise ValueError(
+                f"{counted(int((~known).sum()), 'rating')} of X by users that were not in training, the first by "
+                f"{bad!r}: leave them out, or fit a new model"
+            )
+        values = rating_values(y)
+        if values.size != known.size:
+            raise ValueError(
+                f"X has {counted(known.size, 'row')} but y has {counted(values.size, 'rating')}: they must agree"
+            )
+        if not known.any():
+            none = np.zeros(0, dtype=np.int32)
+            return cls._from_rows(users, items, scale, offsets(none, len(users)), none, none, none.astype(np.uint8))
+        return cls._build(
+            users, items, user_index[known], items.index(item_ids)[known], values[known], scale, duplicates
+        )
+
+    @classmethod
     def _build(
         cls,
         users: IdMap,

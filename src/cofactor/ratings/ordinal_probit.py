@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import copy
+import itertools
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from cofactor.kernels.gibbs import fold_ordinal_rows, level_probabilities
+from cofactor.kernels.gibbs_items import fold_ordinal_columns
 from cofactor.kernels.random import fold
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.checks import check_choice, check_number
-from cofactor.model.state import check_array
+from cofactor.model.progress import Monitor
+from cofactor.model.state import check_array, member, packed, unpacked
 from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
 from cofactor.problems.priors import LinkedPrior
+from cofactor.problems.sparse_priors import SparseLinkedPrior
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.links import MaskLink, project
+from cofactor.ratings.ids import IdMap
+from cofactor.ratings.links import Features, Link, Side, link_sides
 from cofactor.ratings.sampled import FOLD_IN_SAMPLES, SampledModel, WithStrangers
+from cofactor.ratings.side import FeatureTable
 from cofactor.solvers.result import Callback
 
 #: Cycles of a new user's own chain for each sample.
@@ -54,10 +63,12 @@ class OrdinalProbit(SampledModel):
     ----------
     n_factors : int, default=10
         Number d of factors. More than 20 did not help on 80,000 ratings; on a million, 20 are a little better than 10.
-    implicit : {"low-rank", None}, default="low-rank"
-        Features of the priors: who rated what, or none, as in the models of the literature.
+    implicit : {"low-rank", "sparse", None}, default="low-rank"
+        Features of the priors: who rated what, by the leading singular vectors of the mask of ratings, or by the mask
+        itself, each row divided by the square root of its number of ratings; or none, as in the models of the
+        literature. "sparse" has a weight for every user and item and factor; it is slower, and keeps larger samples.
     n_implicit : int, default=30
-        Number of singular vectors of the mask; the mask's rank, where that is less.
+        Number of singular vectors of the mask for "low-rank"; the mask's rank, where that is less.
     n_sweeps : int, default=300
         Sweeps of each chain. With ``warm_start=True``, sweeps to add.
     burn_in : int, default=100
@@ -65,7 +76,8 @@ class OrdinalProbit(SampledModel):
     thin : int, default=1
         Keep every so manieth sweep. A sample takes 4 ((n + m)(d + 1) + n (R - 1)) bytes for n users, m items, R levels.
     n_chains : int, default=1
-        Independent chains; their samples are pooled. Two or more tell whether they agree (`plots.trace`).
+        Independent chains; their samples are pooled. Two or more tell whether they agree
+        (`diagnostics`, `plots.plot_trace`).
     decision : {"median", "mode", "mean"}, default="median"
         How `predict` chooses a level: least expected absolute error, right most often, or nearest to the mean.
     max_seconds : float, optional
@@ -93,8 +105,8 @@ class OrdinalProbit(SampledModel):
     samples_, chains_, n_iter_
         See `SampledModel`. Samples are of ``U`` and ``V`` (with the biases as last columns), ``thresholds``, and of the
         priors' parameters, which fold-in needs.
-    user_projection_ : ndarray of shape (m, K) or None
-        What a rating of an item adds to a user's features.
+    links_ : tuple of two Link
+        What the features of users and of items are made of; None for what cannot be folded in any more.
 
     Notes
     -----
@@ -114,11 +126,12 @@ class OrdinalProbit(SampledModel):
     array([[0.9, 0.1, 0. , 0. ]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "user_projection_")
-
     _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item", "thresholds": "user"}
 
-    user_projection_: NDArray[np.float32] | None
+    links_: tuple[Link | None, Link | None]
+
+    #: Features that the caller gives, of users and items; there during `fit` and `fold_in` only.
+    _tables: tuple[FeatureTable | None, FeatureTable | None] = (None, None)
 
     def __init__(
         self,
@@ -164,22 +177,108 @@ class OrdinalProbit(SampledModel):
         check_number("n_factors", self.n_factors, low=1, whole=True)
         check_number("n_implicit", self.n_implicit, low=1, whole=True)
         if self.implicit is not None:
-            check_choice("implicit", self.implicit, ("low-rank",))
+            check_choice("implicit", self.implicit, ("low-rank", "sparse"))
+
+    def fit(self, X: Any, y: Any = None, *, user_features: Any = None, item_features: Any = None) -> Self:
+        """Learn from ratings, and from what else is known of users and items.
+
+        Parameters
+        ----------
+        X, y
+            As in `RatingModel.fit`.
+        user_features, item_features : mapping, frame, or tuple (ids, array), optional
+            Numbers known of users, and of items: a mapping from ids to sequences of numbers, a pandas or polars frame
+            whose first column holds the ids (or whose index does, if it is a pandas index with a name or not of whole
+            numbers), or ids with an array of a row for each. They join the features :math:`f_i, g_j`. Columns are
+            standardized over the users, or items, in training; constant ones are dropped, with a warning. Who has no
+            row gets the column means; rows of others are ignored. For categories give a column of 0 and 1 each.
+
+        Returns
+        -------
+        self
+        """
+        given = self._with_tables(user_features, item_features)
+        super(OrdinalProbit, given).fit(X, y)
+        del given._tables
+        self.__dict__.update(given.__dict__)
+        return self
+
+    def fold_in(self, X: Any, y: Any = None, *, user_features: Any = None) -> Self:
+        """Return a model for users who were not there in training, items held fixed.
+
+        Parameters
+        ----------
+        X, y
+            As in `RatingModel.fold_in`.
+        user_features : mapping, frame, or tuple (ids, array), optional
+            The same columns as in `fit`, of new users. Who has no row gets the column means of training.
+
+        Returns
+        -------
+        OrdinalProbit
+        """
+        new = super(OrdinalProbit, self._with_tables(user_features, None)).fold_in(X, y)
+        del new._tables
+        return new
+
+    def fold_in_items(self, X: Any = None, y: Any = None, *, item_features: Any = None) -> Self:
+        """Return a model for items which were not there in training, users held fixed.
+
+        Parameters
+        ----------
+        X, y : optional
+            Ratings of the new items by users of this model, as in `fit`. Ratings by others are left out, unless
+            ``unknown="error"``.
+        item_features : mapping, frame, or tuple (ids, array), optional
+            The same columns as in `fit`, of new items. Those that nobody rated are known by them alone; who has no row
+            gets the column means of training.
+
+        Returns
+        -------
+        OrdinalProbit
+            With the same methods, knowing the same users and the new items only.
+        """
+        check_is_fitted(self)
+        table = None if item_features is None else FeatureTable.read(item_features, "item_features")
+        unknown: Any = "error" if self.unknown == "error" else "drop"
+        duplicates: Any = self.duplicates
+        others = None if table is None else table.ids
+        ratings = Ratings.of_new_items(X, y, self.users_, self.scale_, duplicates, unknown, others)
+        new = copy.copy(self)
+        new.items_, new.ratings_ = ratings.items, ratings
+        new._fold_in_items(ratings, table)
+        return new
+
+    def _with_tables(self, user_features: Any, item_features: Any) -> Self:
+        """Return a copy of this model that knows features, checked."""
+        given = copy.copy(self)
+        named = (("user_features", user_features), ("item_features", item_features))
+        tables = [None if table is None else FeatureTable.read(table, name) for name, table in named]
+        given._tables = (tables[0], tables[1])
+        return given
 
     def _prepare(self, ratings: Ratings) -> None:
-        self._features: tuple[Any, Any] = (None, None)
-        self.user_projection_ = None
-        if self.implicit is not None:
-            link = MaskLink.of(ratings, self.n_implicit)
-            self._features = (with_stranger(link.users), with_stranger(link.items))
-            self.user_projection_ = link.projection
+        sides = link_sides(ratings, self.implicit, self.n_implicit, self._tables)
+        self.links_ = (sides[0][0], sides[1][0])
+        self._features = (sides[0][1], sides[1][1])
+        for (name, link), chain in itertools.product(
+            (("user", sides[0][0]), ("item", sides[1][0])), getattr(self, "chains_", []) if self.warm_start else []
+        ):
+            K = len(chain.state[f"{name}_weights"])
+            if link.n_features != K:
+                raise ValueError(
+                    f"warm_start=True goes on with chains for {K} features of {name}s, but now there are "
+                    f"{link.n_features}: give the same {name}_features and `implicit`, or fit a new model"
+                )
+
+    def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
+        super()._fit_ratings(ratings, monitor)
+        del self._features
 
     def _posterior(self, ratings: Ratings) -> OrdinalProbitPosterior:
-        users, items = self._features
         p = self.n_factors + 1
-        return OrdinalProbitPosterior(
-            WithStrangers.of(ratings), ratings.n_levels, LinkedPrior("user", p, users), LinkedPrior("item", p, items)
-        )
+        users, items = (_prior(name, p, f) for name, f in zip(("user", "item"), self._features, strict=True))
+        return OrdinalProbitPosterior(WithStrangers.of(ratings), ratings.n_levels, users, items)
 
     def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         out = np.empty((len(users), len(self.scale_)))
@@ -195,10 +294,7 @@ class OrdinalProbit(SampledModel):
         samples = self._spaced_samples(FOLD_IN_SAMPLES)
         data = WithStrangers.of(ratings)
         n, S, p = len(data.indptr) - 1, len(samples["U"]), samples["V"].shape[2]
-        features = None
-        if self.user_projection_ is not None:
-            features = with_stranger(project(ratings, self.user_projection_))
-        prior = LinkedPrior("user", p, features)
+        prior = _prior("user", p, self._own_link(0).features(Side.users(ratings), self._tables[0]))
         U = np.empty((S, n, p), dtype=np.float32)
         thresholds = np.empty((S, n, len(self.scale_) - 1), dtype=np.float32)
         cuts = cut_rows(data.indptr, _ENTRIES)
@@ -217,28 +313,95 @@ class OrdinalProbit(SampledModel):
 
         parallel_for(block, S * n_blocks)
         self.samples_ = samples | {"U": U, "thresholds": thresholds}
-        self.chains_ = []
+        self._forget_link(1)
+
+    def _fold_in_items(self, ratings: Ratings, table: FeatureTable | None) -> None:
+        """Run a short chain for each new item under each of some samples, with the thresholds of the users."""
+        samples = self._spaced_samples(FOLD_IN_SAMPLES)
+        data = WithStrangers.of(ratings)
+        m, S, p = len(data.col_indptr) - 1, len(samples["V"]), samples["U"].shape[2]
+        prior = _prior("item", p, self._own_link(1).features(Side.items(ratings), table))
+        V = np.empty((S, m, p), dtype=np.float32)
+        cuts, levels = cut_rows(data.col_indptr, _ENTRIES), data.levels[data.to_csr]
+        n_blocks = len(cuts) - 1
+        draws = [{name: array[s] for name, array in samples.items()} for s in range(S)]
+        means = [prior.means(draw, m) for draw in draws]
+
+        def block(task: int) -> None:
+            s, k = divmod(task, n_blocks)
+            draw = draws[s]
+            fold_ordinal_columns(
+                cuts[k], cuts[k + 1], fold(self.seed_, s, -2), data.col_indptr, data.col_indices, levels, draw["U"],
+                draw["thresholds"], draw["item_precision"].astype(float), means[s], _FOLD_IN_CYCLES, V[s],
+            )  # fmt: skip
+
+        parallel_for(block, S * n_blocks)
+        self.samples_ = samples | {"V": V}
+        self._forget_link(0)
+
+    def _own_link(self, side: int) -> Link:
+        """Return the link of users (0) or items (1)."""
+        link = self.links_[side]
+        if link is None:
+            words = ("users", "items") if side == 0 else ("items", "users")
+            raise ValueError(
+                f"this model came from folding in {words[1]}, and features which tell who rated what of those in "
+                f"training mean nothing to it: fold {words[0]} in with the model that was fitted"
+            )
+        return link
+
+    def _forget_link(self, side: int) -> None:
+        """After the other side has been folded in: features which stand for its ratings mean nothing any more."""
+        links = list(self.links_)
+        link = links[side]
+        links[side] = None if link is not None and link.tied else link
+        self.links_, self.chains_ = (links[0], links[1]), []
+
+    # ---------------------------------------------------------------- saving
+
+    def _own_state(self, prefix: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        header, arrays = super()._own_state(prefix)
+        states = [None if link is None else link.to_state() for link in self.links_]
+        header["links"] = packed(states, f"{prefix}links", arrays)
+        return header, arrays
+
+    @classmethod
+    def _rebuild(
+        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], prefix: str, users: IdMap, items: IdMap
+    ) -> Self:
+        model = super()._rebuild(header, arrays, prefix, users, items)
+        states, links = unpacked(member(header, "links", list), arrays), []
+        for state, argument, other in zip(states, ("user_features", "item_features"), (items, users), strict=True):
+            links.append(None if state is None else Link.from_state(argument, state, len(other)))
+        model.links_ = (links[0], links[1])
+        model._check_links()
+        return model
+
+    def _check_links(self) -> None:
+        for name, link in zip(("user", "item"), self.links_, strict=True):
+            K = self.samples_[f"{name}_weights"].shape[1]
+            if link is not None and link.n_features != K:
+                raise ValueError(f"there are weights of {K} features of {name}s, but the link makes {link.n_features}")
 
     def _check_fit_together(self) -> None:
-        d, K = self.n_factors, 0
-        S, m = len(self.samples_["U"]), len(self.items_)
-        if self.user_projection_ is not None:
-            K = self.user_projection_.shape[1] if np.ndim(self.user_projection_) == 2 else 0
-            check_array("user_projection_", self.user_projection_, (m, K), np.float32)
-        shapes = {
-            "U": (len(self.users_) + 1, d + 1),
-            "V": (m + 1, d + 1),
-            "thresholds": (len(self.users_) + 1, len(self.scale_) - 1),
-            "user_mean": (d + 1,),
-            "user_precision": (d + 1,),
-            "user_weights": (K, d + 1),
-            "gap_mean": (len(self.scale_) - 1,),
-            "gap_precision": (len(self.scale_) - 1,),
+        S, p, R = len(self.samples_["U"]), self.n_factors + 1, len(self.scale_)
+        shapes: dict[str, tuple[int, ...]] = {
+            "U": (len(self.users_) + 1, p),
+            "V": (len(self.items_) + 1, p),
+            "thresholds": (len(self.users_) + 1, R - 1),
+            "gap_mean": (R - 1,),
+            "gap_precision": (R - 1,),
         }
+        for side in ("user", "item"):
+            shapes |= {f"{side}_mean": (p,), f"{side}_precision": (p,)}
+            weights = self.samples_.get(f"{side}_weights")
+            shapes[f"{side}_weights"] = (0 if weights is None or weights.ndim != 3 else weights.shape[1], p)
         for name, shape in shapes.items():
             check_array(f"samples of {name}", self.samples_.get(name), (S, *shape), np.float32)
 
 
-def with_stranger(features: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return features with a row of zeros more, for somebody who rated nothing."""
-    return np.vstack([features, np.zeros(features.shape[1])])
+def _prior(name: str, p: int, features: Features) -> LinkedPrior:
+    """Return the prior of rows with such features."""
+    if isinstance(features, sparse.csr_array):
+        return SparseLinkedPrior(name, p, features)
+    return LinkedPrior(name, p, features)

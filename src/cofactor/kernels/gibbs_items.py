@@ -1,0 +1,57 @@
+"""Draws for new items, where the users who rated them, and the thresholds of these, are given."""
+
+import numpy as np
+
+from cofactor.kernels.compile import kernel
+from cofactor.kernels.gibbs import FAR, draw_row, level_masses, score
+from cofactor.kernels.normal import quantiles
+from cofactor.kernels.random import stream, uniforms
+
+
+@kernel
+def fold_ordinal_columns(  # type: ignore[no-untyped-def]
+    lo, hi, key, indptr, indices, levels, other, thresholds, precision, prior_mean, n_cycles, out
+):
+    """Draw rows of the new items lo..hi under one sample of all that belongs to users and to the prior.
+
+    A cycle draws z given the item's row, then the row given z; each item's chain starts at the prior's mean. All have
+    the same stream: what is drawn for an item does not depend on which others are there.
+    """
+    p = other.shape[1]
+    n_thresholds = thresholds.shape[1]
+    gram = np.empty((p + 1, p + 1))
+    one = np.ones(1)
+    P = np.zeros((p, p))
+    for a in range(p):
+        P[a, a] = precision[a]
+    for j in range(lo, hi):
+        here = slice(indptr[j], indptr[j + 1])
+        users = indices[here]
+        n = len(users)
+        # the boundaries of all these users, one after another, and where that above each rating stands
+        theta = np.empty(n * (n_thresholds + 2))
+        upper = np.empty(n, dtype=np.int64)
+        for k in range(n):
+            first = k * (n_thresholds + 2)
+            theta[first] = -FAR
+            theta[first + n_thresholds + 1] = FAR
+            for r in range(n_thresholds):
+                theta[first + 1 + r] = thresholds[users[k], r]
+            upper[k] = first + levels[indptr[j] + k]
+        state = stream(key, 0)
+        v = prior_mean[j].copy()
+        shift = precision * v
+        x, z = np.empty(n), np.empty(n)
+        left, mass, side = np.empty(n), np.empty(n), np.empty(n)
+        for _ in range(n_cycles):
+            for k in range(n):
+                x[k] = score(v, other[users[k]], True)
+            level_masses(x, upper, theta, left, mass, side)
+            state = uniforms(state, z)
+            for k in range(n):
+                left[k] += z[k] * mass[k]
+            quantiles(left, z)
+            for k in range(n):
+                z[k] = x[k] + side[k] * z[k]
+            state = draw_row(state, z, one, other, users, P, shift, True, gram, v)
+        out[j] = v

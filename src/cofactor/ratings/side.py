@@ -1,0 +1,194 @@
+"""Features of users or items that the caller knows: read from whatever holds them, checked, standardized."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.metrics.ratings import counted, some_of
+from cofactor.model.state import check_array
+from cofactor.ratings.ids import IdMap
+
+_FORMS = (
+    "a mapping from ids to sequences of numbers, a frame with the ids in its first column (or in a named or "
+    "non-integer pandas index), or a tuple (ids, array)"
+)
+
+
+@dataclass(frozen=True)
+class FeatureTable:
+    """Features of some users, or items.
+
+    Attributes
+    ----------
+    argument : str
+        Name of the argument they came as, for messages.
+    ids : IdMap
+        Whose they are.
+    values : ndarray of shape (n, c), float64
+        In the order of `ids`; all finite.
+    names : tuple of str
+        Of the columns.
+    """
+
+    argument: str
+    ids: IdMap
+    values: NDArray[np.float64]
+    names: tuple[str, ...]
+
+    @classmethod
+    def read(cls, table: Any, argument: str) -> Self:
+        """Read features from a mapping, a frame, or a pair of ids and an array.
+
+        Examples
+        --------
+        >>> FeatureTable.read({"bob": [31, 0], "ann": [25, 1]}, "user_features").values.tolist()
+        [[25.0, 1.0], [31.0, 0.0]]
+        """
+        frame = nw.from_native(table, eager_only=True, pass_through=True)
+        if isinstance(frame, nw.DataFrame):
+            ids, columns = _of_frame(frame, argument)
+        elif isinstance(table, Mapping):
+            ids = list(table)
+            columns = _of_rows([np.atleast_1d(np.asarray(row)) for row in table.values()], ids, argument)
+        elif isinstance(table, tuple) and len(table) == 2:
+            ids, values = table[0], np.asarray(table[1])
+            if values.ndim != 2 or len(values) != len(ids):
+                raise ValueError(
+                    f"{argument} has {len(ids)} ids but an array of shape {values.shape}: expected a row for each"
+                )
+            columns = {f"column {k}": values[:, k] for k in range(values.shape[1])}
+        else:
+            raise TypeError(f"{argument} is a {type(table).__name__}, expected {_FORMS}")
+        if not columns or not len(ids):
+            raise ValueError(f"{argument} holds no features: expected {_FORMS}")
+        known = IdMap(ids, f"the ids of {argument}")
+        where = known.index(ids)
+        if len(known) < len(where):
+            twice = known.ids[np.bincount(where) > 1]
+            raise ValueError(f"{argument} has several rows for {some_of(twice, 3)}: leave one for each id")
+        values = np.empty((len(known), len(columns)))
+        for k, (name, column) in enumerate(columns.items()):
+            values[where, k] = _numbers(column, name, ids, argument)
+        return cls(argument, known, values, tuple(columns))
+
+
+def _of_frame(frame: nw.DataFrame[Any], argument: str) -> tuple[Any, dict[str, NDArray[Any]]]:
+    names = list(frame.columns)
+    index = nw.maybe_get_index(frame)
+    if index is not None and (index.name is not None or np.asarray(index).dtype.kind not in "iu"):
+        return np.asarray(index), {str(name): frame[name].to_numpy() for name in names}
+    if len(names) < 2:
+        raise ValueError(f"{argument} has the column {names} only: expected ids and at least one feature")
+    return frame[names[0]].to_numpy(), {str(name): frame[name].to_numpy() for name in names[1:]}
+
+
+def _of_rows(rows: Sequence[NDArray[Any]], ids: Sequence[Any], argument: str) -> dict[str, NDArray[Any]]:
+    if not rows:
+        return {}
+    odd = next((k for k, row in enumerate(rows) if row.shape != (len(rows[0]),)), None)
+    if odd is not None:
+        raise ValueError(
+            f"{argument} has features of shape {rows[odd].shape} for {ids[odd]!r} but {rows[0].shape} for {ids[0]!r}: "
+            "expected as many numbers for each"
+        )
+    return {f"column {k}": np.array([row[k] for row in rows]) for k in range(len(rows[0]))}
+
+
+def _numbers(column: NDArray[Any], name: str, ids: Any, argument: str) -> NDArray[np.float64]:
+    texts = [value for value in column.tolist() if isinstance(value, str)] if column.dtype.kind in "OUST" else []
+    try:
+        if texts or column.dtype.kind in "Mmc":
+            raise TypeError
+        numbers = column.astype(np.float64)
+    except (TypeError, ValueError):
+        found = repr(texts[0] if texts else column.tolist()[0])
+        raise TypeError(
+            f"{argument}: {name} holds {found}, expected numbers; make a column of 0 and 1 for each of its values"
+        ) from None
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        whose = np.asarray(ids, dtype=object)[bad].tolist()[0]
+        raise ValueError(
+            f"{argument}: {name} of {whose!r} is {numbers[bad[0]]:g}, one of {counted(bad.size, 'value')} there that "
+            f"cannot be used: fill them in, or leave out these rows (ids without a row get the column means)"
+        )
+    return numbers
+
+
+@dataclass(frozen=True)
+class Standardization:
+    """What brings features to mean 0 and standard deviation 1 over the rows of training.
+
+    Attributes
+    ----------
+    names : tuple of str
+    means, scales : ndarray of shape (c,), float64
+        A scale of infinity makes zeros of a column: one that was constant in training says nothing.
+    """
+
+    names: tuple[str, ...]
+    means: NDArray[np.float64]
+    scales: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, table: FeatureTable, ids: IdMap) -> Self:
+        """Learn it from the rows of these ids; columns that are constant there are dropped with a warning."""
+        found = table.ids.index(ids.ids)
+        known = table.values[found[found >= 0]]
+        if not len(known):
+            raise ValueError(
+                f"{table.argument} has no row for any of the {len(ids)} ids of the ratings, such as "
+                f"{some_of(ids.ids, 3)}; it has rows for {some_of(table.ids.ids, 3)}"
+            )
+        means, scales = known.mean(axis=0), known.std(axis=0)
+        constant = scales <= 1e-12 * np.maximum(np.abs(means), np.abs(known).max(axis=0))
+        if constant.any():
+            names = ", ".join(np.array(table.names, dtype=object)[constant].tolist())
+            verb = "are" if constant.sum() > 1 else "is"
+            warnings.warn(
+                f"{table.argument}: {names} {verb} the same for all in training: dropped",
+                UserWarning,
+                stacklevel=6,
+            )
+        return cls(table.names, means, np.where(constant, np.inf, scales))
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that were not constant."""
+        return int(np.isfinite(self.scales).sum())
+
+    def rows(self, table: FeatureTable | None, ids: IdMap) -> NDArray[np.float64]:
+        """Return standardized features (n, c) of these ids, zeros (the means) for those without."""
+        out = np.zeros((len(ids), len(self.means)))
+        if table is None:
+            return out
+        if table.names != self.names:
+            raise ValueError(
+                f"{table.argument} has the columns {', '.join(table.names)}, but those of training were "
+                f"{', '.join(self.names)}: give the same in the same order"
+            )
+        found = table.ids.index(ids.ids)
+        known = found >= 0
+        out[known] = (table.values[found[known]] - self.means) / self.scales
+        return out
+
+    def to_state(self) -> dict[str, Any]:
+        """Return it as a dictionary of arrays and strings."""
+        return {"names": list(self.names), "means": self.means, "scales": self.scales}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """Rebuild it from what `to_state` returned; what does not fit together is refused."""
+        names = tuple(str(name) for name in state["names"])
+        for key in ("means", "scales"):
+            check_array(f"{key} of features", state[key], (len(names),), np.float64)
+        if not np.isfinite(state["means"]).all() or not (state["scales"] > 0).all():
+            raise ValueError("means of features must be finite, and their scales positive")
+        return cls(names, state["means"], state["scales"])
