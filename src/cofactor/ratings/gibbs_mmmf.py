@@ -15,7 +15,7 @@ from cofactor.model.state import check_array
 from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior
 from cofactor.problems.priors import LinkedPrior
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.links import MaskLink, project, with_stranger
+from cofactor.ratings.links import MaskLink, project
 from cofactor.ratings.margin_samples import MarginSamples
 from cofactor.ratings.sampled import FOLD_IN_SAMPLES, WithStrangers
 from cofactor.solvers.result import Callback
