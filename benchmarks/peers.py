@@ -1,126 +1,273 @@
-"""Other libraries on the same split, in the same run: `python benchmarks/peers.py`, with the extra `peers` installed.
+"""Models of ratings and other libraries on the same splits: `python benchmarks/peers.py`, with the extra `peers`.
 
-Predictions are level-valued: real-valued ones are rounded to the nearest level, ordinal ones give the median level.
-Peers run with the settings their authors recommend, or the best of a few tried on the first test split, in their
-favour.
+Each fit runs in a process of its own, after a small fit that compiles or loads what it needs. What is measured is kept
+as lines of JSON, so that a run can go on: `peers.py measure NAME ...` measures these methods, `peers.py table` writes
+the table and the picture from what is there, `peers.py` does both. COFACTOR_PEERS_CACHE names the file of the lines,
+COFACTOR_PEERS_SEEDS the number of splits.
+
+Our models run with their defaults. Peers run with the settings their authors recommend, or the best of a few tried on
+the first test split, in their favour. Predictions are level-valued: real-valued ones are rounded to the nearest level,
+probabilities give the median level.
 """
 
+import json
+import os
+import subprocess
+import sys
+import tempfile
 import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
-from common import SEEDS, mean_std, ml100k, publish, split_80_20, table
-from scipy.sparse import coo_matrix
+from common import README, SEEDS, mean_std, ml100k, publish, split_80_20, table
 
-from cofactor.metrics import rating_report
+from cofactor.metrics import log_loss, rating_report
 from cofactor.metrics.ratings import nearest_levels
-from cofactor.ratings import ALS, HMF, MMMF, PMMMF, Ensemble
+from cofactor.ratings import MODELS
 
 SCALE = np.arange(1.0, 6.0)
+SECTION = "peers on MovieLens 100K"
+CACHE = Path(os.environ.get("COFACTOR_PEERS_CACHE", Path(tempfile.gettempdir()) / "cofactor-peers.jsonl"))
+SPLITS = SEEDS[: int(os.environ.get("COFACTOR_PEERS_SEEDS", len(SEEDS)))]
+
+#: Of a method: fit to pairs X and ratings y with a seed; return what predicts levels, and what gives probabilities.
+Predict = Callable[[np.ndarray], np.ndarray]
+Method = Callable[[np.ndarray, np.ndarray, int], tuple[Predict, Predict | None]]
 
 
-def ours(model):
-    def run(X, y, test, seed):
-        return model.set_params(random_state=seed).fit(X, y).predict(test)
+def ours(name: str, **params) -> Method:
+    def fit(X, y, seed):
+        model = MODELS[name](random_state=seed, **params).fit(X, y)
+        return model.predict, getattr(model, "predict_proba", None)
 
-    return run
+    return fit
 
 
-def surprise_model(make):
-    def run(X, y, test, seed):
+def surprise_model(name: str) -> Method:
+    def fit(X, y, seed):
         import pandas as pd
-        from surprise import Dataset, Reader
+        import surprise
 
         frame = pd.DataFrame({"user": X[:, 0], "item": X[:, 1], "rating": y})
-        data = Dataset.load_from_df(frame, Reader(rating_scale=(1, 5))).build_full_trainset()
-        model = make(seed).fit(data)
-        estimates = [model.predict(u, i).est for u, i in test]
-        return SCALE[nearest_levels(estimates, SCALE) - 1]
+        data = surprise.Dataset.load_from_df(frame, surprise.Reader(rating_scale=(1, 5))).build_full_trainset()
+        model = getattr(surprise, name)(random_state=seed).fit(data)
+        return lambda test: nearest([model.predict(u, i).est for u, i in test]), None
 
-    return run
-
-
-def surprise_svd(seed):
-    from surprise import SVD
-
-    return SVD(random_state=seed)
+    return fit
 
 
-def surprise_svdpp(seed):
-    from surprise import SVDpp
+def cmfrec_als(**params) -> Method:
+    def fit(X, y, seed):
+        import pandas as pd
+        from cmfrec import CMF
 
-    return SVDpp(random_state=seed)
+        frame = pd.DataFrame({"UserId": X[:, 0], "ItemId": X[:, 1], "Rating": y})
+        model = CMF(method="als", nthreads=2, verbose=False, random_state=seed, **params).fit(frame)
 
+        def predict(test):
+            estimates = model.predict(test[:, 0], test[:, 1])
+            return nearest(np.where(np.isfinite(estimates), estimates, y.mean()))
 
-def cmfrec_als(X, y, test, seed):
-    import pandas as pd
-    from cmfrec import CMF
+        return predict, None
 
-    frame = pd.DataFrame({"UserId": X[:, 0], "ItemId": X[:, 1], "Rating": y})
-    model = CMF(k=40, lambda_=10.0, method="als", nthreads=2, verbose=False, random_state=seed).fit(frame)
-    estimates = model.predict(test[:, 0], test[:, 1])
-    known = np.isfinite(estimates)
-    return SCALE[nearest_levels(np.where(known, estimates, y.mean()), SCALE) - 1]
-
-
-def myfm_probit(X, y, test, seed):
-    from myfm import MyFMOrderedProbit
-    from scipy.sparse import csr_matrix
-
-    users, items = np.unique(X[:, 0]), np.unique(X[:, 1])
-
-    def one_hot(pairs):
-        n = len(pairs)
-        u, i = np.searchsorted(users, pairs[:, 0]), np.searchsorted(items, pairs[:, 1])
-        u_ok = (u < len(users)) & (users[np.minimum(u, len(users) - 1)] == pairs[:, 0])
-        i_ok = (i < len(items)) & (items[np.minimum(i, len(items) - 1)] == pairs[:, 1])
-        rows = np.concatenate([np.flatnonzero(u_ok), np.flatnonzero(i_ok)])
-        columns = np.concatenate([u[u_ok], len(users) + i[i_ok]])
-        shape = (n, len(users) + len(items))
-        return csr_matrix(coo_matrix((np.ones(len(rows)), (rows, columns)), shape=shape))
-
-    model = MyFMOrderedProbit(rank=10, random_seed=seed)
-    groups = [len(users), len(items)]
-    model.fit(one_hot(X), (y - 1).astype(int), n_iter=300, n_kept_samples=300, group_shapes=groups)
-    probabilities = model.predict_proba(one_hot(test))
-    return 1.0 + (np.cumsum(probabilities, axis=1) < 0.5).sum(axis=1)
+    return fit
 
 
-def main() -> None:
+def myfm_probit(implicit: bool) -> Method:
+    """Ordered probit of a factorization machine; `implicit` adds to a user the items he rated, of norm one."""
+
+    def fit(X, y, seed):
+        from myfm import MyFMOrderedProbit, RelationBlock
+        from scipy.sparse import csr_matrix, hstack, identity
+
+        users, u = np.unique(X[:, 0], return_inverse=True)
+        items, i = np.unique(X[:, 1], return_inverse=True)
+        rated = csr_matrix((np.ones(len(u)) / np.sqrt(np.bincount(u))[u], (u, i)), (len(users), len(items)))
+        known = [identity(len(users), format="csr"), *([rated] if implicit else [])]
+        # The last row has no features: it stands for whatever is not known.
+        of_user = csr_matrix(hstack(known), copy=True)
+        of_user.resize(len(users) + 1, of_user.shape[1])
+        of_item = csr_matrix(identity(len(items)))
+        of_item.resize(len(items) + 1, len(items))
+
+        def blocks(pairs):
+            rows = [position(ids, pairs[:, k]).astype(np.int64) for k, ids in enumerate((users, items))]
+            return [RelationBlock(at, of) for at, of in zip(rows, (of_user, of_item), strict=True)]
+
+        model = MyFMOrderedProbit(rank=10, random_seed=seed)
+        groups = [part.shape[1] for part in known] + [len(items)]
+        levels = (y - 1).astype(int)
+        model.fit(None, levels, blocks(X), n_iter=300, n_kept_samples=200, group_shapes=groups)
+
+        def probabilities(pairs):
+            return model.predict_proba(None, blocks(pairs))
+
+        return lambda pairs: 1.0 + (np.cumsum(probabilities(pairs), axis=1) < 0.5).sum(axis=1), probabilities
+
+    return fit
+
+
+def most_frequent(X, y, seed):
+    shares = np.array([(y == level).mean() for level in SCALE])
+    return lambda test: np.full(len(test), SCALE[shares.argmax()]), lambda test: np.tile(shares, (len(test), 1))
+
+
+def user_median(X, y, seed):
+    users, u = np.unique(X[:, 0], return_inverse=True)
+    parts = np.split(y[np.argsort(u, kind="stable")], np.cumsum(np.bincount(u))[:-1])
+    medians = np.array([np.median(part) for part in [*parts, y]])
+    return lambda test: nearest(medians[position(users, test[:, 0])]), None
+
+
+def position(ids, wanted):
+    """Return places of ids among sorted ones; where they are not there, their number."""
+    at = np.searchsorted(ids, wanted)
+    return np.where(ids[np.minimum(at, len(ids) - 1)] == wanted, at, len(ids))
+
+
+def nearest(estimates):
+    return SCALE[nearest_levels(estimates, SCALE) - 1]
+
+
+#: Methods by name; whose they are.
+OURS: dict[str, Method] = {name: ours(name) for name in MODELS if name != "BinaryMMMF"} | {
+    "OrdinalProbit, implicit=None": ours("OrdinalProbit", implicit=None),
+    "Ensemble, bagging": ours("Ensemble", method="bagging"),
+}
+PEERS: dict[str, Method] = {
+    "scikit-surprise SVD": surprise_model("SVD"),
+    "scikit-surprise SVD++": surprise_model("SVDpp"),
+    "cmfrec ALS": cmfrec_als(k=40, lambda_=10.0),
+    "cmfrec ALS, implicit features": cmfrec_als(k=40, lambda_=10.0, add_implicit_features=True),
+    "myFM ordered probit": myfm_probit(False),
+    "myFM ordered probit, implicit features": myfm_probit(True),
+}
+BASELINES: dict[str, Method] = {"most frequent level": most_frequent, "median of the user": user_median}
+METHODS = OURS | PEERS | BASELINES
+
+
+def memory(key: str) -> float:
+    """Return MB of this process: VmRSS now, VmHWM the peak. Unlike ru_maxrss, it starts anew with the process."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(key)) / 1e3
+
+
+def one(name: str, seed: int) -> dict[str, float]:
+    """Fit and predict once, in this process."""
+    warnings.simplefilter("ignore")
     X, y = ml100k()
-    cases = {
-        "cofactor Ensemble of 8 MMMF": ours(Ensemble()),
-        "cofactor Ensemble of 8 MMMF, bagging": ours(Ensemble(method="bagging")),
-        "cofactor MMMF": ours(MMMF()),
-        "cofactor MMMF, alpha = 18": ours(MMMF(alpha=18.0)),
-        "cofactor HMF": ours(HMF()),
-        "cofactor PMMMF": ours(PMMMF()),
-        "cofactor ALS": ours(ALS()),
-        "myFM ordered probit, median level (rank 10, 300 sweeps)": myfm_probit,
-        "scikit-surprise SVD": surprise_model(surprise_svd),
-        "scikit-surprise SVD++": surprise_model(surprise_svdpp),
-        "cmfrec ALS (k = 40, lambda = 10)": cmfrec_als,
-    }
+    train, test = split_80_20(len(y), seed)
+    small = train[:2000]
+    predict, _ = METHODS[name](X[small], y[small], seed)
+    predict(X[test[:1000]])
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts from here
+    before = memory("VmRSS")
+    began = time.perf_counter()
+    predict, probabilities = METHODS[name](X[train], y[train], seed)
+    predicted = predict(X[test])
+    found = {"seconds": time.perf_counter() - began, "mb": memory("VmHWM") - before}
+    report = rating_report(y[test], predicted, SCALE)
+    found |= {key: float(report[key]) for key in ("mae", "zero_one")}
+    if probabilities is not None:
+        found["log_loss"] = float(log_loss(y[test], probabilities(X[test]), SCALE))
+    return found
+
+
+def measured() -> dict[str, dict[int, dict[str, float]]]:
+    """Return what is kept: by method and seed, the last that was measured."""
+    found: dict[str, dict[int, dict[str, float]]] = {}
+    for line in CACHE.read_text().splitlines() if CACHE.exists() else []:
+        record = json.loads(line)
+        found.setdefault(record.pop("method"), {})[record.pop("seed")] = record
+    return found
+
+
+def measure(names: list[str]) -> None:
+    for name in names:
+        for seed in SPLITS:
+            command = [sys.executable, __file__, "one", name, str(seed)]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                raise SystemExit(f"{name}, seed {seed}: {done.stderr[-2000:]}")
+            line = json.dumps({"method": name, "seed": seed} | json.loads(done.stdout.splitlines()[-1]))
+            print(line, flush=True)
+            with CACHE.open("a") as file:
+                file.write(line + "\n")
+
+
+def write_table() -> None:
+    columns = {}
+    for name, runs in measured().items():
+        if name in METHODS:
+            some = [runs[seed] for seed in SPLITS if seed in runs]
+            columns[name] = {key: [run[key] for run in some] for key in some[0]}
     rows = []
-    for name, run in cases.items():
-        reports = []
-        for seed in SEEDS:
-            train, test = split_80_20(len(y), seed)
-            began = time.perf_counter()
-            predicted = run(X[train], y[train], X[test], seed)
-            report = rating_report(y[test], predicted, SCALE)
-            report["seconds"] = time.perf_counter() - began
-            reports.append(report)
-        column = {key: [r[key] for r in reports] for key in reports[0]}
-        rows.append(
-            [
+    for name in sorted(columns, key=lambda name: np.mean(columns[name]["mae"])):
+        column = columns[name]
+        whose = "cofactor" if name in OURS else "peer" if name in PEERS else "baseline"
+        errors = [mean_std(column[key]) if key in column else "–" for key in ("mae", "zero_one", "log_loss")]
+        rows.append([name, whose, *errors, f"{np.median(column['seconds']):.2f}", f"{max(column['mb']):.0f}"])
+    header = ["method", "whose", "MAE", "zero-one", "log-loss", "s, fit and predict", "MB"]
+    draw({name: (np.median(c["seconds"]), np.mean(c["mae"])) for name, c in columns.items()})
+    publish(SECTION, table(header, rows) + "\n\n![MAE against seconds](accuracy-seconds.png)")
+
+
+def draw(points: dict[str, tuple[float, float]]) -> None:
+    """Draw MAE against seconds; baselines are lines."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(9, 6), layout="constrained")
+    for names, label, style in ((OURS, "cofactor", ("o", "#0072B2")), (PEERS, "other libraries", ("s", "#D55E00"))):
+        x, y = np.array([points[name] for name in names if name in points]).T
+        ax.scatter(x, y, marker=style[0], color=style[1], label=label, zorder=3)
+    named = {name: at for name, at in points.items() if name not in BASELINES}
+    ax.set(xscale="log", xlabel="seconds to fit and predict", ylabel="MAE of levels, mean of three splits")
+    ax.margins(x=0.2, y=0.06)
+    ax.grid(alpha=0.3)
+    ax.legend(frameon=False)
+    put_labels(ax, named)
+    figure.savefig(README.with_name("accuracy-seconds.png"), dpi=120)
+    plt.close(figure)
+
+
+def put_labels(ax, points: dict[str, tuple[float, float]]) -> None:
+    """Write names next to points, each at the first place where it covers no point and no other name."""
+    ax.figure.canvas.draw()
+    centres = ax.transData.transform(np.array(list(points.values())))
+    places = [(dx, dy) for reach in (0, 9, 18, 28, 40) for dy in (reach, -reach) for dx in (8, -8)]
+    taken: list = []
+    for name, at in points.items():
+        for dx, dy in places:
+            text = ax.annotate(
                 name,
-                *(mean_std(column[key]) for key in ("mae", "rmse", "zero_one")),
-                f"{np.median(column['seconds']):.1f}",
-            ]
-        )
-        print(rows[-1], flush=True)
-    publish("peers on MovieLens 100K", table(["method", "MAE", "RMSE", "zero-one", "s, fit and predict"], rows))
+                at,
+                (dx, dy),
+                textcoords="offset points",
+                ha="left" if dx > 0 else "right",
+                va="center",
+                fontsize=8,
+                arrowprops={"arrowstyle": "-", "lw": 0.5, "color": "0.6"} if abs(dy) > 10 else None,
+            )
+            box = text.get_window_extent().padded(2)
+            if box.count_overlaps(taken) == 0 and not any(box.contains(*centre) for centre in centres):
+                break
+            text.remove()
+        else:
+            text = ax.annotate(name, at, (8, 0), textcoords="offset points", va="center", fontsize=8)
+            box = text.get_window_extent()
+        taken.append(box)
 
 
 if __name__ == "__main__":
-    main()
+    command, names = (sys.argv[1:2] or ["all"])[0], sys.argv[2:]
+    if command == "one":
+        print(json.dumps(one(names[0], int(names[1]))))
+    if command in ("measure", "all"):
+        measure(names or list(METHODS))
+    if command in ("table", "all"):
+        write_table()
