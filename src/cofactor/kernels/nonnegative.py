@@ -3,6 +3,7 @@
 import numpy as np
 
 from cofactor.kernels.compile import kernel
+from cofactor.kernels.rows import add_outer
 
 
 @kernel
@@ -57,13 +58,14 @@ def nonnegative_rows(lo, hi, gram, cross, tol, max_sweeps, out):  # type: ignore
 def coordinate_rows(lo, hi, indptr, indices, targets, V, ridge, tol, max_sweeps, out):  # type: ignore[no-untyped-def]
     """Improve rows lo..hi of `out` as minimisers of Σ_k (t_k - u·V_{j_k})² + ridge ‖u‖² over u >= 0.
 
-    k runs over the stored entries of a row. Cyclic coordinate descent which keeps the residuals current; a row is done
+    k runs over the stored entries of a row. Cyclic coordinate descent which keeps the slopes current; a row is done
     when a sweep moved no coordinate by more than `tol` times the largest one. Rows without entries become zero. Returns
     how many rows were not done after `max_sweeps`.
     """
     d = V.shape[1]
     u = np.empty(d)
-    squares = np.empty(d)
+    slope = np.empty(d)
+    gram = np.empty((d, d))
     unfinished = 0
     for i in range(lo, hi):
         start = indptr[i]
@@ -71,34 +73,38 @@ def coordinate_rows(lo, hi, indptr, indices, targets, V, ridge, tol, max_sweeps,
         if n == 0:
             out[i] = 0
             continue
-        F = np.empty((d, n))
-        gaps = np.empty(n)
-        u[:] = out[i]
+        F = np.empty((n, d))
+        slope[:] = 0
         for k in range(n):
             v = V[indices[start + k]]
-            s = targets[start + k] + 0.0
+            t = targets[start + k]
+            own = F[k]
             for f in range(d):
-                F[f, k] = v[f]
-                s -= u[f] * v[f]
-            gaps[k] = s
-        for f in range(d):
-            squares[f] = np.sum(F[f] * F[f])
+                own[f] = v[f]
+                slope[f] -= t * v[f]
+        gram[:] = 0
+        add_outer(F, gram)
+        for e in range(d):
+            gram[e, e] += ridge
+            for f in range(e):
+                gram[f, e] = gram[e, f]
+        for e in range(d):
+            u[e] = out[i, e]
+            row = gram[e]
+            for f in range(d):
+                slope[f] += u[e] * row[f]
         done = False
         for _ in range(max_sweeps):
             largest = 0.0
             size = 0.0
-            for f in range(d):
-                row = F[f]
-                s = 0.0
-                for k in range(n):
-                    s += gaps[k] * row[k]
-                curvature = squares[f] + ridge
-                following = max((s + squares[f] * u[f]) / curvature, 0.0) if curvature > 0 else 0.0
-                move = following - u[f]
+            for e in range(d):
+                row = gram[e]
+                following = max(u[e] - slope[e] / row[e], 0.0) if row[e] > 0 else 0.0
+                move = following - u[e]
                 if move != 0:
-                    u[f] = following
-                    for k in range(n):
-                        gaps[k] -= move * row[k]
+                    u[e] = following
+                    for f in range(d):
+                        slope[f] += move * row[f]
                 largest = max(largest, abs(move))
                 size = max(size, following)
             if largest <= tol * size:

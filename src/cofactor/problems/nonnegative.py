@@ -14,7 +14,9 @@ from cofactor.problems.observed import Entries, ObservedProblem
 #: never leave it.
 LEAST_FACTOR = 1e-6
 
-_SWEEPS = 2  #: over the coordinates of a row in one update: residuals cost as much as another sweep
+#: Sweeps over the coordinates of a row in one update. Multiplication goes through the entries each time; coordinate
+#: descent only before the first sweep. On MovieLens 100K these take the least time.
+_SWEEPS = {True: 2, False: 8}
 
 
 class NonnegativeProblem(ObservedProblem):
@@ -72,13 +74,15 @@ class NonnegativeProblem(ObservedProblem):
         self.update_rows(x)
         arrays, e = self.arrays(x), self.entries
         pattern = (e.col_indptr, e.col_indices, self._targets_by_column)
-        self._renew(self._col_cuts, pattern, arrays["U"], arrays["V"], 0.0, _SWEEPS)
+        self._renew(self._col_cuts, pattern, arrays["U"], arrays["V"], 0.0, _SWEEPS[self.multiplicative])
 
-    def update_rows(self, x: np.ndarray, tol: float = 0.0, max_sweeps: int = _SWEEPS) -> int:
-        """Renew U in place until sweeps move its rows by no more than `tol`; return how many rows still moved then."""
+    def update_rows(self, x: np.ndarray, tol: float = 0.0, max_sweeps: int | None = None) -> int:
+        """Renew U in place until a sweep moves no row by more than `tol`; return how many rows still moved."""
         arrays, e = self.arrays(x), self.entries
         pattern = (e.indptr, e.indices, self.targets)
-        return self._renew(self._row_cuts, pattern, arrays["V"], arrays["U"], tol, max_sweeps)
+        return self._renew(
+            self._row_cuts, pattern, arrays["V"], arrays["U"], tol, max_sweeps or _SWEEPS[self.multiplicative]
+        )
 
     def certificate(self, x: np.ndarray, gradient: np.ndarray) -> float:
         """Return the distance from stationarity under U, V >= 0."""
