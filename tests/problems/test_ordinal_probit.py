@@ -13,6 +13,7 @@ from cofactor.kernels.gibbs import draw_ordinal_rows, draw_rows, draw_thresholds
 from cofactor.kernels.random import stream
 from cofactor.problems.ordinal_probit import GapPrior, OrdinalProbitPosterior
 from cofactor.problems.priors import LinkedPrior, draw_normal_gamma
+from cofactor.problems.sparse_priors import SparseLinkedPrior
 from cofactor.samplers import Chain, DivergedError, Key, State, run
 
 # Light tails: with heavier ones, statistics of scale mix too slowly for a test of seconds.
@@ -63,6 +64,11 @@ def _rows_of_all(key, indptr, indices, position, z, other, tau, shift, out):
         )  # fmt: skip
 
 
+#: Features as they are for `SparseLinkedPrior`: two columns for each side, not orthogonal, with zeros.
+F2 = np.array([[1.0, 0.4], [-0.5, 0.0], [0.0, 0.9], [0.8, 0.8], [-1.2, 0.0]])
+G2 = np.array([[0.0, 0.6], [0.4, 0.5], [1.1, 0.0], [0.2, -0.7]])
+
+
 class Replicates:
     """B independent copies of the model and of its sampler, at once.
 
@@ -70,15 +76,14 @@ class Replicates:
     does what `OrdinalProbitPosterior` does, to the bit, is tested first.
     """
 
-    def __init__(self, B: int, shape: float = 8.0) -> None:
+    def __init__(self, B: int, shape: float = 8.0, as_sparse: bool = False) -> None:
         self.B, self.data = B, level_data(MASK, np.ones(MASK.sum()))
-        self.users = LinkedPrior("user", B * P, F, shape=shape, rate=8.0)
-        self.items = LinkedPrior("item", B * P, G, shape=shape, rate=8.0)
+        self.users, self.items = priors(B * P, shape, as_sparse)
         self.state: State = {}
 
     def split(self, name: str) -> np.ndarray:
-        """Return a vector of the priors as (B, p)."""
-        return self.state[name].reshape(self.B, -1)
+        """Return a vector of the priors, or the first row of a matrix, as (B, p)."""
+        return np.atleast_2d(self.state[name])[0].reshape(self.B, -1)
 
     def start(self, random: np.random.Generator) -> None:
         """Draw everything from the prior."""
@@ -89,7 +94,8 @@ class Replicates:
             omega = random.gamma(8.0, 1 / 8.0, B * P)
             s[f"{prior.name}_precision"][:], s[f"{prior.name}_weight_precision"][:] = tau, omega
             s[f"{prior.name}_mean"][:] = random.normal(size=B * P) / np.sqrt(tau)
-            s[f"{prior.name}_weights"][:] = random.normal(size=(1, B * P)) / np.sqrt(omega)
+            weights = s[f"{prior.name}_weights"]
+            weights[:] = random.normal(size=weights.shape) / np.sqrt(omega)
             rows = prior.means(s, n) + random.normal(size=(n, B * P)) / np.sqrt(tau)
             state |= s | {own: rows.reshape(n, B, P).swapaxes(0, 1).copy()}
         state["gap_precision"] = random.gamma(GAPS.shape, 1 / GAPS.rate, (B, R - 1))
@@ -165,17 +171,25 @@ def thresholds_of(gaps: np.ndarray) -> np.ndarray:
     return np.concatenate([gaps[..., :1], gaps[..., :1] + np.cumsum(np.exp(gaps[..., 1:]), axis=-1)], axis=-1)
 
 
-def joint_test(n_sweeps: int = 300, B: int = 500, wrong: str = "") -> np.ndarray:
+def priors(n_columns: int, shape: float, as_sparse: bool) -> list[LinkedPrior]:
+    """Return the priors of users and of items."""
+    if as_sparse:
+        tables = (("user", sparse.csr_array(F2)), ("item", sparse.csr_array(G2)))
+        return [SparseLinkedPrior(name, n_columns, table, shape=shape, rate=8.0) for name, table in tables]
+    return [LinkedPrior(name, n_columns, table, shape=shape, rate=8.0) for name, table in (("user", F), ("item", G))]
+
+
+def joint_test(n_sweeps: int, B: int, wrong: str = "", as_sparse: bool = False) -> np.ndarray:
     """Return z-scores of statistics: means over sweeps that start from the prior, against means under the prior.
 
     Each sweep draws parameters given data and data given parameters, so that the prior stays what it is. Replicates
     are independent of each other: their standard deviation tells the error of the mean, whatever mixes slowly.
     """
     random = np.random.default_rng(7)
-    prior = Replicates(50 * B)
+    prior = Replicates(50 * B, as_sparse=as_sparse)
     prior.start(random)
     expected = prior.statistics()
-    model = Replicates(B, 7.5 if wrong == "shape" else 8.0)
+    model = Replicates(B, 7.5 if wrong == "shape" else 8.0, as_sparse)
     model.start(random)
     total = 0.0
     for sweep in range(1, n_sweeps + 1):
@@ -191,8 +205,9 @@ def joint_test(n_sweeps: int = 300, B: int = 500, wrong: str = "") -> np.ndarray
     return (found.mean(axis=0) - expected.mean(axis=0)) / error
 
 
-def test_joint_distribution_stays_the_prior():
-    assert np.abs(joint_test(120, 350)).max() < 4
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_joint_distribution_stays_the_prior(as_sparse):
+    assert np.abs(joint_test(120, 350, "", as_sparse)).max() < 4
 
 
 @pytest.mark.parametrize(("wrong", "n_sweeps"), [("stale z", 240), ("shape", 60)])
@@ -202,8 +217,7 @@ def test_joint_test_can_fail(wrong, n_sweeps):
 
 
 def posterior(levels: np.ndarray) -> OrdinalProbitPosterior:
-    users, items = (LinkedPrior(s, P, f, shape=8.0, rate=8.0) for s, f in (("user", F), ("item", G)))
-    return OrdinalProbitPosterior(level_data(MASK, levels), R, users, items, GAPS)
+    return OrdinalProbitPosterior(level_data(MASK, levels), R, *priors(P, 8.0, False), GAPS)
 
 
 def test_one_replicate_is_the_posterior_to_the_bit():

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 
 from cofactor.kernels.threads import thread_limit
 from cofactor.problems.priors import LinkedPrior, NormalWishartPrior, draw_normal_gamma, turned
+from cofactor.problems.sparse_priors import SparseLinkedPrior
 from cofactor.samplers import Key
 
 N, P, K = 40, 2, 3
@@ -72,6 +73,50 @@ def test_mean_and_precision_are_drawn_from_what_the_regression_leaves():
         assert stats.kstest(precision[:, p] * rate[p], stats.gamma(1 + N / 2).cdf).pvalue > 1e-3
         standard = (mean[:, p] - centre[p]) * np.sqrt((N + 1) * precision[:, p])
         assert stats.kstest(standard, stats.norm.cdf).pvalue > 1e-3
+
+
+def test_sparse_regression_draws_each_coefficient_given_the_others():
+    """A coefficient is normal given those before it, already drawn, and those after it, as they were."""
+    rng = np.random.default_rng(5)
+    features = rng.normal(size=(N, K)) * (rng.random((N, K)) < 0.4)
+    rows = features @ rng.normal(size=(K, P)) + rng.normal(size=(N, P))
+    prior = SparseLinkedPrior("user", P, sparse.csr_array(features), shape=2.0, rate=0.5)
+    start = rng.normal(size=(K, P))
+    draws, scales = [], []
+    for k in range(3000):
+        state = prior.start()
+        state["user_weights"][:] = start
+        state["user_weight_precision"][:] = [0.5, 4.0]
+        prior.draw(state, rows, Key(k, 0, 1, 1))
+        mu, tau, W = state["user_mean"], state["user_precision"], state["user_weights"]
+        for p, omega in enumerate([0.5, 4.0]):
+            now = start[:, p].copy()
+            standard = []
+            for c, f in enumerate(features.T):
+                now[c] = 0
+                total = omega + tau[p] * (f**2).sum()
+                mean = tau[p] * f @ (rows[:, p] - mu[p] - features @ now) / total
+                standard.append((W[c, p] - mean) * np.sqrt(total))
+                now[c] = W[c, p]
+            draws.append(standard)
+            scales.append(state["user_weight_precision"][p] * (0.5 + 0.5 * (W[:, p] ** 2).sum()))
+    assert all(stats.kstest(column, stats.norm.cdf).pvalue > 1e-3 for column in np.array(draws).T)
+    assert np.abs(np.corrcoef(np.array(draws).T) - np.eye(K)).max() < 0.05
+    assert stats.kstest(scales, stats.gamma(2.0 + K / 2).cdf).pvalue > 1e-3
+    np.testing.assert_allclose(prior.means(state, N), mu + features @ W, rtol=1e-12)
+
+
+def test_sparse_regression_is_the_same_on_any_number_of_threads():
+    rows, features = table()
+    prior, found = SparseLinkedPrior("user", P, sparse.csr_array(features)), []
+    for n in (1, 2, 3):
+        state = prior.start()
+        with thread_limit(n):
+            for sweep in range(3):
+                prior.draw(state, rows, Key(0, 0, sweep, 1))
+        found.append(np.vstack([state["user_weights"], prior.means(state, N)]))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
 
 
 def test_means_are_those_of_the_regression():
