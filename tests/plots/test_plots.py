@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,22 +19,31 @@ from cofactor.plots import (
     plot_confusion,
     plot_convergence,
     plot_embedding,
+    plot_reliability,
     plot_scaling,
+    plot_trace,
     plot_tradeoff,
     plot_validation,
     save_figure,
 )
+from cofactor.samplers import Chain
 
 HISTORIES = {"L-BFGS": ([0.0, 0.1, 0.3], [90.0, 40.0, 35.0]), "CG": ([0.0, 0.2], [90.0, 38.0])}
 CURVES = {"HMF": ([0.1, 0.3, 0.5], [0.75, 0.70, 0.73]), "MMMF": ([0.1, 0.4], [0.80, 0.78])}
 COUNTS = np.array([[6, 2, 0], [1, 3, 0], [0, 0, 0]])
 V = np.array([[-2.0, 0.0], [-1.0, 1.0], [1.0, 1.0], [2.0, -1.0], [0.0, -1.5]])
+P = [[0.8, 0.2], [0.8, 0.2], [0.2, 0.8], [0.4, 0.6]]
+SAMPLED = SimpleNamespace(
+    burn_in=4, chains_=[Chain(k, 7, log_likelihood=[-900.0, -60, -52, -50 + k, -41, -43, -40 - k, -42]) for k in (0, 1)]
+)
 PICTURES = {
     "convergence": (plot_convergence, (HISTORIES,)),
     "confusion": (plot_confusion, (COUNTS, [1, 2, 3])),
     "tradeoff": (plot_tradeoff, (CURVES,)),
     "validation": (plot_validation, ([1, 10, 100], [0.3, 0.2, 0.4], [0.01, 0.02, 0.03], 10)),
     "scaling": (plot_scaling, ([100, 200, 400], [1.0, 2.0, 4.0])),
+    "reliability": (plot_reliability, ([1, 1, 2, 1], P, [1, 2])),
+    "trace": (plot_trace, (SAMPLED,)),
     "embedding": (plot_embedding, (V, [1.0, 0.0], [-1.5, 0.5], [1, 2, 3, 3, 2])),
 }
 
@@ -446,7 +456,7 @@ def test_level_beyond_the_scale():
         plot_embedding(V, [1, 1], [0], [1, 2, 3, 1, 1], scale=[1, 2])
 
 
-@pytest.mark.parametrize("name", ["convergence", "tradeoff", "confusion"])
+@pytest.mark.parametrize("name", ["convergence", "tradeoff", "confusion", "reliability", "trace"])
 def test_titles(name):
     plot, arguments = PICTURES[name]
     assert plot(*arguments, title="MMMF").get_title("left").startswith("MMMF")

@@ -3,6 +3,8 @@
 =======================  =====================================================================
 `plot_convergence`       objective of several solvers against seconds or iterations
 `plot_confusion`         which level was predicted for which, as a matrix
+`plot_reliability`       how often predictions came true against how probable they were called
+`plot_trace`             log-likelihood of every sweep of chains, with their R-hat
 `plot_tradeoff`          test error against training error along alpha, for several methods
 `plot_validation`        validation error along alpha, with its spread and the chosen alpha
 `plot_scaling`           seconds against size, log–log, with a reference slope
@@ -25,6 +27,7 @@ from cofactor.plots.curves import plot_convergence, plot_scaling, plot_tradeoff,
 from cofactor.plots.figures import OKABE_ITO, save_figure
 from cofactor.plots.labels import plot_cooccurrence, plot_group_sparsity, plot_threshold_curves
 from cofactor.plots.predictions import prediction_table
+from cofactor.plots.probabilities import plot_reliability, plot_trace
 from cofactor.plots.ratings import plot_confusion, plot_embedding
 from cofactor.plots.trees import plot_label_tree
 
@@ -36,8 +39,10 @@ __all__ = [
     "plot_embedding",
     "plot_group_sparsity",
     "plot_label_tree",
+    "plot_reliability",
     "plot_scaling",
     "plot_threshold_curves",
+    "plot_trace",
     "plot_tradeoff",
     "plot_validation",
     "prediction_table",

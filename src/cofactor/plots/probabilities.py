@@ -1,0 +1,229 @@
+"""Pictures of models that give probabilities: can they be believed, and have the chains met?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cofactor.metrics.probabilities import CalibrationBins, calibration_bins
+from cofactor.plots.figures import INK, MUTED, OKABE_ITO, new_axes, series_style, tidy
+from cofactor.samplers.diagnostics import split_r_hat
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from cofactor.samplers import Chain
+
+__all__ = ["plot_reliability", "plot_trace"]
+
+#: Part of the picture below the frequencies, where the counts stand.
+_STRIP = 0.26
+_SHADE = "#EFEFEF"
+_FEWEST = 4  # sweeps of which R-hat can be told
+
+
+def plot_reliability(
+    y: ArrayLike,
+    probabilities: ArrayLike,
+    scale: ArrayLike,
+    ax: Axes | None = None,
+    *,
+    n_bins: int = 15,
+    over: str = "top",
+    title: str = "",
+) -> Axes:
+    r"""Plot how often predictions came true against how probable they were called: a reliability diagram.
+
+    On the diagonal, probabilities are what they say. Below it a model is too sure, above it not sure enough.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        True ratings.
+    probabilities : array-like of shape (n, R)
+        Probability of every level, as `predict_proba` returns them.
+    scale : array-like of shape (R,)
+        The increasing levels.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    n_bins : int, default=15
+        Number of bins of equal width.
+    over : {"top", "all"}, default="top"
+        What is predicted: the most probable level of each rating, or every level of each rating.
+    title : str, default=""
+        Title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        One point for each bin that is not empty, at its mean probability and its frequency, with the 95 % interval of
+        Wilson. Bars and numbers below count the predictions in each bin, bars on a logarithmic scale. The legend gives
+        the expected calibration error.
+
+    Raises
+    ------
+    ValueError
+        If y, probabilities and scale do not fit together, or a setting is unknown.
+    ImportError
+        If matplotlib is not installed.
+
+    References
+    ----------
+    As in Guo, Pleiss, Sun & Weinberger, "On calibration of modern neural networks", ICML 2017.
+
+    Examples
+    --------
+    >>> p = [[0.8, 0.2], [0.8, 0.2], [0.2, 0.8], [0.2, 0.8]]
+    >>> ax = plot_reliability([1, 1, 2, 1], p, scale=[1, 2])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['calibrated', 'most probable level: ECE 0.050']
+    """
+    bins = calibration_bins(y, probabilities, scale, n_bins=n_bins, over=over)
+    ax = new_axes(ax, 5.4, 5.4)
+    ax.plot([0, 1], [0, 1], color=MUTED, linestyle="--", linewidth=1.2, label="calibrated")
+    full = bins.counts > 0
+    across, height = bins.predicted[full], bins.observed[full]
+    low, high = _wilson(height, bins.counts[full])
+    what = "most probable level" if over == "top" else "all levels"
+    ax.errorbar(
+        across,
+        height,
+        yerr=[height - low, high - height],
+        color=OKABE_ITO[0],
+        marker="o",
+        markersize=5,
+        linewidth=1.6,
+        elinewidth=1,
+        capsize=2,
+        label=f"{what}: ECE {bins.error:.3f}",
+    )
+    _draw_counts(ax, bins)
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_ylim(-_STRIP - 0.02, 1.02)
+    ticks = np.linspace(0, 1, 6)
+    ax.set_xticks(ticks)
+    ax.set_yticks(ticks)
+    tidy(ax, "predicted probability (below: number of predictions)", "observed frequency", title)
+    ax.legend(frameon=False, loc="upper left")
+    return ax
+
+
+def _wilson(share: NDArray[np.float64], n: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ends of the 95 % interval of Wilson for the share of n events."""
+    z = 1.96
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    # A share of 0 or 1 is an end itself, but for rounding.
+    return np.minimum(middle - reach, share), np.maximum(middle + reach, share)
+
+
+def _draw_counts(ax: Axes, bins: CalibrationBins) -> None:
+    """Draw bars and numbers below the line of frequency 0."""
+    width = 1 / len(bins.counts)
+    logs = np.log1p(bins.counts)
+    heights = 0.6 * _STRIP * logs / logs.max()
+    ax.bar(bins.edges[:-1], heights, width, bottom=-_STRIP, align="edge", color="#C9C9C9", edgecolor="white")
+    ax.axhline(0, color=MUTED, linewidth=0.8)
+    if len(bins.counts) > 20:
+        return
+    for left, height, count in zip(bins.edges, heights, bins.counts, strict=False):
+        if count:
+            at = (left + width / 2, height - _STRIP)
+            ax.annotate(
+                _short(int(count)),
+                at,
+                xytext=(0, 1.5),
+                textcoords="offset points",
+                ha="center",
+                va="bottom",
+                fontsize=6.5,
+                color=INK,
+            )
+
+
+def _short(count: int) -> str:
+    """Write a count with three characters or a few more."""
+    for size, letter in ((10**6, "M"), (10**3, "k")):
+        if count >= size:
+            return f"{count / size:.{1 if count < 10 * size else 0}f}{letter}"
+    return str(count)
+
+
+def plot_trace(model: Any, ax: Axes | None = None, *, title: str = "") -> Axes:
+    """Plot the log-likelihood after every sweep of each chain of a model drawn from its posterior.
+
+    Chains that have met look like one band of noise, without a trend, from the end of burn-in on.
+
+    Parameters
+    ----------
+    model : SampledModel
+        A fitted model with chains, such as `OrdinalProbit`.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    title : str, default=""
+        Title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        One line per chain; burn-in is shaded. Of several chains the legend gives the rank-normalized split R-hat of
+        the log-likelihood after burn-in: above 1.01 they have not met yet. The climb of the first sweeps is cut off, as
+        what comes later would not be seen beside it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the model has no chains.
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from cofactor.samplers import Chain
+    >>> chains = [Chain(0, 1, log_likelihood=[-90.0, -50, -41, -43, -40, -42])]
+    >>> ax = plot_trace(SimpleNamespace(chains_=chains, burn_in=2))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['burn-in', 'chain 1']
+    """
+    chains = _checked_chains(model)
+    burn_in = min(model.burn_in, *(chain.n_sweeps for chain in chains))
+    ax = new_axes(ax)
+    from matplotlib.ticker import MaxNLocator
+
+    if burn_in:
+        ax.axvspan(0.5, burn_in + 0.5, color=_SHADE, linewidth=0, label="burn-in", zorder=0)
+    for index, chain in enumerate(chains):
+        style = series_style(index) | {"markevery": [chain.n_sweeps - 1], "markersize": 5, "linewidth": 1.1}
+        ax.plot(np.arange(1, chain.n_sweeps + 1), chain.log_likelihood, label=f"chain {chain.number + 1}", **style)
+    shown = np.concatenate([chain.log_likelihood[burn_in // 4 :] for chain in chains])
+    margin = 0.06 * (np.ptp(shown) or 1)
+    ax.set_ylim(shown.min() - margin, shown.max() + margin)
+    ax.set_xlim(0.5, max(chain.n_sweeps for chain in chains) + 0.5)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.yaxis.set_major_formatter("{x:,.6g}")
+    tidy(ax, "sweeps", "log-likelihood", title)
+    ax.legend(frameon=False, loc="lower right", title=_agreement(chains, burn_in))
+    return ax
+
+
+def _checked_chains(model: Any) -> list[Chain]:
+    chains: list[Chain] | None = getattr(model, "chains_", None)
+    if chains is None:
+        raise TypeError(
+            "model must be a fitted one that is drawn from its posterior by chains, such as OrdinalProbit, "
+            f"found {type(model).__name__}"
+        )
+    if not chains:
+        raise ValueError("model has no chains: fold_in, and save with n_samples, leave them out; plot the fitted one")
+    return chains
+
+
+def _agreement(chains: list[Chain], burn_in: int) -> str | None:
+    """Return what R-hat says of several chains after burn-in."""
+    n = min(chain.n_sweeps for chain in chains) - burn_in
+    if len(chains) < 2 or n < _FEWEST:
+        return None
+    return f"R-hat {split_r_hat([chain.log_likelihood[burn_in : burn_in + n] for chain in chains]):.2f}"
