@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import cofactor
@@ -414,6 +415,21 @@ def test_items_nobody_rated_are_known_by_their_features():
     folded = m.fold_in([("new", 3)], [4.0])
     with pytest.raises(ValueError, match="came from folding in users"):
         folded.fold_in_items([("new", "film")], [4.0])
+
+
+def test_users_nobody_heard_of_are_known_by_their_features():
+    X, y, F, _ = described()
+    matrix = sparse.csr_array((y, X.T), shape=(60, 40))[:50].tolil()
+    matrix[45:] = 0
+    rated = sparse.csr_array(matrix)
+    rated.eliminate_zeros()
+    silent = X[:, 0] >= 45
+    m = model().fit(rated, user_features=table(F))
+    there = silent & (X[:, 0] < 50)
+    assert np.corrcoef(m.decision_function(X[there]), y[there])[0, 1] > 0.5
+    assert (m.samples_["U"][:, 45] != m.samples_["U"][:, 46]).any()
+    plain = model().fit(rated)
+    np.testing.assert_array_equal(plain.samples_["U"][:, 45], plain.samples_["U"][:, 46])
 
 
 @pytest.mark.parametrize(

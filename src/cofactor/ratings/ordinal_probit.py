@@ -209,7 +209,8 @@ class OrdinalProbit(SampledModel):
         Parameters
         ----------
         X, y
-            As in `RatingModel.fold_in`.
+            As in `RatingModel.fold_in`. Each user needs a rating, in a table of pairs; a sparse matrix may have empty
+            rows, of users known by their features alone.
         user_features : mapping, frame, or tuple (ids, array), optional
             The same columns as in `fit`, of new users. Who has no row gets the column means of training.
 
@@ -237,6 +238,15 @@ class OrdinalProbit(SampledModel):
         -------
         OrdinalProbit
             With the same methods, knowing the same users and the new items only.
+
+        Examples
+        --------
+        >>> X = [(u, i) for u in range(8) for i in range(6)]
+        >>> y = [1 + 3 * (u % 2 == i % 2) for u, i in X]
+        >>> genres = {i: [i % 2] for i in range(6)}
+        >>> model = OrdinalProbit(2, implicit=None, random_state=0).fit(X, y, item_features=genres)
+        >>> model.fold_in_items(item_features={"new": [1]}).predict([(0, "new"), (1, "new")])
+        array([1., 4.])
         """
         check_is_fitted(self)
         table = None if item_features is None else FeatureTable.read(item_features, "item_features")
@@ -261,6 +271,9 @@ class OrdinalProbit(SampledModel):
         sides = link_sides(ratings, self.implicit, self.n_implicit, self._tables)
         self.links_ = (sides[0][0], sides[1][0])
         self._features = (sides[0][1], sides[1][1])
+        self._described = tuple(
+            name for name, table in zip(("user", "item"), self._tables, strict=True) if table is not None
+        )
         for (name, link), chain in itertools.product(
             (("user", sides[0][0]), ("item", sides[1][0])), getattr(self, "chains_", []) if self.warm_start else []
         ):

@@ -66,6 +66,9 @@ class SampledModel(ProbabilityModel):
     #: Quantities in `samples_` and the sides, "user" or "item", that their second axis runs over ("" for none).
     _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item"}
 
+    #: Sides, "user" or "item", of which something is known besides ratings.
+    _described: tuple[str, ...] = ()
+
     @abstractmethod
     def _prepare(self, ratings: Ratings) -> None:
         """Set what all chains share, before they start."""
@@ -123,7 +126,9 @@ class SampledModel(ProbabilityModel):
             )
         self.samples_ = {name: np.concatenate([chain.samples[name] for chain in kept]) for name in kept[0].samples}
         self.seed_ = self.chains_[0].seed
-        for name, side in self._sampled.items():  # of somebody without ratings nothing is known either
+        for name, side in self._sampled.items():  # of somebody without ratings nothing is known either, as a rule
+            if side in self._described:
+                continue
             counts = ratings.user_counts if side == "user" else ratings.item_counts
             lonely = np.flatnonzero(counts == 0)
             self.samples_[name][:, lonely] = self.samples_[name][:, -1:]
