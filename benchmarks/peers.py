@@ -1,9 +1,9 @@
 """Models of ratings and other libraries on the same splits: `python benchmarks/peers.py`, with the extra `peers`.
 
 Each fit runs in a process of its own, after a small fit that compiles or loads what it needs. What is measured is kept
-as lines of JSON, so that a run can go on: `peers.py measure NAME ...` measures these methods, `peers.py table` writes
-the table and the picture from what is there, `peers.py` does both. COFACTOR_PEERS_CACHE names the file of the lines,
-COFACTOR_PEERS_SEEDS the number of splits.
+as lines of JSON, and not measured again, so that a run can go on: `peers.py measure NAME ...` measures these methods,
+`peers.py table` writes the table and the picture from what is there, `peers.py` does both. COFACTOR_PEERS_CACHE names
+the file of the lines (remove it to start anew), COFACTOR_PEERS_SEEDS the number of splits.
 
 Our models run with their defaults. Peers run with the settings their authors recommend, or the best of a few tried on
 the first test split, in their favour. Predictions are level-valued: real-valued ones are rounded to the nearest level,
@@ -76,7 +76,7 @@ def cmfrec_als(**params) -> Method:
 
 
 def myfm_probit(implicit: bool) -> Method:
-    """Ordered probit of a factorization machine; `implicit` adds to a user the items he rated, of norm one."""
+    """Ordered probit of a factorization machine; `implicit` adds to a user his items and to an item its users."""
 
     def fit(X, y, seed):
         from myfm import MyFMOrderedProbit, RelationBlock
@@ -84,20 +84,21 @@ def myfm_probit(implicit: bool) -> Method:
 
         users, u = np.unique(X[:, 0], return_inverse=True)
         items, i = np.unique(X[:, 1], return_inverse=True)
-        rated = csr_matrix((np.ones(len(u)) / np.sqrt(np.bincount(u))[u], (u, i)), (len(users), len(items)))
-        known = [identity(len(users), format="csr"), *([rated] if implicit else [])]
-        # The last row has no features: it stands for whatever is not known.
-        of_user = csr_matrix(hstack(known), copy=True)
-        of_user.resize(len(users) + 1, of_user.shape[1])
-        of_item = csr_matrix(identity(len(items)))
-        of_item.resize(len(items) + 1, len(items))
+        shape = (len(users), len(items))
+        sides = [identity(n, format="csr") for n in shape]
+        groups = list(shape)
+        if implicit:
+            rows = [csr_matrix((np.bincount(k)[k] ** -0.5, (u, i)), shape) for k in (u, i)]  # of norm one
+            sides = [csr_matrix(hstack([sides[0], rows[0]])), csr_matrix(hstack([sides[1], rows[1].T]))]
+            groups = [shape[0], shape[1], shape[1], shape[0]]
+        for n, side in zip(shape, sides, strict=True):
+            side.resize(n + 1, side.shape[1])  # the last row has no features: it stands for whatever is not known
 
         def blocks(pairs):
-            rows = [position(ids, pairs[:, k]).astype(np.int64) for k, ids in enumerate((users, items))]
-            return [RelationBlock(at, of) for at, of in zip(rows, (of_user, of_item), strict=True)]
+            places = [position(ids, pairs[:, k]) for k, ids in enumerate((users, items))]
+            return [RelationBlock(at, of) for at, of in zip(places, sides, strict=True)]
 
         model = MyFMOrderedProbit(rank=10, random_seed=seed)
-        groups = [part.shape[1] for part in known] + [len(items)]
         levels = (y - 1).astype(int)
         model.fit(None, levels, blocks(X), n_iter=300, n_kept_samples=200, group_shapes=groups)
 
@@ -187,6 +188,8 @@ def measured() -> dict[str, dict[int, dict[str, float]]]:
 def measure(names: list[str]) -> None:
     for name in names:
         for seed in SPLITS:
+            if seed in measured().get(name, {}):
+                continue
             command = [sys.executable, __file__, "one", name, str(seed)]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
@@ -208,6 +211,8 @@ def write_table() -> None:
         column = columns[name]
         whose = "cofactor" if name in OURS else "peer" if name in PEERS else "baseline"
         errors = [mean_std(column[key]) if key in column else "–" for key in ("mae", "zero_one", "log_loss")]
+        if len(column["mae"]) < len(SEEDS):
+            name += f" ({len(column['mae'])} of {len(SEEDS)} splits)"
         rows.append([name, whose, *errors, f"{np.median(column['seconds']):.2f}", f"{max(column['mb']):.0f}"])
     header = ["method", "whose", "MAE", "zero-one", "log-loss", "s, fit and predict", "MB"]
     draw({name: (np.median(c["seconds"]), np.mean(c["mae"])) for name, c in columns.items()})
@@ -226,7 +231,7 @@ def draw(points: dict[str, tuple[float, float]]) -> None:
         x, y = np.array([points[name] for name in names if name in points]).T
         ax.scatter(x, y, marker=style[0], color=style[1], label=label, zorder=3)
     named = {name: at for name, at in points.items() if name not in BASELINES}
-    ax.set(xscale="log", xlabel="seconds to fit and predict", ylabel="MAE of levels, mean of three splits")
+    ax.set(xscale="log", xlabel="seconds to fit and predict", ylabel="MAE of levels")
     ax.margins(x=0.2, y=0.06)
     ax.grid(alpha=0.3)
     ax.legend(frameon=False)
