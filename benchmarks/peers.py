@@ -243,7 +243,7 @@ def draw(points: dict[str, tuple[float, float]]) -> None:
 def put_labels(ax, points: dict[str, tuple[float, float]]) -> None:
     """Write names next to points, each at the first place where it covers no point and no other name."""
     ax.figure.canvas.draw()
-    centres = ax.transData.transform(np.array(list(points.values())))
+    frame, centres = ax.get_window_extent(), ax.transData.transform(np.array(list(points.values())))
     places = [(dx, dy) for reach in (0, 9, 18, 28, 40) for dy in (reach, -reach) for dx in (8, -8)]
     taken: list = []
     for name, at in points.items():
@@ -259,7 +259,8 @@ def put_labels(ax, points: dict[str, tuple[float, float]]) -> None:
                 arrowprops={"arrowstyle": "-", "lw": 0.5, "color": "0.6"} if abs(dy) > 10 else None,
             )
             box = text.get_window_extent().padded(2)
-            if box.count_overlaps(taken) == 0 and not any(box.contains(*centre) for centre in centres):
+            inside = frame.x0 < box.x0 and box.x1 < frame.x1
+            if inside and box.count_overlaps(taken) == 0 and not any(box.contains(*centre) for centre in centres):
                 break
             text.remove()
         else:
