@@ -25,7 +25,7 @@ def accuracy_100k() -> None:
     cases = [
         (trade_off, "MMMF", MMMF(alpha=8.5, **PAPER_MMMF), "MAE ≤ .715"),
         (trade_off, "PMMMF", PMMMF(alpha=21, **PAPER), "≤ .705 and ≤ 1.010"),
-        (trade_off, "ALS", ALS(alpha=4.0, **PAPER), "–"),
+        (trade_off, "ALS", ALS(100, alpha=4.0, **PAPER), "–"),
         ("alpha by validation, no biases", "HMF", HMF(**PAPER), "≤ .690"),
         ("alpha by validation, no biases", "MMMF", MMMF(**PAPER_MMMF), "≤ .690"),
         ("alpha by validation, no biases", "PMMMF", PMMMF(**PAPER), "–"),

@@ -16,7 +16,7 @@ __all__ = ["LabelFrequencies", "MostFrequentLevel", "UserMedian"]
 
 
 class MostFrequentLevel(BaseEstimator):
-    """Predict for everyone the rating that occurs most often, the lowest of several.
+    """Predict for everyone the rating that occurs most often, the lowest of several; levels as probable as frequent.
 
     Parameters
     ----------
@@ -36,6 +36,10 @@ class MostFrequentLevel(BaseEstimator):
         """Learn the rating."""
         values, counts = np.unique(np.asarray(y, dtype=np.float64), return_counts=True)
         self.rating_ = float(values[np.argmax(counts)])
+        self.scale_ = values if self.levels is None else np.asarray(self.levels, dtype=np.float64)
+        # One more of each level, so that none is impossible.
+        seen = np.bincount(np.searchsorted(self.scale_, values), counts, len(self.scale_)) + 1
+        self.shares_ = seen / seen.sum()
         return self
 
     def fold_in(self, X: Any, y: ArrayLike) -> Self:
@@ -45,6 +49,10 @@ class MostFrequentLevel(BaseEstimator):
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return that rating for each pair."""
         return np.full(len(pair_columns(X)[0]), self.rating_)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the share of each level for each pair."""
+        return np.tile(self.shares_, (len(pair_columns(X)[0]), 1))
 
 
 class UserMedian(BaseEstimator):

@@ -33,7 +33,7 @@ def demo(
     threads: options.Threads = None,
     json: options.Json = False,
 ) -> None:
-    """Show what cofactor can do, in a minute: train five models, measure, recommend, fold in, draw.
+    """Show what cofactor can do, in a minute: train six models, measure, recommend, fold in, draw.
 
     On MovieLens 100K where it is here or can be downloaded, else on synthetic ratings. The report, with its pictures,
     goes into a folder: open report.html.

@@ -15,8 +15,8 @@ from cofactor.cli.label_reading import LabelOptions
 from cofactor.cli.models import build_model, note_factors
 from cofactor.cli.progress import Download, describe, limited_threads, make_bar
 from cofactor.cli.reading import TableOptions, ratings_of, read_ratings_from
-from cofactor.cli.results import Results, show_results, summarize
-from cofactor.cli.tables import print_json
+from cofactor.cli.results import WIDE, Results, show_results, summarize
+from cofactor.cli.tables import human_console, print_json
 from cofactor.cli.tasks import Task, choose_task
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ _COLUMNS = (
     ("zero_one", "zero-one", 4),
     ("seconds", "seconds", 2),
 )
+#: Of models that give levels probabilities.
+_PROBABILITIES = (("log_loss", "log-loss", 4), ("rps", "RPS", 4), ("ece", "ECE", 4))
 _FEW_RATINGS = 200  #: for a fit whose time does not count
 
 
@@ -99,11 +101,12 @@ def evaluate(
 
     All models and the baselines (the most frequent level; each user's median; or the most frequent labels) see the
     same splits. Seconds are those of one fit, the choice of alpha included; what is compiled at a first call is
-    compiled before. A learned threshold has a row of its own, beside that of the plain cut at 0.
+    compiled before. A learned threshold has a row of its own, beside that of the plain cut at 0. Models that give
+    levels probabilities have their log-loss and calibration error (ECE) too; a dash stands for models without.
     """
     if not 0 < test_size < 1 or not 0 < test_users < 1:
         raise InputError("--test-size and --test-users must lie between 0 and 1")
-    settings = {"alpha": alpha, "factors": factors, "params": param, "seed": seed}
+    settings: dict[str, Any] = {"alpha": alpha, "factors": factors, "params": param, "seed": seed}
     if choose_task(context, file, task) is Task.LABELS:
         reading = LabelOptions(labels, xml, drop, format, aligned, zero_based, sep, header, encoding)
         chosen, settings["threshold"] = protocol or Protocol.KFOLD, threshold
@@ -120,19 +123,33 @@ def evaluate(
     names = list(dict.fromkeys(model or ["mmmf"]))
     models: dict[str, Any] = {}
     for name in names:
-        estimator = build_model(name, levels=data.scale, duplicates=duplicates.value, **settings)  # type: ignore[arg-type]
+        estimator = build_model(
+            name, levels=data.scale, duplicates=duplicates.value, where_it_has=len(names) > 1, **settings
+        )
         models[type(estimator).__name__] = estimator
-    models |= _baselines(data)
+    baselines = _baselines(data)
+    models |= baselines
     note_factors(factors, *ratings_of(data, file, duplicates.value).shape)
     with limited_threads(threads):
         _warm_up(models, data)
         results = _run(models, data, _parts(data, protocol.value, splits, seed, test_size, test_users), splits, json)
     if json:
         facts = {"data": data.name, "protocol": protocol.value, "splits": splits, "seed": seed}
-        print_json({**facts, "summary": summarize(results, _COLUMNS), "results": results})
+        print_json({**facts, "summary": summarize(results, (*_COLUMNS, *_PROBABILITIES)), "results": results})
         return
     title = f"{data.name}: {protocol.value}, {counted(splits, 'split')}, seed {seed}"
-    show_results(results, _COLUMNS, title, best="mae")
+    probable = any(hasattr(estimator, "predict_proba") for name, estimator in models.items() if name not in baselines)
+    show_results(results, _shown(probable), title, best="mae")
+
+
+def _shown(probable: bool) -> tuple[tuple[str, str, int], ...]:
+    """Return the columns of the table; a terminal of 80 characters has room for so many."""
+    if not probable:
+        return _COLUMNS
+    narrow = human_console().width < WIDE
+    errors = [column for column in _COLUMNS[:-1] if not (narrow and column[0] == "fre")]
+    chances = [column for column in _PROBABILITIES if column[0] != "rps"]
+    return (*errors, *chances, _COLUMNS[-1])
 
 
 def _baselines(data: RatingDataset) -> dict[str, Any]:

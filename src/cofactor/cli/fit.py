@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -111,14 +112,27 @@ def _facts(model: RatingModel, data: RatingDataset, seconds: float) -> dict[str,
         "ratings": model.ratings_.n_ratings,
         "levels": model.scale_.tolist(),
         "seconds": round(seconds, 3),
-        "iterations": iterations(model),
+        **_effort(model),
         "alpha": chosen_alpha(model),
         "train_mae": -model.score(data.X, data.y),
     }
 
 
+def _effort(model: Any) -> dict[str, Any]:
+    """Return iterations; of a model drawn from its posterior sweeps, and what its samples take."""
+    samples = getattr(model, "samples_", None)
+    if samples is None:
+        return {"iterations": iterations(model)}
+    return {
+        "sweeps": int(model.n_iter_),
+        "burn_in": int(model.burn_in),
+        "chains": len(model.chains_),
+        "samples": len(next(iter(samples.values()))),
+        "sample_bytes": sum(array.nbytes for array in samples.values()),
+    }
+
+
 def _show(facts: dict[str, Any], *, stderr: bool) -> None:
-    alpha = [] if facts["alpha"] is None else facts["alpha"]  # not every model has a penalty
     size = "" if stderr else f" ({Path(facts['out']).stat().st_size / 1e3:,.0f} kB)"
     print_facts(
         f"{facts['model']} fitted to {facts['data']}",
@@ -128,10 +142,23 @@ def _show(facts: dict[str, Any], *, stderr: bool) -> None:
             "ratings": f"{facts['ratings']:,}",
             "levels": join_numbers(facts["levels"], "g"),
             "seconds": f"{facts['seconds']:.2f}",
-            "iterations": join_numbers(facts["iterations"], ","),
-            "alpha": (join_numbers(alpha, ".4g") or "none") if isinstance(alpha, list) else f"{alpha:.4g}",
+            **_effort_in_words(facts),
             "training MAE": f"{facts['train_mae']:.4f}",
             "model file": "standard output" if stderr else facts["out"] + size,
         },
         stderr=stderr,
     )
+
+
+def _effort_in_words(facts: Mapping[str, Any]) -> dict[str, str]:
+    words = {}
+    if "sweeps" in facts:
+        chains = "" if facts["chains"] == 1 else f" of {facts['chains']} chains"
+        words["sweeps"] = f"{facts['sweeps']:,}{chains}, the first {facts['burn_in']:,} burn-in"
+        words["samples kept"] = f"{facts['samples']:,} ({facts['sample_bytes'] / 1e6:,.1f} MB of memory)"
+    else:
+        words["iterations"] = join_numbers(facts["iterations"], ",")
+    alpha = facts["alpha"]
+    if alpha is not None:  # not every model has a penalty
+        words["alpha"] = join_numbers(alpha, ".4g") if isinstance(alpha, list) else f"{alpha:.4g}"
+    return words

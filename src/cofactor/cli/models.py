@@ -22,10 +22,14 @@ __all__ = [
     "model_names",
     "note_factors",
     "parse_alpha",
+    "require_probabilities",
     "split_parameter",
 ]
 
 Model = TypeVar("Model")
+
+#: Parameters which the command line sets by itself, or by options of their own.
+_HIDDEN = {"callback", "verbose", "random_state", "levels", "duplicates", "estimator", "threshold"}
 
 
 def model_names() -> dict[str, type[RatingModel]]:
@@ -65,6 +69,7 @@ def build_model(
     factors: int | None = None,
     seed: int | None = 0,
     params: Sequence[str] | None = None,
+    where_it_has: bool = False,
     **settings: Any,
 ) -> RatingModel:
     """Return the unfitted model which the options describe.
@@ -77,6 +82,8 @@ def build_model(
         As on the command line. For an ensemble, alpha and factors are those of its members.
     params : sequence of str, optional
         Other parameters, each ``name=value``.
+    where_it_has : bool, default=False
+        Leave alpha or factors out, with a note, where the model has no such parameter; by default that is an error.
     **settings
         Further parameters, as Python values.
 
@@ -93,8 +100,12 @@ def build_model(
     model = kind(**_of_ensemble(kind.__name__, params), random_state=seed, **settings)
     inner = "estimator__" if kind.__name__ == "Ensemble" else ""
     # An ensemble's own default members have a small d and alpha="auto"; nothing to set where nothing was asked.
-    values: dict[str, Any] = {} if alpha == "auto" else {f"{inner}alpha": parse_alpha(alpha)}
-    if factors is not None:
+    values: dict[str, Any] = {}
+    if alpha != "auto" and _takes(model, f"{inner}alpha", f"--alpha {alpha}", "penalty to weigh", where_it_has):
+        values[f"{inner}alpha"] = parse_alpha(alpha)
+    if factors is not None and _takes(
+        model, f"{inner}n_factors", f"--factors {factors}", "number of factors", where_it_has
+    ):
         values[f"{inner}n_factors"] = factors
     for option, key in (("--alpha", f"{inner}alpha"), ("--factors", f"{inner}n_factors")):
         if key in values and key not in model.get_params():
@@ -108,6 +119,18 @@ def build_model(
             values[name] = value
     model.set_params(**values)
     return model
+
+
+def _takes(model: RatingModel, parameter: str, option: str, what: str, lenient: bool) -> bool:
+    """Whether the model has the parameter which an option sets; a note, or an error, if not."""
+    if parameter in model.get_params():
+        return True
+    name = type(getattr(model, "estimator", model)).__name__
+    if lenient:
+        note(f"cofactor: note: {option} does not concern {name}, which has no {what}")
+        return False
+    own = ", ".join(parameters_of(model))
+    raise InputError(f"{option}: {name} has no {what}; leave the option out. With --param it takes {own}")
 
 
 def note_factors(factors: int | None, n_users: int, n_items: int) -> None:
@@ -162,12 +185,25 @@ def _value(text: str) -> Any:
 
 def known_parameter(model: Any, key: str, inner: str = "") -> str:
     """Return the name under which `set_params` takes a parameter."""
-    hidden = {"callback", "verbose", "random_state", "levels", "duplicates", "estimator", "threshold"}
     for name in (key, inner + key):
-        if name in model.get_params() and name not in hidden:
+        if name in model.get_params() and name not in _HIDDEN:
             return name
-    options = sorted(name for name in model.get_params() if name.split("__")[-1] not in hidden)
-    raise InputError(f"--param {key}: {type(model).__name__} has no such parameter; it has {', '.join(options)}")
+    options = ", ".join(parameters_of(model))
+    raise InputError(f"--param {key}: {type(model).__name__} has no such parameter; it has {options}")
+
+
+def parameters_of(model: Any) -> list[str]:
+    """Return the parameters which --param can set."""
+    return sorted(name for name in model.get_params() if name.split("__")[-1] not in _HIDDEN)
+
+
+def require_probabilities(model: RatingModel, file: str, option: str) -> None:
+    """Refuse a model that gives levels no probability, with names of those that do."""
+    if not hasattr(model, "predict_proba"):
+        having = ", ".join(name for name, kind in model_names().items() if hasattr(kind, "predict_proba"))
+        raise InputError(
+            f"{option}: {file} is a model of {type(model).__name__}, without probabilities; {having} have them"
+        )
 
 
 def chosen_alpha(model: RatingModel) -> float | list[float] | None:
@@ -180,7 +216,7 @@ def chosen_alpha(model: RatingModel) -> float | list[float] | None:
 
 
 def iterations(model: RatingModel) -> list[int]:
-    """Return the iterations of a fitted model: one number, or one for each stage or member."""
+    """Return the iterations, or sweeps, of a fitted model: one number, or one for each stage or member."""
     parts = getattr(model, "members_", None) or getattr(model, "stages_", None)
     if parts:
         return [sum(iterations(part)) for part in parts]

@@ -10,7 +10,8 @@ import typer
 from cofactor.cli.tasks import Task
 
 MODEL_HELP = (
-    "For ratings mmmf (the default), hmf, pmmmf, als, ensemble, or binary-mmmf for two levels; for labels plst (the "
+    "For ratings mmmf (the default), ordinal-probit (the most accurate, with probabilities), als (the fastest), hmf, "
+    "pmmmf, ensemble, binary-mmmf for two levels, and others (an unknown name lists all); for labels plst (the "
     "default), cplst, cssp, faie, leml, omf, mlchmf, grople, mlknn, binary-relevance"
 )
 

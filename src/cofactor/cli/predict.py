@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -10,14 +10,13 @@ from cofactor.cli import options
 from cofactor.cli.errors import InputError
 from cofactor.cli.label_predict import Form, predict_labels
 from cofactor.cli.label_reading import LabelOptions
+from cofactor.cli.models import require_probabilities
 from cofactor.cli.progress import limited_threads
 from cofactor.cli.reading import TableOptions, check_target, load_model, read_pairs_for
 from cofactor.cli.tables import note, shortest, write_rows
 from cofactor.cli.tasks import Task, refuse_options
 
-if TYPE_CHECKING:
-    from cofactor.ratings import RatingModel
-
+_CHANCES = "Ratings: what is written"
 _OUTPUT = "Labels: what is written"
 
 
@@ -49,6 +48,15 @@ def predict(
     sep: options.Separator = None,
     header: options.Header = None,
     encoding: options.Encoding = "utf-8",
+    proba: Annotated[
+        bool,
+        typer.Option(
+            "--proba",
+            help="Also the probability of every level, in a column of its own; for models that have such, as "
+            "ordinal-probit.",
+            rich_help_panel=_CHANCES,
+        ),
+    ] = False,
     form: Annotated[
         Form,
         typer.Option(
@@ -73,6 +81,9 @@ def predict(
 ) -> None:
     """Predict ratings of pairs: columns user, item, prediction (on the scale of the ratings) and score (real number).
 
+    With --proba also columns p_1, p_2, ..., one for each level, which sum to one. Of a model that has probabilities the
+    score is the expected rating.
+
     A user or item that was not in training counts as an average one; standard error says how many there were.
 
     A label model predicts labels instead: columns instance (from 1) and labels, joined by semicolons. Features are
@@ -89,11 +100,13 @@ def predict(
         return
     refuse_options(context, Task.RATINGS, model)
     table = TableOptions(user, item, None, sep, header, encoding)
-    _predict_ratings(fitted, file, table, out, threads, json)
+    if proba:
+        require_probabilities(fitted, model, "--proba")
+    _predict_ratings(fitted, file, table, out, threads, json, proba)
 
 
 def _predict_ratings(
-    fitted: RatingModel, pairs: str, table: TableOptions, out: str | None, threads: int | None, json: bool
+    fitted: Any, pairs: str, table: TableOptions, out: str | None, threads: int | None, json: bool, proba: bool
 ) -> None:
     X = read_pairs_for(pairs, fitted, table)
     if not len(X):
@@ -102,6 +115,7 @@ def _predict_ratings(
         )
     with limited_threads(threads):
         predictions, scores = fitted.predict(X), fitted.decision_function(X)
+        chances = fitted.predict_proba(X) if proba else None
     unknown = int(((fitted.users_.index(X[:, 0]) < 0) | (fitted.items_.index(X[:, 1]) < 0)).sum())
     if unknown:
         note(
@@ -114,4 +128,6 @@ def _predict_ratings(
         "prediction": predictions,
         "score": shortest(scores),
     }
+    if chances is not None:
+        columns |= {f"p_{level:g}": column for level, column in zip(fitted.scale_.tolist(), chances.T, strict=True)}
     write_rows(columns, out, as_json=json, title="Predictions")

@@ -78,9 +78,14 @@ def describe(progress: Progress) -> tuple[str, str]:
     ('stage 2', 'iteration 57, objective 29,133')
     >>> describe(Progress(4, 4, 0.5561, 0.1, "validation, alpha 12.6"))
     ('', 'alpha 12.6: validation error 0.556 (4 tried)')
+    >>> describe(Progress(57, 300, 88123.4, 0.1, "chain 2"))
+    ('chain 2', 'sweep 57 of 300, log-likelihood -88,123')
     """
     parts = progress.stage.split(", ")
-    name = parts[0] if parts[0].startswith(("stage ", "member ", "choice ")) else ""
+    name = parts[0] if parts[0].startswith(("stage ", "member ", "choice ", "chain ")) else ""
+    if parts[-1].startswith("chain "):
+        done = f"sweep {progress.iteration:,} of {progress.max_iter:,}"
+        return name, f"{done}, log-likelihood {-progress.objective:,.0f}"
     if parts[-1].startswith("alpha "):
         alpha = parts[-1].removeprefix("alpha ")
         tried = f"({progress.iteration} tried)"

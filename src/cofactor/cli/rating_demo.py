@@ -64,7 +64,7 @@ class RatingDemo(Stage):
         with self.counting(len(models) * (len(grid) + 1)):
             fitted = self._compete(models, grid, s)
         self._show_table()
-        best = min((row for row in story.rows if row.alpha is not None), key=lambda row: min(row.validation.values()))
+        best = min((row for row in story.rows if not row.is_baseline), key=lambda row: row.validation_mae or 0)
         story.best = best.name
         self._recommend(fitted[best.name], s)
         self.heading("5  Pictures and report")
@@ -117,9 +117,9 @@ class RatingDemo(Stage):
             row, fitted[name] = showcase.compete(name, model, s, grid, self.say)
             self.story.rows.append(row)
             place = " (end of the grid)" if row.at_end else ""
+            alpha = "" if row.alpha is None else f"alpha {row.alpha:.3g}{place}, "
             self.console.print(
-                f"[green]✓[/green] {name}: alpha {row.alpha:.3g}{place}, test MAE {row.errors['mae']:.4f}, "
-                f"one fit {row.seconds:.2f} s"
+                f"[green]✓[/green] {name}: {alpha}test MAE {row.errors['mae']:.4f}, one fit {row.seconds:.2f} s"
             )
         self.story.rows += showcase.baselines(s)
         return fitted
@@ -208,7 +208,7 @@ class RatingDemo(Stage):
             cells.append("" if row.seconds is None else f"{row.seconds:.2f}")
             if real:
                 cells.append(published(row))
-            table.add_row(row.name, *cells, style="dim" if row.alpha is None else None)
+            table.add_row(row.name, *cells, style="dim" if row.is_baseline else None)
         self.console.print(table)
         for text in ("* The lowest of its column.", *notes(story)):
             self.console.print(f"[dim]{escape(text)}[/dim]")

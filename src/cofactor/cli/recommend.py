@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cofactor.cli import options
 from cofactor.cli.errors import InputError, renamed
+from cofactor.cli.models import require_probabilities
 from cofactor.cli.progress import limited_threads
 from cofactor.cli.reading import TableOptions, check_target, load_model, match_ids, read_new_users_for
 from cofactor.cli.tables import shortest, write_rows
@@ -16,6 +18,7 @@ from cofactor.cli.tables import shortest, write_rows
 if TYPE_CHECKING:
     from cofactor.ratings import RatingModel
 
+_RANKING = "Models with probabilities: which items are best"
 _NEW = "New users (with --ratings)"
 _COLUMN_HELP = "Name of its column in that file, or its position counted from 0."
 
@@ -50,6 +53,25 @@ def recommend(
         str,
         typer.Option(metavar="NAME", help="Encoding of the text files of --titles, --candidates and --ratings."),
     ] = "utf-8",
+    at_least: Annotated[
+        float | None,
+        typer.Option(
+            "--at-least",
+            metavar="RATING",
+            help="Rank items by the probability of this rating or a higher one, which is then the score; for models "
+            "that have probabilities, as ordinal-probit.",
+            rich_help_panel=_RANKING,
+        ),
+    ] = None,
+    quantile: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            help="Rank items by this quantile of the rating, 0 to 1; a high one, as 0.9, favours items whose rating is "
+            "uncertain.",
+            rich_help_panel=_RANKING,
+        ),
+    ] = None,
     threads: options.Threads = None,
     json: options.Json = False,
     ratings: Annotated[
@@ -89,6 +111,11 @@ def recommend(
     fitted = load_model(model)
     if not hasattr(fitted, "recommend"):
         raise InputError(f"{model}: is a model of labels, which recommends no items: see cofactor predict --help")
+    ranking = {name: value for name, value in (("at_least", at_least), ("quantile", quantile)) if value is not None}
+    if len(ranking) > 1:
+        raise InputError("--at-least and --quantile both say how to rank: give one of them")
+    if ranking:
+        require_probabilities(fitted, model, "--at-least" if "at_least" in ranking else "--quantile")
     allowed = None if candidates is None else _read_candidates(candidates, fitted, encoding)
     names = None if titles is None else _read_titles(titles, encoding)
     with limited_threads(threads):
@@ -99,17 +126,24 @@ def recommend(
             fitted = fitted.fold_in(*new)
         ids = match_ids(user, fitted.users_) if user else fitted.users_.ids.tolist()
         _check_known(ids, fitted, ratings)
-        columns = _best(fitted, ids, n, include_seen, allowed)
+        columns = _best(fitted, ids, n, include_seen, allowed, ranking)
     if names is not None:
         columns["title"] = [names.get(str(item), "") for item in columns["item"]]
     write_rows(columns, out, as_json=json, title="Recommendations")
 
 
-def _best(model: RatingModel, ids: list[Any], n: int, include_seen: bool, allowed: list[Any] | None) -> dict[str, Any]:
+def _best(
+    model: RatingModel,
+    ids: list[Any],
+    n: int,
+    include_seen: bool,
+    allowed: list[Any] | None,
+    ranking: Mapping[str, float],
+) -> dict[str, Any]:
     import numpy as np
 
-    with renamed(exclude_seen="--include-seen", n="-n"):
-        items, scores = model.recommend(ids, n, exclude_seen=not include_seen, candidates=allowed)
+    with renamed(exclude_seen="--include-seen", n="-n", at_least="--at-least", quantile="--quantile"):
+        items, scores = model.recommend(ids, n, exclude_seen=not include_seen, candidates=allowed, **ranking)
     found = np.isfinite(scores)
     users = np.empty(items.shape, dtype=object)
     users[:] = np.array([*ids, None], dtype=object)[:-1, None]

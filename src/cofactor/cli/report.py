@@ -170,7 +170,7 @@ def _table(story: Story) -> str:
             "" if row.train_mae is None else f"{row.train_mae:.4f}",
             "" if row.seconds is None else f"{row.seconds:.2f}",
         ]
-        kind = ' class="rule"' if row.alpha is None else ""
+        kind = ' class="rule"' if row.is_baseline else ""
         lines.append(f"<tr{kind}><td>{escape(row.name)}</td>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     head = "<th></th>" + "".join(f"<th>{escape(name)}</th>" for name in heads)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'

@@ -7,14 +7,14 @@ from typing import Any
 
 from cofactor.cli.tables import human_console
 
-__all__ = ["Results", "mean_std", "show_results", "summarize"]
+__all__ = ["WIDE", "Results", "mean_std", "show_results", "summarize"]
 
 Results = dict[str, list[dict[str, Any]]]  #: by model, the measures of each split
 
 #: Key in the results, heading, digits.
 Columns = Sequence[tuple[str, str, int]]
 
-_WIDE = 116
+WIDE = 116  #: from here on a deviation stands beside its mean, else below
 
 
 def mean_std(values: Sequence[float]) -> tuple[float, float]:
@@ -35,15 +35,24 @@ def _column(results: Sequence[Mapping[str, float]], key: str) -> list[float]:
 
 
 def summarize(results: Results, columns: Columns) -> dict[str, dict[str, dict[str, float]]]:
-    """Return mean and deviation of each measure of each model."""
+    """Return mean and deviation of each measure of each model, as far as it has them."""
     return {
-        name: {key: dict(zip(("mean", "std"), mean_std(_column(runs, key)), strict=True)) for key, _, _ in columns}
+        name: {
+            key: dict(zip(("mean", "std"), mean_std(_column(runs, key)), strict=True))
+            for key, _, _ in columns
+            if _has(runs, key)
+        }
         for name, runs in results.items()
     }
 
 
+def _has(runs: Sequence[Mapping[str, float]], key: str) -> bool:
+    """Whether all runs have a measure: not every model has probabilities."""
+    return all(("fit_seconds" if key == "seconds" else key) in run for run in runs)
+
+
 def show_results(results: Results, columns: Columns, title: str, *, best: str, highest: bool = False) -> None:
-    """Print a row for each model, the best one in bold.
+    """Print a row for each model, the best one in bold; a dash for a measure it does not have.
 
     Parameters
     ----------
@@ -60,7 +69,7 @@ def show_results(results: Results, columns: Columns, title: str, *, best: str, h
     from rich.table import Table
 
     console = human_console()
-    joint = " " if console.width >= _WIDE else "\n"
+    joint = " " if console.width >= WIDE else "\n"
     table = Table(
         box=box.SIMPLE_HEAD, title=escape(title), title_justify="left", title_style="bold", padding=(0, 1, 0, 0)
     )
@@ -72,6 +81,9 @@ def show_results(results: Results, columns: Columns, title: str, *, best: str, h
     for name, runs in results.items():
         cells = []
         for key, _, digits in columns:
+            if not _has(runs, key):
+                cells.append("–")
+                continue
             mean, std = mean_std(_column(runs, key))
             cells.append(f"{mean:.{digits}f}" + (f"{joint}[dim]± {std:.{digits}f}[/dim]" if len(runs) > 1 else ""))
         shown = name if joint == " " else name.replace(" + ", "\n+ ")

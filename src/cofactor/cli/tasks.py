@@ -27,7 +27,7 @@ _PEEK = 1 << 16
 _SUFFIXES = (".arff", ".svm", ".libsvm")
 #: Parameters of commands which make sense for one task only.
 ONLY_FOR = {
-    Task.RATINGS: ("user", "item", "rating", "levels", "bins", "duplicates", "test_users"),
+    Task.RATINGS: ("user", "item", "rating", "levels", "bins", "duplicates", "test_users", "proba"),
     Task.LABELS: (
         *("labels", "xml", "drop", "format", "aligned", "zero_based", "threshold"),
         *("form", "scores", "top"),
