@@ -34,7 +34,7 @@ def test_commands_and_options_exist() -> None:
 def test_python_example(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = blocks("python")[0]
     monkeypatch.chdir(tmp_path)
-    quick = code.replace("MMMF(random_state=0)", "MMMF(n_factors=8, alpha=16, random_state=0)")
+    quick = code.replace("Probit(random_state=0)", "Probit(n_sweeps=20, burn_in=10, random_state=0)")
     assert quick != code
     names: dict[str, object] = {}
     exec(compile(quick, "README.md", "exec"), names)
