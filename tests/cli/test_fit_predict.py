@@ -197,7 +197,10 @@ def test_bad_files_are_named_with_line_and_expectation(run, tmp_path: Path, cont
     [
         (["--model", "svd"], "--model svd: not a known model; expected one of binary-mmmf, mmmf, hmf, pmmmf, als"),
         (["--alpha", "x"], "--alpha x: expected a number above 0, auto, or a comma-separated list of these"),
-        (["-m", "rating-svd", "--alpha", "3"], "--alpha: RatingSVD has no such parameter; set others with --param"),
+        (
+            ["-m", "rating-svd", "--alpha", "3"],
+            "--alpha 3: RatingSVD has no penalty to weigh; leave the option out. With --param it takes ",
+        ),
         (["--alpha=-1"], "alpha -1"),
         (["--alpha=0"], "alpha 0"),
         (["--alpha", "8,9"], "--alpha 8.0,9.0: expected a number above 0"),

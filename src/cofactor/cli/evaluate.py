@@ -15,7 +15,7 @@ from cofactor.cli.label_reading import LabelOptions
 from cofactor.cli.models import build_model, note_factors
 from cofactor.cli.progress import Download, describe, limited_threads, make_bar
 from cofactor.cli.reading import TableOptions, ratings_of, read_ratings_from
-from cofactor.cli.results import WIDE, Results, show_results, summarize
+from cofactor.cli.results import Results, show_results, summarize
 from cofactor.cli.tables import human_console, print_json
 from cofactor.cli.tasks import Task, choose_task
 
@@ -33,6 +33,7 @@ _COLUMNS = (
 )
 #: Of models that give levels probabilities.
 _PROBABILITIES = (("log_loss", "log-loss", 4), ("rps", "RPS", 4), ("ece", "ECE", 4))
+_ROOM = 100  #: characters for all measures of models with probabilities
 _FEW_RATINGS = 200  #: for a fit whose time does not count
 
 
@@ -127,9 +128,9 @@ def evaluate(
             name, levels=data.scale, duplicates=duplicates.value, where_it_has=len(names) > 1, **settings
         )
         models[type(estimator).__name__] = estimator
-    baselines = _baselines(data)
-    models |= baselines
-    note_factors(factors, *ratings_of(data, file, duplicates.value).shape)
+    note_factors(factors, models.values(), *ratings_of(data, file, duplicates.value).shape)
+    probable = any(hasattr(estimator, "predict_proba") for estimator in models.values())
+    models |= _baselines(data)
     with limited_threads(threads):
         _warm_up(models, data)
         results = _run(models, data, _parts(data, protocol.value, splits, seed, test_size, test_users), splits, json)
@@ -138,16 +139,15 @@ def evaluate(
         print_json({**facts, "summary": summarize(results, (*_COLUMNS, *_PROBABILITIES)), "results": results})
         return
     title = f"{data.name}: {protocol.value}, {counted(splits, 'split')}, seed {seed}"
-    probable = any(hasattr(estimator, "predict_proba") for name, estimator in models.items() if name not in baselines)
     show_results(results, _shown(probable), title, best="mae")
 
 
 def _shown(probable: bool) -> tuple[tuple[str, str, int], ...]:
-    """Return the columns of the table; a terminal of 80 characters has room for so many."""
+    """Return the columns of the table; 80 characters have room for no more."""
     if not probable:
         return _COLUMNS
-    narrow = human_console().width < WIDE
-    errors = [column for column in _COLUMNS[:-1] if not (narrow and column[0] == "fre")]
+    narrow = human_console().width < _ROOM
+    errors = [column for column in _COLUMNS[:-1] if not (narrow and column[0] in ("nmae", "fre"))]
     chances = [column for column in _PROBABILITIES if column[0] != "rps"]
     return (*errors, *chances, _COLUMNS[-1])
 

@@ -86,7 +86,7 @@ def fit(
         duplicates=duplicates.value,
     )
     ratings = ratings_of(data, file, duplicates.value)
-    note_factors(factors, *ratings.shape)
+    note_factors(factors, [estimator], *ratings.shape)
     with fit_progress(f"fitting {type(estimator).__name__}", quiet=json) as callback, limited_threads(threads):
         estimator.set_params(callback=callback)
         began = time.perf_counter()

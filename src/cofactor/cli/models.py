@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cofactor.cli.errors import InputError
@@ -107,9 +107,6 @@ def build_model(
         model, f"{inner}n_factors", f"--factors {factors}", "number of factors", where_it_has
     ):
         values[f"{inner}n_factors"] = factors
-    for option, key in (("--alpha", f"{inner}alpha"), ("--factors", f"{inner}n_factors")):
-        if key in values and key not in model.get_params():
-            raise InputError(f"{option}: {kind.__name__} has no such parameter; set others with --param")
     for text in params or ():
         key, value = split_parameter(text)
         if key != "estimator":
@@ -133,10 +130,13 @@ def _takes(model: RatingModel, parameter: str, option: str, what: str, lenient: 
     raise InputError(f"{option}: {name} has no {what}; leave the option out. With --param it takes {own}")
 
 
-def note_factors(factors: int | None, n_users: int, n_items: int) -> None:
-    """Say how many factors are used where more were asked for than a product of factors can have."""
+def note_factors(factors: int | None, models: Iterable[Any], n_users: int, n_items: int) -> None:
+    """Say how many factors are used where more were asked for than a product of factors can have.
+
+    Models with probabilities use all: their factors are more than a product.
+    """
     most = min(n_users, n_items)
-    if factors is not None and factors > most:
+    if factors is not None and factors > most and not all(hasattr(model, "predict_proba") for model in models):
         note(
             f"cofactor: note: --factors {factors} is more than the smaller side of {n_users:,} users × {n_items:,} "
             f"items; at most {most:,} are used"

@@ -7,14 +7,15 @@ from typing import Any
 
 from cofactor.cli.tables import human_console
 
-__all__ = ["WIDE", "Results", "mean_std", "show_results", "summarize"]
+__all__ = ["Results", "mean_std", "show_results", "summarize"]
 
 Results = dict[str, list[dict[str, Any]]]  #: by model, the measures of each split
 
 #: Key in the results, heading, digits.
 Columns = Sequence[tuple[str, str, int]]
 
-WIDE = 116  #: from here on a deviation stands beside its mean, else below
+#: Characters beside the columns of measures: names of models, and edges.
+_NAMES = 18
 
 
 def mean_std(values: Sequence[float]) -> tuple[float, float]:
@@ -69,7 +70,8 @@ def show_results(results: Results, columns: Columns, title: str, *, best: str, h
     from rich.table import Table
 
     console = human_console()
-    joint = " " if console.width >= WIDE else "\n"
+    # A deviation stands beside its mean where there is room for that in all columns, else below.
+    joint = " " if console.width >= _NAMES + sum(2 * digits + 9 for _, _, digits in columns) else "\n"
     table = Table(
         box=box.SIMPLE_HEAD, title=escape(title), title_justify="left", title_style="bold", padding=(0, 1, 0, 0)
     )

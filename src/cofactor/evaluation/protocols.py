@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
@@ -19,7 +19,8 @@ from cofactor.evaluation.splits import (
     WeakGeneralization,
     pair_numbers,
 )
-from cofactor.metrics.ratings import mean_absolute_error, rating_report
+from cofactor.metrics.probabilities import probability_report
+from cofactor.metrics.ratings import as_scale, mean_absolute_error, rating_report
 
 __all__ = ["PROTOCOLS", "FoldInScorer", "evaluate"]
 
@@ -73,8 +74,9 @@ def evaluate(
     list of dict
         For each split ``mae``, ``nmae``, ``rmse``, ``fre``, ``zero_one`` (as
         `cofactor.metrics.rating_report`), ``n_train``, ``n_test``, ``fit_seconds``, ``predict_seconds``, and
-        for the strong protocol ``fold_in_seconds``. The first fit of a process also loads, or compiles, machine
-        code: where seconds matter, fit once before.
+        for the strong protocol ``fold_in_seconds``. Of a model that gives every level of its ``scale_`` a probability
+        also ``log_loss``, ``rps``, ``ece`` (as `cofactor.metrics.probability_report`). The first fit of a process also
+        loads, or compiles, machine code: where seconds matter, fit once before.
 
     Raises
     ------
@@ -143,7 +145,26 @@ def _run(model: Any, X: Any, y: Any, parts: tuple[Rows, Rows | None, Rows], scal
     predicted = fitted.predict(_safe_indexing(X, test))
     seconds["predict_seconds"] = time.perf_counter() - started
     errors = rating_report(y[test], predicted, scale)
+    probabilities = _probabilities(fitted, _safe_indexing(X, test), scale)
+    if probabilities is not None:
+        errors |= probability_report(y[test], probabilities, scale)
     return {**errors, "n_train": train.size, "n_test": test.size, **seconds}
+
+
+def _probabilities(model: Any, X: Any, scale: ArrayLike) -> NDArray[np.float64] | None:
+    """Return the probability of every level of the scale, or None for a model without such.
+
+    A level that was not in training has none. Other classifiers than rating models have no ``scale_``.
+    """
+    if not hasattr(model, "predict_proba") or not hasattr(model, "scale_"):
+        return None
+    levels, own = as_scale(scale), np.asarray(model.scale_)
+    if not np.isin(own, levels).all():
+        return None
+    known = np.asarray(model.predict_proba(X), dtype=np.float64)
+    found = np.zeros((len(known), levels.size))
+    found[:, np.searchsorted(levels, own)] = known
+    return found
 
 
 class FoldInScorer:

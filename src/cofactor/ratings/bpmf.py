@@ -60,7 +60,7 @@ class BPMF(SampledModel):
     thin : int, default=1
         Keep every so manieth sweep. A sample takes 4 d (n + m + d) bytes for n users and m items.
     n_chains : int, default=1
-        Independent chains; their samples are pooled. Two or more tell whether they agree (`plots.trace`).
+        Independent chains; their samples are pooled. Two or more tell whether they agree (`plots.plot_trace`).
     decision : {"median", "mode", "mean"}, default="median"
         How `predict` chooses a level: least expected absolute error, right most often, or nearest to the mean.
     max_seconds : float, optional
