@@ -59,7 +59,6 @@ CASES: dict[str, Case] = {
     "IPMMMF, learned prior": Case(IPMMMF(3, 1.0, item_prior="learned", alpha_bias=1.0, max_iter=500, random_state=0)),
     "OrdinalProbit": Case(OrdinalProbit(3, n_implicit=4, n_sweeps=40, burn_in=20, random_state=0)),
     "OrdinalProbit, sparse link": Case(OrdinalProbit(3, implicit="sparse", n_sweeps=40, burn_in=20, random_state=0)),
-    "OrdinalProbit, sparse link": Case(OrdinalProbit(3, implicit="sparse", n_sweeps=40, burn_in=20, random_state=0)),
     "BPMF": Case(BPMF(3, n_sweeps=40, burn_in=20, random_state=0)),
     "BPMF, precision of the paper": Case(BPMF(3, precision=2.0, n_sweeps=40, burn_in=20, random_state=0)),
     "Attitude": Case(Attitude(9, 0.3, random_state=0)),

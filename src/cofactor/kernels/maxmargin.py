@@ -75,9 +75,9 @@ def _conjugate(slope, theta, y, width, cost, kinks):  # type: ignore[no-untyped-
 
 
 @kernel
-def linear_rows(
+def linear_rows(  # type: ignore[no-untyped-def]
     lo, hi, indptr, indices, levels, features, offsets, thetas, width, cost, tol, max_passes, duals, out, gaps
-):  # type: ignore[no-untyped-def]
+):
     """Lower ½ |w|² + Σ_k φ_k(o_i + F_i·w) for the rows lo..hi of `out`, i being the k-th index of a row.
 
     Minus the dual of a rating is the slope of φ at its score; w = Σ_k dual_k F_i. Ends where the gap is at most `tol`
@@ -254,10 +254,10 @@ def _ascend(F, offsets, levels, squares, longest, logits, psi, theta, beta, orde
 
 
 @kernel
-def binary_rows(
+def binary_rows(  # type: ignore[no-untyped-def]
     lo, hi, indptr, indices, levels, V, c, prior, centres, variance, width, cost, tol, max_passes, duals, psis, thetas,
     gaps,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Lower the objective of the users lo..hi over their ψ and θ together: see `_user_objective`.
 
     By ascent on the duals in [0, C], one for each rating and threshold; θ is then set to its minimiser given ψ.
@@ -323,9 +323,9 @@ def binary_rows(
 
 
 @kernel
-def row_losses(
+def row_losses(  # type: ignore[no-untyped-def]
     lo, hi, indptr, indices, levels, V, c, prior, centres, variance, width, psis, thetas, divergences, hinges
-):  # type: ignore[no-untyped-def]
+):
     """Write the divergence of each user's ψ and θ from the prior, and the sum of his hinges."""
     for i in range(lo, hi):
         divergences[i] = _divergence(psis[i], prior, thetas[i], centres[i], variance)

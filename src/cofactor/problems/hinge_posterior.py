@@ -115,7 +115,7 @@ class HingePosterior:
         Whether the last column of rows is a bias, which is added to the score.
     """
 
-    kept = (
+    kept: tuple[str, ...] = (
         "U", "V", "thresholds", "user_mean", "user_precision", "user_weights", "threshold_mean", "threshold_precision",
     )  # fmt: skip
 

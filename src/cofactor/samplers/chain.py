@@ -89,8 +89,8 @@ class DivergedError(FloatingPointError):
         bad = sorted(name for name, array in state.items() if not np.isfinite(array).all())
         names = ", ".join(bad) or "the log-likelihood"
         super().__init__(
-            f"chain {chain} diverged at sweep {sweep}: {names} {'are' if len(bad) > 1 else 'is'} not finite; the error's `state` has all arrays. "
-            "Take fewer factors, or check features for extreme values"
+            f"chain {chain} diverged at sweep {sweep}: {names} {'are' if len(bad) > 1 else 'is'} not finite; "
+            "the error's `state` has all arrays. Take fewer factors, or check features for extreme values"
         )
         self.chain, self.sweep, self.state = chain, sweep, state
 
