@@ -209,11 +209,13 @@ def test_library_limit_is_set_and_lifted() -> None:
         return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == api}
 
     with threadpool_limits(2):
+        before = numbers()
+        assert 2 in before  # some library that another package brings along may have been built for one thread
         with library_limit(1):
             assert (numbers(), numbers("openmp") - {1}) == ({1}, set())
             with library_limit(3, "openmp"):
                 assert numbers() == {1}
-        assert numbers() == {2}
+        assert numbers() == before
 
 
 def test_library_limit_holds_for_libraries_that_were_loaded_late() -> None:

@@ -131,7 +131,8 @@ def draw_features(  # type: ignore[no-untyped-def]
             for a in range(d):
                 if not skip[a] or z[a] > 0:
                     F[a, k] = v[a]
-                    x += z[a] * v[a]
+            for a in range(d):  # apart from what is stored: see `compile.FASTMATH`
+                x += z[a] * v[a]
             residual[k] = targets[indptr[i] + k] - x
         state = flip_features(state, z[:d], logits, F, W, residual, skip)
         n_free = 0

@@ -10,7 +10,8 @@ import numba
 ERRORS: Literal["numpy"] = "numpy"
 
 #: Sums may be reordered and products fused inside one row (fixed at compile time, so results repeat bit by bit);
-#: NaN and infinities keep their meaning.
+#: NaN and infinities keep their meaning. No loop may both add up a number and store into an array: it is vectorized
+#: only where the arrays prove to lie apart when it runs, so the order of the sum would depend on their addresses.
 FASTMATH = {"contract", "reassoc", "arcp", "nsz"}
 
 

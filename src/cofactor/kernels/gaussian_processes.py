@@ -223,8 +223,9 @@ def user_gradient(V, items, y, kappa, rows, dlog):  # type: ignore[no-untyped-de
             u = g[0] * 0
             for j in range(i + 1):
                 g[j] *= e[j]
-                u += g[j]
                 sums[j] += g[j]
+            for j in range(i + 1):  # apart from what is stored: see `compile.FASTMATH`
+                u += g[j]
             sums[i] += u
             total_s += 2 * u
             _add_symmetric(g[: i + 1], XT, WX)
@@ -232,9 +233,10 @@ def user_gradient(V, items, y, kappa, rows, dlog):  # type: ignore[no-untyped-de
     for i in range(n):
         for f in range(d):
             x = XT[f, i]
-            w = WX[f, i] - x * sums[i]
-            rows[i, f] = 2 * (kappa[1] * w + kappa[2] * GX[f, i])
-            squares -= x * w
+            rows[i, f] = 2 * (kappa[1] * (WX[f, i] - x * sums[i]) + kappa[2] * GX[f, i])
+        for f in range(d):
+            x = XT[f, i]
+            squares -= x * (WX[f, i] - x * sums[i])
             products += x * GX[f, i]
     dlog[0] = total_s
     dlog[1] = -kappa[1] * squares  # Σ W_jk ‖x_j - x_k‖² = 2 Σ_j x_j·(x_j Σ_k W_jk - Σ_k W_jk x_k)
@@ -255,6 +257,7 @@ def _add_symmetric(g, XT, out):  # type: ignore[no-untyped-def]
         u = g[0] * 0
         for j in range(n):
             u += g[j] * x[j]
+        for j in range(n):
             o[j] += g[j] * t
         o[n - 1] += u
 

@@ -41,11 +41,11 @@ def draw_scales_and_thresholds(  # type: ignore[no-untyped-def]
         state = inverse_gaussians(state, omega, omega, room[-1])
         total, shift = precision[r], precision[r] * centre[r]
         for k in range(n):
+            omega[k] = c * c * min(omega[k], _MOST)
+        for k in range(n):  # apart from what is stored: see `compile.FASTMATH`
             sign = 1.0 if levels[k] <= r + 1 else -1.0
-            w = c * c * min(omega[k], _MOST)
-            omega[k] = w
-            total += w
-            shift += sign * c + w * (x[k] + sign * width)
+            total += omega[k]
+            shift += sign * c + omega[k] * (x[k] + sign * width)
         state, g = normal(state)
         t = shift / total + g / np.sqrt(total)
         theta[r] = t
@@ -54,6 +54,8 @@ def draw_scales_and_thresholds(  # type: ignore[no-untyped-def]
             w = omega[k]
             weights[k] += w
             targets[k] += w * (t - sign * width) - sign * c
+        for k in range(n):
+            sign = 1.0 if levels[k] <= r + 1 else -1.0
             value -= max(width - sign * (t - x[k]), 0.0)
     for k in range(n):
         targets[k] /= weights[k]

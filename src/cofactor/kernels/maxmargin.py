@@ -290,8 +290,9 @@ def binary_rows(  # type: ignore[no-untyped-def]
             t = 0.0
             for r in range(R - 1):
                 sign = 1.0 if y[k] <= r + 1 else -1.0
-                t -= sign * beta[k, r]
                 theta[r] += variance * sign * beta[k, r]
+            for r in range(R - 1):  # apart from what is stored: see `compile.FASTMATH`
+                t -= beta[k, r] if y[k] <= r + 1 else -beta[k, r]
             for f in range(d):
                 logits[f] += t * F[k, f]
                 longest[k] = max(longest[k], abs(F[k, f]))

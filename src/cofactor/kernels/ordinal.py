@@ -34,11 +34,11 @@ def reduce_all(lo, hi, indptr, levels, z, slope, d_scores, d_thresholds, losses)
         for k in range(indptr[i], indptr[i + 1]):
             d = slope.dtype.type(0)
             for r in range(n_thresholds):
-                s = slope[p] if r + 1 >= levels[k] else -slope[p]
-                d_thresholds[i, r] += s
-                d -= s
-                total += z[p]
-                p += 1
+                d_thresholds[i, r] += slope[p + r] if r + 1 >= levels[k] else -slope[p + r]
+            for r in range(n_thresholds):  # apart from what is stored: see `compile.FASTMATH`
+                d -= slope[p + r] if r + 1 >= levels[k] else -slope[p + r]
+                total += z[p + r]
+            p += n_thresholds
             d_scores[k] = d
         losses[i] = total
 
@@ -139,12 +139,13 @@ def reduce_proximal(lo, hi, indptr, levels, scores, means, counts, z, slope, d_s
             total += gap * gap
             d = 2 * gap
             for r in range(1, n_levels + 1):
-                s = slope[p] if r < y else -slope[p]
                 if r != y:
-                    d += s
-                    d_means[i, r - 1] -= s
-                    total += z[p]
-                p += 1
+                    d_means[i, r - 1] -= slope[p + r - 1] if r < y else -slope[p + r - 1]
+            for r in range(1, n_levels + 1):  # apart from what is stored: see `compile.FASTMATH`
+                if r != y:
+                    d += slope[p + r - 1] if r < y else -slope[p + r - 1]
+                    total += z[p + r - 1]
+            p += n_levels
             d_scores[k] = d
         for r in range(n_levels):
             if counts[i, r] > 0:
