@@ -163,3 +163,22 @@ def test_learned_arrays_own_their_memory(name):
             if isinstance(array, np.ndarray):
                 owner = array if array.base is None else array.base
                 assert owner.nbytes == array.nbytes, key
+
+
+@having("warm_start")
+@pytest.mark.parametrize("change", ["n_factors", "levels", "the ratings", "n_chains"])
+def test_a_warm_start_goes_on_with_the_same_posterior_only(name, change):
+    """Kernels would read beyond arrays of other shapes, and samples of two posteriors are those of none."""
+    X, y = data(name)
+    model = fresh(name, warm_start=True, n_sweeps=22).fit(X, y)
+    before = bits(model)
+    if change == "levels":
+        model.set_params(levels=[*model.scale_, model.scale_[-1] + 1])
+        change = "the ratings"
+    elif change == "the ratings":
+        y = y[::-1]
+    else:
+        model.set_params(**{change: 2})
+    with pytest.raises(ValueError, match=f"since then {change} changed"):
+        model.fit(X, y)
+    assert bits(model) == before

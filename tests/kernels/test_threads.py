@@ -275,3 +275,17 @@ def test_an_exception_ends_the_loop_early() -> None:
     with thread_limit(2), pytest.raises(ValueError, match="three"):
         parallel_for(task, 10_000)
     assert len(done) < 100
+
+
+def test_daemon_threads_are_quiet_when_the_interpreter_ends() -> None:
+    code = (
+        "import threading, time, numpy as np\n"
+        "from cofactor.kernels.threads import parallel_for, thread_limit\n"
+        "def work():\n"
+        "    with thread_limit(4):\n"
+        "        while True: parallel_for(lambda k: np.ones(10).sum(), 8)\n"
+        "for _ in range(3): threading.Thread(target=work, daemon=True).start()\n"
+        "time.sleep(0.3)\n"
+    )
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (outcome.returncode, outcome.stderr) == (0, "")

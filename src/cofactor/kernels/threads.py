@@ -140,12 +140,17 @@ class _Share:
     def hand_over(self) -> None:
         """Give it to a thread that is still awake, or wake one."""
         try:
-            worker = _awake.pop()
+            worker: _Worker | None = _awake.pop()
         except IndexError:
-            self._future = _pool(os.getpid()).submit(_Worker().serve, self)
-        else:
+            worker = None
+        if worker is not None:
             worker.next = self
             worker.called[0] = 1
+            return
+        try:
+            self._future = _pool(os.getpid()).submit(_Worker().serve, self)
+        except RuntimeError:  # the interpreter is shutting down: the caller does all himself
+            self.done[0] = 1
 
     def wait(self) -> None:
         """Wait until it is done; if its thread has not even woken up, there is nothing left for it to do."""

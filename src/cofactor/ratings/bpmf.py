@@ -64,7 +64,7 @@ class BPMF(SampledModel):
     decision : {"median", "mode", "mean"}, default="median"
         How `predict` chooses a level: least expected absolute error, right most often, or nearest to the mean.
     max_seconds : float, optional
-        Stop after this time; what has been kept by then is used.
+        Stop after this time; what has been kept by then is used, and it is an error if burn-in has not ended.
     warm_start : bool, default=False
         Whether `fit` goes on with the chains of the last fit, on the same ratings. 100 sweeps and 50 more are, to the
         bit, 150.

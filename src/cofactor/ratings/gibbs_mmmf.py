@@ -86,7 +86,7 @@ class GibbsMMMF(MarginSamples):
     decision : {"count", "median", "mode", "mean"}, default="count"
         How `predict` chooses a level: by counting boundaries, or from the levels' probabilities.
     max_seconds : float, optional
-        Stop after this time; what has been kept by then is used.
+        Stop after this time; what has been kept by then is used, and it is an error if burn-in has not ended.
     warm_start : bool, default=False
         Whether `fit` goes on with the chains of the last fit, on the same ratings.
     n_jobs : int, optional

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
 from functools import cached_property
 from typing import Any, Self
 
@@ -273,7 +273,7 @@ def pair_columns(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 def _columns_of_list(X: Sequence[Any]) -> Sequence[Any]:
     if not X:
         return [], []
-    if isinstance(X, tuple) and len(X) == 2 and len(X[0]) != 2:
+    if isinstance(X, tuple) and len(X) == 2 and isinstance(X[0], Sized) and len(X[0]) != 2:
         raise ValueError("X is a tuple of two columns: pass rows of (user, item), such as list(zip(users, items))")
     odd = next((pair for pair in X if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2), None)
     if odd is not None:

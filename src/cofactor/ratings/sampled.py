@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+import zlib
 from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from cofactor.kernels.threads import thread_limit
 from cofactor.model.checks import check_flag, check_jobs, check_number, make_generator
 from cofactor.model.parallel import side_by_side
 from cofactor.model.progress import Monitor
-from cofactor.model.state import check_array, member
+from cofactor.model.state import check_array, member, plain
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.probability import ProbabilityModel
@@ -26,6 +27,12 @@ from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_i
 
 #: Samples that a fold-in goes through, evenly spaced among those kept: each costs a chain of its own.
 FOLD_IN_SAMPLES = 20
+
+#: Parameters that the posterior does not depend on.
+_NOT_OF_TARGET = {
+    "n_sweeps", "burn_in", "thin", "max_seconds", "warm_start", "n_jobs", "decision", "levels", "duplicates", "unknown",
+    "random_state", "callback", "verbose",
+}  # fmt: skip
 
 
 class SampledModel(ProbabilityModel):
@@ -45,6 +52,8 @@ class SampledModel(ProbabilityModel):
         Number of sweeps done by each chain, burn-in included.
     seed_ : int
         What all draws depend on, those of fold-in too.
+    target_ : dict
+        Parameters of the posterior and a checksum of the ratings: a warm start refuses others.
     """
 
     n_sweeps: int
@@ -60,8 +69,9 @@ class SampledModel(ProbabilityModel):
     chains_: list[Chain]
     n_iter_: int
     seed_: int
+    target_: dict[str, Any]
 
-    _learned: ClassVar[tuple[str, ...]] = ("n_iter_", "seed_")
+    _learned: ClassVar[tuple[str, ...]] = ("n_iter_", "seed_", "target_")
 
     #: Quantities in `samples_` and the sides, "user" or "item", that their second axis runs over ("" for none).
     _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item"}
@@ -136,13 +146,16 @@ class SampledModel(ProbabilityModel):
     def _chains_to_go_on_with(self, ratings: Ratings) -> list[Chain]:
         """Return copies of the chains of the last fit, or new ones."""
         chains = getattr(self, "chains_", [])
+        before = getattr(self, "target_", None)
+        self.target_ = self._target(ratings)
         if self.warm_start and chains:
-            n, m = ratings.shape
-            shapes = {name: len(chains[0].state[name]) - 1 for name in ("U", "V")}
-            if shapes != {"U": n, "V": m} or len(chains) != self.n_chains:
+            if before != self.target_:
+                changed = sorted(
+                    name for name in self.target_ if before is None or before.get(name) != self.target_[name]
+                )
                 raise ValueError(
-                    f"warm_start=True goes on with {len(chains)} chains for {shapes['U']} users and {shapes['V']} "
-                    f"items, but now there are {self.n_chains} chains, {n} users and {m} items: fit a new model"
+                    f"warm_start=True goes on with the chains of the last fit, but since then {', '.join(changed)} "
+                    "changed: give what that fit had, or fit a new model"
                 )
             return [
                 Chain(
@@ -157,6 +170,16 @@ class SampledModel(ProbabilityModel):
             ]
         seed = int(make_generator(self.random_state).integers(2**63))
         return [Chain(number, seed) for number in range(self.n_chains)]
+
+    def _target(self, ratings: Ratings) -> dict[str, Any]:
+        """Return what a posterior depends on: parameters, and a checksum of the ratings."""
+        target: dict[str, Any] = {
+            k: plain(v) for k, v in self.get_params(deep=False).items() if k not in _NOT_OF_TARGET
+        }
+        check = zlib.crc32(ratings.scale.tobytes())
+        for array in (ratings.indptr, ratings.indices, ratings.levels):
+            check = zlib.crc32(array.tobytes(), check)
+        return target | {"the ratings": check}
 
     def _spaced_samples(self, n: int) -> dict[str, NDArray[np.float32]]:
         """Return n of the samples, or all if there are not so many, evenly spaced."""
