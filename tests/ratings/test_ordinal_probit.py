@@ -180,7 +180,7 @@ def test_going_on_is_one_longer_fit_to_the_bit(n_chains, saved, tmp_path: Path):
 def test_going_on_needs_the_same_chains():
     X, y = small()
     m = model(n_sweeps=10, burn_in=5).fit(X, y)
-    with pytest.raises(ValueError, match="goes on with 1 chains for 20 users and 15 items, but now there are 2 chains"):
+    with pytest.raises(ValueError, match="since then n_chains changed"):
         m.set_params(warm_start=True, n_chains=2).fit(X, y)
     with pytest.raises(ValueError, match="now there are 1 chains, 19 users"):
         m.set_params(n_chains=1).fit(X[X[:, 0] > 0], y[X[:, 0] > 0])
