@@ -58,10 +58,10 @@ def test_inverse_gaussian_of_an_infinite_mean_is_one_over_a_squared_normal():
 def drawn(seed: int, x: np.ndarray, levels: np.ndarray, theta: np.ndarray) -> tuple:
     """Return thresholds, weights, targets, ω and minus the loss after one draw."""
     theta, n = theta.copy(), len(x)
-    W, t, room = np.empty(n), np.empty(n), np.empty((len(theta) + 1, n))
+    W, t, room = np.empty(n), np.empty(n), np.empty((len(theta) + 2, n))
     centre, precision = np.zeros(len(theta)), np.full(len(theta), 0.1)
     _, value = hinges.draw_scales_and_thresholds(fold(seed), x, levels, centre, precision, C, WIDTH, theta, W, t, room)
-    return theta, W, t, room[:-1], value
+    return theta, W, t, room[:-2], value
 
 
 def test_weights_and_targets_are_those_of_completed_squares():

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from cofactor.kernels.compile import kernel
+from cofactor.kernels.compile import exact
 from cofactor.kernels.hinges import draw_scales_and_thresholds
 from cofactor.kernels.random import normal, stream, uniform
 
@@ -19,7 +19,7 @@ _MOST_NEW = 10
 _CERTAIN = 35.0
 
 
-@kernel
+@exact
 def flip_features(state, z, logits, F, W, residual, skip):  # type: ignore[no-untyped-def]
     """Draw the features z of a row one by one; return the stream.
 
@@ -46,7 +46,7 @@ def flip_features(state, z, logits, F, W, residual, skip):  # type: ignore[no-un
     return state
 
 
-@kernel
+@exact
 def number_of_new(state, rate, variance, W, residual, most):  # type: ignore[no-untyped-def]
     """Draw how many features a row alone has, their weights integrated out; return the stream and the number.
 
@@ -76,7 +76,7 @@ def number_of_new(state, rate, variance, W, residual, most):  # type: ignore[no-
     return state, number
 
 
-@kernel
+@exact
 def new_weights(state, V, columns, variance, items, W, residual):  # type: ignore[no-untyped-def]
     """Draw all items' weights of the features in `columns`, which one row alone has; return the stream.
 
@@ -100,7 +100,7 @@ def new_weights(state, V, columns, variance, items, W, residual):  # type: ignor
     return state
 
 
-@kernel
+@exact
 def draw_features(  # type: ignore[no-untyped-def]
     key, order, indptr, indices, targets, weights, Z, V, counts, d, concentration, variance, biased
 ):
@@ -153,7 +153,7 @@ def draw_features(  # type: ignore[no-untyped-def]
             counts[a] += z[a]
 
 
-@kernel
+@exact
 def fold_features(  # type: ignore[no-untyped-def]
     lo, hi, key, indptr, indices, levels, other, biased, d, logits, centre, precision, c, width, n_cycles,
     out, thresholds,
@@ -176,7 +176,7 @@ def fold_features(  # type: ignore[no-untyped-def]
             for a in range(d):
                 F[a, k] = v[a]
         x, residual, weights, targets = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-        room = np.empty((len(centre) + 1, n))
+        room = np.empty((len(centre) + 2, n))
         theta = centre.copy()
         z = np.zeros(d)
         for a in range(d):

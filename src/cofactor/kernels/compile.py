@@ -37,6 +37,28 @@ def kernel(function: Callable[..., Any]) -> Any:
         return numba.njit(nogil=True, fastmath=FASTMATH, error_model=ERRORS)(function)
 
 
+def exact(function: Callable[..., Any]) -> Any:
+    """Compile `function` as `kernel` does, but round every operation as it is written.
+
+    For arithmetic on short arrays element by element. Compiled code takes another path where two arrays lie less than a
+    few hundred bytes apart, and another where a function was compiled into its caller; only exact operations give the
+    same bits on all. Callers must be exact too: what they may reorder they also reorder in what they call.
+
+    Examples
+    --------
+    >>> @exact
+    ... def product(x, y):
+    ...     return x * y
+    >>> product(2.0, 3.0)
+    6.0
+    """
+    cache = not function.__code__.co_filename.startswith("<")
+    try:
+        return numba.njit(nogil=True, error_model=ERRORS, cache=cache)(function)
+    except RuntimeError:
+        return numba.njit(nogil=True, error_model=ERRORS)(function)
+
+
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile `function` into each kernel that calls it: loops around arithmetic without branches are then vectorized.
 

@@ -8,7 +8,7 @@ array: where it is). Each row has its own stream of random numbers, `stream(key,
 import numpy as np
 
 from cofactor.kernels.cholesky import factorize, solve_lower, solve_upper
-from cofactor.kernels.compile import kernel
+from cofactor.kernels.compile import exact, kernel
 from cofactor.kernels.normal import below, cdf, logarithm, quantiles
 from cofactor.kernels.random import normal, stream, uniform, uniforms
 
@@ -116,14 +116,28 @@ def fold_rows(lo, hi, key, indptr, indices, targets, weights, other, precision, 
         draw_row(stream(key, 0), targets[here], weights, other, indices[here], precision, shift, False, gram, out[i])
 
 
-@kernel
+@exact
 def score(u, v, biased):  # type: ignore[no-untyped-def]
-    """Return u·v, where with `biased` the last columns are biases, which are added."""
+    """Return u·v, where with `biased` the last columns are biases, which are added.
+
+    The order of the sum is written out, in four parts at once: left to the compiler, it is another one wherever this is
+    compiled into its caller.
+    """
     d = len(u) - 1 if biased else len(u)
-    s = u[d] + v[d] if biased else u[0] * 0
-    for f in range(d):
-        s += u[f] * v[f]
-    return s
+    zero = u[0] * v[0] * 0
+    s0, s1, s2, s3 = zero, zero, zero, zero
+    f = 0
+    while f + 3 < d:
+        s0 += u[f] * v[f]
+        s1 += u[f + 1] * v[f + 1]
+        s2 += u[f + 2] * v[f + 2]
+        s3 += u[f + 3] * v[f + 3]
+        f += 4
+    while f < d:
+        s0 += u[f] * v[f]
+        f += 1
+    s = (s0 + s1) + (s2 + s3)
+    return s + (u[d] + v[d]) if biased else s
 
 
 @kernel
@@ -138,6 +152,15 @@ def boundaries(gaps, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def sum_of_logarithms(x):  # type: ignore[no-untyped-def]
+    """Return Σ log x."""
+    total = 0.0
+    for k in range(len(x)):
+        total += logarithm(x[k])
+    return total
+
+
+@exact
 def level_masses(x, levels, theta, left, mass, side):  # type: ignore[no-untyped-def]
     """Write the probability of each rating's level, P = Φ(θ_y - x) - Φ(θ_{y-1} - x), and that on its left.
 
@@ -156,13 +179,10 @@ def level_masses(x, levels, theta, left, mass, side):  # type: ignore[no-untyped
         tail = below(max(-abs(high), -37.0))
         mass[k] = max((tail if high <= 0 else 1 - tail) - left[k], 1e-300)
         side[k] = -1.0 if turn else 1.0
-    total = 0.0
-    for k in range(len(x)):
-        total += logarithm(mass[k])
-    return total
+    return sum_of_logarithms(mass)
 
 
-@kernel
+@exact
 def draw_thresholds_and_latent(  # type: ignore[no-untyped-def]
     state, x, levels, gaps, gap_mean, gap_precision, proposal, n_tries, theta, z
 ):
@@ -204,7 +224,7 @@ def draw_thresholds_and_latent(  # type: ignore[no-untyped-def]
     return state, n_accepted / max(n_tries, 1), now
 
 
-@kernel
+@exact
 def draw_ordinal_rows(  # type: ignore[no-untyped-def]
     lo, hi, key, indptr, indices, levels, own, other,
     gaps, gap_mean, gap_precision, proposal, n_tries, thresholds, z, accepted, value,
@@ -223,7 +243,7 @@ def draw_ordinal_rows(  # type: ignore[no-untyped-def]
         thresholds[i] = theta[1:-1]
 
 
-@kernel
+@exact
 def fold_ordinal_rows(  # type: ignore[no-untyped-def]
     lo, hi, key, indptr, indices, levels, other, precision, prior_mean, gap_mean, gap_precision,
     n_cycles, n_tries, out, thresholds,
@@ -264,7 +284,7 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
         thresholds[i] = theta[1:-1]
 
 
-@kernel
+@exact
 def level_probabilities(lo, hi, users, items, U, V, thresholds, roots, biased, out):  # type: ignore[no-untyped-def]
     """Write the probability of every level for the pairs lo..hi, the mean over samples of Φ(√α (θ_r - x)) over levels.
 

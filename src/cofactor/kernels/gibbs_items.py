@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from cofactor.kernels.compile import kernel
+from cofactor.kernels.compile import exact
 from cofactor.kernels.gibbs import FAR, draw_row, level_masses, score
 from cofactor.kernels.normal import quantiles
 from cofactor.kernels.random import stream, uniforms
 
 
-@kernel
+@exact
 def fold_ordinal_columns(  # type: ignore[no-untyped-def]
     lo, hi, key, indptr, indices, levels, other, thresholds, precision, prior_mean, n_cycles, out
 ):

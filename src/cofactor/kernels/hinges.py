@@ -10,7 +10,7 @@ blocks are those of `kernels.gibbs`.
 
 import numpy as np
 
-from cofactor.kernels.compile import kernel
+from cofactor.kernels.compile import exact
 from cofactor.kernels.gibbs import draw_row, score
 from cofactor.kernels.normal import exponential
 from cofactor.kernels.random import inverse_gaussians, normal, stream
@@ -20,14 +20,14 @@ _KINK = 1e-8
 _MOST = 1e10
 
 
-@kernel
+@exact
 def draw_scales_and_thresholds(  # type: ignore[no-untyped-def]
     state, x, levels, centre, precision, c, width, theta, weights, targets, room
 ):
     """Draw λ of a user's ratings given x and θ, and then θ, whose prior is N(centre, 1 / precision).
 
     Write the weights W and targets t that the ratings have in x afterwards, and ω_r into the rows of `room` of shape
-    (R, n), the last of which is to work in; return the stream, and minus the loss at the new θ.
+    (R + 1, n), the last two of which are to work in; return the stream, and minus the loss at the new θ.
     """
     n = len(x)
     value = 0.0
@@ -38,10 +38,10 @@ def draw_scales_and_thresholds(  # type: ignore[no-untyped-def]
         for k in range(n):
             sign = 1.0 if levels[k] <= r + 1 else -1.0
             omega[k] = 1 / max(c * abs(width - sign * (t - x[k])), _KINK)
-        state = inverse_gaussians(state, omega, omega, room[-1])
+        state = inverse_gaussians(state, omega, room[-2], room[-1])
         total, shift = precision[r], precision[r] * centre[r]
         for k in range(n):
-            omega[k] = c * c * min(omega[k], _MOST)
+            omega[k] = c * c * min(room[-2, k], _MOST)
         for k in range(n):  # apart from what is stored: see `compile.FASTMATH`
             sign = 1.0 if levels[k] <= r + 1 else -1.0
             total += omega[k]
@@ -62,7 +62,7 @@ def draw_scales_and_thresholds(  # type: ignore[no-untyped-def]
     return state, 2 * c * value
 
 
-@kernel
+@exact
 def draw_hinge_rows(  # type: ignore[no-untyped-def]
     lo, hi, key, indptr, indices, levels, own, other, biased, centre, precision, c, width,
     thresholds, weights, targets, value,
@@ -72,7 +72,7 @@ def draw_hinge_rows(  # type: ignore[no-untyped-def]
         here = slice(indptr[i], indptr[i + 1])
         items = indices[here]
         x = np.empty(len(items))
-        room = np.empty((len(centre) + 1, len(items)))
+        room = np.empty((len(centre) + 2, len(items)))
         for k in range(len(items)):
             x[k] = score(own[i], other[items[k]], biased)
         _, value[i] = draw_scales_and_thresholds(
@@ -81,7 +81,7 @@ def draw_hinge_rows(  # type: ignore[no-untyped-def]
         )  # fmt: skip
 
 
-@kernel
+@exact
 def fold_hinge_rows(  # type: ignore[no-untyped-def]
     lo, hi, key, indptr, indices, levels, other, biased, row_precision, row_mean, centre, precision, c, width,
     n_cycles, out, thresholds,
@@ -104,7 +104,7 @@ def fold_hinge_rows(  # type: ignore[no-untyped-def]
         u = row_mean[i].copy()
         shift = row_precision * u
         theta = centre.copy()
-        x, weights, targets, room = np.empty(n), np.empty(n), np.empty(n), np.empty((len(centre) + 1, n))
+        x, weights, targets, room = np.empty(n), np.empty(n), np.empty(n), np.empty((len(centre) + 2, n))
         for _ in range(n_cycles):
             for k in range(n):
                 x[k] = score(u, other[items[k]], biased)
@@ -116,7 +116,7 @@ def fold_hinge_rows(  # type: ignore[no-untyped-def]
         thresholds[i] = theta
 
 
-@kernel
+@exact
 def mean_margins(lo, hi, users, items, U, V, thresholds, biased, out):  # type: ignore[no-untyped-def]
     """Write the mean of x - θ_r over samples, along the first axis of U, V and thresholds, for the pairs lo..hi."""
     S, n_thresholds = len(U), thresholds.shape[2]
@@ -132,7 +132,7 @@ def mean_margins(lo, hi, users, items, U, V, thresholds, biased, out):  # type: 
             out[lo + k, r] = total[k, r] / S
 
 
-@kernel
+@exact
 def hinge_probabilities(lo, hi, users, items, U, V, thresholds, biased, c, width, out):  # type: ignore[no-untyped-def]
     """Write the mean over samples of exp(-2c Σ_r max(0, ζ_r)), made to sum to one over levels, for the pairs lo..hi."""
     S, n_thresholds = len(U), thresholds.shape[2]

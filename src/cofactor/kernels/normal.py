@@ -6,7 +6,7 @@ prevent, and are five to ten times as fast.
 
 import numpy as np
 
-from cofactor.kernels.compile import inlined, kernel
+from cofactor.kernels.compile import exact, inlined
 
 _LOG2E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01  # ln 2 in two parts, so that k ln 2 is exact to the last bit
@@ -151,7 +151,7 @@ def _far_tail(r):  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-@kernel
+@exact
 def quantile(p):  # type: ignore[no-untyped-def]
     """Return x with Φ(x) = p, by Wichura's algorithm AS 241 (1988), relative error 1e-16.
 
@@ -165,7 +165,7 @@ def quantile(p):  # type: ignore[no-untyped-def]
     return -x if q < 0 else x
 
 
-@kernel
+@exact
 def quantiles(p, out):  # type: ignore[no-untyped-def]
     """Write x with Φ(x) = p for every p, as `quantile` does."""
     for k in range(len(p)):

@@ -6,7 +6,7 @@ generator SplitMix64 (Steele, Lea & Flood 2014). Each function takes a state and
 
 import numpy as np
 
-from cofactor.kernels.compile import inlined, kernel
+from cofactor.kernels.compile import exact, inlined, kernel
 from cofactor.kernels.normal import quantile, quantiles
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -44,7 +44,7 @@ def normal(state):  # type: ignore[no-untyped-def]
     return state, quantile(u)
 
 
-@kernel
+@exact
 def uniforms(state, out):  # type: ignore[no-untyped-def]
     """Fill an array as so many calls of `uniform` would, and return the next state."""
     for k in range(len(out)):
@@ -69,7 +69,7 @@ def inverse_gaussian(state, mean):  # type: ignore[no-untyped-def]
     return state, x if u * (mean + x) <= mean else mean * mean / x
 
 
-@kernel
+@exact
 def inverse_gaussians(state, mean, out, room):  # type: ignore[no-untyped-def]
     """Fill an array with draws as `inverse_gaussian` makes them, in another order of the stream; return the next state.
 
