@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from scipy.special import ndtr
 
-from cofactor.kernels.compile import kernel
+from cofactor.kernels.compile import exact
 from cofactor.kernels.gibbs import draw_ordinal_rows, draw_rows, draw_thresholds_and_latent
 from cofactor.kernels.random import stream
 from cofactor.problems.ordinal_probit import GapPrior, OrdinalProbitPosterior
@@ -45,7 +45,7 @@ def level_data(mask: np.ndarray, levels: np.ndarray) -> SimpleNamespace:
     )
 
 
-@kernel
+@exact
 def _latent_of_all(key, indptr, indices, levels, U, V, gaps, gap_mean, gap_precision, proposal, thresholds, z, extra):
     for b in range(len(U)):
         draw_ordinal_rows(
@@ -54,7 +54,7 @@ def _latent_of_all(key, indptr, indices, levels, U, V, gaps, gap_mean, gap_preci
         )  # fmt: skip
 
 
-@kernel
+@exact
 def _rows_of_all(key, indptr, indices, position, z, other, tau, shift, out):
     one = np.ones(1)
     for b in range(len(out)):
