@@ -1,0 +1,168 @@
+"""What an experiment is: cells to measure, and what their results are held against.
+
+A published table becomes `Row`: a printed number beside ours. A published picture, whose numbers are not printed,
+becomes `Claim`: what the source says it shows, and whether that holds here. Both come with pictures.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Literal
+
+from cofactor.evaluation.cells import Cell, Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["EXTENTS", "Claim", "Experiment", "Extent", "Outcome", "Picture", "Row", "Sample"]
+
+Extent = Literal["quick", "normal", "full"]
+"""How much of an experiment runs: one fold of smaller sets in less than a minute; all but the heaviest sets; all."""
+
+EXTENTS: tuple[Extent, ...] = ("quick", "normal", "full")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Mean and standard deviation (n - 1) of n measurements; `std` is None where it is not known.
+
+    Examples
+    --------
+    >>> print(Sample.of([0.70, 0.72, 0.74]))
+    .720 ± .020
+    >>> print(Sample(0.4019, 0.0044))
+    .402 ± .004
+    """
+
+    mean: float
+    std: float | None = None
+    n: int | None = None
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Sample:
+        """Return mean and standard deviation of at least one value."""
+        return cls(fmean(values), stdev(values) if len(values) > 1 else None, len(values))
+
+    def text(self, digits: int = 3) -> str:
+        """Return ``mean ± std`` with so many digits, without the zero before the point."""
+        spread = "" if self.std is None else f" ± {_short(self.std, digits)}"
+        return _short(self.mean, digits) + spread
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def _short(value: float, digits: int) -> str:
+    text = f"{value:.{digits}f}"
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One number of a published table beside ours.
+
+    Parameters
+    ----------
+    data, protocol, method, metric : str
+        What was measured: names of the registries where there are such, metrics as `rating_report` and `label_report`
+        call them.
+    published, here : Sample or None
+        None: not printed there, or not run here.
+    variant : str
+        How ours was measured, where there is more than one way: ``"learned threshold"``.
+    reason : str
+        Why the two differ, or why one is missing, where that is known.
+    """
+
+    data: str
+    method: str
+    metric: str
+    published: Sample | None
+    here: Sample | None
+    protocol: str = ""
+    variant: str = ""
+    reason: str = ""
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less the published one."""
+        return None if self.published is None or self.here is None else self.here.mean - self.published.mean
+
+    @property
+    def outside(self) -> bool:
+        """Whether the two are further apart than two standard deviations of their difference.
+
+        The variances of both are added, as far as they are known; where neither is, no difference counts as outside.
+        """
+        if self.published is None or self.here is None or self.difference is None:
+            return False
+        spread = math.hypot(self.published.std or 0.0, self.here.std or 0.0)
+        return spread > 0 and abs(self.difference) > 2 * spread
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a source says that a picture or a table shows, and whether it holds here.
+
+    Parameters
+    ----------
+    statement : str
+        In our words.
+    holds : bool or None
+        None: cannot be told from what was run.
+    measured : str
+        The figures behind the answer.
+    """
+
+    statement: str
+    holds: bool | None
+    measured: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that can be drawn: a file name without suffix, a caption, and what draws it."""
+
+    name: str
+    caption: str
+    draw: Callable[[], Axes | Sequence[Axes]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What an experiment shows: numbers beside the published ones, claims that hold or do not, pictures, notes."""
+
+    rows: Sequence[Row] = ()
+    claims: Sequence[Claim] = ()
+    pictures: Sequence[Picture] = ()
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """A published table or figure, declared: what to measure, and what to hold it against.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"thesis-table-3.19"``.
+    title, source : str
+        What it shows, in our words; where it is published.
+    cells : callable
+        ``cells(extent)`` returns what is measured. The cells of a smaller extent are among those of a larger one, so
+        that a store serves all.
+    outcome : callable
+        ``outcome(results)`` is given the results of these cells, in their order, failed ones included.
+    missing : sequence of str
+        Data sets and methods of the source that are not run, each with the reason.
+    """
+
+    name: str
+    title: str
+    source: str
+    cells: Callable[[Extent], Sequence[Cell]]
+    outcome: Callable[[Sequence[Result]], Outcome]
+    missing: Sequence[str] = ()
