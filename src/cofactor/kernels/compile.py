@@ -30,11 +30,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     >>> float(total(np.array([1.0, 2.0])))
     3.0
     """
-    cache = not function.__code__.co_filename.startswith("<")  # nothing to cache for a function typed at a prompt
-    try:
-        return numba.njit(nogil=True, fastmath=FASTMATH, error_model=ERRORS, cache=cache)(function)
-    except RuntimeError:  # no folder can be written to: compile anew in every process
-        return numba.njit(nogil=True, fastmath=FASTMATH, error_model=ERRORS)(function)
+    return _compile(function, fastmath=FASTMATH)
 
 
 def exact(function: Callable[..., Any]) -> Any:
@@ -52,11 +48,7 @@ def exact(function: Callable[..., Any]) -> Any:
     >>> product(2.0, 3.0)
     6.0
     """
-    cache = not function.__code__.co_filename.startswith("<")
-    try:
-        return numba.njit(nogil=True, error_model=ERRORS, cache=cache)(function)
-    except RuntimeError:
-        return numba.njit(nogil=True, error_model=ERRORS)(function)
+    return _compile(function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
@@ -71,3 +63,11 @@ def inlined(function: Callable[..., Any]) -> Any:
     4
     """
     return numba.njit(inline="always", error_model=ERRORS)(function)
+
+
+def _compile(function: Callable[..., Any], **options: Any) -> Any:
+    cache = not function.__code__.co_filename.startswith("<")  # nothing to cache for a function typed at a prompt
+    try:
+        return numba.njit(nogil=True, error_model=ERRORS, cache=cache, **options)(function)
+    except RuntimeError:  # no folder can be written to: compile anew in every process
+        return numba.njit(nogil=True, error_model=ERRORS, **options)(function)
