@@ -1,5 +1,6 @@
 """Measures of how good predictions are."""
 
+from cofactor.metrics.directions import greater_is_better
 from cofactor.metrics.labels import (
     LABEL_METRICS,
     LabelMetric,
@@ -53,6 +54,7 @@ __all__ = [
     "example_f1",
     "expected_calibration_error",
     "frobenius_relative_error",
+    "greater_is_better",
     "hamming_loss",
     "label_propensities",
     "label_report",

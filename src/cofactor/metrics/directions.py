@@ -1,0 +1,45 @@
+"""Which direction of a measure is better, by its name in the reports."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from cofactor.metrics.labels import LABEL_METRICS
+from cofactor.metrics.probabilities import PROBABILITY_METRICS
+from cofactor.metrics.ratings import RATING_METRICS
+
+__all__ = ["greater_is_better"]
+
+_SECONDS = ("seconds", "fit_seconds", "predict_seconds", "fold_in_seconds")
+_GREATER = {
+    **dict.fromkeys((*RATING_METRICS, *PROBABILITY_METRICS, *_SECONDS), False),
+    **{name: metric.greater_is_better for name, metric in LABEL_METRICS.items()},
+}
+
+
+def greater_is_better(metric: str) -> bool:
+    """Return whether a measure is a score (greater is better), and not an error or a time.
+
+    Parameters
+    ----------
+    metric : str
+        Name of a measure in `rating_report`, `probability_report` or `label_report`, or of seconds.
+
+    Raises
+    ------
+    ValueError
+        If there is no such measure; the message names those with similar names.
+
+    Examples
+    --------
+    >>> greater_is_better("micro_f1"), greater_is_better("mae")
+    (True, False)
+    >>> greater_is_better("mirco_f1")
+    Traceback (most recent call last):
+    ...
+    ValueError: 'mirco_f1' is no measure; did you mean micro_f1, macro_f1?
+    """
+    if metric not in _GREATER:
+        near = ", ".join(get_close_matches(metric, _GREATER, n=2))
+        raise ValueError(f"{metric!r} is no measure; " + (f"did you mean {near}?" if near else "see cofactor.metrics"))
+    return _GREATER[metric]
