@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cofactor.cli import datasets, demo, doctor, evaluate, fit, predict, recommend
+from cofactor.cli import datasets, demo, doctor, evaluate, fit, predict, recommend, reproduce
 
 app = typer.Typer(
     name="cofactor",
@@ -63,6 +63,11 @@ EXAMPLES = {
         "cofactor evaluate ratings.csv --alpha 12 --splits 5 --json",
         "cofactor evaluate emotions --model grople --model mlknn --threshold global",
     ),
+    "reproduce": (
+        "cofactor reproduce list",
+        "cofactor reproduce thesis-table-4.1 --quick",
+        "cofactor reproduce all --jobs 2 --document reproduction.md",
+    ),
 }
 
 
@@ -82,3 +87,4 @@ _add("fit", fit.fit, "Work")
 _add("predict", predict.predict, "Work")
 _add("recommend", recommend.recommend, "Work")
 _add("evaluate", evaluate.evaluate, "Work")
+_add("reproduce", reproduce.reproduce, "Research")

@@ -1,1 +1,48 @@
-"""The published tables and figures, declared as data."""
+"""The published tables and figures of this field, declared as data; `cofactor reproduce` runs them.
+
+`experiments` returns all of them by name. A new one is an `Experiment` in the tuple ``EXPERIMENTS`` of a module listed
+in ``_MODULES``.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+
+from cofactor.experiments.experiment import Experiment
+
+__all__ = ["experiment", "experiments"]
+
+#: In the order of the sources.
+_MODULES: tuple[str, ...] = ()
+
+
+@cache
+def experiments() -> dict[str, Experiment]:
+    """Return every experiment by its name."""
+    found = [one for name in _MODULES for one in import_module(f"{__name__}.{name}").EXPERIMENTS]
+    return {one.name: one for one in found}
+
+
+def experiment(name: str) -> Experiment:
+    """Return the experiment of a name.
+
+    Raises
+    ------
+    ValueError
+        If there is none; the message tells the nearest names.
+
+    Examples
+    --------
+    >>> experiment("thesis-table-3.91")
+    Traceback (most recent call last):
+    ...
+    ValueError: 'thesis-table-3.91' is no experiment; did you mean thesis-table-3.19, ...
+    """
+    known = experiments()
+    if name not in known:
+        near = ", ".join(get_close_matches(name, known, n=3, cutoff=0.4))
+        hint = f"did you mean {near}?" if near else "cofactor reproduce list shows all"
+        raise ValueError(f"{name!r} is no experiment; {hint}")
+    return known[name]

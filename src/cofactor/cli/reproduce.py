@@ -1,0 +1,228 @@
+"""``cofactor reproduce``: published tables and figures, run again, beside what was printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cofactor.cli import options
+from cofactor.cli.errors import InputError
+from cofactor.cli.progress import make_bar
+from cofactor.cli.tables import human_console, note, print_json
+
+if TYPE_CHECKING:
+    from cofactor.evaluation.running import RunProgress
+    from cofactor.evaluation.store import ResultStore
+    from cofactor.experiments.experiment import Experiment, Extent
+    from cofactor.experiments.reproduction import Reproduction
+
+
+def reproduce(
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help="Names of experiments, or all; list shows what there is.")
+    ],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One fold or split of smaller sets: less than a minute each.")
+    ] = False,
+    full: Annotated[bool, typer.Option("--full", help="Also the heaviest sets, and the protocols in full.")] = False,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", metavar="N", help="Number of cells at a time; -1: one for each core.")
+    ] = 1,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Where results are kept, and found again; by default reproduce.sqlite in the cache."
+        ),
+    ] = None,
+    from_store: Annotated[bool, typer.Option("--from-store", help="Run nothing: show what the store holds.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Run cells again that failed.")] = False,
+    document: Annotated[
+        str | None,
+        typer.Option("--document", "-d", metavar="FILE.md", help="Write all of it as Markdown, pictures beside it."),
+    ] = None,
+    words: Annotated[
+        str | None, typer.Option(metavar="FILE.md", help="A summary in words for the top of the document.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Run published tables and figures again: published, here, difference, and what the figures show.
+
+    Each result is kept as it ends: a run that was stopped goes on where it was. Numbers that lie outside two standard
+    deviations of their difference are marked, with the reason where it is known.
+    """
+    if quick and full:
+        raise InputError("--quick and --full exclude each other: choose one")
+    extent: Extent = "quick" if quick else "full" if full else "normal"
+    if names == ["list"]:
+        _list(json)
+        return
+    chosen = _chosen(names)
+    for path in (document, words):
+        if path is not None and not path.endswith(".md"):
+            raise InputError(f"{path}: expected a Markdown file, ending in .md")
+    text = "" if words is None else Path(words).read_text(encoding="utf-8")
+    from cofactor.evaluation.store import ResultStore
+
+    with ResultStore(_place(store)) as kept:
+        found = _found(chosen, extent, kept, from_store, jobs, retry, json)
+        if document is not None:
+            from cofactor.experiments.document import write_document
+
+            write_document(document, found, text)
+    if json:
+        print_json([_plain(one) for one in found])
+        return
+    for one in found:
+        _show(one)
+    if document is not None:
+        note(f"wrote {document}")
+
+
+def _found(
+    chosen: Sequence[Experiment],
+    extent: Extent,
+    store: ResultStore,
+    from_store: bool,
+    jobs: int,
+    retry: bool,
+    quiet: bool,
+) -> list[Reproduction]:
+    from cofactor.experiments.reproduction import reproduce as run
+    from cofactor.experiments.reproduction import stored
+
+    if from_store:
+        return stored(chosen, extent, store)
+    with _progress(quiet) as show:
+        return run(chosen, extent, store=store, n_jobs=jobs, retry_failed=retry, on_progress=show)
+
+
+def _chosen(names: Sequence[str]) -> list[Experiment]:
+    from cofactor.experiments import experiment, experiments
+
+    if names == ["all"]:
+        return list(experiments().values())
+    return [experiment(name) for name in dict.fromkeys(names)]
+
+
+def _place(store: str | None) -> Path:
+    if store is not None:
+        return Path(store)
+    from cofactor.datasets.registry import cache_dir
+
+    folder = cache_dir()
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / "reproduce.sqlite"
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Any]:
+    bar = make_bar(quiet=quiet, counted=True)
+    with bar:
+        task = bar.add_task("reproducing", total=None, detail="")
+
+        def show(progress: RunProgress) -> None:
+            left = progress.seconds_left
+            words = [f"{progress.result.method}, {progress.result.data}".strip(", ")]
+            words += [f"{_time(left)} left"] if left is not None else []
+            words += [f"{progress.failed} failed"] if progress.failed else []
+            bar.update(task, completed=progress.done, total=progress.total, detail="; ".join(words))
+
+        yield show
+
+
+def _time(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 120
+        else f"{seconds / 60:.0f} min"
+        if seconds < 7200
+        else f"{seconds / 3600:.1f} h"
+    )
+
+
+def _list(as_json: bool) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from cofactor.experiments import experiments
+    from cofactor.experiments.experiment import EXTENTS
+
+    rows = [
+        {"name": one.name, "title": one.title, "source": one.source, **{e: len(one.cells(e)) for e in EXTENTS}}
+        for one in experiments().values()
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    table = Table("name", "shows", *EXTENTS, box=box.SIMPLE_HEAD)
+    for row in rows:
+        table.add_row(row["name"], str(row["title"]), *(str(row[extent]) for extent in EXTENTS))
+    console = human_console()
+    console.print(table)
+    console.print("Numbers of cells (fits, with what chooses their parameters): --quick, without an option, --full.")
+
+
+def _plain(one: Reproduction) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from cofactor.experiments.reproduction import verdict
+
+    rows = [{**asdict(row), "difference": row.difference, "verdict": verdict(row)} for row in one.outcome.rows]
+    return {
+        "name": one.experiment.name,
+        "extent": one.extent,
+        "cells": one.n_cells,
+        "seconds": one.seconds,
+        **asdict(one.tally),
+        "rows": rows,
+        "claims_told": [asdict(claim) for claim in one.outcome.claims],
+        "notes": list(one.outcome.notes),
+        "missing": list(one.experiment.missing),
+        "errors": [result.error for result in one.results if result.status == "failed"],
+    }
+
+
+def _show(one: Reproduction) -> None:
+    """Print the claims of an experiment, and published and measured numbers beside each other."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    from cofactor.experiments.document import columns_of
+
+    console, outcome, tally = human_console(), one.outcome, one.tally
+    console.print(f"\n[bold]{escape(one.experiment.name)}[/bold]  {escape(one.experiment.title)}")
+    console.print(
+        f"[dim]{escape(one.experiment.source)}; {len(one.results)} of {one.n_cells} cells, "
+        f"{_time(one.seconds)} of computing[/dim]"
+    )
+    for claim in outcome.claims:
+        mark = {True: "[green]✓ holds[/green]", False: "[red]✗ does not hold[/red]", None: "[dim]? untold[/dim]"}
+        console.print(f"{mark[claim.holds]}  {escape(claim.statement)} [dim]{escape(claim.measured)}[/dim]")
+    measured = [row for row in outcome.rows if row.here is not None]
+    for protocol, metric in dict.fromkeys((row.protocol, row.metric) for row in measured):
+        ones = [row for row in measured if (row.protocol, row.metric) == (protocol, metric)]
+        table = Table(
+            box=box.SIMPLE_HEAD, title=escape(", ".join(filter(None, (metric, protocol)))), title_justify="left"
+        )
+        for name in columns_of(ones[0]):
+            table.add_column(name, justify="right" if name in ("published", "here", "difference") else "left")
+        for row in ones:
+            table.add_row(*map(escape, columns_of(row).values()))
+        console.print(table)
+    if tally.compared:
+        console.print(
+            f"{tally.compared} numbers compared: {tally.agree} within two standard deviations, "
+            f"{tally.better} better, {tally.worse} worse"
+        )
+    rest = sum(row.here is None for row in outcome.rows)
+    lines = [f"{rest} more numbers are printed and not measured here: --document shows them"] if rest else []
+    lines += [f"not run: {line}" for line in one.experiment.missing]
+    lines += outcome.notes
+    lines += sorted({result.error.partition("\n")[0] for result in one.results if result.status == "failed"})
+    for line in lines:
+        console.print(f"[dim]– {escape(line)}[/dim]")

@@ -1,0 +1,65 @@
+"""Published numbers beside measured ones."""
+
+from types import SimpleNamespace
+
+from cofactor.evaluation.cells import Result
+from cofactor.experiments.beside import Reason, beside
+from cofactor.experiments.experiment import Sample
+
+
+def printed(*rows):
+    names = ("data", "protocol", "method", "metric", "mean", "std")
+    return SimpleNamespace(rows=[SimpleNamespace(**dict(zip(names, row, strict=True))) for row in rows])
+
+
+def result(data, method, measures, split="0", error="", **parameters):
+    return Result(
+        key=f"{data}{method}{split}{parameters}", method=method, data=data, split=split, seed=0, parameters=parameters,
+        checksum="", measure="", version="", status="failed" if error else "done", measures=measures, error=error,
+        seconds=1.0,
+    )  # fmt: skip
+
+
+PRINTED = printed(
+    ("ml", "weak", "HMF", "nmae", 0.40, 0.01),
+    ("ml", "strong", "HMF", "nmae", 0.42, None),
+    ("ml", "weak", "URP", "nmae", 0.43, None),
+)
+
+
+def test_rows_join_on_data_protocol_method_and_metric():
+    results = [result("ml", "HMF", {"nmae": v, "mae": 9.0}, str(v), protocol="weak") for v in (0.39, 0.41)]
+    rows = beside(PRINTED, results, metrics=["nmae"])
+    assert [(row.protocol, row.method, row.here and row.here.mean) for row in rows] == [
+        ("weak", "HMF", 0.40),
+        ("strong", "HMF", None),
+        ("weak", "URP", None),
+    ]
+    assert rows[0].published == Sample(0.40, 0.01)
+    assert rows[0].here.n == 2
+
+
+def test_variants_have_rows_of_their_own_and_what_is_only_ours_comes_last():
+    results = [
+        result("ml", "HMF", {"nmae": 0.38, "learned:nmae": 0.37}, protocol="weak"),
+        result("ml", "HMF", {"nmae": 0.36}, protocol="weak", variant="realigned"),
+        result("ml", "OrdinalProbit", {"nmae": 0.35}, protocol="weak"),
+    ]
+    rows = beside(PRINTED, results, metrics=["nmae"])
+    assert [(row.method, row.variant, row.here.mean) for row in rows if row.here] == [
+        ("HMF", "", 0.38),
+        ("HMF", "learned threshold", 0.37),
+        ("HMF", "realigned", 0.36),
+        ("OrdinalProbit", "", 0.35),
+    ]
+    assert rows[-1].published is None
+    assert {row.published.mean for row in rows[:3]} == {0.40}
+
+
+def test_failures_and_known_reasons_are_told():
+    results = [result("ml", "HMF", {}, error="MemoryError: too large\n  at line 3", protocol="strong")]
+    reasons = [Reason("no longer distributed", method="U*"), Reason("too general")]
+    rows = {(row.protocol, row.method): row for row in beside(PRINTED, results, metrics=["nmae"], reasons=reasons)}
+    assert rows["strong", "HMF"].reason == "failed: MemoryError: too large"
+    assert rows["weak", "URP"].reason == "no longer distributed"
+    assert rows["weak", "HMF"].reason == "too general"

@@ -1,0 +1,59 @@
+"""Rows, samples and verdicts; every declared experiment."""
+
+from itertools import pairwise
+
+import pytest
+
+from cofactor.experiments import experiment, experiments
+from cofactor.experiments.experiment import EXTENTS, Row, Sample
+from cofactor.experiments.reproduction import verdict
+
+NAMES = sorted(experiments())
+
+
+def row(published, here, metric="mae"):
+    return Row(data="toy", method="HMF", metric=metric, published=published, here=here)
+
+
+@pytest.mark.parametrize(
+    ("published", "here", "metric", "expected"),
+    [
+        (Sample(0.700, 0.003), Sample(0.707, 0.004), "mae", "agrees"),  # 1.4 of their .005
+        (Sample(0.700, 0.003), Sample(0.711, 0.004), "mae", "worse"),
+        (Sample(0.700, 0.003), Sample(0.689, 0.004), "mae", "better"),
+        (Sample(0.700, 0.003), Sample(0.711, 0.004), "micro_f1", "better"),
+        (Sample(0.700), Sample(0.711, 0.004), "micro_f1", "better"),
+        (Sample(0.700), Sample(0.711), "micro_f1", "agrees"),
+        (Sample(0.700), None, "micro_f1", ""),
+        (None, Sample(0.700), "micro_f1", ""),
+    ],
+)
+def test_verdict_weighs_the_difference_by_both_deviations(published, here, metric, expected):
+    assert verdict(row(published, here, metric)) == expected
+
+
+def test_sample_of_one_value_has_no_deviation():
+    assert Sample.of([0.5]) == Sample(0.5, None, 1)
+    assert Sample.of([1.0, 3.0]) == Sample(2.0, pytest.approx(2**0.5), 2)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_extents_nest_and_no_cell_is_there_twice(name):
+    keys = [[cell.key for cell in experiment(name).cells(extent)] for extent in EXTENTS]
+    for ones in keys:
+        assert len(ones) == len(set(ones))
+    for smaller, larger in pairwise(keys):
+        assert set(smaller) <= set(larger)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_outcome_of_no_results_promises_nothing(name):
+    one = experiment(name)
+    outcome = one.outcome([])
+    if one.cells("quick"):
+        assert not [row for row in outcome.rows if row.here is not None]
+
+
+def test_unknown_name_tells_the_nearest():
+    with pytest.raises(ValueError, match=r"thesis-table-3\.19"):
+        experiment("thesis-table-3-19")
