@@ -12,6 +12,8 @@
 `plot_cooccurrence`      which labels go together, as they come or sorted by group
 `plot_group_sparsity`    which labels use which latent factor
 `plot_threshold_curves`  micro-F1 against the cut of the scores, with the learned cut
+`plot_parameter_map`     a measure for each pair of values of two parameters
+`plot_parameter_lines`   a measure along a parameter, for several settings, with its spread
 `plot_label_tree`        the tree of MLC-HMF: instances that reach each node, and stay there
 `prediction_table`       predicted labels beside the true ones, as text or HTML
 `save_figure`            a picture to a PNG, SVG or PDF file, whole or not at all
@@ -26,6 +28,7 @@ series also has a marker or a line style of its own.
 from cofactor.plots.curves import plot_convergence, plot_scaling, plot_tradeoff, plot_validation
 from cofactor.plots.figures import OKABE_ITO, save_figure
 from cofactor.plots.labels import plot_cooccurrence, plot_group_sparsity, plot_threshold_curves
+from cofactor.plots.parameters import plot_parameter_lines, plot_parameter_map
 from cofactor.plots.predictions import prediction_table
 from cofactor.plots.probabilities import plot_reliability, plot_trace
 from cofactor.plots.ratings import plot_confusion, plot_embedding
@@ -39,6 +42,8 @@ __all__ = [
     "plot_embedding",
     "plot_group_sparsity",
     "plot_label_tree",
+    "plot_parameter_lines",
+    "plot_parameter_map",
     "plot_reliability",
     "plot_scaling",
     "plot_threshold_curves",

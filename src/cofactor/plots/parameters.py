@@ -1,0 +1,181 @@
+"""Pictures of a measure over the parameters of a method: of two as a map, of one as lines with their spread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cofactor.plots.figures import colour_bar, new_axes, numbers, same_size, series_style, tidy
+from cofactor.plots.ratings import _readable_on
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_parameter_lines", "plot_parameter_map"]
+
+_BLANK = "#F2F2F2"  # a cell that was not measured
+
+
+def plot_parameter_map(
+    values: ArrayLike,
+    rows: Sequence[Any],
+    columns: Sequence[Any],
+    ax: Axes | None = None,
+    *,
+    row_name: str,
+    column_name: str,
+    measure: str = "accuracy",
+    title: str = "",
+) -> Axes:
+    """Plot a measure for each pair of values of two parameters.
+
+    Parameters
+    ----------
+    values : array-like of shape (n, m)
+        The measure; NaN where a pair was not measured.
+    rows, columns : sequences of length n and m
+        The values of the two parameters, in the order in which to draw them.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    row_name, column_name : str
+        What the parameters are called.
+    measure : str, default="accuracy"
+        What is measured, with its unit if it has one.
+    title : str, default=""
+        Title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        Each cell has its number; light cells are larger. Cells that were not measured are blank.
+
+    Raises
+    ------
+    ValueError
+        If `values` does not fit the two parameters, or nothing was measured.
+    ImportError
+        If matplotlib is not installed.
+
+    References
+    ----------
+    As figure 6.2 of V. Kumar's thesis.
+
+    Examples
+    --------
+    >>> ax = plot_parameter_map([[0.7, 0.6], [0.5, 0.4]], [0.1, 1], [1, 10], row_name="λ₁", column_name="λ₂")
+    >>> [text.get_text() for text in ax.texts]
+    ['.700', '.600', '.500', '.400']
+    """
+    table = np.array(values, dtype=np.float64)
+    if table.shape != (len(rows), len(columns)):
+        raise ValueError(
+            f"values must have {len(rows)} rows and {len(columns)} columns, as the parameters have values, "
+            f"found shape {table.shape}"
+        )
+    known = np.isfinite(table)
+    if not known.any():
+        raise ValueError("values holds no finite number: there is nothing to plot")
+    ax = new_axes(ax, 2.6 + 0.75 * len(columns), 1.4 + 0.5 * len(rows))
+    from matplotlib import colormaps
+
+    colours = colormaps["cividis"].with_extremes(bad=_BLANK)
+    image = ax.imshow(np.ma.masked_array(table, ~known), cmap=colours, aspect="auto")
+    for row, column in np.argwhere(known):
+        value = table[row, column]
+        colour = _readable_on(image.to_rgba(value))
+        words = f"{value:.3f}".replace("0.", ".", 1)
+        ax.text(column, row, words, ha="center", va="center", fontsize=9, color=colour)
+    ax.set_xticks(range(len(columns)), [_word(value) for value in columns])
+    ax.set_yticks(range(len(rows)), [_word(value) for value in rows])
+    tidy(ax, column_name, row_name, title, grid=False)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    colour_bar(ax, image, measure)
+    return ax
+
+
+def plot_parameter_lines(
+    lines: Mapping[str, tuple[ArrayLike, ArrayLike, ArrayLike | None]],
+    ax: Axes | None = None,
+    *,
+    parameter: str,
+    measure: str = "accuracy",
+    logarithmic: bool = False,
+    title: str = "",
+) -> Axes:
+    """Plot a measure along a parameter, for several methods or settings, with its spread.
+
+    Parameters
+    ----------
+    lines : mapping of str to (values, means, deviations)
+        For each name the values of the parameter, in any order, the mean of the measure at each, and its standard
+        deviation; None where there was a single measurement.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    parameter : str
+        What the parameter is called, with its unit if it has one.
+    measure : str, default="accuracy"
+        What is measured, with its unit if it has one.
+    logarithmic : bool, default=False
+        Whether the axis of the parameter is logarithmic.
+    title : str, default=""
+        Title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        One line for each name; bars of one standard deviation to each side.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a line does not hold equally long, finite sequences, or a deviation is negative.
+    ImportError
+        If matplotlib is not installed.
+
+    References
+    ----------
+    As figure 6.3 of V. Kumar's thesis.
+
+    Examples
+    --------
+    >>> lines = {"d = 20": ([10, 1], [0.31, 0.30], [0.01, 0.02]), "d = 60": ([1, 10], [0.31, 0.33], None)}
+    >>> ax = plot_parameter_lines(lines, parameter="number of groups K")
+    >>> ax.get_legend_handles_labels()[1]
+    ['d = 20', 'd = 60']
+    """
+    if not isinstance(lines, Mapping) or not lines:
+        raise ValueError(f"lines must be a mapping with at least one name, found {lines!r:.60}")
+    checked = [(str(name), *_checked_line(str(name), line)) for name, line in lines.items()]
+    ax = new_axes(ax)
+    for index, (name, x, mean, spread) in enumerate(checked):
+        order = np.argsort(x, kind="stable")
+        bars = None if spread is None else spread[order]
+        style = series_style(index)
+        ax.errorbar(x[order], mean[order], bars, label=name, linewidth=1.6, markersize=5, capsize=3, **style)
+    if logarithmic:
+        ax.set_xscale("log")
+    tidy(ax, parameter, measure, title)
+    ax.legend(frameon=False, fontsize=9)
+    return ax
+
+
+def _checked_line(name: str, line: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
+    if not isinstance(line, tuple | list) or len(line) != 3:
+        raise ValueError(f"lines[{name!r}] must hold values, means and deviations, found {line!r:.60}")
+    x, mean = numbers(line[0], f"values of {name!r}"), numbers(line[1], f"means of {name!r}")
+    same_size(x, mean, f"values of {name!r}", "means")
+    if line[2] is None:
+        return x, mean, None
+    spread = numbers(line[2], f"deviations of {name!r}")
+    same_size(x, spread, f"values of {name!r}", "deviations")
+    if spread.min() < 0:
+        raise ValueError(f"deviations of {name!r} must not be negative, found {spread.min()}")
+    return x, mean, spread
+
+
+def _word(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
