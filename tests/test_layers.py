@@ -18,7 +18,7 @@ LAYERS = (
     {"losses", "penalties"},
     {"solvers", "samplers"},
     {"problems"},
-    {"evaluation", "metrics", "datasets", "plots", "persistence", "correlation"},
+    {"evaluation", "metrics", "datasets", "plots", "persistence", "correlation", "reports"},
     {"model"},
     {"ratings", "labels"},
     {"experiments"},

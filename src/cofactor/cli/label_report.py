@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cofactor.cli.report import document, figure, how_to_go_on, run, write_files
+from cofactor.cli.report import how_to_go_on, pictures, run, write_files
+from cofactor.reports import Html, Section, document, paragraph, scrolling, section, table, tag
 
 if TYPE_CHECKING:
     from cofactor.cli.label_demo import LabelStory
@@ -22,8 +22,8 @@ def results(story: LabelStory) -> dict[str, Any]:
     from cofactor.cli.label_showcase import METRICS
 
     plain = as_plain(story)
-    for table in plain["tables"]:
-        for row in table["rows"]:
+    for measured in plain["tables"]:
+        for row in measured["rows"]:
             row["published"] = row["published"] and dict(zip(METRICS, row["published"], strict=True))
     del plain["example"]["html"], plain["example"]["text"]
     plain["next_steps"] = [command for command, _ in story.next_steps]
@@ -40,43 +40,45 @@ def page(story: LabelStory, folder: Path) -> str:
     from cofactor.cli.label_demo import notes
 
     example = story.example
-    texts = ["Bold: the best of its column.", *notes(story)]
-    parts = [
-        "<h1>cofactor demo labels</h1>",
-        f'<p class="soft">Seed {story.seed}; {run(story)}.</p>',
-        *(f'<p class="soft">{escape(reason)}</p>' for reason in story.missing),
-        *(part for table in story.tables for part in _results_on(table)),
-        *(f'<p class="soft">{escape(text)}</p>' for text in texts),
-        "<h2>Predictions</h2>",
-        f"<p>Five instances of the test part of {escape(example.data)}, by {escape(example.model)}.</p>",
-        f'<div class="scroll">{example.html}</div>',
-        "<h2>Pictures</h2>" if story.pictures else "",
-        *(figure(folder / name, caption) for name, caption in story.pictures.items()),
-        *how_to_go_on(story),
-    ]
-    return document(parts)
+    return document(
+        "cofactor demo labels",
+        paragraph(f"Seed {story.seed}; {run(story)}.", soft=True),
+        *(paragraph(reason, soft=True) for reason in story.missing),
+        *map(_results_on, story.tables),
+        section(
+            "How to read the tables",
+            *(paragraph(text, soft=True) for text in ("Bold: the best of its column.", *notes(story))),
+        ),
+        section(
+            "Predictions",
+            paragraph(f"Five instances of the test part of {example.data}, by {example.model}."),
+            scrolling(Html(example.html), "Predictions"),
+        ),
+        *pictures(story, folder),
+        how_to_go_on(story),
+    )
 
 
-def _results_on(table: LabelTable) -> list[str]:
-    return [
-        f"<h2>{escape(table.name)}</h2><p>{escape(table.description)}.</p>",
-        f"<h3>Plain cut at 0</h3>{_table(table, 'plain')}",
-        f"<h3>Learned threshold</h3>{_table(table, 'learned')}",
-    ]
+def _results_on(measured: LabelTable) -> Section:
+    return section(
+        measured.name,
+        paragraph(f"{measured.description}."),
+        _table(measured, "plain", "Plain cut at 0"),
+        _table(measured, "learned", "Learned threshold"),
+    )
 
 
-def _table(table: LabelTable, kind: str) -> str:
+def _table(measured: LabelTable, kind: str, caption: str) -> Html:
     from cofactor.cli.label_demo import published_cells, value_cells
     from cofactor.cli.label_showcase import METRICS
 
-    lines = []
-    for row, values in zip(table.rows, value_cells(table, kind), strict=True):
-        cells = "".join(f"<td><b>{text}</b></td>" if best else f"<td>{text}</td>" for text, best in values)
-        chosen = f'<td class="text">{escape(row.chosen[kind])}</td>'
-        lines.append(f"<tr><td>{escape(row.name)}</td>{cells}<td>{row.seconds:.2f}</td>{chosen}</tr>")
+    rows: list[list[object]] = []
+    soft = []
+    for row, values in zip(measured.rows, value_cells(measured, kind), strict=True):
+        cells = [tag("b", text) if best else text for text, best in values]
+        rows.append([row.name, *cells, f"{row.seconds:.2f}", row.chosen[kind]])
         if kind == "plain" and row.published is not None:
-            figures = "".join(f"<td>{text}</td>" for text in published_cells(row))
-            lines.append(f'<tr class="rule"><td>&emsp;published</td>{figures}<td></td><td></td></tr>')
-    heads = "".join(f"<th>{escape(name)}</th>" for name in (*METRICS.values(), "seconds"))
-    head = f'<th></th>{heads}<th class="text">chosen in the first fold</th>'
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+            soft.append(len(rows))
+            rows.append(["\u2003published", *published_cells(row), "", ""])
+    heads = ["", *METRICS.values(), "seconds", "chosen in the first fold"]
+    return table(heads, rows, caption=caption, text=[len(heads) - 1], soft=soft)

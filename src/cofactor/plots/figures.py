@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -23,10 +24,12 @@ __all__ = [
     "MUTED",
     "OKABE_ITO",
     "colour_bar",
+    "draw",
     "new_axes",
     "new_panels",
     "numbers",
     "require_matplotlib",
+    "root_figure",
     "same_size",
     "save_figure",
     "series",
@@ -183,22 +186,30 @@ def save_figure(ax_or_fig: Axes | Figure, path: PathLike) -> None:
     >>> folder.cleanup()
     """
     require_matplotlib()
-    from matplotlib import rc_context
-
-    figure = _root_figure(ax_or_fig)
     suffix = Path(path).suffix.lower().removeprefix(".")
     if suffix not in _FORMATS:
         raise ValueError(f"{os.fspath(path)}: pictures are written as .png, .svg or .pdf, found {suffix!r}")
-    # Without these two, SVG and PDF files would differ from run to run.
-    dates: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    with replacing(path) as stream, rc_context({"svg.hashsalt": "cofactor", "svg.fonttype": "path"}):
-        figure.savefig(stream, format=suffix, metadata=dates.get(suffix), facecolor="white")
+    figure = root_figure(ax_or_fig)
+    with replacing(path) as stream:
+        stream.write(draw(figure, suffix))
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None:
         pyplot.close(figure)
 
 
-def _root_figure(ax_or_fig: Axes | Figure) -> Any:
+def draw(ax_or_fig: Axes | Figure, form: str) -> bytes:
+    """Return the whole figure as PNG, SVG or PDF; the bytes depend on the picture alone."""
+    from matplotlib import rc_context
+
+    # Without these two, SVG and PDF files would differ from run to run.
+    dates: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    stream = io.BytesIO()
+    with rc_context({"svg.hashsalt": "cofactor", "svg.fonttype": "path"}):
+        root_figure(ax_or_fig).savefig(stream, format=form, metadata=dates.get(form), facecolor="white")
+    return stream.getvalue()
+
+
+def root_figure(ax_or_fig: Axes | Figure) -> Any:
     """Return the whole figure of an Axes, a SubFigure or a Figure."""
     figure = getattr(ax_or_fig, "figure", None)
     while figure is not None and figure.figure not in (None, figure):
