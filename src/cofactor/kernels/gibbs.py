@@ -183,6 +183,21 @@ def level_masses(x, levels, theta, left, mass, side):  # type: ignore[no-untyped
 
 
 @exact
+def draw_latent(state, x, left, mass, side, z):  # type: ignore[no-untyped-def]
+    """Draw z ~ N(x, 1) between the thresholds of each rating's level, given `level_masses`; return the stream.
+
+    `left` is replaced.
+    """
+    state = uniforms(state, z)
+    for k in range(len(x)):
+        left[k] += z[k] * mass[k]
+    quantiles(left, z)
+    for k in range(len(x)):
+        z[k] = x[k] + side[k] * z[k]
+    return state
+
+
+@exact
 def draw_thresholds_and_latent(  # type: ignore[no-untyped-def]
     state, x, levels, gaps, gap_mean, gap_precision, proposal, n_tries, theta, z
 ):
@@ -215,12 +230,7 @@ def draw_thresholds_and_latent(  # type: ignore[no-untyped-def]
             mass, mass1 = mass1, mass
             side, side1 = side1, side
     boundaries(gaps, theta)
-    state = uniforms(state, mass1)
-    for k in range(n):
-        left[k] += mass1[k] * mass[k]
-    quantiles(left, mass1)
-    for k in range(n):
-        z[k] = x[k] + side[k] * mass1[k]
+    state = draw_latent(state, x, left, mass, side, z)
     return state, n_accepted / max(n_tries, 1), now
 
 

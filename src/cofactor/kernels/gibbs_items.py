@@ -3,9 +3,8 @@
 import numpy as np
 
 from cofactor.kernels.compile import exact
-from cofactor.kernels.gibbs import FAR, draw_row, level_masses, score
-from cofactor.kernels.normal import quantiles
-from cofactor.kernels.random import stream, uniforms
+from cofactor.kernels.gibbs import FAR, draw_latent, draw_row, level_masses, score
+from cofactor.kernels.random import stream
 
 
 @exact
@@ -47,11 +46,6 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
             for k in range(n):
                 x[k] = score(v, other[users[k]], True)
             level_masses(x, upper, theta, left, mass, side)
-            state = uniforms(state, z)
-            for k in range(n):
-                left[k] += z[k] * mass[k]
-            quantiles(left, z)
-            for k in range(n):
-                z[k] = x[k] + side[k] * z[k]
+            state = draw_latent(state, x, left, mass, side, z)
             state = draw_row(state, z, one, other, users, P, shift, True, gram, v)
         out[j] = v
