@@ -184,7 +184,7 @@ def correlated_t(scores: Scores, test_share: float, rope: float = 0.0) -> Poster
     if n < 2:
         raise ValueError(f"correlated_t: it needs the scores of two splits or more, found {n}")
     scale = np.sqrt((1 / n + test_share / (1 - test_share)) * z.var(ddof=1))
-    mean_gain = stats.t(n - 1, loc=z.mean(), scale=max(scale, _LEAST))
+    mean_gain = stats.t(n - 1, loc=z.mean(), scale=scale if np.ptp(z) > 0 else _LEAST)
     p_first, p_second = float(mean_gain.sf(rope)), float(mean_gain.cdf(-rope))
     return _posterior("Bayesian correlated t-test", scores, rope, p_first, p_second)
 

@@ -324,9 +324,8 @@ def nemenyi(scores: Scores, alpha: float = 0.05) -> Nemenyi:
 def wilcoxon_holm(scores: Scores, alpha: float = 0.05) -> Wilcoxon:
     """Compare all pairs of methods over several data sets by Wilcoxon's signed-rank test, corrected by Holm.
 
-    Data sets on which both methods are equal count half for each. The p-values are exact where no difference is zero
-    and no two are equally large, or where there are at most 13 data sets; else they are those of the normal
-    distribution.
+    Data sets on which both methods are equal count half for each. The p-values are exact, given the ranks: the part of
+    all choices of signs that gives so uneven sums of ranks.
 
     Parameters
     ----------
@@ -356,26 +355,22 @@ def wilcoxon_holm(scores: Scores, alpha: float = 0.05) -> Wilcoxon:
       CML – BSVM: better on 6 – 0, W = 0, p = 0.031, corrected p = 0.031: CML is better
     """
     complete = checked(scores, "wilcoxon_holm", alpha)
-    found = []
-    for first, second in combinations(complete.methods, 2):
-        gains = complete.gains(first, second)
-        p = float(stats.wilcoxon(gains, zero_method="zsplit").pvalue) if gains.any() else 1.0
-        found.append((first, second, gains, p))
-    corrected = holm([p for *_, p in found])
-    pairs = []
-    for (first, second, gains, p), p_holm in zip(found, corrected.tolist(), strict=True):
-        plus, minus = _signed_ranks(gains)
-        pairs.append(
-            Pair(
-                first=first,
-                second=second,
-                better=first if plus > minus else second if minus > plus else "",
-                wins=(int((gains > 0).sum()), int((gains < 0).sum())),
-                statistic=min(plus, minus),
-                p=p,
-                p_holm=p_holm,
-            )
+    names = list(combinations(complete.methods, 2))
+    gains = [complete.gains(first, second) for first, second in names]
+    tests = [_signed_ranks(each) for each in gains]
+    corrected = holm([p for *_, p in tests]).tolist()
+    pairs = [
+        Pair(
+            first=first,
+            second=second,
+            better=first if plus > minus else second if minus > plus else "",
+            wins=(int((gain > 0).sum()), int((gain < 0).sum())),
+            statistic=min(plus, minus),
+            p=p,
+            p_holm=p_holm,
         )
+        for (first, second), gain, (plus, minus, p), p_holm in zip(names, gains, tests, corrected, strict=True)
+    ]
     return Wilcoxon(
         pairs=tuple(sorted(pairs, key=lambda pair: pair.p)),
         n_data=len(complete.data),
@@ -474,11 +469,15 @@ def _ties(ranks: NDArray[np.float64]) -> int:
     return int((sizes**3 - sizes).sum())
 
 
-def _signed_ranks(gains: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the sums of ranks of the positive and of the negative differences, half of those of zeros to each."""
+def _signed_ranks(gains: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Return the sums of ranks of positive and of negative differences, half of those of zeros to each; and p."""
     ranks = stats.rankdata(np.abs(gains))
-    plus = float(ranks[gains > 0].sum() + ranks[gains == 0].sum() / 2)
-    return plus, float(ranks.sum()) - plus
+    plus, minus, zero = (float(ranks[side].sum()) for side in (gains > 0, gains < 0, gains == 0))
+    chances = np.ones(1)  # of each sum of positive ranks, in halves: tied ranks are halves
+    for rank in (2 * ranks[gains != 0]).astype(int):
+        chances = 0.5 * (np.pad(chances, (0, rank)) + np.pad(chances, (rank, 0)))
+    p = min(1.0, 2 * float(chances[: int(2 * min(plus, minus)) + 1].sum()))
+    return plus + zero / 2, minus + zero / 2, p
 
 
 def _intervals(increasing: NDArray[np.float64], width: float) -> list[tuple[int, int]]:
