@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from numbers import Real
 from typing import Any
@@ -24,7 +25,7 @@ from cofactor.experiments.data import checksum
 from cofactor.labels import MODELS, TRANSFORMERS
 from cofactor.labels.selection import GridSelection
 
-__all__ = ["LEARNERS", "STEPS", "folds", "label_cell", "label_fold", "label_set", "model_of", "rows_of"]
+__all__ = ["LEARNERS", "STEPS", "folds", "label_cell", "label_fold", "label_set", "model_of", "rows_of", "source_of"]
 
 STEPS: dict[str, type[BaseEstimator]] = {kind.__name__: kind for kind in (StandardScaler, Normalizer, NMF)}
 STEPS |= TRANSFORMERS
@@ -38,12 +39,41 @@ LEARNERS: dict[str, type[BaseEstimator]] = {kind.__name__: kind for kind in (Lin
 def label_set(name: str, aligned: str | None = None) -> LabelDataset:
     """Return a data set of the registry, loaded once; `aligned` as `cofactor.datasets.load_labels` has it.
 
+    The samples of rcv1 are the subsets without all but 944 features, in another order of the rows: they too can be
+    ``"realigned"``, in the order of the subset.
+
     Examples
     --------
     >>> label_set("emotions")
     LabelDataset('emotions': 593 instances, 72 features, 6 labels, 1.868 labels per instance, dense)
     """
-    return load_labels(name, aligned=aligned)  # type: ignore[arg-type]
+    source = source_of(name, aligned)
+    loaded = load_labels(source, aligned=aligned)  # type: ignore[arg-type]
+    return loaded if source == name else _heaviest_words(loaded)
+
+
+def source_of(name: str, aligned: str | None = None) -> str:
+    """Return the name of the data set whose files are read.
+
+    Examples
+    --------
+    >>> source_of("rcv1-sample2", "realigned"), source_of("rcv1-sample2", "published")
+    ('rcv1subset2', 'rcv1-sample2')
+    """
+    return name.replace("-sample", "subset") if name.startswith("rcv1-sample") and aligned == "realigned" else name
+
+
+def _heaviest_words(data: LabelDataset, n: int = 944) -> LabelDataset:
+    """Return a text data set with the features of the largest sums alone, in 0 and 1.
+
+    With the 944 heaviest columns as published, labels among them, the rows of the samples 1 to 3 of rcv1 are those of
+    the subsets.
+    """
+    weights = np.asarray(data.X.sum(axis=0)).ravel()
+    kept = np.sort(np.argsort(-weights, kind="stable")[:n])
+    return replace(
+        data, X=(data.X[:, kept] != 0).astype(np.float64), feature_names=tuple(data.feature_names[j] for j in kept)
+    )
 
 
 def folds(n: int, count: int | None = None) -> list[str]:
@@ -156,7 +186,7 @@ def label_fold(
         Of `GridSelection`, which chooses within the training part; names of parameters are those of the model.
         Without a grid and without a threshold to learn the model is fitted as it is.
     aligned : {"published", "realigned"}, optional
-        For rcv1.
+        For rcv1, see `label_set`.
     share : float, default=1.0
         Share of the training rows that is used, the first ones of a random order.
     ranking : bool, default=False
@@ -207,7 +237,8 @@ def label_cell(method: str, data: str, split: str, seed: int = 0, **parameters: 
     >>> label_cell("MLkNN", "emotions", "kfold 1/10").name
     'MLkNN, emotions, kfold 1/10'
     """
-    return cell(label_fold, method=method, data=data, split=split, seed=seed, checksum=checksum(data), **parameters)
+    source = source_of(data, parameters.get("aligned"))
+    return cell(label_fold, method=method, data=data, split=split, seed=seed, checksum=checksum(source), **parameters)
 
 
 def _seeded(estimator: BaseEstimator, seed: int) -> BaseEstimator:
