@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.kernels.gibbs import draw_rows, squared_errors
-from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.kernels.gibbs import squared_errors
 from cofactor.problems.least_squares import LeastSquaresProblem
 from cofactor.problems.observed import Entries
 from cofactor.problems.priors import NormalWishartPrior
+from cofactor.problems.rows import Array, Rows
 from cofactor.samplers import Key, State, Step
 from cofactor.solvers import alternating_least_squares
 
-#: Entries in one task of a thread.
-_ENTRIES = 2048
-
 #: Rounds of alternating least squares at the start.
 _ALS_ROUNDS = 5
-
-_IN_PLACE = np.zeros(0, dtype=np.int32)
 
 
 class GaussianPosterior:
@@ -64,8 +58,7 @@ class GaussianPosterior:
     ) -> None:
         self.entries, self.targets, self.users, self.items = entries, targets, users, items
         self.precision, self.shape, self.rate = precision, shape, rate
-        self._row_cuts = cut_rows(entries.indptr, _ENTRIES)
-        self._col_cuts = cut_rows(entries.col_indptr, _ENTRIES)
+        self.user_rows, self.item_rows = Rows.of_users(entries), Rows.of_items(entries)
         self.steps: Mapping[str, Step] = {
             "user prior": lambda state, key: self.users.draw(state, state["U"], key),
             "item prior": lambda state, key: self.items.draw(state, state["V"], key),
@@ -100,47 +93,25 @@ class GaussianPosterior:
 
     def draw_users(self, state: State, key: Key) -> None:
         """Draw the rows of users given the items."""
-        e = self.entries
-        self._draw_side(self.users, e.indptr, e.indices, _IN_PLACE, self._row_cuts, "U", "V", state, key)
+        self._draw_rows(self.user_rows, self.users, state["U"], state["V"], state, key)
 
     def draw_items(self, state: State, key: Key) -> None:
         """Draw the rows of items given the users."""
-        e = self.entries
-        self._draw_side(self.items, e.col_indptr, e.col_indices, e.to_csr, self._col_cuts, "V", "U", state, key)
+        self._draw_rows(self.item_rows, self.items, state["V"], state["U"], state, key)
 
-    def _draw_side(
-        self,
-        prior: NormalWishartPrior,
-        indptr: NDArray[np.int64],
-        indices: NDArray[np.int32],
-        position: NDArray[Any],
-        cuts: NDArray[np.int64],
-        own: str,
-        other: str,
-        state: State,
-        key: Key,
+    def _draw_rows(
+        self, rows: Rows, prior: NormalWishartPrior, own: Array, other: Array, state: State, key: Key
     ) -> None:
-        shift = np.tile(prior.shift(state), (len(indptr) - 1, 1))
-        precision, rows = state[f"{prior.name}_precision"], key.rows()
-
-        def block(k: int) -> None:
-            draw_rows(
-                cuts[k], cuts[k + 1], rows, indptr, indices, position, self.targets, state["noise_precision"],
-                state[other], precision, shift, False, state[own],
-            )  # fmt: skip
-
-        parallel_for(block, len(cuts) - 1)
+        shift = np.tile(prior.shift(state), (rows.n, 1))
+        precision = state[f"{prior.name}_precision"]
+        rows.draw(key, self.targets, state["noise_precision"], other, precision, shift, False, own)
 
     def draw_noise(self, state: State, key: Key) -> None:
         """Sum the squared errors of each row, and draw α if it is not given."""
-        cuts, e = self._row_cuts, self.entries
-
-        def block(k: int) -> None:
-            squared_errors(
-                cuts[k], cuts[k + 1], e.indptr, e.indices, self.targets, state["U"], state["V"], state["errors"]
-            )
-
-        parallel_for(block, len(cuts) - 1)
+        e, U, V = self.entries, state["U"], state["V"]
+        self.user_rows.each(
+            lambda lo, hi: squared_errors(lo, hi, e.indptr, e.indices, self.targets, U, V, state["errors"])
+        )
         if self.precision is None:
             rate = self.rate + 0.5 * state["errors"].sum()
             state["noise_precision"][:] = key.generator().gamma(self.shape + 0.5 * len(self.targets), 1 / rate)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.kernels.buffet import draw_features
-from cofactor.problems.hinge_posterior import Array, FixedPrior, HingePosterior, ThresholdPrior
+from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior, ThresholdPrior
 from cofactor.problems.ordinal_probit import LevelData
+from cofactor.problems.rows import Array
 from cofactor.samplers import Key, State, Step
 
 
@@ -113,7 +114,7 @@ class BuffetPosterior(HingePosterior):
         """Draw weights and biases of items."""
         use = self._columns(state)
         U, V = self.factors(state)
-        self.draw_rows_of_items(V, U, state["item_precision"][use], np.zeros_like(V), key)
+        self._draw_rows(self.item_rows, V, U, state["item_precision"][use], np.zeros_like(V), key)
         state["V"][:, use] = V
 
     def draw_item_prior(self, state: State, key: Key) -> None:

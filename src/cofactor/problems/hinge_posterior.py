@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.kernels.gibbs import draw_rows
 from cofactor.kernels.hinges import draw_hinge_rows
-from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.problems.ordinal_probit import LevelData
 from cofactor.problems.priors import LinkedPrior, draw_normal_gamma
+from cofactor.problems.rows import Array, Rows
 from cofactor.samplers import Key, State, Step
-
-#: Ratings in one task of a thread.
-_ENTRIES = 2048
-
-_IN_PLACE = np.zeros(0, dtype=np.int32)
-
-Array = NDArray[np.float64]
 
 
 class FixedPrior:
@@ -133,10 +124,9 @@ class HingePosterior:
     ) -> None:
         self.data, self.n_levels, self.users, self.items = data, n_levels, users, items
         self.threshold_prior, self.c, self.width, self.biased = threshold_prior, c, width, biased
-        self.n, self.m = len(data.indptr) - 1, len(data.col_indptr) - 1
+        self.user_rows, self.item_rows = Rows.of_users(data), Rows.of_items(data)
+        self.n, self.m = self.user_rows.n, self.item_rows.n
         self.weights, self.targets = np.empty(len(data.levels)), np.empty(len(data.levels))
-        self._row_cuts = cut_rows(data.indptr, _ENTRIES)
-        self._col_cuts = cut_rows(data.col_indptr, _ENTRIES)
         self.steps: Mapping[str, Step] = {
             "thresholds": self.draw_thresholds,
             "users": self.draw_users,
@@ -176,49 +166,24 @@ class HingePosterior:
         data, rows = self.data, key.rows()
         U, V = self.factors(state)
 
-        def block(k: int) -> None:
+        def block(lo: int, hi: int) -> None:
             draw_hinge_rows(
-                self._row_cuts[k], self._row_cuts[k + 1], rows, data.indptr, data.indices, data.levels,
+                lo, hi, rows, data.indptr, data.indices, data.levels,
                 U, V, self.biased, state["threshold_mean"], state["threshold_precision"],
                 self.c, self.width, state["thresholds"], self.weights, self.targets, state["value"],
             )  # fmt: skip
 
-        parallel_for(block, len(self._row_cuts) - 1)
+        self.user_rows.each(block)
 
     def draw_users(self, state: State, key: Key) -> None:
         """Draw the rows of users given scales, thresholds and items."""
-        data, tau = self.data, state["user_precision"]
-        shift = self.users.means(state, self.n) * tau
-        self._draw_side(data.indptr, data.indices, _IN_PLACE, self._row_cuts, state["U"], state["V"], tau, shift, key)
+        tau = state["user_precision"]
+        self._draw_rows(self.user_rows, state["U"], state["V"], tau, self.users.means(state, self.n), key)
 
     def draw_items(self, state: State, key: Key) -> None:
         """Draw the rows of items given scales, thresholds and users."""
         tau = state["item_precision"]
-        self.draw_rows_of_items(state["V"], state["U"], tau, self.items.means(state, self.m) * tau, key)
+        self._draw_rows(self.item_rows, state["V"], state["U"], tau, self.items.means(state, self.m), key)
 
-    def draw_rows_of_items(self, own: Array, other: Array, tau: Array, shift: Array, key: Key) -> None:
-        """Draw rows of items, given those of users."""
-        data = self.data
-        self._draw_side(data.col_indptr, data.col_indices, data.to_csr, self._col_cuts, own, other, tau, shift, key)
-
-    def _draw_side(
-        self,
-        indptr: NDArray[np.int64],
-        indices: NDArray[np.int32],
-        position: NDArray[Any],
-        cuts: NDArray[np.int64],
-        own: Array,
-        other: Array,
-        tau: Array,
-        shift: Array,
-        key: Key,
-    ) -> None:
-        precision, rows = np.diag(tau), key.rows()
-
-        def block(k: int) -> None:
-            draw_rows(
-                cuts[k], cuts[k + 1], rows, indptr, indices, position, self.targets, self.weights, other,
-                precision, shift, self.biased, own,
-            )  # fmt: skip
-
-        parallel_for(block, len(cuts) - 1)
+    def _draw_rows(self, rows: Rows, own: Array, other: Array, tau: Array, means: Array, key: Key) -> None:
+        rows.draw(key, self.targets, self.weights, other, np.diag(tau), means * tau, self.biased, own)

@@ -4,50 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from cofactor.kernels.gibbs import draw_ordinal_rows, draw_rows
-from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.kernels.gibbs import draw_ordinal_rows
+from cofactor.problems.observed import Entries
 from cofactor.problems.priors import LinkedPrior, draw_normal_gamma
+from cofactor.problems.rows import Array, Rows
 from cofactor.samplers import Key, State, Step
 
-#: Ratings in one task of a thread.
-_ENTRIES = 2048
-
 _ONE = np.ones(1)
-_IN_PLACE = np.zeros(0, dtype=np.int32)
 
 
-class LevelData(Protocol):
+class LevelData(Entries, Protocol):
     """Levels of pairs by rows and by columns, as `Ratings` has them."""
-
-    @property
-    def indptr(self) -> NDArray[np.int64]:
-        """Offsets of rows."""
-
-    @property
-    def indices(self) -> NDArray[np.int32]:
-        """Column of each entry."""
 
     @property
     def levels(self) -> NDArray[np.uint8]:
         """Level of each entry, 1..R."""
-
-    @property
-    def col_indptr(self) -> NDArray[np.int64]:
-        """Offsets of columns."""
-
-    @property
-    def col_indices(self) -> NDArray[np.int32]:
-        """Row of each column entry."""
-
-    @property
-    def to_csr(self) -> NDArray[np.int32] | NDArray[np.int64]:
-        """Position of each column entry among the entries by row."""
 
 
 @dataclass(frozen=True)
@@ -103,11 +80,10 @@ class OrdinalProbitPosterior:
     ) -> None:
         self.data, self.n_levels, self.users, self.items = data, n_levels, users, items
         self.gap_prior, self.n_tries = gap_prior or GapPrior(), n_tries
-        self.n, self.m = len(data.indptr) - 1, len(data.col_indptr) - 1
+        self.user_rows, self.item_rows = Rows.of_users(data), Rows.of_items(data)
+        self.n, self.m = self.user_rows.n, self.item_rows.n
         self.counts = np.diff(data.indptr)
         self.z = np.empty(len(data.levels))
-        self._row_cuts = cut_rows(data.indptr, _ENTRIES)
-        self._col_cuts = cut_rows(data.col_indptr, _ENTRIES)
         self.steps: Mapping[str, Step] = {
             "thresholds": self.draw_thresholds,
             "users": self.draw_users,
@@ -150,50 +126,26 @@ class OrdinalProbitPosterior:
         data, rows = self.data, key.rows()
         proposal = state["reach"] / np.sqrt(state["gap_precision"].mean() + 0.3 * self.counts)
 
-        def block(k: int) -> None:
+        def block(lo: int, hi: int) -> None:
             draw_ordinal_rows(
-                self._row_cuts[k], self._row_cuts[k + 1], rows, data.indptr, data.indices, data.levels,
+                lo, hi, rows, data.indptr, data.indices, data.levels,
                 state["U"], state["V"], state["gaps"], state["gap_mean"], state["gap_precision"], proposal,
                 self.n_tries, state["thresholds"], self.z, state["accepted"], state["value"],
             )  # fmt: skip
 
-        parallel_for(block, len(self._row_cuts) - 1)
+        self.user_rows.each(block)
 
     def draw_users(self, state: State, key: Key) -> None:
         """Draw the rows of users given z and the items."""
-        data = self.data
-        self._draw_side(self.users, data.indptr, data.indices, _IN_PLACE, self._row_cuts, "U", "V", state, key)
+        self._draw_rows(self.user_rows, self.users, state["U"], state["V"], state, key)
 
     def draw_items(self, state: State, key: Key) -> None:
         """Draw the rows of items given z and the users."""
-        data = self.data
-        self._draw_side(
-            self.items, data.col_indptr, data.col_indices, data.to_csr, self._col_cuts, "V", "U", state, key
-        )
+        self._draw_rows(self.item_rows, self.items, state["V"], state["U"], state, key)
 
-    def _draw_side(
-        self,
-        prior: LinkedPrior,
-        indptr: NDArray[np.int64],
-        indices: NDArray[np.int32],
-        position: NDArray[Any],
-        cuts: NDArray[np.int64],
-        own: str,
-        other: str,
-        state: State,
-        key: Key,
-    ) -> None:
+    def _draw_rows(self, rows: Rows, prior: LinkedPrior, own: Array, other: Array, state: State, key: Key) -> None:
         tau = state[f"{prior.name}_precision"]
-        shift = prior.means(state, len(indptr) - 1) * tau
-        precision, rows = np.diag(tau), key.rows()
-
-        def block(k: int) -> None:
-            draw_rows(
-                cuts[k], cuts[k + 1], rows, indptr, indices, position, self.z, _ONE, state[other],
-                precision, shift, True, state[own],
-            )  # fmt: skip
-
-        parallel_for(block, len(cuts) - 1)
+        rows.draw(key, self.z, _ONE, other, np.diag(tau), prior.means(state, rows.n) * tau, True, own)
 
     def draw_gap_prior(self, state: State, key: Key) -> None:
         """Draw means and precisions of the log-gaps."""

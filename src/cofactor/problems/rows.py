@@ -1,0 +1,91 @@
+"""The factor rows of one side, users or items, drawn given those of the other side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.kernels.gibbs import draw_rows
+from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.problems.observed import Entries
+from cofactor.samplers import Key
+
+Array = NDArray[np.float64]
+
+#: Entries in one task of a thread.
+_ENTRIES = 2048
+
+_IN_PLACE = np.zeros(0, dtype=np.int32)
+
+
+class Rows:
+    """Rows of one side with the entries of each, in blocks for threads.
+
+    Parameters
+    ----------
+    indptr, indices : ndarray
+        Offsets of rows among the entries, and the row of the other side that each entry belongs to.
+    position : ndarray
+        Where each entry stands among those by user; an empty array where it is.
+    """
+
+    def __init__(self, indptr: NDArray[Any], indices: NDArray[Any], position: NDArray[Any] = _IN_PLACE) -> None:
+        self.indptr, self.indices, self.position = indptr, indices, position
+        self.n = len(indptr) - 1
+        self._cuts = cut_rows(indptr, _ENTRIES)
+
+    @classmethod
+    def of_users(cls, entries: Entries) -> Rows:
+        """Return the rows of users."""
+        return cls(entries.indptr, entries.indices)
+
+    @classmethod
+    def of_items(cls, entries: Entries) -> Rows:
+        """Return the rows of items."""
+        return cls(entries.col_indptr, entries.col_indices, entries.to_csr)
+
+    def each(self, task: Callable[[int, int], object]) -> None:
+        """Call ``task(lo, hi)`` for blocks lo..hi that make up all rows, in any order."""
+        cuts = self._cuts
+        parallel_for(lambda k: task(cuts[k], cuts[k + 1]), len(cuts) - 1)
+
+    def draw(
+        self,
+        key: Key,
+        targets: Array,
+        weights: Array,
+        other: Array,
+        precision: Array,
+        shift: Array,
+        biased: bool,
+        own: Array,
+    ) -> None:
+        r"""Draw every row :math:`w_i \sim N(A_i^{-1} b_i, A_i^{-1})` into `own`.
+
+        .. math:: A_i = P + \sum_k \omega_k \phi_k \phi_k^T, \quad b_i = s_i + \sum_k \omega_k \phi_k t_k
+
+        over the entries k of the row, where :math:`\phi_k` is its row of `other`.
+
+        Parameters
+        ----------
+        key : Key
+        targets, weights : ndarray of shape (n_entries,)
+            t and ω, by user; ω may be a single number for all.
+        other : ndarray of shape (m, p)
+        precision : ndarray of shape (p, p)
+            P, that of the prior.
+        shift : ndarray of shape (n, p)
+            s, the products of P with the prior's means.
+        biased : bool
+            Whether the last columns are biases: that of `other` is taken from t, and φ has a one there.
+        own : ndarray of shape (n, p)
+        """
+        rows, indptr, indices, position = key.rows(), self.indptr, self.indices, self.position
+        self.each(
+            lambda lo, hi: draw_rows(
+                lo, hi, rows, indptr, indices, position, targets, weights, other, precision, shift, biased, own
+            )
+        )
