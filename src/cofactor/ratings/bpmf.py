@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.kernels.gibbs import fold_rows, level_probabilities
-from cofactor.kernels.random import fold
-from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.checks import check_number
 from cofactor.model.state import check_array
 from cofactor.problems.bpmf import GaussianPosterior
@@ -20,9 +18,6 @@ from cofactor.solvers.result import Callback
 
 #: Samples that a fold-in goes through, evenly spaced among those kept.
 _FOLD_IN_SAMPLES = 50
-
-#: Ratings of new users in one task of a thread.
-_ENTRIES = 512
 
 
 class BPMF(SampledModel):
@@ -183,24 +178,16 @@ class BPMF(SampledModel):
 
     def _fold_in_ratings(self, ratings: Ratings) -> None:
         """Draw the new users' rows under each of some samples."""
-        samples = self._spaced_samples(_FOLD_IN_SAMPLES)
-        targets = self._targets(ratings)
-        data, S, d = WithStrangers.of(ratings), len(samples["V"]), self.n_factors
-        U = np.empty((S, data.shape[0], d), dtype=np.float32)
-        cuts, prior = cut_rows(data.indptr, _ENTRIES), NormalWishartPrior("user", d)
-        n_blocks = len(cuts) - 1
+        data, targets = WithStrangers.of(ratings), self._targets(ratings)
+        prior = NormalWishartPrior("user", self.n_factors)
 
-        def block(task: int) -> None:
-            s, k = divmod(task, n_blocks)
-            draw = {name: array[s] for name, array in samples.items()}
-            fold_rows(
-                cuts[k], cuts[k + 1], fold(self.seed_, s, -1), data.indptr, data.indices, targets,
-                draw["noise_precision"], draw["V"], draw["user_precision"], prior.shift(draw), U[s],
+        def given(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
+            return (
+                data.indices, targets, sample["noise_precision"], sample["V"], sample["user_precision"],
+                prior.shift(sample),
             )  # fmt: skip
 
-        parallel_for(block, S * n_blocks)
-        self.samples_ = samples | {"U": U}
-        self.chains_ = []
+        self._fold_in_rows(fold_rows, data.indptr, given, {"U": self.n_factors}, n_samples=_FOLD_IN_SAMPLES)
 
     def _check_learned(self) -> None:
         super()._check_learned()

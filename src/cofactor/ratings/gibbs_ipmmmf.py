@@ -8,21 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.kernels.buffet import fold_features
-from cofactor.kernels.random import fold
-from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.checks import check_number
 from cofactor.model.state import check_array
 from cofactor.problems.buffet_posterior import BuffetPosterior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.margin_samples import MarginSamples
-from cofactor.ratings.sampled import FOLD_IN_SAMPLES, WithStrangers
+from cofactor.ratings.sampled import FOLD_IN_CYCLES, WithStrangers
 from cofactor.solvers.result import Callback
-
-#: Cycles of a new user's own chain for each sample.
-_FOLD_IN_CYCLES = 20
-
-#: Ratings of new users in one task of a thread.
-_ENTRIES = 512
 
 #: Largest concentration, far above any that makes sense.
 _MOST = 1e6
@@ -194,29 +186,18 @@ class GibbsIPMMMF(MarginSamples):
 
     def _fold_in_ratings(self, ratings: Ratings) -> None:
         """Run a short chain for each new user under each of some samples."""
-        samples = self._spaced_samples(FOLD_IN_SAMPLES)
         data = WithStrangers.of(ratings)
-        S, d = len(samples["V"]), self.n_factors
-        n = data.shape[0]
-        U = np.zeros((S, n, d + self.biases), dtype=np.float32)
-        thresholds = np.empty((S, n, len(self.scale_) - 1), dtype=np.float32)
-        cuts = cut_rows(data.indptr, _ENTRIES)
-        n_blocks = len(cuts) - 1
-        draws = [_used(samples["V"][s], samples["shares"][s], d) for s in range(S)]
 
-        def block(task: int) -> None:
-            s, k = divmod(task, n_blocks)
-            V, shares = draws[s]
-            fold_features(
-                cuts[k], cuts[k + 1], fold(self.seed_, s, -1), data.indptr, data.indices, data.levels, V,
-                self.biases, len(shares), np.log(shares / (1 - shares)),
-                samples["threshold_mean"][s].astype(float), samples["threshold_precision"][s].astype(float),
-                self.hinge_weight / 2, self.width, _FOLD_IN_CYCLES, U[s], thresholds[s],
+        def given(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
+            V, shares = _used(sample["V"], sample["shares"], self.n_factors)
+            return (
+                data.indices, data.levels, V, self.biases, len(shares), np.log(shares / (1 - shares)),
+                sample["threshold_mean"].astype(float), sample["threshold_precision"].astype(float),
+                self.hinge_weight / 2, self.width, FOLD_IN_CYCLES,
             )  # fmt: skip
 
-        parallel_for(block, S * n_blocks)
-        self.samples_ = samples | {"U": U, "thresholds": thresholds}
-        self.chains_ = []
+        widths = {"U": self.n_factors + self.biases, "thresholds": len(self.scale_) - 1}
+        self._fold_in_rows(fold_features, data.indptr, given, widths)
 
     def _check_fit_together(self) -> None:
         S, p, n_thresholds = len(self.samples_["U"]), self.n_factors + self.biases, len(self.scale_) - 1

@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.kernels.hinges import fold_hinge_rows
-from cofactor.kernels.random import fold
-from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.checks import check_choice, check_number
 from cofactor.model.state import check_array
 from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior
@@ -17,14 +15,8 @@ from cofactor.problems.priors import LinkedPrior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.links import MaskLink, project
 from cofactor.ratings.margin_samples import MarginSamples
-from cofactor.ratings.sampled import FOLD_IN_SAMPLES, WithStrangers
+from cofactor.ratings.sampled import FOLD_IN_CYCLES, WithStrangers
 from cofactor.solvers.result import Callback
-
-#: Cycles of a new user's own chain for each sample.
-_FOLD_IN_CYCLES = 20
-
-#: Ratings of new users in one task of a thread.
-_ENTRIES = 512
 
 #: Adds a row of zeros to a table of features, for somebody who rated nothing.
 _STRANGER = ((0, 1), (0, 0))
@@ -214,33 +206,21 @@ class GibbsMMMF(MarginSamples):
 
     def _fold_in_ratings(self, ratings: Ratings) -> None:
         """Run a short chain for each new user under each of some samples."""
-        samples = self._spaced_samples(FOLD_IN_SAMPLES)
         data = WithStrangers.of(ratings)
-        n, S, p = len(data.indptr) - 1, len(samples["U"]), samples["V"].shape[2]
         features = None
         if self.user_projection_ is not None:
             features = np.pad(project(ratings, self.user_projection_), _STRANGER)
         prior = self._row_prior("user", features)
-        U = np.empty((S, n, p), dtype=np.float32)
-        thresholds = np.empty((S, n, len(self.scale_) - 1), dtype=np.float32)
-        cuts = cut_rows(data.indptr, _ENTRIES)
-        n_blocks = len(cuts) - 1
-        draws = [{name: array[s] for name, array in samples.items()} for s in range(S)]
-        means = [prior.means(draw, n) for draw in draws]
 
-        def block(task: int) -> None:
-            s, k = divmod(task, n_blocks)
-            draw = draws[s]
-            fold_hinge_rows(
-                cuts[k], cuts[k + 1], fold(self.seed_, s, -1), data.indptr, data.indices, data.levels, draw["V"],
-                self.biases, draw["user_precision"].astype(float), means[s], draw["threshold_mean"].astype(float),
-                draw["threshold_precision"].astype(float), self.hinge_weight / 2, self.width, _FOLD_IN_CYCLES,
-                U[s], thresholds[s],
+        def given(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
+            return (
+                data.indices, data.levels, sample["V"], self.biases, sample["user_precision"].astype(float),
+                prior.means(sample, data.shape[0]), sample["threshold_mean"].astype(float),
+                sample["threshold_precision"].astype(float), self.hinge_weight / 2, self.width, FOLD_IN_CYCLES,
             )  # fmt: skip
 
-        parallel_for(block, S * n_blocks)
-        self.samples_ = samples | {"U": U, "thresholds": thresholds}
-        self.chains_ = []
+        widths = {"U": prior.n_columns, "thresholds": len(self.scale_) - 1}
+        self._fold_in_rows(fold_hinge_rows, data.indptr, given, widths)
 
     def _check_fit_together(self) -> None:
         p, K = self.n_factors + self.biases, 0

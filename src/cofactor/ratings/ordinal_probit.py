@@ -13,8 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.kernels.gibbs import fold_ordinal_rows, level_probabilities
 from cofactor.kernels.gibbs_items import fold_ordinal_columns
-from cofactor.kernels.random import fold
-from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.checks import check_choice, check_number
 from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array, member, packed, unpacked
@@ -24,15 +22,9 @@ from cofactor.problems.sparse_priors import SparseLinkedPrior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.links import Features, Link, Side, link_sides
-from cofactor.ratings.sampled import FOLD_IN_SAMPLES, SampledModel, WithStrangers
+from cofactor.ratings.sampled import FOLD_IN_CYCLES, SampledModel, WithStrangers
 from cofactor.ratings.side import FeatureTable
 from cofactor.solvers.result import Callback
-
-#: Cycles of a new user's own chain for each sample.
-_FOLD_IN_CYCLES = 20
-
-#: Ratings of new users in one task of a thread.
-_ENTRIES = 512
 
 
 class OrdinalProbit(SampledModel):
@@ -304,52 +296,32 @@ class OrdinalProbit(SampledModel):
 
     def _fold_in_ratings(self, ratings: Ratings) -> None:
         """Run a short chain for each new user under each of some samples."""
-        samples = self._spaced_samples(FOLD_IN_SAMPLES)
-        data = WithStrangers.of(ratings)
-        n, S, p = len(data.indptr) - 1, len(samples["U"]), samples["V"].shape[2]
+        data, p = WithStrangers.of(ratings), self.n_factors + 1
         prior = _prior("user", p, self._own_link(0).features(Side.users(ratings), self._tables[0]))
-        U = np.empty((S, n, p), dtype=np.float32)
-        thresholds = np.empty((S, n, len(self.scale_) - 1), dtype=np.float32)
-        cuts = cut_rows(data.indptr, _ENTRIES)
-        n_blocks = len(cuts) - 1
-        draws = [{name: array[s] for name, array in samples.items()} for s in range(S)]
-        means = [prior.means(draw, n) for draw in draws]
 
-        def block(task: int) -> None:
-            s, k = divmod(task, n_blocks)
-            draw = draws[s]
-            fold_ordinal_rows(
-                cuts[k], cuts[k + 1], fold(self.seed_, s, -1), data.indptr, data.indices, data.levels, draw["V"],
-                draw["user_precision"].astype(float), means[s], draw["gap_mean"].astype(float),
-                draw["gap_precision"].astype(float), _FOLD_IN_CYCLES, 3, U[s], thresholds[s],
+        def given(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
+            return (
+                data.indices, data.levels, sample["V"], sample["user_precision"].astype(float),
+                prior.means(sample, data.shape[0]), sample["gap_mean"].astype(float),
+                sample["gap_precision"].astype(float), FOLD_IN_CYCLES, 3,
             )  # fmt: skip
 
-        parallel_for(block, S * n_blocks)
-        self.samples_ = samples | {"U": U, "thresholds": thresholds}
+        self._fold_in_rows(fold_ordinal_rows, data.indptr, given, {"U": p, "thresholds": len(self.scale_) - 1})
         self._forget_link(1)
 
     def _fold_in_items(self, ratings: Ratings, table: FeatureTable | None) -> None:
         """Run a short chain for each new item under each of some samples, with the thresholds of the users."""
-        samples = self._spaced_samples(FOLD_IN_SAMPLES)
-        data = WithStrangers.of(ratings)
-        m, S, p = len(data.col_indptr) - 1, len(samples["V"]), samples["U"].shape[2]
+        data, p = WithStrangers.of(ratings), self.n_factors + 1
         prior = _prior("item", p, self._own_link(1).features(Side.items(ratings), table))
-        V = np.empty((S, m, p), dtype=np.float32)
-        cuts, levels = cut_rows(data.col_indptr, _ENTRIES), data.levels[data.to_csr]
-        n_blocks = len(cuts) - 1
-        draws = [{name: array[s] for name, array in samples.items()} for s in range(S)]
-        means = [prior.means(draw, m) for draw in draws]
+        levels = data.levels[data.to_csr]
 
-        def block(task: int) -> None:
-            s, k = divmod(task, n_blocks)
-            draw = draws[s]
-            fold_ordinal_columns(
-                cuts[k], cuts[k + 1], fold(self.seed_, s, -2), data.col_indptr, data.col_indices, levels, draw["U"],
-                draw["thresholds"], draw["item_precision"].astype(float), means[s], _FOLD_IN_CYCLES, V[s],
+        def given(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
+            return (
+                data.col_indices, levels, sample["U"], sample["thresholds"], sample["item_precision"].astype(float),
+                prior.means(sample, data.shape[1]), FOLD_IN_CYCLES,
             )  # fmt: skip
 
-        parallel_for(block, S * n_blocks)
-        self.samples_ = samples | {"V": V}
+        self._fold_in_rows(fold_ordinal_columns, data.col_indptr, given, {"V": p}, part=-2)
         self._forget_link(0)
 
     def _own_link(self, side: int) -> Link:
@@ -368,7 +340,7 @@ class OrdinalProbit(SampledModel):
         links = list(self.links_)
         link = links[side]
         links[side] = None if link is not None and link.tied else link
-        self.links_, self.chains_ = (links[0], links[1]), []
+        self.links_ = (links[0], links[1])
 
     # ---------------------------------------------------------------- saving
 

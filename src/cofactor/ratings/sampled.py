@@ -6,6 +6,7 @@ import copy
 import warnings
 import zlib
 from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.kernels.threads import thread_limit
+from cofactor.kernels.random import fold
+from cofactor.kernels.threads import cut_rows, parallel_for, thread_limit
 from cofactor.model.checks import check_flag, check_jobs, check_number, make_generator
 from cofactor.model.parallel import side_by_side
 from cofactor.model.progress import Monitor
@@ -26,7 +28,13 @@ from cofactor.ratings.probability import ProbabilityModel
 from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data
 
 #: Samples that a fold-in goes through, evenly spaced among those kept: each costs a chain of its own.
-FOLD_IN_SAMPLES = 20
+_FOLD_IN_SAMPLES = 20
+
+#: Cycles of a new user's, or item's, own chain for each sample.
+FOLD_IN_CYCLES = 20
+
+#: Ratings of new users, or items, in one task of a thread.
+_ENTRIES = 512
 
 #: Parameters that the posterior does not depend on.
 _NOT_OF_TARGET = {
@@ -186,6 +194,48 @@ class SampledModel(ProbabilityModel):
         S = len(self.samples_["U"])
         where = np.unique(np.linspace(0, S - 1, min(n, S)).round().astype(int))
         return {name: array[where] for name, array in self.samples_.items()}
+
+    def _fold_in_rows(
+        self,
+        kernel: Callable[..., object],
+        indptr: NDArray[np.int64],
+        given: Callable[[dict[str, NDArray[np.float32]]], tuple[Any, ...]],
+        widths: Mapping[str, int],
+        *,
+        n_samples: int = _FOLD_IN_SAMPLES,
+        part: int = -1,
+    ) -> None:
+        """Draw what belongs to new users, or items, under each of some samples; the model has these samples then.
+
+        Parameters
+        ----------
+        kernel : callable
+            Called as ``kernel(lo, hi, key, indptr, *given(sample), *new)`` for blocks of rows, to fill `new`.
+        indptr : ndarray
+            Offsets of the new rows among their ratings.
+        given : callable
+            Returns what the kernel needs of one sample.
+        widths : mapping of str to int
+            Quantities to draw, and how many numbers of each a row has.
+        n_samples : int, default=20
+            Number of samples to go through, evenly spaced.
+        part : int, default=-1
+            What the key depends on besides seed and sample.
+        """
+        samples = self._spaced_samples(n_samples)
+        S, n = len(samples["U"]), len(indptr) - 1
+        new = {name: np.zeros((S, n, width), dtype=np.float32) for name, width in widths.items()}
+        arguments = [given({name: array[s] for name, array in samples.items()}) for s in range(S)]
+        cuts = cut_rows(indptr, _ENTRIES)
+        n_blocks = len(cuts) - 1
+
+        def block(task: int) -> None:
+            s, k = divmod(task, n_blocks)
+            out = (array[s] for array in new.values())
+            kernel(cuts[k], cuts[k + 1], fold(self.seed_, s, part), indptr, *arguments[s], *out)
+
+        parallel_for(block, S * n_blocks)
+        self.samples_, self.chains_ = samples | new, []
 
     # ---------------------------------------------------------------- diagnostics
 
