@@ -25,6 +25,7 @@ __all__ = [
     "Html",
     "Section",
     "attachment",
+    "bullets",
     "document",
     "escape",
     "figure",
@@ -53,7 +54,8 @@ main { max-width: 60rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
 h1 { font-size: 1.7rem; line-height: 1.2; margin: .5rem 0 .25rem; }
 h2 { font-size: 1.25rem; margin: 2.5rem 0 .5rem; padding-top: .75rem; border-top: 1px solid var(--line); }
 h3 { font-size: 1.05rem; margin: 1.75rem 0 .5rem; }
-p { margin: .5rem 0; max-width: 46rem; } .soft { color: var(--soft); font-size: .9rem; }
+p, ul { margin: .5rem 0; max-width: 46rem; } ul { padding-left: 1.25rem; } li { margin: .2rem 0; }
+.soft { color: var(--soft); font-size: .9rem; }
 a { color: var(--accent); }
 nav { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .75rem 1rem;
   margin: 1.25rem 0; }
@@ -71,14 +73,15 @@ th:first-child, td:first-child, .text { text-align: left; }
 tbody .text { white-space: normal; min-width: 12rem; }
 .scroll th:first-child { position: sticky; left: 0; background: var(--back); }
 td b { color: var(--good); }
+.spread { display: block; color: var(--soft); font-weight: 400; font-size: .8rem; }
 tr.rule > * { color: var(--soft); }
 .two { display: grid; gap: 1.5rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); }
 .two h3 { font-size: 1rem; margin: .5rem 0; }
 figure { margin: 1rem 0; background: var(--card); border: 1px solid var(--line); border-radius: .5rem;
   padding: .75rem; }
 figure .scroll { margin: 0; }
-figure img { display: block; width: 100%; min-width: calc(.7 * var(--natural, 36rem));
-  max-width: max(44rem, var(--natural, 44rem)); height: auto; margin: 0 auto; padding: .5rem; background: #fff;
+figure img { display: block; width: 100%; min-width: calc(.7 * var(--natural, 38rem));
+  max-width: calc(1.15 * var(--natural, 38rem)); height: auto; margin: 0 auto; padding: .5rem; background: #fff;
   border-radius: .25rem; }
 figcaption { color: var(--soft); font-size: .9rem; padding-top: .5rem; }
 pre { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; overflow-x: auto;
@@ -167,6 +170,18 @@ def paragraph(*content: object, soft: bool = False) -> Html:
     '<p class="soft">Bold: the best of its column.</p>'
     """
     return tag("p", *content, class_="soft" if soft else "")
+
+
+def bullets(lines: Iterable[object]) -> Html:
+    """Return a list of lines; nothing, if there are none.
+
+    Examples
+    --------
+    >>> bullets(["one", "two"])
+    '<ul><li>one</li><li>two</li></ul>'
+    """
+    items = [tag("li", line) for line in lines]
+    return tag("ul", *items) if items else Html("")
 
 
 def preformatted(text: object) -> Html:

@@ -7,6 +7,7 @@
 `plot_trace`             log-likelihood of every sweep of chains, with their R-hat
 `plot_tradeoff`          test error against training error along alpha, for several methods
 `plot_validation`        validation error along alpha, with its spread and the chosen alpha
+`plot_splits`            score of each method on each split, with the mean
 `plot_scaling`           seconds against size, log–log, with a reference slope
 `plot_embedding`         items in the plane, with the thresholds of one user as parallel lines
 `plot_cooccurrence`      which labels go together, as they come or sorted by group
@@ -32,6 +33,7 @@ from cofactor.plots.parameters import plot_parameter_lines, plot_parameter_map
 from cofactor.plots.predictions import prediction_table
 from cofactor.plots.probabilities import plot_reliability, plot_trace
 from cofactor.plots.ratings import plot_confusion, plot_embedding
+from cofactor.plots.splits import plot_splits
 from cofactor.plots.trees import plot_label_tree
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "plot_parameter_map",
     "plot_reliability",
     "plot_scaling",
+    "plot_splits",
     "plot_threshold_curves",
     "plot_trace",
     "plot_tradeoff",

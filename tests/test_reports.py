@@ -1,0 +1,293 @@
+"""Pages which need nothing from elsewhere, opened from disk in a browser, on a phone and on a desk."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+
+from cofactor import reports
+from cofactor.evaluation.comparison_report import comparison_page
+from cofactor.plots import plot_tradeoff, save_figure
+from cofactor.reports import Html, document, escape, figure, paragraph, section, table, tag, write_page
+
+PHONE, DESK = 375, 1280
+METHODS = ("MMMF", "HMF", "ALS", "a method with a <b>long</b> & hostile name")
+DATA = ("ml-100k", "jester-1", "jester-2", "toy", "synthetic-1000x1000", "my own ratings")
+SAID = {"title": "Four methods", "facts": {"machine": "2 cores", "cofactor": "0.1"}}
+HOSTILE = "ValueError: alpha <script>document.title = 'run'</script>\n  File model.py, line 7, in fit"
+
+#: What a reader would see: widths, sizes of letters, contrasts, pictures.
+LOOK = """
+for (const one of document.querySelectorAll('details')) one.open = true;
+const parse = (colour) => colour.match(/[\\d.]+/g).map(Number);
+const luminance = ([r, g, b]) => [r, g, b].map((v) => v / 255)
+  .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+  .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
+const behind = (element) => {
+  for (let one = element; one; one = one.parentElement) {
+    const found = parse(getComputedStyle(one).backgroundColor);
+    if (found.length === 3 || found[3] > 0) return found;
+  }
+  return [255, 255, 255];
+};
+const texts = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const element = walker.currentNode.parentElement, text = walker.currentNode.data.trim();
+  if (!text) continue;
+  const style = getComputedStyle(element);
+  const [low, high] = [luminance(parse(style.color)), luminance(behind(element))].sort((a, b) => a - b);
+  texts.push([text, parseFloat(style.fontSize), (high + 0.05) / (low + 0.05)]);
+}
+return {
+  width: document.documentElement.scrollWidth,
+  lang: document.documentElement.lang,
+  background: luminance(behind(document.body)),
+  texts: texts,
+  pictures: Array.from(document.images, (one) => [one.complete, one.naturalWidth, one.alt]),
+  headings: Array.from(document.querySelectorAll('h1, h2'), (one) => one.textContent),
+  dead: Array.from(document.querySelectorAll('nav a'), (one) => one.hash.slice(1))
+    .filter((id) => !document.getElementById(id)),
+  loose: Array.from(document.querySelectorAll('table')).filter((one) => !one.closest('.scroll')).length,
+};
+"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    """Chromium, without a window and without a network of its own."""
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    needed = "these tests open pages in a browser: apt-get install -y --no-install-recommends chromium chromium-driver"
+    assert chromium, needed
+    assert driver, needed
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    quiet = ("background-networking", "component-update", "gpu", "quic", "sync")
+    for switch in ("headless", "no-sandbox", "no-first-run", *(f"disable-{part}" for part in quiet)):
+        options.add_argument(f"--{switch}")
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('browser')}")
+    chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield chrome
+    chrome.quit()
+
+
+Open = Callable[..., dict]
+
+
+@pytest.fixture
+def opened(browser: webdriver.Chrome) -> Open:
+    """Open a file; return what was asked for, what the console says, and what is to be seen."""
+
+    def opened(path: Path, width: int = DESK, scheme: str = "light") -> dict:
+        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width == PHONE}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        for log in ("performance", "browser"):
+            browser.get_log(log)  # of the page before
+        browser.get(path.as_uri())
+        seen = browser.execute_script(LOOK)
+        events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+        asked = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        return {
+            **seen,
+            "requests": [one["request"]["url"] for one in asked if not one["request"]["url"].startswith("data:")],
+            "console": [entry["message"] for entry in browser.get_log("browser")],
+        }
+
+    return opened
+
+
+def records(methods: tuple[str, ...] = METHODS, data: tuple[str, ...] = DATA, folds: int = 5) -> list[dict]:
+    """Numbers as a comparison has them: the earlier a method, the better; two cells have failed."""
+    rng = np.random.default_rng(0)
+    found = []
+    for i, where in enumerate(data):
+        for j, method in enumerate(methods):
+            for k in range(folds):
+                named = {"method": method, "data": where, "split": f"kfold {k + 1}/{folds}", "seed": 0}
+                if i == 2 and j == 1 and k < 2:
+                    found.append(named | {"metric": "", "value": None, "status": "failed", "error": HOSTILE})
+                    continue
+                done = {"status": "done", "error": "", "seconds": 0.5 + j}
+                for metric, sign in {"mae": 1, "micro_f1": -1}.items():
+                    value = 0.6 + 0.03 * i + sign * 0.02 * j + 0.001 * rng.normal()
+                    found.append(named | done | {"metric": metric, "value": value})
+    return found
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a comparison with all that can be in one."""
+    path = tmp_path_factory.mktemp("report") / "comparison.html"
+    write_page(path, comparison_page(records(), **SAID))
+    return path
+
+
+# ---------------------------------------------------------------- in the browser
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(PHONE, "light"), (PHONE, "dark"), (DESK, "light")])
+def test_a_report_is_readable_and_asks_for_nothing(opened: Open, comparison: Path, width: int, scheme: str) -> None:
+    seen = opened(comparison, width, scheme)
+    assert seen["requests"] == [comparison.as_uri()]
+    assert seen["console"] == []
+    assert seen["width"] <= width
+    assert seen["lang"] == "en"
+    assert (seen["background"] < 0.05) == (scheme == "dark")
+    assert min(size for _, size, _ in seen["texts"]) >= 12
+    assert [text for text in seen["texts"] if text[2] < 4.5] == []
+    assert len(seen["pictures"]) == 2 * len(DATA)
+    assert all(complete and natural > 100 and alt for complete, natural, alt in seen["pictures"])
+    parts = ["MAE", "micro f1", "Time", "Failed cells", "All results", "How it was measured"]
+    assert seen["headings"] == ["Four methods", *parts]
+    assert seen["dead"] == []
+    assert seen["loose"] == 0
+
+
+def test_the_tables_of_a_report_show_means_ranks_and_the_best(
+    opened: Open, browser: webdriver.Chrome, comparison: Path
+) -> None:
+    opened(comparison)
+    found = {key: browser.find_element(By.CSS_SELECTOR, f'[aria-label="{key}"] table') for key in ("MAE", "micro f1")}
+    for metric, name in {"mae": "MAE", "micro_f1": "micro f1"}.items():
+        heads, *rows = [
+            [cell.text for cell in row.find_elements(By.CSS_SELECTOR, "th, td")]
+            for row in found[name].find_elements(By.TAG_NAME, "tr")
+        ]
+        assert heads == ["", *METHODS]
+        assert [row[0] for row in rows] == [*DATA, "average rank"]
+        values = [r["value"] for r in records() if (r["method"], r["data"], r["metric"]) == ("ALS", "toy", metric)]
+        assert rows[3][3] == f"{np.mean(values):.4f}\n± {np.std(values):.4f} (3)"
+        # The first method is the best throughout, and nobody where a method misses a split.
+        assert rows[2][2].endswith("only 3 of 5 splits")
+        bold = [cell.text for cell in found[name].find_elements(By.CSS_SELECTOR, "td b")]
+        assert bold == [row[1].partition("\n")[0] for row in rows if row[0] != DATA[2]]
+        assert rows[-1][1:] == ["1.00", "2.00", "3.00", "4.00"]
+
+
+def test_the_numbers_can_be_saved_from_the_page(opened: Open, browser: webdriver.Chrome, comparison: Path) -> None:
+    opened(comparison)
+    link = browser.find_element(By.CSS_SELECTOR, "a[download]").get_attribute("href")
+    text = base64.b64decode(link.removeprefix("data:text/csv;base64,")).decode()
+    saved = list(csv.DictReader(io.StringIO(text)))
+    numbers = [(row["method"], row["metric"], float(row["value"])) for row in saved if row["value"]]
+    assert numbers == [(r["method"], r["metric"], r["value"]) for r in records() if r["value"] is not None]
+
+
+def test_building_blocks_on_a_phone(opened: Open, tmp_path: Path) -> None:
+    """Whatever is too wide scrolls in its own frame: tables, pictures, commands and words without spaces."""
+    long = "a" * 200
+    save_figure(plot_tradeoff({"ALS": ([0.6, 0.4], [0.75, 0.72])}), tmp_path / "a.png")
+    page = document(
+        long,
+        reports.highlights([(long, long)]),
+        section(long, table(["", *"abcdefgh"], [[long] * 9], caption=long, text=[3]), reports.preformatted(long)),
+        section("Pictures", figure(tmp_path / "a.png", long), reports.fold(long, paragraph(long))),
+        section("Pictures", reports.bullets([long]), reports.side_by_side(paragraph(long), paragraph(long))),
+    )
+    write_page(tmp_path / "page.html", page)
+    seen = opened(tmp_path / "page.html", PHONE)
+    assert seen["width"] <= PHONE
+    assert (seen["pictures"][0][:2], seen["dead"], seen["console"]) == ([True, 960], [], [])
+    assert page.count('id="pictures') == 2
+
+
+def test_what_the_browser_tells_would_show_a_request_and_a_wide_page(opened: Open, tmp_path: Path) -> None:
+    """These tests can fail; and the policy of our pages refuses what a page without it asks for."""
+    foreign = tag("img", src="http://127.0.0.1:9/a.png", alt="")
+    (tmp_path / "loose.html").write_text(f"<!doctype html><p style='width: 900px'>wide {foreign}</p>")
+    loose = opened(tmp_path / "loose.html", PHONE)
+    assert loose["requests"][1:] == ["http://127.0.0.1:9/a.png"]
+    assert loose["width"] > PHONE
+    script = Html("<script>document.title = 'run'</script>")
+    write_page(tmp_path / "strict.html", document("Strict", foreign, script))
+    strict = opened(tmp_path / "strict.html", PHONE)
+    assert all("Content Security Policy" in message for message in strict["console"])
+    assert len(strict["console"]) == 2
+
+
+# ---------------------------------------------------------------- the page as text
+
+
+def test_text_is_escaped_once_wherever_it_goes_in() -> None:
+    hostile = '<i a="1">&</i>'
+    page = document(hostile, section(hostile, table([hostile], [[hostile]], caption=hostile), hostile))
+    assert hostile not in page
+    assert page.count("&lt;i a=&quot;1&quot;&gt;&amp;&lt;/i&gt;") == 8
+    assert escape(escape(hostile)) == escape(hostile)
+    assert tag("p", alt=hostile) == '<p alt="&lt;i a=&quot;1&quot;&gt;&amp;&lt;/i&gt;"></p>'
+
+
+def test_pictures_are_drawn_without_a_file_and_say_what_they_show() -> None:
+    ax = plot_tradeoff({"ALS": ([0.6, 0.4], [0.75, 0.72])}, title="ml-100k")
+    svg, png = figure(ax, "caption"), figure(ax.figure, "caption", form="png", alt="alt")
+    assert svg == figure(ax, "caption")
+    assert 'src="data:image/svg+xml;base64,' in svg
+    assert 'src="data:image/png;base64,iVBOR' in png
+    assert re.search(r'alt="ml-100k: test MAE against training MAE[^"]*"', svg)
+    assert 'alt="alt"' in png
+    with pytest.raises(ValueError, match="pictures in a page are png or svg, found 'pdf'"):
+        figure(ax, "", form="pdf")
+    with pytest.raises(TypeError, match="must be an Axes or a Figure"):
+        figure(3, "")
+    assert 'alt="caption"' in figure(Figure(), "caption")
+
+
+def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "page.html"
+    write_page(path, "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_page(path, "new\ud800")
+    assert path.read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_report_tells_which_tests_make_no_sense() -> None:
+    several = comparison_page(records())
+    assert "Friedman: chi² = " in several
+    assert "Wilcoxon’s signed-rank test of each pair over 5 data sets" not in several
+    assert "5 data sets are too few" in several
+    one = comparison_page(records(data=DATA[:1]))
+    assert "with one data set nothing can be said about others" in one
+    assert "chi²" not in one
+    two = comparison_page(records(METHODS[:2], DATA[:1]))
+    assert "ml-100k: Bayesian correlated t-test over 5 splits: probability that MMMF is better 1.000" in two
+    alone = comparison_page(records(METHODS[:1], DATA[:1]))
+    assert "nothing to compare it with" in alone
+
+
+def test_a_report_tells_of_failed_cells_with_their_errors() -> None:
+    page = comparison_page(records())
+    assert '<a href="#failed-cells">2 of 120 cells failed</a>' in page
+    assert "kfold 1/5 (seed 0), kfold 2/5 (seed 0)" in page
+    assert "alpha &lt;script&gt;" in page
+    assert "line 7, in fit" in page
+    only = comparison_page([r for r in records() if r["status"] == "failed"])
+    assert "2 of 2 cells failed" in only
+
+
+def test_bad_records() -> None:
+    with pytest.raises(ValueError, match="no records to report"):
+        comparison_page([])
+    with pytest.raises(ValueError, match="nothing was measured under rmse, only mae, micro_f1"):
+        comparison_page(records(), metrics=["mae", "rmse"])
+    odd = [{**r, "metric": "nodes"} for r in records() if r["metric"] == "mae"]
+    assert "(rank)" not in comparison_page(odd)  # nobody knows which direction is better
+
+
+def test_the_same_records_give_the_same_page(comparison: Path) -> None:
+    assert comparison.read_text() == comparison_page(records(), **SAID)
