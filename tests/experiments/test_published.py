@@ -38,6 +38,30 @@ SIZES = {
     "li-7.6": (42, 1, 0, 7, 6),
     "li-7.7": (36, 1, 0, 6, 6),
 }
+#: Sums of all numbers and of all standard deviations, added up in the sources: no digit changes unseen.
+SUMS = {
+    "thesis-3.18": (3999379.87, 0),
+    "thesis-3.19": (17.0085, 0.1578),
+    "thesis-4.1": (5.3834, 0.0343),
+    "thesis-5.8": (53712.711, 0),
+    "thesis-5.9": (54.622, 3.841),
+    "thesis-5.10": (83.931, 5.175),
+    "thesis-5.11": (37.076, 0),
+    "thesis-6.1": (207907.876, 0),
+    "thesis-6.2": (124.045, 4.011),
+    "thesis-6.3": (52.541, 0),
+    "omf-1": (64583.619, 0),
+    "omf-2": (16.20037, 0),
+    "mnmtf-1": (8006, 0),
+    "mnmtf-2": (147.556, 0),
+    "li-7.1": (23.1134, 0),
+    "li-7.2": (5.2085, 0),
+    "li-7.3": (1.8654, 0),
+    "li-7.4": (41.4595, 0),
+    "li-7.5": (2.9064, 0),
+    "li-7.6": (18.7392, 0),
+    "li-7.7": (15.8059, 0),
+}
 RANKED = ("thesis-5.9", "thesis-5.10")
 BOLD = ("thesis-3.19", "thesis-5.9", "thesis-5.10", "thesis-6.2", "omf-2")
 #: Sets of which the registry has the same number of features, and which load in less than a second.
@@ -91,6 +115,13 @@ def test_rows_and_columns(name: str) -> None:
         columns, *records = csv.reader(lines)
     assert columns in (header, [*header, "n_factors"])
     assert {len(record) for record in records} == {len(columns)}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_sums(name: str) -> None:
+    rows = load(name).rows
+    sums = sum(row.mean for row in rows), sum(row.std or 0 for row in rows)
+    assert sums == pytest.approx(SUMS[name], rel=1e-12, abs=1e-9)
 
 
 def test_what_is_printed_beside_the_numbers() -> None:
