@@ -38,7 +38,7 @@ SIZES = {
     "li-7.6": (42, 1, 0, 7, 6),
     "li-7.7": (36, 1, 0, 6, 6),
 }
-#: Sums of all numbers and of all standard deviations, added up in the sources: no digit changes unseen.
+#: Sums of all numbers and of all standard deviations, as read from the sources: no digit changes unseen.
 SUMS = {
     "thesis-3.18": (3999379.87, 0),
     "thesis-3.19": (17.0085, 0.1578),
