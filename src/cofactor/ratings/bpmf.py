@@ -194,14 +194,6 @@ class BPMF(SampledModel):
         check_number("mean_", self.mean_, low=-np.inf)
         check_array("boundaries_", self.boundaries_, (len(self.scale_) - 1,), np.float64)
 
-    def _check_fit_together(self) -> None:
-        d, S = self.n_factors, len(self.samples_["U"])
-        shapes = {
-            "U": (len(self.users_) + 1, d),
-            "V": (len(self.items_) + 1, d),
-            "user_mean": (d,),
-            "user_precision": (d, d),
-            "noise_precision": (1,),
-        }
-        for name, shape in shapes.items():
-            check_array(f"samples of {name}", self.samples_.get(name), (S, *shape), np.float32)
+    def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
+        d = self.n_factors
+        return {"U": (d,), "V": (d,), "user_mean": (d,), "user_precision": (d, d), "noise_precision": (1,)}

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from cofactor.kernels.buffet import fold_features
 from cofactor.model.checks import check_number
-from cofactor.model.state import check_array
 from cofactor.problems.buffet_posterior import BuffetPosterior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.margin_samples import MarginSamples
@@ -199,18 +198,12 @@ class GibbsIPMMMF(MarginSamples):
         widths = {"U": self.n_factors + self.biases, "thresholds": len(self.scale_) - 1}
         self._fold_in_rows(fold_features, data.indptr, given, widths)
 
-    def _check_fit_together(self) -> None:
-        S, p, n_thresholds = len(self.samples_["U"]), self.n_factors + self.biases, len(self.scale_) - 1
-        shapes = {
-            "U": (len(self.users_) + 1, p),
-            "V": (len(self.items_) + 1, p),
-            "thresholds": (len(self.users_) + 1, n_thresholds),
-            "shares": (self.n_factors,),
-            "threshold_mean": (n_thresholds,),
-            "threshold_precision": (n_thresholds,),
-        }
-        for name, shape in shapes.items():
-            check_array(f"samples of {name}", self.samples_.get(name), (S, *shape), np.float32)
+    def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
+        p, boundaries = (self.n_factors + self.biases,), (len(self.scale_) - 1,)
+        return {
+            "U": p, "V": p, "thresholds": boundaries, "shares": (self.n_factors,),
+            "threshold_mean": boundaries, "threshold_precision": boundaries,
+        }  # fmt: skip
 
 
 def _used(V: NDArray[Any], shares: NDArray[Any], d: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -222,21 +222,16 @@ class GibbsMMMF(MarginSamples):
         widths = {"U": prior.n_columns, "thresholds": len(self.scale_) - 1}
         self._fold_in_rows(fold_hinge_rows, data.indptr, given, widths)
 
-    def _check_fit_together(self) -> None:
-        p, K = self.n_factors + self.biases, 0
-        S, m = len(self.samples_["U"]), len(self.items_)
+    def _check_learned(self) -> None:
+        super()._check_learned()
         if self.user_projection_ is not None:
             K = self.user_projection_.shape[1] if np.ndim(self.user_projection_) == 2 else 0
-            check_array("user_projection_", self.user_projection_, (m, K), np.float32)
-        shapes = {
-            "U": (len(self.users_) + 1, p),
-            "V": (m + 1, p),
-            "thresholds": (len(self.users_) + 1, len(self.scale_) - 1),
-            "user_mean": (p,),
-            "user_precision": (p,),
-            "user_weights": (K, p),
-            "threshold_mean": (len(self.scale_) - 1,),
-            "threshold_precision": (len(self.scale_) - 1,),
-        }
-        for name, shape in shapes.items():
-            check_array(f"samples of {name}", self.samples_.get(name), (S, *shape), np.float32)
+            check_array("user_projection_", self.user_projection_, (len(self.items_), K), np.float32)
+
+    def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
+        p, boundaries = (self.n_factors + self.biases,), (len(self.scale_) - 1,)
+        K = 0 if self.user_projection_ is None else self.user_projection_.shape[1]
+        return {
+            "U": p, "V": p, "thresholds": boundaries, "user_mean": p, "user_precision": p, "user_weights": (K, *p),
+            "threshold_mean": boundaries, "threshold_precision": boundaries,
+        }  # fmt: skip

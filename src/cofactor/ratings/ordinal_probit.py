@@ -15,7 +15,7 @@ from cofactor.kernels.gibbs import fold_ordinal_rows, level_probabilities
 from cofactor.kernels.gibbs_items import fold_ordinal_columns
 from cofactor.model.checks import check_choice, check_number
 from cofactor.model.progress import Monitor
-from cofactor.model.state import check_array, member, packed, unpacked
+from cofactor.model.state import member, packed, unpacked
 from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
 from cofactor.problems.priors import LinkedPrior
 from cofactor.problems.sparse_priors import SparseLinkedPrior
@@ -368,21 +368,16 @@ class OrdinalProbit(SampledModel):
             if link is not None and link.n_features != K:
                 raise ValueError(f"there are weights of {K} features of {name}s, but the link makes {link.n_features}")
 
-    def _check_fit_together(self) -> None:
-        S, p, R = len(self.samples_["U"]), self.n_factors + 1, len(self.scale_)
+    def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
+        p, boundaries = (self.n_factors + 1,), (len(self.scale_) - 1,)
         shapes: dict[str, tuple[int, ...]] = {
-            "U": (len(self.users_) + 1, p),
-            "V": (len(self.items_) + 1, p),
-            "thresholds": (len(self.users_) + 1, R - 1),
-            "gap_mean": (R - 1,),
-            "gap_precision": (R - 1,),
-        }
+            "U": p, "V": p, "thresholds": boundaries, "gap_mean": boundaries, "gap_precision": boundaries,
+        }  # fmt: skip
         for side in ("user", "item"):
-            shapes |= {f"{side}_mean": (p,), f"{side}_precision": (p,)}
             weights = self.samples_.get(f"{side}_weights")
-            shapes[f"{side}_weights"] = (0 if weights is None or weights.ndim != 3 else weights.shape[1], p)
-        for name, shape in shapes.items():
-            check_array(f"samples of {name}", self.samples_.get(name), (S, *shape), np.float32)
+            K = 0 if weights is None or weights.ndim != 3 else weights.shape[1]
+            shapes |= {f"{side}_mean": p, f"{side}_precision": p, f"{side}_weights": (K, *p)}
+        return shapes
 
 
 def _prior(name: str, p: int, features: Features) -> LinkedPrior:

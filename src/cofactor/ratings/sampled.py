@@ -375,6 +375,15 @@ class SampledModel(ProbabilityModel):
 
     def _check_fit_together(self) -> None:
         """Refuse samples read from a file if their shapes do not fit each other, or the rest of the model."""
+        S = len(self.samples_["U"])
+        rows = {"user": (len(self.users_) + 1,), "item": (len(self.items_) + 1,)}
+        for name, shape in self._sample_shapes().items():
+            whole = (S, *rows.get(self._sampled.get(name, ""), ()), *shape)
+            check_array(f"samples of {name}", self.samples_.get(name), whole, np.float32)
+
+    @abstractmethod
+    def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shape that each quantity has in a sample, or that a row of it has where there are many."""
 
 
 def _check_samples(samples: dict[str, NDArray[Any]], sides: dict[str, str], n_users: int, n_items: int) -> None:
