@@ -1,0 +1,389 @@
+r"""Tables of means: data sets × methods, as text, Markdown or LaTeX.
+
+=============  ====================================================================
+`mean_table`   mean ± standard deviation (rank) of one measure, from tidy records
+`split_scores` the scores on each split of one data set, for tests over splits
+=============  ====================================================================
+
+A record is a dict with ``method``, ``data``, ``split``, ``seed``, ``metric``, ``value``, as `cofactor.evaluation.tidy`
+returns them; ``seconds``, ``status``, ``error`` and ``parameters`` are used where there are such.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.evaluation.scores import Scores
+from cofactor.metrics import greater_is_better
+
+__all__ = ["MeanTable", "mean_table", "split_scores"]
+
+Record = Mapping[str, Any]
+Split = tuple[str, int]
+
+_DASH = "–"
+
+
+@dataclass(frozen=True, eq=False)
+class MeanTable:
+    """Means of one measure over splits, with what says how far they can be trusted.
+
+    Attributes
+    ----------
+    metric : str
+        Name of the measure.
+    scores : Scores
+        Means of the methods on the data sets, NaN where a method has no number on some split: these are compared.
+    means, stds : ndarray of shape (n_data, n_methods)
+        Mean and standard deviation (of n - 1) over the splits that there are; NaN where there are none, or one.
+    n_splits : tuple of int
+        Number of splits of each data set.
+    seconds : ndarray of shape (n_data, n_methods)
+        Mean seconds of a split, NaN where they are not known.
+    notes : dict of (int, int) to str
+        What is wrong with a cell, by row and column: splits that are missing, and the first error.
+
+    Examples
+    --------
+    See `mean_table`.
+    """
+
+    metric: str
+    scores: Scores
+    means: NDArray[np.float64]
+    stds: NDArray[np.float64]
+    n_splits: tuple[int, ...]
+    seconds: NDArray[np.float64]
+    notes: Mapping[tuple[int, int], str]
+
+    def text(self, digits: int = 3) -> str:
+        """Return the table in aligned columns; a star marks the best of each row, and those equal as printed."""
+        grid, notes = self._grid(digits)
+        names, *columns = zip(*grid, strict=True)
+        width = max(len(cell.mean) for cell in names)
+        aligned = [[cell.mean.ljust(width) for cell in names], *map(_aligned, columns)]
+        head, *rows = ["  ".join(line).rstrip() for line in zip(*aligned, strict=True)]
+        rule = "-" * len("  ".join(column[0] for column in aligned))
+        return "\n".join([head, rule, *rows, "", f"{self._legend()}; * the best", *notes])
+
+    def markdown(self, digits: int = 3) -> str:
+        """Return the table in Markdown, the best of each row in bold."""
+        grid, notes = self._grid(digits)
+        head, *rows = ["| " + " | ".join(cell.markdown() for cell in row) + " |" for row in grid]
+        rule = "|:---|" + "---:|" * len(self.scores.methods)
+        return "\n".join([head, rule, *rows, "", f"{self._legend()}; bold: the best", *(f"\n{note}" for note in notes)])
+
+    def latex(self, digits: int = 3) -> str:
+        r"""Return a ``tabular`` in LaTeX, which needs ``\usepackage{booktabs}``; the best of each row in bold."""
+        grid, notes = self._grid(digits)
+        head, *rows = [" & ".join(cell.latex() for cell in row) + r" \\" for row in grid]
+        n = len(self.scores.data)
+        width = len(self.scores.methods) + 1
+        below = [rf"\multicolumn{{{width}}}{{l}}{{\footnotesize {_escaped(note)}}} \\" for note in notes]
+        return "\n".join(
+            [
+                rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}",
+                r"\toprule",
+                head,
+                r"\midrule",
+                *rows[:n],
+                *([r"\midrule", *rows[n:]] if rows[n:] else []),
+                r"\bottomrule",
+                *below,
+                r"\end{tabular}",
+            ]
+        )
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _grid(self, digits: int) -> tuple[list[list[_Cell]], list[str]]:
+        """Return head, data sets, average ranks and seconds; and the footnotes."""
+        if digits < 0:
+            raise ValueError(f"digits must not be negative, found {digits}")
+        marks = {
+            place: chr(ord("a") + k) if len(self.notes) <= 26 else str(k + 1) for k, place in enumerate(self.notes)
+        }
+        names = [f"{self.scores.methods[j]} on {self.scores.data[i]}" for i, j in self.notes]
+        footnotes = [
+            f"{mark}: {name}: {note}"
+            for mark, name, note in zip(marks.values(), names, self.notes.values(), strict=True)
+        ]
+        arrow = "↑" if self.scores.greater_is_better else "↓"
+        grid = [[_Cell(name) for name in (f"{self.metric} {arrow}", *self.scores.methods)]]
+        for i, data in enumerate(self.scores.data):
+            bold = _best(self.scores.values[i], digits, self.scores.greater_is_better)
+            cells = [self._cell(i, j, digits, best=bool(bold[j]), mark=marks.get((i, j), "")) for j in range(len(bold))]
+            grid.append([_Cell(data), *cells])
+        kept = [name not in self.scores.left_out for name in self.scores.data]
+        if not any(kept):
+            return grid, footnotes
+        if len(kept) > 1:
+            average = self.scores.ranks[kept].mean(axis=0)
+            bold = _best(average, 2, greater_is_better=False)
+            ranks = [_Cell(f"{rank:.2f}", best=bool(best)) for rank, best in zip(average, bold, strict=True)]
+            grid.append([_Cell("average rank"), *ranks])
+        if not np.isnan(self.seconds[kept]).any():
+            grid.append([_Cell("seconds"), *(_Cell(_short(mean)) for mean in self.seconds[kept].mean(axis=0))])
+        if self.scores.left_out:
+            over = f"{sum(kept)} of {len(kept)} data sets"
+            footnotes.append(f"Average rank and seconds over {over}, without {', '.join(self.scores.left_out)}")
+        return grid, footnotes
+
+    def _cell(self, i: int, j: int, digits: int, *, best: bool, mark: str) -> _Cell:
+        mean, std, rank = self.means[i, j], self.stds[i, j], self.scores.ranks[i, j]
+        if np.isnan(mean):
+            return _Cell(_DASH, mark=mark)
+        return _Cell(
+            f"{mean:.{digits}f}",
+            std="" if np.isnan(std) else f"{std:.{digits}f}",
+            rank="" if np.isnan(rank) else f"{rank:g}",
+            best=best,
+            mark=mark,
+        )
+
+    def _legend(self) -> str:
+        low, high = min(self.n_splits), max(self.n_splits)
+        if high == 1:
+            return "(rank)"
+        return f"mean ± standard deviation over {low if low == high else f'{low} to {high}'} splits (rank)"
+
+
+def mean_table(
+    records: Iterable[Record],
+    metric: str,
+    *,
+    methods: Sequence[str] | None = None,
+    data: Sequence[str] | None = None,
+    greater: bool | None = None,
+) -> MeanTable:
+    """Return the means of a measure over splits, for each data set and method.
+
+    Parameters
+    ----------
+    records : iterable of dict
+        Tidy records; see the top of this page.
+    metric : str
+        Name of the measure.
+    methods, data : sequence of str, optional
+        Names of the columns and of the rows; by default all that occur, in that order. One without
+        records has dashes.
+    greater : bool, optional
+        Whether a greater value is better; by default what `cofactor.metrics.greater_is_better` says.
+
+    Returns
+    -------
+    MeanTable
+        A method that has no number on some split of a data set is not ranked there.
+
+    Raises
+    ------
+    ValueError
+        If nothing was measured under this name, or a method has two values for one split and seed.
+
+    Examples
+    --------
+    >>> errors = {("HMF", "toy"): [0.70, 0.72], ("ALS", "toy"): [0.75, 0.74], ("HMF", "ml-100k"): [0.68, 0.69]}
+    >>> records = [
+    ...     {"method": method, "data": data, "split": f"fold {k}", "seed": 0, "metric": "mae", "value": value}
+    ...     for (method, data), values in errors.items()
+    ...     for k, value in enumerate(values)
+    ... ]
+    >>> print(mean_table(records, "mae"))
+    mae ↓                        HMF                ALS
+    ---------------------------------------------------
+    toy           *0.710 ± 0.014 (1)  0.745 ± 0.007 (2)
+    ml-100k       *0.685 ± 0.007                  – [a]
+    average rank           *1.00               2.00
+    <BLANKLINE>
+    mean ± standard deviation over 2 splits (rank); * the best
+    a: ALS on ml-100k: 0 of 2 splits
+    Average rank and seconds over 1 of 2 data sets, without ml-100k
+    """
+    kept = list(records)
+    values, splits = _values(kept, metric)
+    columns = _names(kept, "method") if methods is None else list(methods)
+    rows = _names(kept, "data") if data is None else list(data)
+    errors: dict[tuple[str, str], str] = {}
+    seconds: dict[tuple[str, str], dict[Split, float]] = defaultdict(dict)
+    for record in kept:
+        place = record["data"], record["method"]
+        if record.get("status") == "failed":
+            errors.setdefault(place, str(record.get("error", "")).partition("\n")[0])
+        elif record.get("seconds") is not None:
+            seconds[place][_split(record)] = record["seconds"]
+    shape = len(rows), len(columns)
+    compared, means, stds, spent = (np.full(shape, np.nan) for _ in range(4))
+    notes = {}
+    for i, row in enumerate(rows):
+        for j, column in enumerate(columns):
+            found = list(values.get((row, column), {}).values())
+            if found:
+                means[i, j] = np.mean(found)
+                stds[i, j] = np.std(found, ddof=1) if len(found) > 1 else np.nan
+                spent[i, j] = np.mean(list(seconds[row, column].values())) if seconds[row, column] else np.nan
+            if found and len(found) == len(splits[row]):
+                compared[i, j] = means[i, j]
+            else:
+                missing = f"{len(found)} of {len(splits[row])} splits"
+                notes[i, j] = ", ".join(filter(None, (missing, errors.get((row, column)))))
+    better = greater_is_better(metric) if greater is None else greater
+    return MeanTable(
+        metric=metric,
+        scores=Scores(compared, columns, rows, greater_is_better=better),
+        means=means,
+        stds=stds,
+        n_splits=tuple(len(splits[row]) for row in rows),
+        seconds=spent,
+        notes=notes,
+    )
+
+
+def split_scores(records: Iterable[Record], metric: str, data: str, *, greater: bool | None = None) -> Scores:
+    """Return the scores of all methods on each split of one data set, for `correlated_t`.
+
+    Parameters
+    ----------
+    records : iterable of dict
+        Tidy records; see the top of this page.
+    metric, data : str
+        Names of the measure and of the data set.
+    greater : bool, optional
+        Whether a greater value is better; by default what `cofactor.metrics.greater_is_better` says.
+
+    Returns
+    -------
+    Scores
+        One row for each split and seed.
+
+    Raises
+    ------
+    ValueError
+        If nothing was measured under this name on this data set, or a method has two values for one split and seed.
+
+    Examples
+    --------
+    >>> records = [
+    ...     {"method": method, "data": "toy", "split": f"fold {k}", "seed": 0, "metric": "mae", "value": value}
+    ...     for method, values in {"HMF": [0.70, 0.72], "ALS": [0.75, 0.74]}.items()
+    ...     for k, value in enumerate(values)
+    ... ]
+    >>> split_scores(records, "mae", "toy").values.tolist()
+    [[0.7, 0.75], [0.72, 0.74]]
+    """
+    kept = [record for record in records if record["data"] == data]
+    if not kept:
+        raise ValueError(f"there are no records of {data!r}")
+    values, splits = _values(kept, metric)
+    methods = _names(kept, "method")
+    table = [[values.get((data, method), {}).get(split, np.nan) for method in methods] for split in splits[data]]
+    names = [f"{split}, seed {seed}" for split, seed in splits[data]]
+    return Scores(table, methods, names, greater_is_better=greater_is_better(metric) if greater is None else greater)
+
+
+def _values(
+    records: Iterable[Record], metric: str
+) -> tuple[dict[tuple[str, str], dict[Split, float]], dict[str, dict[Split, None]]]:
+    """Return the finite values by data set and method, then by split; and the splits of each data set, in order."""
+    values: dict[tuple[str, str], dict[Split, float]] = defaultdict(dict)
+    splits: dict[str, dict[Split, None]] = defaultdict(dict)
+    others = set()
+    for record in records:
+        place, split = (record["data"], record["method"]), _split(record)
+        if record["metric"] != metric and record.get("status") != "failed":
+            others.add(record["metric"])
+            continue
+        splits[place[0]][split] = None
+        if record["value"] is None or not np.isfinite(record["value"]):
+            continue
+        if split in values[place]:
+            raise ValueError(
+                f"{place[1]} has two values of {metric} on {place[0]}, split {split[0]!r}, seed {split[1]}: "
+                "give methods with other parameters names of their own"
+            )
+        values[place][split] = float(record["value"])
+    if not values:
+        raise ValueError(f"nothing was measured under {metric!r}, only {', '.join(sorted(others)) or 'failures'}")
+    return values, splits
+
+
+def _split(record: Record) -> Split:
+    return str(record.get("split", "")), int(record.get("seed", 0))
+
+
+def _names(records: Iterable[Record], key: str) -> list[str]:
+    return list(dict.fromkeys(record[key] for record in records))
+
+
+def _best(values: NDArray[np.float64], digits: int, greater_is_better: bool) -> NDArray[np.bool_]:
+    """Tell which values are the best, or printed like the best."""
+    if np.isnan(values).all():
+        return np.zeros(values.shape, dtype=bool)
+    best = np.nanmax(values) if greater_is_better else np.nanmin(values)
+    return np.array([f"{value:.{digits}f}" == f"{best:.{digits}f}" for value in values])
+
+
+def _short(seconds: float) -> str:
+    """Write seconds to about three digits."""
+    return f"{seconds:,.{2 if seconds < 10 else 1 if seconds < 100 else 0}f}"
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A word or number, with its standard deviation and rank where it has them, as each format writes it."""
+
+    mean: str
+    std: str = ""
+    rank: str = ""
+    best: bool = False
+    mark: str = ""
+
+    def _joined(self, plus_minus: str) -> str:
+        spread = f" {plus_minus} {self.std}" if self.std else ""
+        return self.mean + spread + (f" ({self.rank})" if self.rank else "")
+
+    def plain(self) -> tuple[str, str]:
+        """Return number and deviation, then rank and mark."""
+        rank, mark = f" ({self.rank})" if self.rank else "", f" [{self.mark}]" if self.mark else ""
+        return ("*" if self.best else "") + _Cell(self.mean, self.std)._joined("±"), rank + mark
+
+    def markdown(self) -> str:
+        written = self._joined("±").replace("|", r"\|")
+        return (f"**{written}**" if self.best else written) + (f" <sup>{self.mark}</sup>" if self.mark else "")
+
+    def latex(self) -> str:
+        written = _escaped(self.mean) + _Cell("", self.std, self.rank)._joined(r"$\pm$")
+        return (rf"\textbf{{{written}}}" if self.best else written) + (f"$^{{{self.mark}}}$" if self.mark else "")
+
+
+def _aligned(column: Sequence[_Cell]) -> list[str]:
+    """Return a column of numbers in plain text, to the right; their ranks and marks behind them, to the left."""
+    head, *cells = column
+    numbers, ranks = zip(*(cell.plain() for cell in cells), strict=True)
+    left, right = max(map(len, numbers)), max(map(len, ranks))
+    width = max(len(head.mean), left + right)
+    body = [number.rjust(left) + rank.ljust(right) for number, rank in zip(numbers, ranks, strict=True)]
+    return [line.rjust(width) for line in (head.mean, *body)]
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "–": "--",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+}
+
+
+def _escaped(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
