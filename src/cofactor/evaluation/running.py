@@ -1,0 +1,345 @@
+"""Run cells side by side, each once, and keep what comes out as it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import traceback
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from joblib import Parallel, delayed, effective_n_jobs
+
+import cofactor
+from cofactor.evaluation.cells import Cell, Measures, Result
+from cofactor.evaluation.store import PathLike, ResultStore
+from cofactor.kernels.threads import library_limit, n_threads, thread_limit
+from cofactor.metrics.ratings import counted
+
+__all__ = ["Interrupted", "RunProgress", "run_cells"]
+
+_FRAMES = 3  #: last places of a traceback that are kept
+_BATCH = 0.1  #: seconds of work that go to a process at once: handing a cell over takes a millisecond or two
+_PAUSE = 0.2  #: seconds between two looks at what other processes have finished
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """How far a run has come."""
+
+    done: int  #: cells with a result, also failed ones, and those found in the store
+    total: int
+    failed: int
+    computed: int  #: in this run
+    seconds: float  #: since it began
+    seconds_left: float | None  #: expected; None until something was computed
+    result: Result  #: the one that was just added
+
+
+OnProgress = Callable[[RunProgress], object]
+
+
+class Interrupted(KeyboardInterrupt):
+    """A run that was interrupted.
+
+    Attributes
+    ----------
+    results : list of Result
+        What had been done by then.
+    """
+
+    def __init__(self, message: str, results: Sequence[Result]) -> None:
+        super().__init__(message)
+        self.results = list(results)
+
+
+def run_cells(
+    cells: Iterable[Cell],
+    store: ResultStore | PathLike | None = None,
+    n_jobs: int | None = 1,
+    on_progress: OnProgress | None = None,
+    retry_failed: bool = False,
+) -> list[Result]:
+    """Compute cells that have no result yet, and return the results of all.
+
+    A cell which fails has its error as its result and does not stop the others. So has one whose process is killed, for
+    lack of memory for instance. Warnings are not shown but kept, as the measure ``warnings``.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+        Cells of equal key are computed once.
+    store : ResultStore, str or path-like, optional
+        Where results are kept as they end, and looked for before. Several processes may run the same cells at once
+        over one store: each cell is computed by one of them, and all return all results.
+    n_jobs : int, optional
+        Number of cells at a time, as joblib understands it (-1: one for each core). Any backend of joblib will do,
+        chosen by ``joblib.parallel_config``; processes are the default.
+    on_progress : callable, optional
+        Called with a `RunProgress` for every result, also those found in the store.
+    retry_failed : bool, default=False
+        Whether to compute cells again which failed in an earlier run.
+
+    Returns
+    -------
+    list of Result
+        In the order of the cells.
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C; what is done stays in the store.
+    StoreError
+        If the store cannot be written.
+
+    Notes
+    -----
+    Kernels get an equal share of the threads, BLAS and OpenMP one thread each: then cells do not get into each other's
+    way, and results do not depend on `n_jobs`.
+
+    Examples
+    --------
+    >>> cells = [Cell(work=lambda k=k: {"inverse": 1 / k}, method="division", split=str(k)) for k in range(3)]
+    >>> for result in run_cells(cells):
+    ...     print(result.status, result.measures, result.error.partition(chr(10))[0])
+    failed {} ZeroDivisionError: division by zero
+    done {'inverse': 1.0}
+    done {'inverse': 0.5}
+    """
+    if isinstance(store, ResultStore) or store is None:
+        opened: AbstractContextManager[ResultStore | None] = nullcontext(store)
+    else:
+        opened = ResultStore(store)
+    with opened as kept:
+        run = _Run(list(cells), kept, n_jobs, on_progress)
+        if retry_failed and kept is not None:
+            kept.forget(key for key in run.missing if (found := kept.get(key)) is not None and found.status == "failed")
+        return run.all_results()
+
+
+class _Attempt(NamedTuple):
+    """What a worker says of a cell."""
+
+    key: str
+    status: Literal["done", "failed"]
+    measures: Measures
+    error: str
+    seconds: float
+
+
+@dataclass
+class _Run:
+    """The cells of a run, and what has come of them."""
+
+    cells: list[Cell]
+    store: ResultStore | None
+    n_jobs: int | None
+    on_progress: OnProgress | None
+    results: dict[str, Result] = field(default_factory=dict)
+    missing: dict[str, Cell] = field(default_factory=dict)  #: cells without a result, by key
+    failed: int = 0
+    computed: int = 0
+
+    def __post_init__(self) -> None:
+        self.missing = {cell.key: cell for cell in self.cells}
+        self.total, self.began = len(self.missing), time.perf_counter()
+        self.pace = _Pace(self.missing.values())
+        self.handed_out: set[str] = set()  # what this process computes just now
+        self.error: BaseException | None = None
+
+    def all_results(self) -> list[Result]:
+        """Compute what is missing, wait for what others compute."""
+        try:
+            self._look_up()
+            while self.missing:
+                self._compute()
+                if self.missing and not self._look_up():
+                    time.sleep(_PAUSE)
+        except KeyboardInterrupt:
+            raise Interrupted(self._summary(), list(self.results.values())) from None
+        finally:
+            if self.store is not None:
+                self.store.release()
+        return [self.results[cell.key] for cell in self.cells]
+
+    def _look_up(self) -> bool:
+        """Take results from the store; whether there were any."""
+        found = [] if self.store is None else [self.store.get(key) for key in self.missing]
+        for result in found:
+            if result is not None:
+                self._add(result)
+        return any(found)
+
+    def _claimed(self) -> Iterator[list[Cell]]:
+        """Yield batches of missing cells that nobody else computes, claimed as they are handed out.
+
+        A thread of joblib may ask for them, in which an error would be lost: it ends them, and is raised later.
+        """
+        for batch in self.pace.batches(list(self.missing.values())):
+            try:
+                if self.error is not None:
+                    return
+                ours = [cell for cell in batch if self.store is None or self.store.claim(cell)]
+            except BaseException as error:
+                self.error = error
+                return
+            if ours:
+                self.handed_out.update(cell.key for cell in ours)
+                yield ours
+
+    def _compute(self) -> None:
+        """Compute missing cells side by side."""
+        n_jobs = effective_n_jobs(self.n_jobs)
+        threads = max(1, n_threads() // n_jobs)
+        self.pace.longest_batch = _BATCH if n_jobs > 1 else 0.0
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered", batch_size=1)
+        with library_limit(1):
+            attempts = parallel(_task(batch, threads) for batch in self._claimed())
+            try:
+                for attempt in _until_broken(attempts):
+                    self._keep(attempt)
+            except BaseException as error:
+                self.error = self.error or error  # so that no more cells are claimed
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # joblib's, of cells that were handed out in vain
+                    attempts.close()
+                raise
+        if self.error is not None:
+            raise self.error
+        self._compute_apart(threads)
+
+    def _compute_apart(self, threads: int) -> None:
+        """Compute what was handed out when the others were broken off, one at a time: whose fault it was, now shows."""
+        for key in sorted(self.handed_out):
+            try:
+                # With two jobs joblib takes another process also for a single task.
+                ((attempt,),) = Parallel(n_jobs=2, batch_size=1)([_task([self.missing[key]], threads)])
+            except Exception as error:
+                attempt = _Attempt(key, "failed", {}, _told(error), 0.0)
+            self._keep(attempt)
+
+    def _keep(self, attempt: _Attempt) -> None:
+        cell = self.missing[attempt.key]
+        described = {
+            name: getattr(cell, name)
+            for name in ("method", "data", "split", "seed", "parameters", "checksum", "measure")
+        }
+        result = Result(**attempt._asdict(), **described, version=cofactor.__version__)
+        if self.store is not None:
+            self.store.put(result)
+        self.handed_out.discard(attempt.key)
+        self.computed += 1
+        self._add(result)
+
+    def _add(self, result: Result) -> None:
+        cell = self.missing.pop(result.key)
+        self.results[result.key] = result
+        self.failed += result.status == "failed"
+        self.pace.note(cell, result.seconds)
+        if self.on_progress is not None:
+            left = self.pace.seconds_left / effective_n_jobs(self.n_jobs) if self.computed else None
+            seconds = time.perf_counter() - self.began
+            self.on_progress(
+                RunProgress(len(self.results), self.total, self.failed, self.computed, seconds, left, result)
+            )
+
+    def _summary(self) -> str:
+        where = "are lost, since there is no store" if self.store is None else f"are kept in {self.store.path}"
+        return f"interrupted: {len(self.results)} of {counted(self.total, 'cell')} are done and {where}"
+
+
+class _Pace:
+    """How long cells take: those of the same method and data take about the same time."""
+
+    def __init__(self, cells: Iterable[Cell]) -> None:
+        self.left = Counter((cell.method, cell.data) for cell in cells)
+        self.done: Counter[tuple[str, str]] = Counter()
+        self.spent: defaultdict[tuple[str, str], float] = defaultdict(float)
+        self.longest_batch = 0.0
+
+    def note(self, cell: Cell, seconds: float) -> None:
+        """Take notice of a cell that is done."""
+        group = cell.method, cell.data
+        self.left[group] -= 1
+        self.spent[group] += seconds
+        self.done[group] += 1
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds of computing that are left."""
+        mean = sum(self.spent.values()) / sum(self.done.values())
+        return sum(
+            count * (self.spent[group] / self.done[group] if self.done[group] else mean)
+            for group, count in self.left.items()
+        )
+
+    def batches(self, cells: Iterable[Cell]) -> Iterator[list[Cell]]:
+        """Yield the cells in turn, several at a time only if they are known to be short."""
+        batch: list[Cell] = []
+        expected = 0.0
+        for cell in cells:
+            done = self.done[cell.method, cell.data]
+            seconds = self.spent[cell.method, cell.data] / done if done else self.longest_batch
+            if batch and expected + seconds >= self.longest_batch:
+                yield batch
+                batch, expected = [], 0.0
+            batch.append(cell)
+            expected += seconds
+        if batch:
+            yield batch
+
+
+def _task(cells: Sequence[Cell], threads: int) -> Any:
+    """Return what joblib sends to a worker."""
+    return delayed(_attempts)([(cell.key, cell.work) for cell in cells], threads, os.getpid())
+
+
+def _until_broken(batches: Iterator[list[_Attempt]]) -> Iterator[_Attempt]:
+    """Yield what workers say until one of them dies, or cannot be sent its cells."""
+    try:
+        for attempts in batches:
+            yield from attempts
+    except Exception:
+        return
+
+
+def _attempts(works: Sequence[tuple[str, Callable[[], Measures]]], threads: int, parent: int) -> list[_Attempt]:
+    """Do the work of cells, in whatever process or thread this is."""
+    with thread_limit(threads), library_limit(1) if os.getpid() != parent else nullcontext():
+        return [_attempt(key, work) for key, work in works]
+
+
+def _attempt(key: str, work: Callable[[], Measures]) -> _Attempt:
+    began = time.perf_counter()
+    with ExitStack() as stack:
+        caught: list[Any] = []
+        if threading.current_thread() is threading.main_thread():  # filters of warnings belong to all threads
+            caught = stack.enter_context(warnings.catch_warnings(record=True))
+            warnings.simplefilter("always")
+        try:
+            measures: Any = work()
+            said = list(dict.fromkeys(str(warning.message) for warning in caught))
+            measures = json.loads(json.dumps({**measures, **({"warnings": said} if said else {})}, default=_plain))
+        except Exception as error:
+            return _Attempt(key, "failed", {}, _told(error), time.perf_counter() - began)
+    return _Attempt(key, "done", measures, "", time.perf_counter() - began)
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"a measure is a {type(value).__name__}: expected numbers, strings, lists or mappings of them")
+
+
+def _told(error: BaseException) -> str:
+    """Return type and message in the first line, and the last places of the traceback below."""
+    places = traceback.format_tb(error.__traceback__)[-_FRAMES:]
+    notes = getattr(error, "__notes__", [])
+    return "\n".join([f"{type(error).__name__}: {error}", *notes, "".join(places).rstrip()]).rstrip()
