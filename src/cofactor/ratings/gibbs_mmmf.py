@@ -13,13 +13,10 @@ from cofactor.model.state import check_array
 from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior
 from cofactor.problems.priors import LinkedPrior
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.links import MaskLink, project
+from cofactor.ratings.links import Features, Link, Side, link_sides, linked_prior
 from cofactor.ratings.margin_samples import MarginSamples
 from cofactor.ratings.sampled import FOLD_IN_CYCLES, WithStrangers
 from cofactor.solvers.result import Callback
-
-#: Adds a row of zeros to a table of features, for somebody who rated nothing.
-_STRANGER = ((0, 1), (0, 0))
 
 
 class GibbsMMMF(MarginSamples):
@@ -180,12 +177,8 @@ class GibbsMMMF(MarginSamples):
                 )
 
     def _prepare(self, ratings: Ratings) -> None:
-        self._features: tuple[Any, Any] = (None, None)
-        self.user_projection_ = None
-        if self.implicit is not None:
-            link = MaskLink.of(ratings, self.n_implicit)
-            self._features = (np.pad(link.users, _STRANGER), np.pad(link.items, _STRANGER))
-            self.user_projection_ = link.projection
+        (link, of_users), (_, of_items) = link_sides(ratings, self.implicit, self.n_implicit, (None, None))
+        self._features, self.user_projection_ = (of_users, of_items), link.projection
 
     def _posterior(self, ratings: Ratings) -> HingePosterior:
         users, items = self._features
@@ -200,17 +193,15 @@ class GibbsMMMF(MarginSamples):
             biased=self.biases,
         )
 
-    def _row_prior(self, name: str, features: NDArray[np.float64] | None) -> LinkedPrior | FixedPrior:
+    def _row_prior(self, name: str, features: Features) -> LinkedPrior | FixedPrior:
         p = self.n_factors + self.biases
-        return FixedPrior(name, p) if self.prior == "fixed" else LinkedPrior(name, p, features)
+        return FixedPrior(name, p) if self.prior == "fixed" else linked_prior(name, p, features)
 
     def _fold_in_ratings(self, ratings: Ratings) -> None:
         """Run a short chain for each new user under each of some samples."""
         data = WithStrangers.of(ratings)
-        features = None
-        if self.user_projection_ is not None:
-            features = np.pad(project(ratings, self.user_projection_), _STRANGER)
-        prior = self._row_prior("user", features)
+        link = Link("user_features", projection=self.user_projection_)
+        prior = self._row_prior("user", link.features(Side.users(ratings), None))
 
         def given(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
             return (

@@ -12,7 +12,8 @@ from scipy.sparse.linalg import svds
 
 from cofactor.kernels.threads import library_limit
 from cofactor.model.state import check_array, member
-from cofactor.problems.priors import principal_axes
+from cofactor.problems.priors import LinkedPrior, principal_axes
+from cofactor.problems.sparse_priors import SparseLinkedPrior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.side import FeatureTable, Standardization
@@ -68,11 +69,6 @@ class MaskLink:
         of_users = (np.sqrt(n) / S[0] * by_item[:, None] * Q).astype(np.float32)
         of_items = (np.sqrt(m) / S[0] * by_user[:, None] * A).astype(np.float32)
         return cls(np.sqrt(n) * A * share, np.sqrt(m) * Q * share, of_users, of_items)
-
-
-def project(ratings: Ratings, projection: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the features of new users from the items they rated."""
-    return project_rows(ratings.indptr, ratings.indices, projection)
 
 
 def project_rows(
@@ -242,6 +238,13 @@ def link_sides(
         Link.learned("user_features", Side.users(ratings), tables[0], users, as_sparse),
         Link.learned("item_features", Side.items(ratings), tables[1], items, as_sparse),
     )
+
+
+def linked_prior(name: str, p: int, features: Features) -> LinkedPrior:
+    """Return the prior of rows of length p with such features."""
+    if isinstance(features, sparse.csr_array):
+        return SparseLinkedPrior(name, p, features)
+    return LinkedPrior(name, p, features)
 
 
 def with_stranger(features: NDArray[np.float64]) -> NDArray[np.float64]:

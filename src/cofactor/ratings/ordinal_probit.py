@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.kernels.gibbs import fold_ordinal_rows, level_probabilities
@@ -17,11 +16,9 @@ from cofactor.model.checks import check_choice, check_number
 from cofactor.model.progress import Monitor
 from cofactor.model.state import member, packed, unpacked
 from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
-from cofactor.problems.priors import LinkedPrior
-from cofactor.problems.sparse_priors import SparseLinkedPrior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.links import Features, Link, Side, link_sides
+from cofactor.ratings.links import Link, Side, link_sides, linked_prior
 from cofactor.ratings.sampled import FOLD_IN_CYCLES, SampledModel, WithStrangers
 from cofactor.ratings.side import FeatureTable
 from cofactor.solvers.result import Callback
@@ -282,7 +279,7 @@ class OrdinalProbit(SampledModel):
 
     def _posterior(self, ratings: Ratings) -> OrdinalProbitPosterior:
         p = self.n_factors + 1
-        users, items = (_prior(name, p, f) for name, f in zip(("user", "item"), self._features, strict=True))
+        users, items = (linked_prior(name, p, f) for name, f in zip(("user", "item"), self._features, strict=True))
         return OrdinalProbitPosterior(WithStrangers.of(ratings), ratings.n_levels, users, items)
 
     def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
@@ -297,7 +294,7 @@ class OrdinalProbit(SampledModel):
     def _fold_in_ratings(self, ratings: Ratings) -> None:
         """Run a short chain for each new user under each of some samples."""
         data, p = WithStrangers.of(ratings), self.n_factors + 1
-        prior = _prior("user", p, self._own_link(0).features(Side.users(ratings), self._tables[0]))
+        prior = linked_prior("user", p, self._own_link(0).features(Side.users(ratings), self._tables[0]))
 
         def given(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
             return (
@@ -312,7 +309,7 @@ class OrdinalProbit(SampledModel):
     def _fold_in_items(self, ratings: Ratings, table: FeatureTable | None) -> None:
         """Run a short chain for each new item under each of some samples, with the thresholds of the users."""
         data, p = WithStrangers.of(ratings), self.n_factors + 1
-        prior = _prior("item", p, self._own_link(1).features(Side.items(ratings), table))
+        prior = linked_prior("item", p, self._own_link(1).features(Side.items(ratings), table))
         levels = data.levels[data.to_csr]
 
         def given(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
@@ -378,10 +375,3 @@ class OrdinalProbit(SampledModel):
             K = 0 if weights is None or weights.ndim != 3 else weights.shape[1]
             shapes |= {f"{side}_mean": p, f"{side}_precision": p, f"{side}_weights": (K, *p)}
         return shapes
-
-
-def _prior(name: str, p: int, features: Features) -> LinkedPrior:
-    """Return the prior of rows with such features."""
-    if isinstance(features, sparse.csr_array):
-        return SparseLinkedPrior(name, p, features)
-    return LinkedPrior(name, p, features)
