@@ -14,7 +14,7 @@ from common import README, SEEDS, mean_std, ml1m, ml100k, publish, split_80_20, 
 
 from cofactor.evaluation import StrongGeneralization, WeakGeneralization
 from cofactor.kernels.threads import thread_limit
-from cofactor.metrics import rating_report
+from cofactor.metrics import probability_report, rating_report
 from cofactor.ratings import OrdinalProbit, as_ratings
 from cofactor.samplers import Chain, run
 
@@ -28,22 +28,11 @@ def measured(model, X, y, train, test) -> dict[str, float]:
     model.fit(X[train], y[train])
     seconds = time.perf_counter() - began
     report = rating_report(y[test], model.predict(X[test]), model.scale_)
-    probabilities = model.predict_proba(X[test])
+    report |= probability_report(y[test], model.predict_proba(X[test]), model.scale_)
     mean = model.decision_function(X[test])
-    true = np.searchsorted(model.scale_, y[test])
     report["expected rmse"] = float(np.sqrt(np.mean((mean - y[test]) ** 2)))
-    report["log-loss"] = float(-np.log(probabilities[np.arange(len(true)), true]).mean())
-    report["ece"] = calibration_error(probabilities, true)
     report["seconds"] = seconds
     return report
-
-
-def calibration_error(probabilities, true, n_bins: int = 15) -> float:
-    """Return the expected calibration error of the most likely level."""
-    confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == true
-    bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
-    gaps = np.bincount(bins, right - confidence, n_bins)
-    return float(np.abs(gaps).sum() / len(true))
 
 
 def accuracy_100k() -> None:
@@ -58,7 +47,7 @@ def accuracy_100k() -> None:
             measured(OrdinalProbit(random_state=seed, **params), X, y, *split_80_20(len(y), seed)) for seed in SEEDS
         ]
         column = {key: [found[key] for found in runs] for key in runs[0]}
-        keys = ("mae", "zero_one", "expected rmse", "log-loss", "ece")
+        keys = ("mae", "zero_one", "expected rmse", "log_loss", "ece")
         rows.append([name, asked, *(mean_std(column[key]) for key in keys), f"{np.mean(column['seconds']):.1f}"])
         print(rows[-1], flush=True)
     header = ["model", "asked", "MAE", "zero-one", "RMSE of the expected rating", "log-loss", "ECE", "s"]
