@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,18 @@ from cofactor.experiments.data import checksum
 from cofactor.labels import MODELS, TRANSFORMERS
 from cofactor.labels.selection import GridSelection
 
-__all__ = ["LEARNERS", "STEPS", "folds", "label_cell", "label_fold", "label_set", "model_of", "rows_of", "source_of"]
+__all__ = [
+    "LEARNERS",
+    "REALIGNED",
+    "STEPS",
+    "folds",
+    "label_cell",
+    "label_fold",
+    "label_set",
+    "model_of",
+    "rows_of",
+    "source_of",
+]
 
 STEPS: dict[str, type[BaseEstimator]] = {kind.__name__: kind for kind in (StandardScaler, Normalizer, NMF)}
 STEPS |= TRANSFORMERS
@@ -33,6 +44,9 @@ STEPS |= TRANSFORMERS
 
 LEARNERS: dict[str, type[BaseEstimator]] = {kind.__name__: kind for kind in (LinearSVC, LogisticRegression, Ridge)}
 """What may be fitted to each label by `BinaryRelevance`."""
+
+REALIGNED = "realigned labels"
+"""Variant of the cells whose labels of rcv1 are where they belong."""
 
 
 @lru_cache(maxsize=4)
@@ -170,6 +184,7 @@ def label_fold(
     aligned: str | None = None,
     share: float = 1.0,
     ranking: bool = False,
+    empty: Literal[0, 1] = 1,
     **named: Any,
 ) -> dict[str, Any]:
     """Measure a label model on one split.
@@ -191,6 +206,8 @@ def label_fold(
         Share of the training rows that is used, the first ones of a random order.
     ranking : bool, default=False
         Whether to add the ranking measures.
+    empty : {0, 1}, default=1
+        What counts for an instance without labels where none is predicted, in accuracy and example-based F1.
     **named
         What else names the cell, such as ``protocol`` and ``variant``; not used here.
 
@@ -225,7 +242,7 @@ def label_fold(
             validation=validation,
             random_state=seed,
         )
-    measured = evaluate_labels(estimator, loaded.X[rows], loaded.Y[rows], parts, ranking=ranking)
+    measured = evaluate_labels(estimator, loaded.X[rows], loaded.Y[rows], parts, ranking=ranking, empty=empty)
     return {name: value for row in measured for name, value in _named(row).items()}
 
 
