@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from cofactor.evaluation.scores import Scores
 from cofactor.metrics import greater_is_better
 
-__all__ = ["MeanTable", "mean_table", "split_scores"]
+__all__ = ["MeanTable", "TableCell", "mean_table", "split_scores"]
 
 Record = Mapping[str, Any]
 Split = tuple[str, int]
@@ -64,24 +64,24 @@ class MeanTable:
 
     def text(self, digits: int = 3) -> str:
         """Return the table in aligned columns; a star marks the best of each row, and those equal as printed."""
-        grid, notes = self._grid(digits)
+        grid, notes = self.grid(digits)
         names, *columns = zip(*grid, strict=True)
         width = max(len(cell.mean) for cell in names)
         aligned = [[cell.mean.ljust(width) for cell in names], *map(_aligned, columns)]
         head, *rows = ["  ".join(line).rstrip() for line in zip(*aligned, strict=True)]
         rule = "-" * len("  ".join(column[0] for column in aligned))
-        return "\n".join([head, rule, *rows, "", f"{self._legend()}; * the best", *notes])
+        return "\n".join([head, rule, *rows, "", f"{self.legend()}; * the best", *notes])
 
     def markdown(self, digits: int = 3) -> str:
         """Return the table in Markdown, the best of each row in bold."""
-        grid, notes = self._grid(digits)
+        grid, notes = self.grid(digits)
         head, *rows = ["| " + " | ".join(cell.markdown() for cell in row) + " |" for row in grid]
         rule = "|:---|" + "---:|" * len(self.scores.methods)
-        return "\n".join([head, rule, *rows, "", f"{self._legend()}; bold: the best", *(f"\n{note}" for note in notes)])
+        return "\n".join([head, rule, *rows, "", f"{self.legend()}; bold: the best", *(f"\n{note}" for note in notes)])
 
     def latex(self, digits: int = 3) -> str:
         r"""Return a ``tabular`` in LaTeX, which needs ``\usepackage{booktabs}``; the best of each row in bold."""
-        grid, notes = self._grid(digits)
+        grid, notes = self.grid(digits)
         head, *rows = [" & ".join(cell.latex() for cell in row) + r" \\" for row in grid]
         n = len(self.scores.data)
         width = len(self.scores.methods) + 1
@@ -103,8 +103,8 @@ class MeanTable:
     def __str__(self) -> str:
         return self.text()
 
-    def _grid(self, digits: int) -> tuple[list[list[_Cell]], list[str]]:
-        """Return head, data sets, average ranks and seconds; and the footnotes."""
+    def grid(self, digits: int) -> tuple[list[list[TableCell]], list[str]]:
+        """Return head, data sets, average ranks and seconds, cell by cell; and the footnotes."""
         if digits < 0:
             raise ValueError(f"digits must not be negative, found {digits}")
         marks = {
@@ -116,31 +116,31 @@ class MeanTable:
             for mark, name, note in zip(marks.values(), names, self.notes.values(), strict=True)
         ]
         arrow = "↑" if self.scores.greater_is_better else "↓"
-        grid = [[_Cell(name) for name in (f"{self.metric} {arrow}", *self.scores.methods)]]
+        grid = [[TableCell(name) for name in (f"{self.metric} {arrow}", *self.scores.methods)]]
         for i, data in enumerate(self.scores.data):
             bold = _best(self.scores.values[i], digits, self.scores.greater_is_better)
             cells = [self._cell(i, j, digits, best=bool(bold[j]), mark=marks.get((i, j), "")) for j in range(len(bold))]
-            grid.append([_Cell(data), *cells])
+            grid.append([TableCell(data), *cells])
         kept = [name not in self.scores.left_out for name in self.scores.data]
         if not any(kept):
             return grid, footnotes
         if len(kept) > 1:
             average = self.scores.ranks[kept].mean(axis=0)
             bold = _best(average, 2, greater_is_better=False)
-            ranks = [_Cell(f"{rank:.2f}", best=bool(best)) for rank, best in zip(average, bold, strict=True)]
-            grid.append([_Cell("average rank"), *ranks])
+            ranks = [TableCell(f"{rank:.2f}", best=bool(best)) for rank, best in zip(average, bold, strict=True)]
+            grid.append([TableCell("average rank"), *ranks])
         if not np.isnan(self.seconds[kept]).any():
-            grid.append([_Cell("seconds"), *(_Cell(_short(mean)) for mean in self.seconds[kept].mean(axis=0))])
+            grid.append([TableCell("seconds"), *(TableCell(_short(mean)) for mean in self.seconds[kept].mean(axis=0))])
         if self.scores.left_out:
             over = f"{sum(kept)} of {len(kept)} data sets"
             footnotes.append(f"Average rank and seconds over {over}, without {', '.join(self.scores.left_out)}")
         return grid, footnotes
 
-    def _cell(self, i: int, j: int, digits: int, *, best: bool, mark: str) -> _Cell:
+    def _cell(self, i: int, j: int, digits: int, *, best: bool, mark: str) -> TableCell:
         mean, std, rank = self.means[i, j], self.stds[i, j], self.scores.ranks[i, j]
         if np.isnan(mean):
-            return _Cell(_DASH, mark=mark)
-        return _Cell(
+            return TableCell(_DASH, mark=mark)
+        return TableCell(
             f"{mean:.{digits}f}",
             std="" if np.isnan(std) else f"{std:.{digits}f}",
             rank="" if np.isnan(rank) else f"{rank:g}",
@@ -148,7 +148,8 @@ class MeanTable:
             mark=mark,
         )
 
-    def _legend(self) -> str:
+    def legend(self) -> str:
+        """Say what stands in a cell."""
         low, high = min(self.n_splits), max(self.n_splits)
         if high == 1:
             return "(rank)"
@@ -335,7 +336,7 @@ def _short(seconds: float) -> str:
 
 
 @dataclass(frozen=True)
-class _Cell:
+class TableCell:
     """A word or number, with its standard deviation and rank where it has them, as each format writes it."""
 
     mean: str
@@ -351,18 +352,20 @@ class _Cell:
     def plain(self) -> tuple[str, str]:
         """Return number and deviation, then rank and mark."""
         rank, mark = f" ({self.rank})" if self.rank else "", f" [{self.mark}]" if self.mark else ""
-        return ("*" if self.best else "") + _Cell(self.mean, self.std)._joined("±"), rank + mark
+        return ("*" if self.best else "") + TableCell(self.mean, self.std)._joined("±"), rank + mark
 
     def markdown(self) -> str:
+        """Return the cell in Markdown."""
         written = self._joined("±").replace("|", r"\|")
         return (f"**{written}**" if self.best else written) + (f" <sup>{self.mark}</sup>" if self.mark else "")
 
     def latex(self) -> str:
-        written = _escaped(self.mean) + _Cell("", self.std, self.rank)._joined(r"$\pm$")
+        """Return the cell in LaTeX."""
+        written = _escaped(self.mean) + TableCell("", self.std, self.rank)._joined(r"$\pm$")
         return (rf"\textbf{{{written}}}" if self.best else written) + (f"$^{{{self.mark}}}$" if self.mark else "")
 
 
-def _aligned(column: Sequence[_Cell]) -> list[str]:
+def _aligned(column: Sequence[TableCell]) -> list[str]:
     """Return a column of numbers in plain text, to the right; their ranks and marks behind them, to the left."""
     head, *cells = column
     numbers, ranks = zip(*(cell.plain() for cell in cells), strict=True)
