@@ -169,14 +169,18 @@ def test_the_tables_of_a_report_show_means_ranks_and_the_best(
             for row in found[name].find_elements(By.TAG_NAME, "tr")
         ]
         assert heads == ["", *METHODS]
-        assert [row[0] for row in rows] == [*DATA, "average rank"]
+        assert [row[0] for row in rows] == [*DATA, "average rank", "seconds"]
         values = [r["value"] for r in records() if (r["method"], r["data"], r["metric"]) == ("ALS", "toy", metric)]
-        assert rows[3][3] == f"{np.mean(values):.4f}\n± {np.std(values):.4f} (3)"
-        # The first method is the best throughout, and nobody where a method misses a split.
-        assert rows[2][2].endswith("only 3 of 5 splits")
+        assert rows[3][3] == f"{np.mean(values):.3f}\n± {np.std(values, ddof=1):.3f} (3)"
+        # The first method is the best throughout; where a method misses a split, nobody has a rank.
+        assert rows[2][2].partition("\n")[0].endswith("a")
+        assert "(" not in "".join(rows[2])
         bold = [cell.text for cell in found[name].find_elements(By.CSS_SELECTOR, "td b")]
-        assert bold == [row[1].partition("\n")[0] for row in rows if row[0] != DATA[2]]
-        assert rows[-1][1:] == ["1.00", "2.00", "3.00", "4.00"]
+        assert bold == [row[1].partition("\n")[0] for row in rows if row[0] != "seconds"]
+        assert rows[-2][1:] == ["1.00", "2.00", "3.00", "4.00"]
+        assert rows[-1][1:] == ["0.50", "1.50", "2.50", "3.50"]
+    footnotes = browser.find_elements(By.CSS_SELECTOR, ".scroll + ul")[0].text
+    assert footnotes.startswith("a: HMF on jester-2: 3 of 5 splits")
 
 
 def test_the_numbers_can_be_saved_from_the_page(opened: Open, browser: webdriver.Chrome, comparison: Path) -> None:
@@ -286,7 +290,9 @@ def test_bad_records() -> None:
     with pytest.raises(ValueError, match="nothing was measured under rmse, only mae, micro_f1"):
         comparison_page(records(), metrics=["mae", "rmse"])
     odd = [{**r, "metric": "nodes"} for r in records() if r["metric"] == "mae"]
-    assert "(rank)" not in comparison_page(odd)  # nobody knows which direction is better
+    assert "nodes" not in comparison_page(odd).partition("All results")[0]  # nobody knows which direction is better
+    with pytest.raises(ValueError, match="'nodes' is no measure"):
+        comparison_page(odd, metrics=["nodes"])
 
 
 def test_the_same_records_give_the_same_page(comparison: Path) -> None:

@@ -7,7 +7,6 @@ import io
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from cofactor.evaluation.bayesian import correlated_t, signed_rank
 from cofactor.evaluation.scores import Scores
 from cofactor.evaluation.statistics import Wilcoxon, friedman, nemenyi, what_applies, wilcoxon_holm
+from cofactor.evaluation.tables import MeanTable, TableCell, mean_table, split_scores
 from cofactor.metrics import greater_is_better
 from cofactor.metrics.ratings import counted
 from cofactor.reports import (
@@ -24,6 +24,7 @@ from cofactor.reports import (
     attachment,
     bullets,
     document,
+    escape,
     figure,
     fold,
     highlights,
@@ -39,8 +40,8 @@ __all__ = ["comparison_page"]
 
 Record = Mapping[str, Any]
 
-_SECONDS = "seconds"
 _MANY_PAIRS = 10  #: more are shown only when the reader asks for them
+_MANY_PICTURES = 4
 _MANY_RECORDS = 20_000  #: more would make the page slow to open
 
 
@@ -50,6 +51,7 @@ def comparison_page(
     title: str = "Comparison",
     metrics: Sequence[str] | None = None,
     facts: Mapping[str, object] | None = None,
+    digits: int = 3,
     alpha: float = 0.05,
 ) -> str:
     """Return the report of what was measured, as one HTML page which needs nothing from elsewhere.
@@ -61,9 +63,11 @@ def comparison_page(
     title : str, default="Comparison"
         Of the page.
     metrics : sequence of str, optional
-        What to show, the most important first; by default all that was measured.
+        Measures to show, the most important first; by default all that cofactor knows.
     facts : mapping, optional
         How it was measured, such as versions and the machine.
+    digits : int, default=3
+        Decimals in tables.
     alpha : float, default=0.05
         Level of significance of the tests.
 
@@ -71,6 +75,11 @@ def comparison_page(
     -------
     str
         HTML. The same records give the same page, to the bit.
+
+    Raises
+    ------
+    ValueError
+        If there are no records, or a measure is not among them.
 
     Examples
     --------
@@ -80,215 +89,193 @@ def comparison_page(
     ...     for k, error in enumerate(errors, 1)
     ... ]
     >>> page = comparison_page(records, title="Toy")
-    >>> "<h1>Toy</h1>" in page, "± 0.0500 (1)" in page
+    >>> "<h1>Toy</h1>" in page, "± 0.071 (1)" in page
     (True, True)
     """
-    measured = _Measured(records, metrics)
+    records = list(records)
+    if not records:
+        raise ValueError("there are no records to report: run the comparison first")
+    tables = [_of_metric(records, metric) for metric in _shown(records, metrics)]
+    failed = [record for record in records if record.get("status") == "failed"]
     return document(
         title,
-        paragraph(_extent(measured)),
-        _failure_notice(measured),
-        _highlights(measured),
-        *(_of_metric(measured, metric, alpha) for metric in measured.metrics),
-        *_seconds(measured),
-        *_failures(measured),
-        section("All results", *_all_results(measured)),
+        paragraph(_extent(records)),
+        _failure_notice(records, failed),
+        _highlights(records, failed, tables),
+        *(_section(records, one, digits, alpha) for one in tables),
+        *_time(records),
+        *_failures(failed),
+        section("All results", _all_results(records)),
         *_how_measured(facts or {}),
     )
 
 
-class _Measured:
-    """Numbers by metric, data set and method; the names of all in the order in which they come."""
+def _shown(records: Sequence[Record], metrics: Sequence[str] | None) -> list[str]:
+    found = [name for name in _names(records, "metric") if name]
+    if metrics is None:
+        return [name for name in found if _is_known(name)]
+    missing = [name for name in metrics if name not in found]
+    if missing and found:
+        raise ValueError(f"nothing was measured under {', '.join(missing)}, only {', '.join(found)}")
+    return list(metrics) if found else []
 
-    def __init__(self, records: Iterable[Record], metrics: Sequence[str] | None) -> None:
-        self.records = list(records)
-        if not self.records:
-            raise ValueError("there are no records to report: run the comparison first")
-        self.methods = _names(self.records, "method")
-        self.data = _names(self.records, "data")
-        found = [name for name in _names(self.records, "metric") if name]
-        self.metrics = found if metrics is None else list(metrics)
-        missing = [name for name in self.metrics if name not in found]
-        if missing and found:
-            raise ValueError(f"nothing was measured under {', '.join(missing)}, only {', '.join(found)}")
-        #: By metric, data set and method, then by split and seed.
-        self.values: dict[tuple[str, str, str], dict[tuple[str, int], float]] = defaultdict(dict)
-        self.seconds: dict[tuple[str, str], dict[tuple[str, int], float]] = defaultdict(dict)
-        self.failed: list[Record] = []
-        for record in self.records:
-            data, method, where = record["data"], record["method"], (record["split"], record["seed"])
-            if record.get("status") == "failed":
-                self.failed.append(record)
-            elif record["value"] is not None and np.isfinite(record["value"]):
-                self.values[record["metric"], data, method][where] = float(record["value"])
-            if record.get("seconds") is not None:
-                self.seconds[data, method][where] = float(record["seconds"])
 
-    @cached_property
-    def n_cells(self) -> int:
-        return len({(r["method"], r["data"], r["split"], r["seed"], r.get("parameters")) for r in self.records})
+def _is_known(metric: str) -> bool:
+    try:
+        greater_is_better(metric)
+    except ValueError:
+        return False
+    return True
 
-    def splits(self, metric: str, data: str) -> set[tuple[str, int]]:
-        """Return all splits of a data set, with their seeds, on which any method has a number."""
-        return {where for method in self.methods for where in self.values[metric, data, method]}
 
-    def scores(self, metric: str) -> Scores | None:
-        """Return means over splits; none of a method which misses a split, and None where no direction is known."""
-        try:
-            greater = greater_is_better(metric)
-        except ValueError:
-            return None
-        means = np.full((len(self.data), len(self.methods)), np.nan)
-        for i, data in enumerate(self.data):
-            splits = self.splits(metric, data)
-            for j, method in enumerate(self.methods):
-                values = self.values[metric, data, method]
-                if values and set(values) == splits:
-                    means[i, j] = np.mean(list(values.values()))
-        return Scores(means, self.methods, self.data, greater_is_better=greater)
-
-    def folds(self, metric: str, data: str) -> Scores:
-        """Return the numbers of each split of a data set."""
-        splits = sorted(self.splits(metric, data))
-        rows = [[self.values[metric, data, name].get(where, np.nan) for name in self.methods] for where in splits]
-        names = [f"{split}, seed {seed}" for split, seed in splits]
-        return Scores(rows, self.methods, names, greater_is_better=greater_is_better(metric))
+def _of_metric(records: Sequence[Record], metric: str) -> MeanTable:
+    """Return the means of a measure, on those data sets on which something was measured under it, or failed."""
+    data = dict.fromkeys(r["data"] for r in records if r["metric"] == metric or r.get("status") == "failed")
+    return mean_table(records, metric, methods=_names(records, "method"), data=list(data))
 
 
 def _names(records: Iterable[Record], key: str) -> list[str]:
     return list(dict.fromkeys(record[key] for record in records))
 
 
+def _cells(records: Iterable[Record]) -> list[Record]:
+    """Return one record of each cell."""
+    key = ("method", "data", "split", "seed", "parameters")
+    return list({tuple(map(record.get, key)): record for record in records}.values())
+
+
 # ---------------------------------------------------------------- the head of the page
 
 
-def _extent(measured: _Measured) -> str:
-    methods, data = counted(len(measured.methods), "method"), counted(len(measured.data), "data set")
-    return f"{methods} on {data}: {', '.join(measured.methods)}; {', '.join(measured.data)}."
+def _extent(records: Sequence[Record]) -> str:
+    methods, data = _names(records, "method"), _names(records, "data")
+    what = f"{counted(len(methods), 'method')} on {counted(len(data), 'data set')}"
+    return f"{what}: {', '.join(methods)}; {', '.join(data)}."
 
 
-def _failure_notice(measured: _Measured) -> Html:
-    if not measured.failed:
+def _failure_notice(records: Sequence[Record], failed: Sequence[Record]) -> Html:
+    if not failed:
         return Html("")
-    link = tag("a", f"{len(measured.failed)} of {measured.n_cells} cells failed", href="#failed-cells")
-    return paragraph(link, "; data sets on which a method misses a split are not ranked.")
+    link = tag("a", f"{len(failed)} of {len(_cells(records))} cells failed", href="#failed-cells")
+    return paragraph(link, "; a method is not ranked on a data set where it misses a split.")
 
 
-def _highlights(measured: _Measured) -> Html:
+def _highlights(records: Sequence[Record], failed: Sequence[Record], tables: Sequence[MeanTable]) -> Html:
+    cells = _cells(records)
     figures: list[tuple[object, object]] = []
-    for metric in measured.metrics[:2]:
-        scores = measured.scores(metric)
-        if scores is not None and len(scores.left_out) < len(scores.data):
-            ranks = scores.complete.ranks.mean(axis=0)
-            best = [name for name, rank in zip(scores.methods, ranks, strict=True) if rank == ranks.min()]
-            kept = len(scores.complete.data)
-            where = "" if kept == 1 else f", average over {kept} data sets"
-            figures.append((", ".join(best), f"best {_title(metric)}: rank {ranks.min():.3g}{where}"))
-    figures.append((f"{measured.n_cells:,}", f"cells, {len(measured.failed)} failed"))
-    spent = sum(value for values in measured.seconds.values() for value in values.values())
+    for one in tables[:2]:
+        if len(one.scores.left_out) < len(one.scores.data):
+            ranks = one.scores.complete.ranks.mean(axis=0)
+            best = [name for name, rank in zip(one.scores.methods, ranks, strict=True) if rank == ranks.min()]
+            n_data = len(one.scores.complete.data)
+            where = (
+                one.scores.complete.data[0] if n_data == 1 else f"{n_data} data sets, average rank {ranks.min():.2f}"
+            )
+            figures.append((", ".join(best), f"best {_title(one.metric)} on {where}"))
+    figures.append((f"{len(cells):,}", f"cells, {len(failed)} failed"))
+    spent = sum(record["seconds"] for record in cells if record.get("seconds") is not None)
     if spent:
         figures.append((_duration(spent), "computing time, all cells together"))
     return highlights(figures)
-
-
-# ---------------------------------------------------------------- one metric
-
-
-def _of_metric(measured: _Measured, metric: str, alpha: float) -> Section:
-    scores = measured.scores(metric)
-    direction = "" if scores is None else ("greater is better" if scores.greater_is_better else "lower is better")
-    lead = f"Mean ± standard deviation over splits{' (rank)' if scores else ''}"
-    parts: list[str | Section] = [
-        paragraph("; ".join(filter(None, (lead, direction, "bold: the best" if scores else ""))), ".", soft=True),
-        _means(measured, metric, scores),
-        *_split_pictures(measured, metric),
-    ]
-    if scores is not None:
-        parts.append(section("More than chance?", *_tests(measured, metric, scores, alpha)))
-    return section(_title(metric), *parts)
 
 
 def _title(metric: str) -> str:
     return metric.replace("_", " ") if len(metric) > 4 else metric.upper()
 
 
-def _means(measured: _Measured, metric: str, scores: Scores | None) -> Html:
-    rows: list[list[object]] = []
-    for i, data in enumerate(measured.data):
-        ranks = np.full(len(measured.methods), np.nan) if scores is None else scores.ranks[i]
-        n_splits = len(measured.splits(metric, data))
-        values = [list(measured.values[metric, data, method].values()) for method in measured.methods]
-        cells = [_cell(found, n_splits, rank, rank == ranks.min()) for found, rank in zip(values, ranks, strict=True)]
-        rows.append([data, *cells])
-    soft = []
-    if scores is not None and len(scores.left_out) < len(scores.data) > 1:
-        average = scores.complete.ranks.mean(axis=0)
-        soft = [len(rows)]
-        rows.append(["average rank", *(tag("b", f"{r:.2f}") if r == average.min() else f"{r:.2f}" for r in average)])
-    return table(["", *measured.methods], rows, name=_title(metric), soft=soft)
+def _duration(seconds: float) -> str:
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"
 
 
-def _cell(values: Sequence[float], n_splits: int, rank: float, best: bool) -> Html:
-    """Return mean ± standard deviation (rank), which says so where splits are missing."""
-    if not values:
-        return Html("–")
-    mean = f"{np.mean(values):.4f}"
-    remarks = [f"± {np.std(values):.4f}"] if len(values) > 1 else []
-    remarks += [] if np.isnan(rank) else [f"({rank:g})"]
-    remarks += [] if len(values) == n_splits else [f"only {len(values)} of {n_splits} splits"]
-    spread = tag("span", " " + " ".join(remarks), class_="spread")
-    return Html((tag("b", mean) if best else mean) + spread)
+# ---------------------------------------------------------------- one metric
 
 
-def _split_pictures(measured: _Measured, metric: str) -> Iterator[Html]:
-    """Yield one picture for each data set, side by side."""
+def _section(records: Sequence[Record], means: MeanTable, digits: int, alpha: float) -> Section:
+    return section(
+        _title(means.metric),
+        *_means(means, digits),
+        *_split_pictures(records, means, digits),
+        section("More than chance?", *_tests(records, means, alpha)),
+    )
+
+
+def _means(means: MeanTable, digits: int) -> Iterator[Html]:
+    """Yield the table, and its footnotes."""
+    grid, footnotes = means.grid(digits)
+    (_, *heads), *rows = grid
+    direction = "greater" if means.scores.greater_is_better else "lower"
+    yield paragraph(f"{means.legend()}; {direction} is better, bold: the best.", soft=True)
+    n_data = len(means.scores.data)
+    shown = [[row[0].mean, *map(_cell, row[1:])] for row in rows]
+    names = ["", *(head.mean for head in heads)]
+    yield table(names, shown, name=_title(means.metric), soft=range(n_data, len(rows)))
+    yield bullets(footnotes)
+
+
+def _cell(cell: TableCell) -> Html:
+    spread = f" ± {cell.std}" if cell.std else ""
+    rest = f"{spread} ({cell.rank})" if cell.rank else spread
+    mean = tag("b", cell.mean) if cell.best else escape(cell.mean)
+    mark = tag("sup", cell.mark) if cell.mark else ""
+    return Html(mean + mark + (tag("span", rest, class_="spread") if rest else ""))
+
+
+def _split_pictures(records: Sequence[Record], means: MeanTable, digits: int) -> Iterator[Html]:
+    """Yield one picture for each data set with several splits, side by side."""
     if find_spec("matplotlib") is None:
         return
-    from cofactor.plots.splits import plot_splits
+    from cofactor.plots import plot_splits
 
-    pictures = []
-    for data in measured.data:
-        found = {name: list(measured.values[metric, data, name].values()) for name in measured.methods}
-        there = {name: values for name, values in found.items() if values}
-        if any(len(values) > 1 for values in there.values()):
-            ax = plot_splits(there, metric=_title(metric), title=data)
-            means = ", ".join(f"{name} {np.mean(values):.4f}" for name, values in there.items())
-            alt = f"{_title(metric)} on {data}, mean of each method: {means}"
-            pictures.append(figure(ax, f"{_title(metric)} on {data}: a point for each split.", alt=alt))
+    title, pictures = _title(means.metric), []
+    for data, n_splits in zip(means.scores.data, means.n_splits, strict=True):
+        if n_splits < 2:
+            continue
+        folds = split_scores(records, means.metric, data)
+        found = {name: column[~np.isnan(column)] for name, column in zip(folds.methods, folds.values.T, strict=True)}
+        there = {name: values for name, values in found.items() if len(values)}
+        if there:
+            numbers = ", ".join(f"{name} {values.mean():.{digits}f}" for name, values in there.items())
+            alt = f"{title} on {data}, mean of each method: {numbers}"
+            caption = f"{title} on {data}: a point for each split."
+            pictures.append(figure(plot_splits(there, metric=title, title=data), caption, alt=alt))
     if pictures:
         shown = side_by_side(*pictures)
-        yield shown if len(pictures) <= 4 else fold(f"Each split, on {len(pictures)} data sets", shown)
+        yield shown if len(pictures) <= _MANY_PICTURES else fold(f"Each split, on {len(pictures)} data sets", shown)
 
 
 # ---------------------------------------------------------------- tests
 
 
-def _tests(measured: _Measured, metric: str, scores: Scores, alpha: float) -> Iterator[str]:
+_TESTS = {"friedman": "Friedman’s test with Nemenyi’s", "wilcoxon_holm": "Wilcoxon’s test with Holm’s correction"}
+
+
+def _tests(records: Sequence[Record], means: MeanTable, alpha: float) -> Iterator[Html]:
     """Yield the outcome of each test which makes sense, and why the others do not."""
+    scores = means.scores
     n_data = len(scores.data) - len(scores.left_out)
     refused = what_applies(n_data, len(scores.methods), alpha)
     if scores.left_out:
         yield paragraph(f"Left out, as a method has no score there: {', '.join(scores.left_out)}.")
     if not refused["friedman"]:
-        yield bullets(f"{line}." for line in _several(scores.complete, alpha))
+        yield from _several(scores.complete, alpha)
     if not refused["wilcoxon_holm"]:
         yield _pairs(wilcoxon_holm(scores.complete, alpha))
     if len(scores.methods) == 2:
-        yield bullets(f"{line}." for line in _two(measured, metric, scores))
+        yield bullets(f"{line}." for line in _two(records, means))
     yield bullets(f"{_TESTS[test]} is not done: {refused[test]}." for test in _TESTS if refused[test])
 
 
-_TESTS = {"friedman": "Friedman’s test with Nemenyi’s", "wilcoxon_holm": "Wilcoxon’s test with Holm’s correction"}
-
-
-def _several(complete: Scores, alpha: float) -> Iterator[str]:
+def _several(complete: Scores, alpha: float) -> Iterator[Html]:
     """Yield Friedman's test in words, and Nemenyi's where it follows."""
     outcome = friedman(complete, alpha)
-    yield from outcome.lines()
-    if outcome.differ:
-        yield from nemenyi(complete, alpha).lines()
-    else:
-        yield "As no difference is shown, Nemenyi’s test does not follow"
+    if not outcome.differ:
+        none = "As no difference is shown, Nemenyi’s test does not follow"
+        yield bullets(f"{line}." for line in [*outcome.lines(), none])
+        return
+    yield bullets(f"{line}." for line in [*outcome.lines(), *nemenyi(complete, alpha).lines()])
 
 
 def _pairs(outcome: Wilcoxon) -> Html:
@@ -310,21 +297,22 @@ def _pairs(outcome: Wilcoxon) -> Html:
     return shown if len(rows) <= _MANY_PAIRS else fold(f"{caption}: {said}", shown)
 
 
-def _two(measured: _Measured, metric: str, scores: Scores) -> Iterator[str]:
+def _two(records: Sequence[Record], means: MeanTable) -> Iterator[str]:
     """Yield how probable it is that one of two methods is better: over all data sets, and on each, given its folds."""
+    scores = means.scores
     if len(scores.data) - len(scores.left_out) > 1:
         yield str(signed_rank(scores.complete))
-    for data in measured.data:
-        splits = measured.splits(metric, data)
-        share = _test_share(splits)
-        folds = measured.folds(metric, data) if splits else None
-        if folds is not None and share is not None and len(folds.data) - len(folds.left_out) > 1:
-            yield f"{data}: {correlated_t(folds, share)}"
+    for data in scores.data:
+        if data not in scores.left_out:
+            folds = split_scores(records, means.metric, data)
+            share = _test_share(folds.data)
+            if share is not None and len(folds.data) > 1:
+                yield f"{data}: {correlated_t(folds, share)}"
 
 
-def _test_share(splits: Iterable[tuple[str, int]]) -> float | None:
+def _test_share(splits: Iterable[str]) -> float | None:
     """Return the share of the data in a test part, as the names of the splits of a cross-validation tell."""
-    counts = {match[1] for split, _ in splits if (match := re.search(r"\d+/(\d+)$", split))}
+    counts = {match[1] for split in splits if (match := re.match(r"\w+ \d+/(\d+)\b", split))}
     return 1 / int(counts.pop()) if len(counts) == 1 else None
 
 
@@ -335,22 +323,20 @@ def _p(value: float) -> str:
 # ---------------------------------------------------------------- time, failures, all results
 
 
-def _seconds(measured: _Measured) -> list[Section]:
-    if not measured.seconds:
+def _time(records: Sequence[Record]) -> list[Section]:
+    done = [one for one in _cells(records) if one.get("status") != "failed" and one.get("seconds") is not None]
+    timed = [{**one, "metric": "seconds", "value": one["seconds"], "seconds": None} for one in done]
+    if not timed:
         return []
-    rows = []
-    for data in measured.data:
-        found = [list(measured.seconds[data, method].values()) for method in measured.methods]
-        rows.append([data, *(f"{np.mean(values):,.2f}" if values else "–" for values in found)])
-    lead = paragraph("Mean of a cell, in seconds: choice of parameters, fit and prediction together.", soft=True)
-    return [section("Time", lead, table(["", *measured.methods], rows, name="Seconds of a cell"))]
+    lead = paragraph("Seconds of a cell: choice of parameters, fit and prediction together.", soft=True)
+    return [section("Time", lead, *_means(_of_metric(timed, "seconds"), digits=2))]
 
 
-def _failures(measured: _Measured) -> list[Section]:
-    if not measured.failed:
+def _failures(failed: Sequence[Record]) -> list[Section]:
+    if not failed:
         return []
     groups: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
-    for record in measured.failed:
+    for record in failed:
         groups[record["method"], record["data"], record["error"].partition("\n")[0]].append(record)
     rows = [
         [method, data, ", ".join(f"{r['split']} (seed {r['seed']})" for r in ones), error]
@@ -365,27 +351,19 @@ def _failures(measured: _Measured) -> list[Section]:
     return [section("Failed cells", shown, fold("Where the first of each failed", *traces))]
 
 
-def _all_results(measured: _Measured) -> Iterator[Html]:
-    if len(measured.records) > _MANY_RECORDS:
-        yield paragraph(f"{len(measured.records):,} numbers, too many for this page.", soft=True)
-        return
+def _all_results(records: Sequence[Record]) -> Html:
+    if len(records) > _MANY_RECORDS:
+        return paragraph(f"{len(records):,} numbers, too many for this page.", soft=True)
     stream = io.StringIO()
-    columns = list(dict.fromkeys(key for record in measured.records for key in record))
+    columns = list(dict.fromkeys(key for record in records for key in record))
     writer = csv.DictWriter(stream, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(measured.records)
+    writer.writerows(records)
     link = attachment("Save all numbers as CSV", "comparison.csv", stream.getvalue())
-    yield paragraph(link, f": {len(measured.records):,} rows, one for each cell and metric.")
+    return paragraph(link, f": {len(records):,} rows, one for each cell and metric.")
 
 
 def _how_measured(facts: Mapping[str, object]) -> list[Section]:
     rows = [[name, value] for name, value in facts.items()]
     shown = table(["", ""], rows, name="How it was measured", text=[0, 1])
     return [section("How it was measured", shown)] if rows else []
-
-
-def _duration(seconds: float) -> str:
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.1f} s"
