@@ -8,7 +8,7 @@ labels are predicted as the model itself does.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,9 @@ def evaluate_labels(
         raise TypeError(f"splitter must be a number of folds or an object with split(X), found {splitter!r}")
     folds = enumerate(splitter.split(np.zeros(_n_rows(X))))
     options = {"ranking": ranking, "undefined": undefined, "empty": empty}
-    tasks = (delayed(_measure)(model, X, Y, fold, train, test, options) for fold, (train, test) in folds)
+    tasks = (
+        delayed(measure_labels)(model, X, Y, fold, train, test, decodings, options) for fold, (train, test) in folds
+    )
     return [row for rows in Parallel(n_jobs=n_jobs, prefer="threads")(tasks) for row in rows]
 
 
@@ -131,6 +133,21 @@ def decodings(model: Any, X: Any) -> Iterator[tuple[str, Any, Any]]:
         yield "learned" if isinstance(threshold, str) else "given", model.predict(X), scores
     else:
         yield "plain", model.predict(X), scores
+
+
+def own_decoding(model: Any, X: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield of the `decodings` of a model the one by which it predicts.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> model = RidgeClassifier().fit([[0.0], [1.0]], [[1, 0], [0, 1]])
+    >>> [(name, labels.tolist()) for name, labels, scores in own_decoding(model, [[0.1]])]
+    [('plain', [[1, 0]])]
+    """
+    ways = {name: (labels, scores) for name, labels, scores in decodings(model, X)}
+    own = getattr(model, "best_", list(ways)[-1])
+    yield own, *ways[own]
 
 
 def threshold_of(model: Any) -> Any:
@@ -187,10 +204,17 @@ def _means(rows: list[Mapping[str, Any]]) -> dict[str, tuple[float, float]]:
     }
 
 
-def _measure(
-    model: Any, X: Any, Y: Any, fold: int, train: NDArray[Any], test: NDArray[Any], options: dict[str, Any]
+def measure_labels(
+    model: Any,
+    X: Any,
+    Y: Any,
+    fold: int,
+    train: NDArray[Any],
+    test: NDArray[Any],
+    ways: Callable[[Any, Any], Iterable[tuple[str, Any, Any]]],
+    options: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
-    """Fit and measure one fold: a row for each decoding."""
+    """Fit a copy of a model and measure it: a row for each of its ways to turn scores into labels."""
     began = time.perf_counter()
     fitted = clone(model).fit(_safe_indexing(X, train), _safe_indexing(Y, train))
     fit_seconds = time.perf_counter() - began
@@ -199,7 +223,7 @@ def _measure(
     fitted.predict(features)
     predict_seconds = time.perf_counter() - began
     rows = []
-    for name, labels, scores in decodings(fitted, features):
+    for name, labels, scores in ways(fitted, features):
         report = label_report(
             truth,
             labels,

@@ -39,7 +39,7 @@ def evaluate(
     test_size: float = 0.2,
     test_users: float = 0.1,
     scale: ArrayLike | None = None,
-) -> list[dict[str, float]]:
+) -> list[dict[str, Any]]:
     """Fit a fresh copy of a model on the training part of each split and measure it on the test part.
 
     Users and items which occur in the test part alone are left to the model's fallback for unknown ids.
@@ -75,7 +75,8 @@ def evaluate(
         For each split ``mae``, ``nmae``, ``rmse``, ``fre``, ``zero_one`` (as
         `cofactor.metrics.rating_report`), ``n_train``, ``n_test``, ``fit_seconds``, ``predict_seconds``, and
         for the strong protocol ``fold_in_seconds``. Of a model that gives every level of its ``scale_`` a probability
-        also ``log_loss``, ``rps``, ``ece`` (as `cofactor.metrics.probability_report`). The first fit of a process also
+        also ``log_loss``, ``rps``, ``ece`` (as `cofactor.metrics.probability_report`); of one that chooses parameters
+        these, as ``parameters``. The first fit of a process also
         loads, or compiles, machine code: where seconds matter, fit once before.
 
     Raises
@@ -95,7 +96,7 @@ def evaluate(
     """
     if n_splits < 1:
         raise ValueError(f"n_splits must be a positive integer, found {n_splits!r}")
-    splitter = _splitter(protocol, n_splits, random_state, test_size, test_users)
+    splitter = splitter_of(protocol, n_splits, random_state, test_size, test_users)
     check_consistent_length(X, y)
     ratings = np.asarray(y)
     if scale is None:
@@ -103,10 +104,13 @@ def evaluate(
     levels = np.unique(ratings) if scale is None else scale
     if hasattr(splitter, "split_fold_in") and not hasattr(model, "fold_in"):
         raise TypeError(f"{type(model).__name__} has no method fold_in, which the strong protocol needs")
-    return [_run(model, X, ratings, parts, levels) for parts in _parts(splitter, X, ratings)]
+    return [measure_ratings(model, X, ratings, parts, levels) for parts in parts_of(splitter, X, ratings)]
 
 
-def _splitter(protocol: Any, n_splits: int, random_state: Any, test_size: float, test_users: float) -> Any:
+def splitter_of(
+    protocol: Any, n_splits: int, random_state: Any, test_size: float = 0.2, test_users: float = 0.1
+) -> Any:
+    """Return the splitter which a protocol stands for; see `evaluate`."""
     if not isinstance(protocol, str):
         if not hasattr(protocol, "split"):
             raise TypeError(f"protocol must be one of {', '.join(PROTOCOLS)} or a splitter, found {protocol!r}")
@@ -122,7 +126,7 @@ def _splitter(protocol: Any, n_splits: int, random_state: Any, test_size: float,
     return makers[protocol]()
 
 
-def _parts(splitter: Any, X: Any, y: Any) -> Iterator[tuple[Rows, Rows | None, Rows]]:
+def parts_of(splitter: Any, X: Any, y: Any) -> Iterator[tuple[Rows, Rows | None, Rows]]:
     """Yield training, fold-in (None where there is none) and test rows."""
     if hasattr(splitter, "split_fold_in"):
         yield from splitter.split_fold_in(X, y)
@@ -131,12 +135,16 @@ def _parts(splitter: Any, X: Any, y: Any) -> Iterator[tuple[Rows, Rows | None, R
         yield train, None, test
 
 
-def _run(model: Any, X: Any, y: Any, parts: tuple[Rows, Rows | None, Rows], scale: ArrayLike) -> dict[str, float]:
+def measure_ratings(
+    model: Any, X: Any, y: Any, parts: tuple[Rows, Rows | None, Rows], scale: ArrayLike
+) -> dict[str, Any]:
+    """Fit a copy of a model and measure it, on training, fold-in (None where there is none) and test rows."""
     train, fold_in, test = parts
     seconds = {}
     started = time.perf_counter()
     fitted = clone(model).fit(_safe_indexing(X, train), y[train])
     seconds["fit_seconds"] = time.perf_counter() - started
+    chosen = {"parameters": dict(fitted.best_params_)} if hasattr(fitted, "best_params_") else {}
     if fold_in is not None:
         started = time.perf_counter()
         fitted = fitted.fold_in(_safe_indexing(X, fold_in), y[fold_in])
@@ -148,7 +156,7 @@ def _run(model: Any, X: Any, y: Any, parts: tuple[Rows, Rows | None, Rows], scal
     probabilities = _probabilities(fitted, _safe_indexing(X, test), scale)
     if probabilities is not None:
         errors |= probability_report(y[test], probabilities, scale)
-    return {**errors, "n_train": train.size, "n_test": test.size, **seconds}
+    return {**errors, "n_train": train.size, "n_test": test.size, **seconds, **chosen}
 
 
 def _probabilities(model: Any, X: Any, scale: ArrayLike) -> NDArray[np.float64] | None:
