@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -12,17 +12,17 @@ import numpy as np
 from cofactor.evaluation.cells import Cell, Result, cell
 from cofactor.experiments.data import checksum
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
-from cofactor.experiments.label_cells import folds, label_cell, label_set
+from cofactor.experiments.label_cells import REALIGNED, folds, label_cell, label_set
+from cofactor.experiments.label_mlchmf import realignment
+from cofactor.experiments.series import done, facet, means, unfinished
 from cofactor.labels import GroPLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["EXPERIMENTS", "REALIGNED", "group_sparsity", "grouped"]
+__all__ = ["EXPERIMENTS", "group_sparsity"]
 
 THESIS = "V. Kumar, Collaborative Filtering and Multi-Label Classification with Matrix Factorization, 2018"
-REALIGNED = "realigned labels"
-"""Variant of the cells whose labels of rcv1 are where they belong."""
 
 # ---------------------------------------------------------------- figure 6.1
 
@@ -45,9 +45,9 @@ def group_sparsity(
     >>> found["within"] > found["between"], len(found["groups"])
     (True, 6)
     """
-    loaded = label_set(data)
+    Y = label_set(data).Y
     model = GroPLE(n_groups=n_groups, alpha_u=alpha_u, alpha_v=alpha_v, tol=1e-5, random_state=seed)
-    model.fit(loaded.X, loaded.Y)
+    model.fit(np.zeros((Y.shape[0], 1)), Y)  # V depends on the labels alone
     groups = model.groups_[model.groups_ >= 0]
     used = (model.V_ != 0).astype(float)
     common = used.T @ used
@@ -81,8 +81,7 @@ def _sparsity_cells(extent: Extent) -> list[Cell]:
 
 
 def _sparsity_outcome(results: Sequence[Result]) -> Outcome:
-    done = [result for result in results if result.status == "done"]
-    measured = {_weights(result): result.measures for result in done}
+    measured = {_weights(result): result.measures for result in done(results)}
     shares = [found["zero_rows"] for found in measured.values()]
     overlaps = [(found["within"], found["between"]) for found in measured.values()]
     return Outcome(
@@ -105,17 +104,17 @@ def _sparsity_outcome(results: Sequence[Result]) -> Outcome:
         pictures=[
             Picture(
                 f"group-sparsity-{index + 1}",
-                f"Factors of the labels of medical, sorted by group, with {_weights(result)}",
-                partial(_draw_sparsity, result.measures["V"], result.measures["groups"], _weights(result)),
+                f"Factors of the labels of medical, sorted by group, with {name}",
+                partial(_draw_sparsity, found["V"], found["groups"], name),
             )
-            for index, result in enumerate(done)
+            for index, (name, found) in enumerate(measured.items())
         ],
-        notes=(_FACTORS_NOTE,),
+        notes=(_FACTORS_NOTE, *unfinished(results)),
     )
 
 
 _FACTORS_NOTE = (
-    "V has as many rows as there are labels (45), not 100: further factors add nothing to the embedding. With λ₁ = .001 "
+    "V has as many rows as there are labels (45), not 100: further factors add nothing to it. With λ₁ = .001 "
     "and λ₂ = 1 it took a tighter tolerance than the default, 1e-5, until as many rows were zero."
 )
 
@@ -164,12 +163,9 @@ def _influences(weights: Iterable[float], splits: Iterable[str], grid: Any, **na
 
 def _influence_outcome(results: Sequence[Result]) -> Outcome:
     claims, pictures = [], []
-    pairs = dict.fromkeys((result.data, result.parameters.get("variant", "")) for result in results)
-    for data, variant in pairs:
-        chosen = [r for r in results if (r.data, r.parameters.get("variant", "")) == (data, variant)]
-        table = grouped(chosen, "accuracy", lambda r: (_setting(r, "alpha_u"), _setting(r, "alpha_v")))
-        if not table:
-            continue
+    for data, variant in dict.fromkeys((result.data, facet(result, "variant")) for result in done(results)):
+        chosen = done(results, data=data, variant=variant)
+        table = means(chosen, "accuracy", "settings.alpha_u", "settings.alpha_v")
         title = f"{data}, {variant}" if variant else data
         claims += influence_claims(table, title)
         pictures.append(
@@ -179,7 +175,7 @@ def _influence_outcome(results: Sequence[Result]) -> Outcome:
                 partial(_draw_influence, table, title),
             )
         )
-    return Outcome(claims=claims, pictures=pictures, notes=(_SCALE_NOTE,))
+    return Outcome(claims=claims, pictures=pictures, notes=(_SCALE_NOTE, *unfinished(results)))
 
 
 _SCALE_NOTE = (
@@ -260,17 +256,12 @@ def _size_cells(extent: Extent) -> list[Cell]:
 
 
 def _size_outcome(results: Sequence[Result]) -> Outcome:
-    claims, pictures, largest = [], [], {}
-    for variant in dict.fromkeys(result.parameters.get("variant", "") for result in results):
-        chosen = [result for result in results if result.parameters.get("variant", "") == variant]
-        title = variant or "labels as published"
+    claims, pictures = [], []
+    for variant in dict.fromkeys(facet(result, "variant") for result in done(results)):
+        chosen, title = done(results, variant=variant), variant or "labels as published"
         tables = {
-            name: grouped(chosen, f"learned:{name}", lambda r: (_setting(r, "n_factors"), _setting(r, "n_groups")))
-            for name in MEASURES
+            name: means(chosen, f"learned:{name}", "settings.n_factors", "settings.n_groups") for name in MEASURES
         }
-        if not tables["accuracy"]:
-            continue
-        largest[variant] = tables["accuracy"][max(tables["accuracy"])]
         claims += size_claims(tables["accuracy"], tables["macro_f1"], title)
         pictures += [
             Picture(
@@ -280,25 +271,14 @@ def _size_outcome(results: Sequence[Result]) -> Outcome:
             )
             for name, words in MEASURES.items()
         ]
-    if {"", REALIGNED} <= set(largest):
-        claims.append(alignment_claim(largest[""], largest[REALIGNED]))
-    return Outcome(claims=claims, pictures=pictures, notes=(_CUT_NOTE,))
+    claims += realignment(results, "accuracy")
+    return Outcome(claims=claims, pictures=pictures, notes=(_CUT_NOTE, *unfinished(results)))
 
 
 _CUT_NOTE = (
-    "Accuracy at the level of the figure (.33) takes a learned threshold; with the plain cut it is about .2. The claims "
+    "Accuracy at the level of the figure (.33) takes a learned threshold; by the plain cut it is about .2. Claims "
     "are checked with the learned one."
 )
-
-
-def alignment_claim(published: Sample, realigned: Sample) -> Claim:
-    """Return whether the labels of rcv1 make the difference: not in the source, which knew nothing of the shift."""
-    return Claim(
-        "Not in the source: in half of the rows of rcv1 the labels are shifted; where they belong, accuracy is at "
-        "least half as high again.",
-        realigned.mean >= 1.5 * published.mean,
-        f"accuracy {published} as published, {realigned} realigned",
-    )
 
 
 def size_claims(accuracy: dict[Any, Sample], macro: dict[Any, Sample], title: str) -> list[Claim]:
@@ -350,22 +330,6 @@ def _draw_sizes(table: dict[Any, Sample], measure: str, title: str) -> Axes:
             known if len(known) == len(points) else None,
         )
     return plot_parameter_lines(lines, parameter="number of groups K", measure=measure, title=title)
-
-
-# ---------------------------------------------------------------- what they share
-
-
-def grouped(results: Iterable[Result], metric: str, key: Callable[[Result], Hashable]) -> dict[Any, Sample]:
-    """Return mean and standard deviation of a measure over the results with the same key."""
-    values: dict[Any, list[float]] = {}
-    for result in results:
-        if metric in result.measures:
-            values.setdefault(key(result), []).append(float(result.measures[metric]))
-    return {found: Sample.of(numbers) for found, numbers in values.items()}
-
-
-def _setting(result: Result, name: str) -> Any:
-    return result.parameters["settings"][name]
 
 
 EXPERIMENTS = (
