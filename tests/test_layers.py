@@ -30,7 +30,10 @@ FACADE = dict.fromkeys(cofactor.__all__, HEIGHT["ratings"]) | {"__version__": -1
 #: Neighbours that must not know of each other.
 STRANGERS = {("ratings", "labels"), ("labels", "ratings")}
 
-HEAVY = ("matplotlib", "pandas", "polars", "pyarrow", "pooch", "typer", "rich", "arff", "cvxpy", "arviz", "xarray")
+HEAVY = (
+    *("matplotlib", "pandas", "polars", "pyarrow", "pooch", "typer", "rich", "arff", "cvxpy", "arviz", "xarray"),
+    *("scikit_posthocs", "seaborn", "statsmodels"),
+)
 
 
 def modules() -> list[Path]:

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from cofactor.evaluation.bayesian import correlated_t, signed_rank
-from cofactor.evaluation.scores import Scores
+from cofactor.evaluation import Scores, correlated_t, signed_rank
 
 NOISE = 0.01  # four standard errors of a probability from 50,000 draws
 

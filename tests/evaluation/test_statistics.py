@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cofactor.evaluation.scores import Scores
-from cofactor.evaluation.statistics import friedman, holm, nemenyi, what_applies, wilcoxon_holm
+from cofactor.evaluation import Scores, friedman, holm, nemenyi, what_applies, wilcoxon_holm
 
 NAN = float("nan")
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from cofactor.evaluation.statistics import friedman
-from cofactor.evaluation.tables import mean_table, split_scores
+from cofactor.evaluation import friedman, mean_table, split_scores
 
 
 def records(table, metric="mae", seconds=None):

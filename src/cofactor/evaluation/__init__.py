@@ -1,30 +1,58 @@
 """Splits and protocols for measuring models, and comparisons of many."""
 
+from cofactor.evaluation.bayesian import Posterior, correlated_t, signed_rank
 from cofactor.evaluation.cells import Cell, Result, cell, tidy
 from cofactor.evaluation.labels import decodings, evaluate_labels, fold_means
 from cofactor.evaluation.protocols import PROTOCOLS, FoldInScorer, evaluate
 from cofactor.evaluation.running import Interrupted, RunProgress, run_cells
+from cofactor.evaluation.scores import Scores
 from cofactor.evaluation.splits import Holdout, KFold, StrongGeneralization, WeakGeneralization
+from cofactor.evaluation.statistics import (
+    Friedman,
+    Nemenyi,
+    Wilcoxon,
+    friedman,
+    holm,
+    nemenyi,
+    what_applies,
+    wilcoxon_holm,
+)
 from cofactor.evaluation.store import ResultStore, StoreError
+from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
 
 __all__ = [
     "PROTOCOLS",
     "Cell",
     "FoldInScorer",
+    "Friedman",
     "Holdout",
     "Interrupted",
     "KFold",
+    "MeanTable",
+    "Nemenyi",
+    "Posterior",
     "Result",
     "ResultStore",
     "RunProgress",
+    "Scores",
     "StoreError",
     "StrongGeneralization",
     "WeakGeneralization",
+    "Wilcoxon",
     "cell",
+    "correlated_t",
     "decodings",
     "evaluate",
     "evaluate_labels",
     "fold_means",
+    "friedman",
+    "holm",
+    "mean_table",
+    "nemenyi",
     "run_cells",
+    "signed_rank",
+    "split_scores",
     "tidy",
+    "what_applies",
+    "wilcoxon_holm",
 ]

@@ -32,6 +32,7 @@ from cofactor.metrics.probabilities import (
 from cofactor.metrics.ratings import (
     RATING_METRICS,
     confusion_matrix,
+    error_by_level,
     frobenius_relative_error,
     mean_absolute_error,
     normalized_mean_absolute_error,
@@ -51,6 +52,7 @@ __all__ = [
     "calibration_bins",
     "confusion_matrix",
     "coverage",
+    "error_by_level",
     "example_f1",
     "expected_calibration_error",
     "frobenius_relative_error",

@@ -20,6 +20,7 @@ __all__ = [
     "RATING_METRICS",
     "as_scale",
     "confusion_matrix",
+    "error_by_level",
     "frobenius_relative_error",
     "mean_absolute_error",
     "nearest_levels",
@@ -322,6 +323,33 @@ def confusion_matrix(y: ArrayLike, pred: ArrayLike, scale: ArrayLike) -> NDArray
     levels = np.arange(1, as_scale(scale).size + 1)
     counts = count_pairs(to_levels(true, scale), nearest_levels(predicted, scale), labels=levels)
     return np.asarray(counts, dtype=np.int64)
+
+
+def error_by_level(y: ArrayLike, pred: ArrayLike, scale: ArrayLike) -> NDArray[np.float64]:
+    """Mean absolute error of the ratings of each true level.
+
+    Parameters
+    ----------
+    y, pred : array-like of shape (n,)
+        True and predicted ratings.
+    scale : array-like of shape (R,)
+        The increasing levels.
+
+    Returns
+    -------
+    ndarray of shape (R,)
+        The error for each level; NaN where no rating has it.
+
+    Examples
+    --------
+    >>> error_by_level([1, 1, 3], [1, 2, 2.5], scale=[1, 2, 3])
+    array([0.5, nan, 0.5])
+    """
+    true, predicted = _both(y, pred)
+    levels, n_levels = to_levels(true, scale) - 1, as_scale(scale).size
+    counts = np.bincount(levels, minlength=n_levels)
+    sums = np.bincount(levels, np.abs(true - predicted), minlength=n_levels)
+    return np.divide(sums, counts, out=np.full(n_levels, np.nan), where=counts > 0)
 
 
 def rating_report(y: ArrayLike, pred: ArrayLike, scale: ArrayLike) -> dict[str, float]:

@@ -1,24 +1,27 @@
 """Pictures of fits and of results, for reports and notebooks; they need the extra ``cofactor[plots]``.
 
-=======================  =====================================================================
-`plot_convergence`       objective of several solvers against seconds or iterations
-`plot_confusion`         which level was predicted for which, as a matrix
-`plot_reliability`       how often predictions came true against how probable they were called
-`plot_trace`             log-likelihood of every sweep of chains, with their R-hat
-`plot_tradeoff`          test error against training error along alpha, for several methods
-`plot_validation`        validation error along alpha, with its spread and the chosen alpha
-`plot_splits`            score of each method on each split, with the mean
-`plot_scaling`           seconds against size, log–log, with a reference slope
-`plot_embedding`         items in the plane, with the thresholds of one user as parallel lines
-`plot_cooccurrence`      which labels go together, as they come or sorted by group
-`plot_group_sparsity`    which labels use which latent factor
-`plot_threshold_curves`  micro-F1 against the cut of the scores, with the learned cut
-`plot_parameter_map`     a measure for each pair of values of two parameters
-`plot_parameter_lines`   a measure along a parameter, for several settings, with its spread
-`plot_label_tree`        the tree of MLC-HMF: instances that reach each node, and stay there
-`prediction_table`       predicted labels beside the true ones, as text or HTML
-`save_figure`            a picture to a PNG, SVG or PDF file, whole or not at all
-=======================  =====================================================================
+==========================  =========================================================================
+`plot_convergence`          objective of several solvers against seconds or iterations
+`plot_confusion`            which level was predicted for which, as a matrix
+`plot_reliability`          how often predictions came true against how probable they were called
+`plot_trace`                log-likelihood of every sweep of chains, with their R-hat
+`plot_tradeoff`             test error against training error along alpha, for several methods
+`plot_validation`           validation error along alpha, with its spread and the chosen alpha
+`plot_splits`               score of each method on each split, with the mean
+`plot_critical_difference`  average ranks of methods, and which do not differ (``cofactor[stats]``)
+`plot_error_by_level`       error for each true level of the ratings, for several methods
+`plot_learning_curves`      test error against the share of the training data, for several methods
+`plot_scaling`              seconds against size, log–log, with a reference slope
+`plot_embedding`            items in the plane, with the thresholds of one user as parallel lines
+`plot_cooccurrence`         which labels go together, as they come or sorted by group
+`plot_group_sparsity`       which labels use which latent factor
+`plot_threshold_curves`     micro-F1 against the cut of the scores, with the learned cut
+`plot_parameter_map`        a measure for each pair of values of two parameters
+`plot_parameter_lines`      a measure along a parameter, for several settings, with its spread
+`plot_label_tree`           the tree of MLC-HMF: instances that reach each node, and stay there
+`prediction_table`          predicted labels beside the true ones, as text or HTML
+`save_figure`               a picture to a PNG, SVG or PDF file, whole or not at all
+==========================  =========================================================================
 
 Each ``plot_`` function takes data, draws into `ax` or into a new figure, and returns the Axes. New figures do
 not pass through ``matplotlib.pyplot``: they need no display, are never shown by themselves, and are freed
@@ -26,6 +29,7 @@ like any other object. The colours, `OKABE_ITO`, can be told apart with any kind
 series also has a marker or a line style of its own.
 """
 
+from cofactor.plots.comparison import plot_critical_difference, plot_error_by_level, plot_learning_curves
 from cofactor.plots.curves import plot_convergence, plot_scaling, plot_tradeoff, plot_validation
 from cofactor.plots.figures import OKABE_ITO, save_figure
 from cofactor.plots.labels import plot_cooccurrence, plot_group_sparsity, plot_threshold_curves
@@ -41,9 +45,12 @@ __all__ = [
     "plot_confusion",
     "plot_convergence",
     "plot_cooccurrence",
+    "plot_critical_difference",
     "plot_embedding",
+    "plot_error_by_level",
     "plot_group_sparsity",
     "plot_label_tree",
+    "plot_learning_curves",
     "plot_parameter_lines",
     "plot_parameter_map",
     "plot_reliability",

@@ -1,0 +1,252 @@
+"""Pictures that compare methods: their ranks over data sets, their errors by level, and along the size of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cofactor.metrics.ratings import as_scale
+from cofactor.plots.figures import INK, MUTED, OKABE_ITO, new_axes, numbers, require_matplotlib, series_style, tidy
+from cofactor.plots.parameters import plot_parameter_lines
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from cofactor.evaluation import Nemenyi
+
+__all__ = ["plot_critical_difference", "plot_error_by_level", "plot_learning_curves"]
+
+
+def plot_critical_difference(outcome: Nemenyi, ax: Axes | None = None, *, title: str = "") -> Axes:
+    """Plot the average ranks of methods, and which of them do not differ: a critical-difference diagram.
+
+    Needs the extra ``cofactor[stats]``.
+
+    Parameters
+    ----------
+    outcome : Nemenyi
+        Result of `cofactor.evaluation.nemenyi`.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    title : str, default=""
+        Title of the picture, for instance the measure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The better a method, the farther to the left. A thick bar joins methods among which no difference is shown; the
+        bar above the axis is as long as the critical difference.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib or scikit-posthocs, which draws the diagram, is not installed.
+
+    Notes
+    -----
+    The picture is not one of ``matplotlib.pyplot``, but scikit-posthocs imports that module.
+
+    References
+    ----------
+    J. Demšar, Journal of Machine Learning Research 7 (2006); as figures 5.5 and 6.4 of V. Kumar's thesis.
+
+    Examples
+    --------
+    >>> from cofactor.evaluation import Scores, nemenyi
+    >>> errors = [[0.10, 0.20, 0.30], [0.12, 0.18, 0.25], [0.31, 0.28, 0.40], [0.15, 0.19, 0.22]]
+    >>> ax = plot_critical_difference(nemenyi(Scores(errors, ["HMF", "MMMF", "ALS"], greater_is_better=False)))
+    >>> [text.get_text() for text in ax.texts]
+    ['HMF (1.25) ', 'MMMF (1.75) ', ' (3.00) ALS', 'CD = 1.657']
+    """
+    require_matplotlib()
+    try:
+        from scikit_posthocs import critical_difference_diagram
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            'this picture needs scikit-posthocs, which is not installed: pip install "cofactor[stats]"'
+        ) from error
+    from pandas import DataFrame, Series
+
+    names = list(outcome.methods)
+    room = 0.15 * (max(map(len, names)) + 7)  # inches, for the names on both sides
+    ax = new_axes(ax, max(6.4, 4 + room), 1.3 + 0.24 * len(names))
+    drawn = critical_difference_diagram(
+        Series(outcome.average_ranks, index=names),
+        DataFrame(outcome.p_values, index=names, columns=names),
+        alpha=outcome.alpha,
+        ax=ax,
+        label_fmt_left="{label} ({rank:.2f}) ",
+        label_fmt_right=" ({rank:.2f}) {label}",
+        label_props={"fontsize": 9},
+        elbow_props={"color": MUTED, "linewidth": 1},
+        marker_props={"color": INK, "s": 16},
+        crossbar_props={"color": OKABE_ITO[0], "linewidth": 4, "solid_capstyle": "round", "marker": ""},
+        text_h_margin=0.02 * len(names),
+    )
+    for label in drawn["labels"]:
+        label.set_color(INK)
+    for (line,) in drawn["crossbars"]:
+        line.set_gid("group")
+    start = 1.0
+    end = start + outcome.critical_difference
+    ax.plot([start, end], [1.2, 1.2], color=INK, linewidth=1.5, marker="|", markersize=8, gid="critical difference")
+    ax.text((start + end) / 2, 1.5, f"CD = {outcome.critical_difference:.3f}", ha="center", fontsize=9, color=INK)
+    ax.set_xlim(1, max(len(names), end))
+    ax.set_ylim(top=2.4)
+    ax.set_xticks(range(1, len(names) + 1))
+    ax.set_title(title, fontsize=10, color=INK, loc="left")
+    ax.set_xlabel(f"average rank over {outcome.n_data} data sets (1 = best)", color=INK, fontsize=9, labelpad=8)
+    ax.tick_params(color=MUTED, labelcolor=INK, labelsize=9)
+    ax.spines["top"].set_color(MUTED)
+    return ax
+
+
+def plot_error_by_level(
+    errors: Mapping[str, ArrayLike],
+    scale: ArrayLike,
+    counts: ArrayLike | None = None,
+    ax: Axes | None = None,
+    *,
+    unit: str = "stars",
+    title: str = "",
+) -> Axes:
+    r"""Plot the mean absolute error of several methods for each true level of the ratings.
+
+    Parameters
+    ----------
+    errors : mapping of str to array-like of shape (R,) or (n_splits, R)
+        For each method the error on the ratings of each true level, as `cofactor.metrics.error_by_level` returns it;
+        of one split or of several. NaN where there are no ratings.
+    scale : array-like of shape (R,)
+        The increasing levels.
+    counts : array-like of shape (R,), optional
+        Number of test ratings of each level: they stand below the levels.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    unit : str, default="stars"
+        Unit of the ratings.
+    title : str, default=""
+        Title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        One line for each method; over several splits the mean, with bars of one standard deviation to each side.
+
+    Raises
+    ------
+    ValueError
+        If there is no method, or errors, scale and counts do not fit together.
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> ax = plot_error_by_level({"HMF": [1.2, 0.4, 0.9], "mean": [1.9, 0.2, 1.1]}, [1, 2, 3], counts=[10, 70, 20])
+    >>> ax.get_ylabel(), [label.get_text() for label in ax.get_xticklabels()]
+    ('MAE (stars)', ['1\nn = 10', '2\nn = 70', '3\nn = 20'])
+    """
+    levels = as_scale(scale)
+    if not errors:
+        raise ValueError("errors is empty: give at least one method with its error for each level")
+    checked = {str(name): _by_level(values, str(name), levels.size) for name, values in errors.items()}
+    words = [f"{level:g}" for level in levels]
+    if counts is not None:
+        sizes = numbers(counts, "counts")
+        if sizes.size != levels.size:
+            raise ValueError(f"counts must have one number for each of {levels.size} levels, found {sizes.size}")
+        words = [f"{word}\nn = {size:,.0f}" for word, size in zip(words, sizes, strict=True)]
+    ax = new_axes(ax, max(6.4, 1.5 + 0.6 * levels.size))
+    middle = (len(checked) - 1) / 2
+    for index, (name, table) in enumerate(checked.items()):
+        mean, spread = _mean_and_spread(table)
+        # A little to the side, so that bars at the same level stand beside each other.
+        places = np.arange(levels.size) + 0.05 * (index - middle)
+        ax.errorbar(places, mean, spread, label=name, linewidth=1.6, markersize=5, capsize=3, **series_style(index))
+    ax.set_xticks(range(levels.size), words)
+    ax.set_ylim(bottom=0)
+    tidy(ax, f"true rating ({unit})", f"MAE ({unit})", title)
+    ax.legend(frameon=False, fontsize=9)
+    return ax
+
+
+def plot_learning_curves(
+    curves: Mapping[str, tuple[ArrayLike, ArrayLike, ArrayLike | None]],
+    ax: Axes | None = None,
+    *,
+    error: str = "MAE",
+    logarithmic: bool = False,
+    title: str = "",
+) -> Axes:
+    """Plot the test error of several methods against the share of the training data that they were given.
+
+    Parameters
+    ----------
+    curves : mapping of str to (shares, means, deviations)
+        For each method the shares, above 0 and at most 1, in any order; the mean test error at each; and its standard
+        deviation over splits or seeds, None where there was a single one.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    error : str, default="MAE"
+        Name of the error, with its unit if it has one.
+    logarithmic : bool, default=False
+        Whether the axis of the shares is logarithmic.
+    title : str, default=""
+        Title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        One line for each method; bars of one standard deviation to each side.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a curve does not hold equally long, finite sequences, a deviation is negative, or a share is none.
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> ax = plot_learning_curves({"HMF": ([0.1, 0.5, 1], [0.9, 0.75, 0.70], [0.02, 0.01, 0.01])}, error="MAE (stars)")
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('share of the training data (%)', 'test MAE (stars)')
+    """
+    percent = {}
+    for name, (shares, means, deviations) in curves.items():
+        found = numbers(shares, f"shares of {name!r}", positive=True)
+        if found.max() > 1:
+            raise ValueError(f"shares of {name!r} must be at most 1, found {found.max():g}")
+        percent[name] = (100 * found, means, deviations)
+    ax = plot_parameter_lines(
+        percent,
+        ax,
+        parameter="share of the training data (%)",
+        measure=f"test {error}",
+        logarithmic=logarithmic,
+        title=title,
+    )
+    ax.xaxis.set_major_formatter("{x:g}")
+    return ax
+
+
+def _by_level(values: ArrayLike, name: str, n_levels: int) -> NDArray[np.float64]:
+    """Return errors as (n_splits, R)."""
+    table = np.atleast_2d(np.array(values, dtype=np.float64))
+    if table.ndim != 2 or table.shape[1] != n_levels:
+        raise ValueError(f"errors[{name!r}] must have one number for each of {n_levels} levels, found {table.shape}")
+    if np.isinf(table).any() or (table < 0).any():
+        raise ValueError(f"errors[{name!r}] must be finite and not negative, or NaN where there are no ratings")
+    return table
+
+
+def _mean_and_spread(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Return mean and standard deviation of the numbers in each column, NaN where there are none, or one."""
+    columns = [column[~np.isnan(column)] for column in table.T]
+    mean = np.array([column.mean() if column.size else np.nan for column in columns])
+    if len(table) == 1:
+        return mean, None
+    return mean, np.array([column.std(ddof=1) if column.size > 1 else np.nan for column in columns])
