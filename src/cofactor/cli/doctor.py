@@ -27,6 +27,7 @@ _NEEDED = (
 _OPTIONAL = {
     "matplotlib": 'pictures of cofactor demo: pip install "cofactor[plots]"',
     "pyarrow": 'Parquet files: pip install "cofactor[parquet]"',
+    "scikit-posthocs": 'critical-difference diagrams: pip install "cofactor[stats]"',
     "arviz": 'diagnostics of sampled models: pip install "cofactor[bayes]"',
     "pandas": "data frames in Python, if you use them: pip install pandas",
     "polars": "data frames in Python, if you use them: pip install polars",
