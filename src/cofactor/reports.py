@@ -70,29 +70,33 @@ th, td { padding: .4rem .6rem; text-align: right; border-bottom: 1px solid var(-
 thead th { font-weight: 600; color: var(--soft); font-size: .85rem; white-space: normal; vertical-align: bottom; }
 tbody th { font-weight: 400; }
 th:first-child, td:first-child, .text { text-align: left; }
+.words :is(th, td) { text-align: left; white-space: normal; }
 tbody .text { white-space: normal; min-width: 12rem; }
 .scroll th:first-child { position: sticky; left: 0; background: var(--back); }
 td b { color: var(--good); }
+sup { font-size: .8rem; line-height: 0; }
 .spread { display: block; color: var(--soft); font-weight: 400; font-size: .8rem; }
 tr.rule > * { color: var(--soft); }
 .two { display: grid; gap: 1.5rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); }
 .two h3 { font-size: 1rem; margin: .5rem 0; }
 figure { margin: 1rem 0; background: var(--card); border: 1px solid var(--line); border-radius: .5rem;
   padding: .75rem; }
-figure .scroll { margin: 0; }
-figure img { display: block; width: 100%; min-width: calc(.7 * var(--natural, 38rem));
+figure .scroll, .two figure { margin: 0; }
+figure img { display: block; width: 100%; min-width: calc(.6 * var(--natural, 38rem));
   max-width: calc(1.15 * var(--natural, 38rem)); height: auto; margin: 0 auto; padding: .5rem; background: #fff;
   border-radius: .25rem; }
 figcaption { color: var(--soft); font-size: .9rem; padding-top: .5rem; }
 pre { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; overflow-x: auto;
   font: .85rem/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 details { border: 1px solid var(--line); border-radius: .5rem; padding: 0 .75rem; margin: .75rem 0; }
+details[open] { padding-bottom: .75rem; }
 summary { cursor: pointer; padding: .6rem 0; font-weight: 600; }
 .big { display: grid; grid-template-columns: repeat(auto-fit, minmax(10rem, 1fr)); gap: .75rem; margin: 1rem 0; }
 .big div { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .6rem .8rem; }
 .big b { display: block; font-size: 1.35rem; line-height: 1.3; color: var(--accent); }
 .held { color: var(--good); font-weight: 600; }
-@media (max-width: 30rem) { .scroll tbody th { white-space: normal; max-width: 9rem; } }
+@media (max-width: 30rem) { .scroll tbody th { white-space: normal; max-width: 9rem; }
+  figure, figure img { padding: .25rem; } figcaption { padding: .5rem .25rem .25rem; } }
 @media print { nav { display: none; } .scroll { overflow: visible; } figure, tr { break-inside: avoid; } }
 """
 
@@ -315,10 +319,10 @@ def figure(picture: Axes | Figure | PathLike, caption: str, *, alt: str = "", fo
     >>> figure(ax, "The trade-off.").startswith('<figure><div class="scroll" role="region"')
     True
     """
-    inches = None
     if isinstance(picture, str) or hasattr(picture, "__fspath__"):
         form = Path(picture).suffix.lower().removeprefix(".")
         content = Path(picture).read_bytes()
+        inches = _png_width(content)
     else:
         from cofactor.plots.figures import draw, root_figure
 
@@ -395,6 +399,13 @@ def _join(content: Iterable[object]) -> Html:
 
 def _data(kind: str, content: bytes) -> str:
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def _png_width(content: bytes) -> float | None:
+    """Return the width of a PNG file in inches, or None where it does not say how large a pixel is."""
+    start = content.find(b"pHYs") + 4
+    per_metre = int.from_bytes(content[start : start + 4], "big")
+    return int.from_bytes(content[16:20], "big") / (per_metre * 0.0254) if start > 4 and per_metre else None
 
 
 def _sections(parts: Iterable[Part]) -> Iterator[Section]:

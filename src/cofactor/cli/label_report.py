@@ -52,7 +52,7 @@ def page(story: LabelStory, folder: Path) -> str:
         section(
             "Predictions",
             paragraph(f"Five instances of the test part of {example.data}, by {example.model}."),
-            scrolling(Html(example.html), "Predictions"),
+            tag("div", scrolling(Html(example.html), "Predictions"), class_="words"),
         ),
         *pictures(story, folder),
         how_to_go_on(story),
