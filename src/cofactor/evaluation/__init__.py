@@ -2,10 +2,13 @@
 
 from cofactor.evaluation.bayesian import Posterior, correlated_t, signed_rank
 from cofactor.evaluation.cells import Cell, Result, cell, tidy
+from cofactor.evaluation.comparison import METRICS, Comparison, compare
+from cofactor.evaluation.conclusions import Conclusions, conclude
 from cofactor.evaluation.labels import decodings, evaluate_labels, fold_means
 from cofactor.evaluation.protocols import PROTOCOLS, FoldInScorer, evaluate
 from cofactor.evaluation.running import Interrupted, RunProgress, run_cells
 from cofactor.evaluation.scores import Scores
+from cofactor.evaluation.search import RatingSearch
 from cofactor.evaluation.splits import Holdout, KFold, StrongGeneralization, WeakGeneralization
 from cofactor.evaluation.statistics import (
     Friedman,
@@ -21,8 +24,11 @@ from cofactor.evaluation.store import ResultStore, StoreError
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
 
 __all__ = [
+    "METRICS",
     "PROTOCOLS",
     "Cell",
+    "Comparison",
+    "Conclusions",
     "FoldInScorer",
     "Friedman",
     "Holdout",
@@ -31,6 +37,7 @@ __all__ = [
     "MeanTable",
     "Nemenyi",
     "Posterior",
+    "RatingSearch",
     "Result",
     "ResultStore",
     "RunProgress",
@@ -40,6 +47,8 @@ __all__ = [
     "WeakGeneralization",
     "Wilcoxon",
     "cell",
+    "compare",
+    "conclude",
     "correlated_t",
     "decodings",
     "evaluate",

@@ -1,0 +1,478 @@
+"""Compare methods: each on every split of every data set, all on the same splits, with the same measures."""
+
+from __future__ import annotations
+
+import copy
+import os
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property, partial
+from typing import Any, Literal
+
+import numpy as np
+import sklearn
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit
+from sklearn.utils import check_consistent_length
+
+import cofactor
+from cofactor.datasets import LabelDataset, RatingDataset
+from cofactor.datasets._bytes import PathLike
+from cofactor.datasets.files import write_table
+from cofactor.evaluation.cells import Cell, Result, tidy
+from cofactor.evaluation.conclusions import Conclusions, conclude
+from cofactor.evaluation.described import checksum, described
+from cofactor.evaluation.labels import measure_labels, own_decoding
+from cofactor.evaluation.protocols import PROTOCOLS, measure_ratings, parts_of, splitter_of
+from cofactor.evaluation.running import OnProgress, run_cells
+from cofactor.evaluation.search import Grid, RatingSearch, seeded
+from cofactor.evaluation.splits import Holdout, Rows
+from cofactor.evaluation.store import ResultStore
+from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
+from cofactor.metrics import LABEL_METRICS, PROBABILITY_METRICS, RATING_METRICS
+from cofactor.metrics.ratings import counted
+
+__all__ = ["LABEL_PROTOCOLS", "METRICS", "Comparison", "compare"]
+
+Task = Literal["ratings", "labels"]
+Parts = tuple[Rows, Rows | None, Rows]
+
+LABEL_PROTOCOLS: tuple[str, ...] = ("kfold", "holdout", "official")
+"""Names of the ways to split instances."""
+
+_COSTS = ("fit_seconds", "predict_seconds")
+METRICS: dict[str, tuple[str, ...]] = {
+    "ratings": (*RATING_METRICS, *PROBABILITY_METRICS, *_COSTS),
+    "labels": (*LABEL_METRICS, *_COSTS),
+}
+"""Names of what is measured, by task."""
+
+_SHOWN = {"ratings": ("mae", "rmse", "zero_one"), "labels": ("micro_f1", "macro_f1", "hamming")}
+_BY = {"ratings": "mae", "labels": "micro_f1"}  #: metric of a choice of parameters
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a comparison found.
+
+    Attributes
+    ----------
+    results : list of Result
+        One for each method, data set, split and seed, in this order of the data sets.
+    metrics : tuple of str
+        The measures to look at, the most important first. All others are in the results too.
+    task : {"ratings", "labels"}
+        What was compared.
+    facts : mapping
+        How it was measured, for people.
+
+    Examples
+    --------
+    See `compare`.
+    """
+
+    results: list[Result] = field(repr=False)
+    metrics: tuple[str, ...]
+    task: Task
+    facts: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def failed(self) -> list[Result]:
+        """The results of cells which failed; ``error`` says why, in its first line."""
+        return [result for result in self.results if result.status == "failed"]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one record for each number that was measured, as `tidy` does; ``pandas.DataFrame`` takes the list."""
+        return tidy(self.results)
+
+    def to_csv(self, path: PathLike) -> None:
+        """Write the records as CSV, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Ends in ``.csv`` or ``.tsv``, perhaps with ``.gz`` after it.
+        """
+        write_table(path, self._columns())
+
+    def to_parquet(self, path: PathLike) -> None:
+        """Write the records as Parquet, whole or not at all; this needs pyarrow.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Ends in ``.parquet``.
+        """
+        write_table(path, self._columns())
+
+    def table(self, metric: str | None = None) -> MeanTable:
+        """Return mean ± standard deviation (rank) of each method on each data set.
+
+        Parameters
+        ----------
+        metric : str, optional
+            By default the first of `metrics`.
+
+        Raises
+        ------
+        ValueError
+            If nothing of that name was measured.
+        """
+        return mean_table(self.records(), metric or self.metrics[0])
+
+    def statistics(self, metric: str | None = None, alpha: float = 0.05) -> Conclusions:
+        """Test whether the differences are more than chance, by the tests which make sense here.
+
+        Parameters
+        ----------
+        metric : str, optional
+            By default the first of `metrics`.
+        alpha : float, default=0.05
+            Level of significance.
+
+        Raises
+        ------
+        ValueError
+            If nothing of that name was measured.
+        """
+        table, records = self.table(metric), self.records()
+        folds = {}
+        if len(table.scores.methods) == 2:
+            kept = [data for data in table.scores.data if data not in table.scores.left_out]
+            folds = {data: (split_scores(records, table.metric, data), self._test_share(data)) for data in kept}
+        return conclude(table.scores, folds, alpha)
+
+    def report(self, path: PathLike, title: str = "Comparison") -> None:
+        """Write a page that shows everything: tables, tests, pictures, failures. It opens from disk, without a network.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Ends in ``.html``.
+        title : str, default="Comparison"
+            Of the page.
+        """
+        from cofactor.evaluation.comparison_report import write_report
+
+        write_report(path, self, title)
+
+    def _columns(self) -> dict[str, Any]:
+        records = self.records()
+        columns = {name: [record[name] for record in records] for name in records[0]}
+        return columns | {"value": np.array(columns["value"], dtype=np.float64)}  # NaN where a cell failed
+
+    def _test_share(self, data: str) -> float:
+        """Return the share of the rows that is in a test part."""
+        sizes = [(r.measures["n_test"], r.measures["n_train"]) for r in self.results if r.data == data and r.measures]
+        return float(np.mean([test / (test + train) for test, train in sizes]))
+
+
+def compare(
+    estimators: Mapping[str, Any],
+    data: Mapping[str, Any] | Iterable[RatingDataset | LabelDataset],
+    *,
+    splits: Any = None,
+    n_splits: int = 3,
+    seeds: Sequence[int] = (0,),
+    metrics: Sequence[str] | None = None,
+    grids: Mapping[str, Grid] | None = None,
+    grid_metric: str | None = None,
+    store: ResultStore | PathLike | None = None,
+    n_jobs: int | None = None,
+    retry_failed: bool = False,
+    progress: OnProgress | None = None,
+) -> Comparison:
+    """Measure methods on data sets, all on the same splits.
+
+    Parameters
+    ----------
+    estimators : mapping of str to estimator
+        Methods by name: rating models, label models, or any estimators of scikit-learn which take such data. They are
+        cloned, not changed. A method is judged by what it predicts: a label model with a learned threshold by that.
+    data : mapping of str to (X, y), or iterable of data sets
+        Data by name. Pairs of ids with a vector of ratings are ratings; features with an indicator matrix are labels. A
+        `RatingDataset` brings its scale, a `LabelDataset` its official split.
+    splits : str or splitter, optional
+        For ratings "holdout" (the default), "weak", "strong" or "kfold", see `evaluate`; for labels "kfold" (the
+        default), "holdout" or "official". Or a splitter of scikit-learn's kind, which brings its own settings.
+    n_splits : int, default=3
+        Number of splits, or folds.
+    seeds : sequence of int, default=(0,)
+        Everything is repeated for each: it seeds the splits, and whatever in an estimator has a ``random_state`` of
+        None.
+    metrics : sequence of str, optional
+        What to show and to test, the most important first; see `METRICS`. Everything is measured anyhow, so that a look
+        at other metrics computes nothing again.
+    grids : mapping of str to grid, optional
+        For some of the methods values of parameters to try, as for ``ParameterGrid``. One is chosen for each training
+        part, inside of it: for ratings by splits of the same kind (`RatingSearch`), for labels by three folds. See also
+        `cofactor.labels.selection.GridSelection`, which chooses thresholds too.
+    grid_metric : str, optional
+        By what to choose; by default "mae" for ratings, "micro_f1" for labels.
+    store : ResultStore, str or path-like, optional
+        File for results, as they end: what is in it already is not computed again.
+    n_jobs, retry_failed
+        As in `run_cells`.
+    progress : callable, optional
+        Called with a `RunProgress` for every result.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or data, metrics and splits do not go together.
+    TypeError
+        If an estimator cannot fold users in and the splits need it.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyRegressor
+    >>> X, y = [(user, item) for user in range(9) for item in range(4)], [1, 2, 3, 2] * 9
+    >>> methods = {"mean": DummyRegressor(), "median": DummyRegressor(strategy="median")}
+    >>> comparison = compare(methods, {"toy": (X, y), "backwards": (X, y[::-1])}, splits="weak", seeds=(0, 1))
+    >>> print(comparison.table("mae"))
+    mae ↓                      mean              median
+    ---------------------------------------------------
+    toy           0.588 ± 0.141 (2)  *0.519 ± 0.115 (1)
+    backwards     0.554 ± 0.150 (2)  *0.481 ± 0.115 (1)
+    average rank           2.00               *1.00
+    ...
+    >>> print(comparison.statistics("mae").correlated_t["toy"])
+    Bayesian correlated t-test over 6 splits: probability that mean is better 0.083, median 0.917
+    """
+    sets = _data_sets(data)
+    task = _task_of(sets)
+    if not estimators:
+        raise ValueError("estimators is empty: give at least one method")
+    shown = _checked_metrics(metrics, task)
+    for name in grids or {}:
+        if name not in estimators:
+            raise ValueError(f"grids: {_unknown('method', name, estimators)}")
+    protocol = splits if splits is not None else "holdout" if task == "ratings" else "kfold"
+    searching = {
+        name: _searching(estimator, (grids or {}).get(name), protocol, task, grid_metric or _BY[task])
+        for name, estimator in estimators.items()
+    }
+    cells = [cell for one in sets for seed in seeds for cell in _cells(searching, one, protocol, n_splits, seed)]
+    results = run_cells(cells, store, n_jobs, progress, retry_failed)
+    return Comparison(results, shown, task, _facts(searching, sets, protocol, n_splits, seeds))
+
+
+# ---------------------------------------------------------------- data
+
+
+@dataclass(frozen=True)
+class _Data:
+    """A data set, whatever form it was given in."""
+
+    name: str
+    X: Any
+    y: Any
+    task: Task
+    scale: Any = None  #: of ratings
+    train_rows: Any = None  #: of the official split of labels
+
+    @cached_property
+    def checksum(self) -> str:
+        return checksum(self.X, self.y, *(() if self.scale is None else [self.scale]))
+
+
+def _data_sets(data: Mapping[str, Any] | Iterable[Any]) -> list[_Data]:
+    named: Iterable[Any] = data.items() if isinstance(data, Mapping) else [(_name_of(one), one) for one in data]
+    sets = [_data_set(str(name), one) for name, one in named]
+    if not sets:
+        raise ValueError("data is empty: give at least one data set")
+    if len({one.name for one in sets}) < len(sets):
+        raise ValueError(f"data sets must have different names, found {', '.join(one.name for one in sets)}")
+    return sets
+
+
+def _name_of(one: Any) -> str:
+    if not isinstance(one, RatingDataset | LabelDataset):
+        raise TypeError(
+            f"data: expected a mapping of names to (X, y), or data sets, found a {type(one).__name__} inside"
+        )
+    return one.name
+
+
+def _data_set(name: str, given: Any) -> _Data:
+    if isinstance(given, RatingDataset):
+        return _Data(name, given.X, given.y, "ratings", scale=given.scale)
+    if isinstance(given, LabelDataset):
+        return _Data(name, given.X, given.Y, "labels", train_rows=given.train_rows)
+    try:
+        X, y = given
+    except (TypeError, ValueError):
+        raise TypeError(f"data set {name!r}: expected (X, y) or a data set, found {type(given).__name__}") from None
+    check_consistent_length(X, y)
+    shape, target = np.shape(X), np.shape(y)
+    if len(target) == 2 and len(shape) == 2:
+        return _Data(name, X, y, "labels")
+    if len(target) == 1 and len(shape) == 2 and shape[1] == 2:
+        return _Data(name, X, np.asarray(y), "ratings")
+    raise ValueError(
+        f"data set {name!r}: X has shape {shape} and y {target}; expected pairs of ids with a vector of ratings, or "
+        "features with an indicator matrix of labels"
+    )
+
+
+def _task_of(sets: Sequence[_Data]) -> Task:
+    by_task = {one.task: one.name for one in sets}
+    if len(by_task) > 1:
+        raise ValueError(
+            f"{by_task['ratings']!r} holds ratings and {by_task['labels']!r} labels: compare each kind by itself"
+        )
+    return sets[0].task
+
+
+# ---------------------------------------------------------------- methods and metrics
+
+
+def _unknown(what: str, name: Any, known: Iterable[str]) -> str:
+    """Return what to say of a name that is not known."""
+    names = list(known)
+    near = get_close_matches(str(name), names, n=3)
+    hint = f"did you mean {', '.join(near)}?" if near else f"expected one of {', '.join(names)}"
+    return f"{what} {name!r} is not known; {hint}"
+
+
+def _checked_metrics(metrics: Sequence[str] | None, task: Task) -> tuple[str, ...]:
+    """Refuse metrics which do not exist, or are not for the task."""
+    if isinstance(metrics, str):
+        metrics = [metrics]
+    if metrics is not None and not metrics:
+        raise ValueError("metrics is empty: give at least one, or None for the usual ones")
+    other: Task = "labels" if task == "ratings" else "ratings"
+    for metric in metrics or ():
+        if metric in METRICS[task]:
+            continue
+        if metric in METRICS[other]:
+            raise ValueError(
+                f"metric {metric!r} is for {other}, but the data are {task}: choose among {', '.join(METRICS[task])}"
+            )
+        raise ValueError(_unknown("metric", metric, METRICS[task]))
+    return tuple(dict.fromkeys(metrics or _SHOWN[task]))
+
+
+def _searching(estimator: Any, grid: Grid | None, protocol: Any, task: Task, metric: str) -> Any:
+    """Return the estimator, or one that chooses its parameters in each training part."""
+    if grid is None:
+        return estimator
+    if task == "ratings":
+        if metric not in RATING_METRICS:
+            raise ValueError(f"grid_metric: {_unknown('metric', metric, RATING_METRICS)}")
+        kind = protocol if isinstance(protocol, str) else "strong" if _folds_in(protocol) else "holdout"
+        return RatingSearch(estimator, grid, kind, metric=metric)
+    if metric not in LABEL_METRICS:
+        raise ValueError(f"grid_metric: {_unknown('metric', metric, LABEL_METRICS)}")
+    measure = LABEL_METRICS[metric]
+    response = "predict" if measure.takes == "labels" else "decision_function"
+    scorer = make_scorer(measure.function, response_method=response, greater_is_better=measure.greater_is_better)
+    return GridSearchCV(estimator, grid, scoring=scorer, cv=KFold(3, shuffle=True, random_state=0), error_score="raise")
+
+
+def _folds_in(protocol: Any) -> bool:
+    return protocol == "strong" if isinstance(protocol, str) else hasattr(protocol, "split_fold_in")
+
+
+# ---------------------------------------------------------------- cells
+
+
+def _cells(estimators: Mapping[str, Any], data: _Data, protocol: Any, n_splits: int, seed: int) -> Iterator[Cell]:
+    """Yield a cell for each split and method."""
+    if _folds_in(protocol):
+        for name, estimator in estimators.items():
+            if not hasattr(estimator, "fold_in"):
+                raise TypeError(
+                    f"method {name!r}: {type(estimator).__name__} cannot fold in new users, as strong generalization "
+                    "needs it: leave it out, or choose other splits"
+                )
+    own = {} if isinstance(protocol, str) else {"splits": described(protocol)}
+    scale = data.scale if data.scale is not None or data.task == "labels" else np.unique(data.y)
+    work: Any
+    for split, parts in _splits(data, protocol, n_splits, seed):
+        for name, estimator in estimators.items():
+            model = seeded(estimator, seed, data.scale)
+            if data.task == "ratings":
+                work = partial(measure_ratings, model, data.X, data.y, parts, scale)
+            else:
+                work = partial(_label_measures, model, data.X, data.y, parts)
+            yield Cell(
+                work=work,
+                method=name,
+                data=data.name,
+                split=split,
+                seed=int(seed),
+                parameters={"estimator": described(estimator), **own},
+                checksum=data.checksum,
+                measure=f"{work.func.__module__}:{work.func.__qualname__}",
+            )
+
+
+def _label_measures(model: Any, X: Any, Y: Any, parts: Parts) -> dict[str, Any]:
+    train, _, test = parts
+    options = {"ranking": True, "undefined": 0, "empty": 1}
+    (row,) = measure_labels(model, X, Y, 0, train, test, own_decoding, options)
+    return {name: value for name, value in row.items() if name != "fold"}
+
+
+def _splits(data: _Data, protocol: Any, n_splits: int, seed: int) -> Iterator[tuple[str, Parts]]:
+    """Yield name and rows of each split."""
+    splitter = _splitter(data, protocol, n_splits, seed)
+    kind = protocol if isinstance(protocol, str) else type(protocol).__name__
+    parts = list(parts_of(splitter, data.X, data.y))
+    for k, rows in enumerate(parts, 1):
+        yield kind if kind == "official" else f"{kind} {k}/{len(parts)}" if "fold" in kind else f"{kind} {k}", rows
+
+
+def _splitter(data: _Data, protocol: Any, n_splits: int, seed: int) -> Any:
+    if not isinstance(protocol, str):
+        if not hasattr(protocol, "split"):
+            raise TypeError(f"splits must be a name or an object with split(X), found {protocol!r}")
+        splitter = copy.copy(protocol)
+        if getattr(splitter, "random_state", seed) is None:
+            splitter.random_state = seed
+        return splitter
+    known = PROTOCOLS if data.task == "ratings" else LABEL_PROTOCOLS
+    if protocol not in known:
+        other = set(PROTOCOLS + LABEL_PROTOCOLS) - set(known)
+        raise ValueError(
+            f"splits={protocol!r} is not for {data.task}; these have {', '.join(known)}"
+            if protocol in other
+            else f"splits: {_unknown('protocol', protocol, known)}"
+        )
+    if protocol == "official":
+        if data.train_rows is None:
+            raise ValueError(f"data set {data.name!r} has no official split: choose kfold or holdout")
+        return PredefinedSplit(np.where(data.train_rows, -1, 0))
+    if data.task == "ratings":
+        return splitter_of(protocol, n_splits, seed)
+    return KFold(n_splits, shuffle=True, random_state=seed) if protocol == "kfold" else Holdout(0.2, n_splits, seed)
+
+
+def _facts(
+    estimators: Mapping[str, Any], sets: Sequence[_Data], protocol: Any, n_splits: int, seeds: Sequence[int]
+) -> dict[str, str]:
+    """Return how it was measured, for people."""
+    whole = protocol if isinstance(protocol, str) else " ".join(repr(protocol).split())
+    return {
+        "splits": whole if protocol == "official" or not isinstance(protocol, str) else f"{whole}, {n_splits}",
+        "seeds": ", ".join(map(str, seeds)),
+        **{f"method {name}": " ".join(repr(estimator).split()) for name, estimator in estimators.items()},
+        **{f"data {one.name}": f"{_extent(one)}, SHA-256 {one.checksum[:16]}" for one in sets},
+        "versions": f"cofactor {cofactor.__version__}, NumPy {np.__version__}, scikit-learn {sklearn.__version__}, "
+        f"Python {platform.python_version()}",
+        "machine": f"{platform.machine()}, {os.cpu_count()} processors",
+    }
+
+
+def _extent(data: _Data) -> str:
+    if data.task == "ratings":
+        return counted(len(data.y), "rating", form=",")
+    (n, n_features), n_labels = np.shape(data.X), np.shape(data.y)[1]
+    return f"{counted(n, 'instance', form=',')}, {n_features:,} features, {n_labels:,} labels"

@@ -1,0 +1,106 @@
+"""What may be concluded from scores: the tests which make sense for them, and why the others do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from cofactor.evaluation.bayesian import Posterior, correlated_t, signed_rank
+from cofactor.evaluation.scores import Scores
+from cofactor.evaluation.statistics import Friedman, Nemenyi, Wilcoxon, friedman, nemenyi, what_applies, wilcoxon_holm
+
+__all__ = ["Conclusions", "conclude"]
+
+_NAMES = {"friedman": "Friedman's test with Nemenyi's", "wilcoxon_holm": "Wilcoxon's test with Holm's correction"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conclusions:
+    """Outcomes of the tests which make sense; None for the others.
+
+    Attributes
+    ----------
+    friedman : Friedman or None
+        Whether three or more methods differ at all.
+    nemenyi : Nemenyi or None
+        Which of them do, if so.
+    wilcoxon : Wilcoxon or None
+        Which pairs differ.
+    signed_rank : Posterior or None
+        How probable it is that one of two methods is better on a further data set.
+    correlated_t : dict of str to Posterior
+        The same for each data set, given its splits.
+    refused : dict of str to str
+        Tests that were not done, and why.
+    """
+
+    friedman: Friedman | None = None
+    nemenyi: Nemenyi | None = None
+    wilcoxon: Wilcoxon | None = None
+    signed_rank: Posterior | None = None
+    correlated_t: Mapping[str, Posterior] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    def lines(self) -> list[str]:
+        """Say it in words."""
+        return list(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        if self.friedman is not None:
+            yield from self.friedman.lines()
+            if self.nemenyi is not None:
+                yield from self.nemenyi.lines()
+            else:
+                yield "As no difference is shown, Nemenyi's test does not follow"
+        for outcome in (self.wilcoxon, self.signed_rank):
+            yield from outcome.lines() if outcome is not None else ()
+        for data, posterior in self.correlated_t.items():
+            yield f"{data}: {posterior}"
+        for test, reason in self.refused.items():
+            yield f"{test} is not done: {reason}"
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def conclude(
+    scores: Scores, folds: Mapping[str, tuple[Scores, float]] | None = None, alpha: float = 0.05
+) -> Conclusions:
+    """Do the tests which make sense for so many methods and data sets.
+
+    Parameters
+    ----------
+    scores : Scores
+        One score of each method on each data set. Data sets that miss one are left out.
+    folds : mapping of str to (Scores, float), optional
+        Of two methods, for each data set the scores on its splits, and the share of the data in a test part.
+    alpha : float, default=0.05
+        Level of significance.
+
+    Examples
+    --------
+    >>> errors = [[0.70, 0.74], [0.66, 0.68], [0.91, 0.90]]
+    >>> print(conclude(Scores(errors, ["HMF", "MMMF"], greater_is_better=False)))
+    Bayesian signed-rank test over 3 data sets: probability that HMF is better 0.889, MMMF 0.111
+    Friedman's test with Nemenyi's is not done: it compares three methods or more, found 2: ...
+    Wilcoxon's test with Holm's correction is not done: 3 data sets are too few: ...
+    """
+    n_data = len(scores.data) - len(scores.left_out)
+    if not n_data:
+        return Conclusions(refused=dict.fromkeys(_NAMES.values(), "no data set has a score of every method"))
+    reasons = what_applies(n_data, len(scores.methods), alpha)
+    complete = scores.complete
+    among = None if reasons["friedman"] else friedman(scores, alpha)
+    two = len(scores.methods) == 2
+    return Conclusions(
+        friedman=among,
+        nemenyi=nemenyi(scores, alpha) if among is not None and among.differ else None,
+        wilcoxon=None if reasons["wilcoxon_holm"] else wilcoxon_holm(scores, alpha),
+        signed_rank=signed_rank(complete) if two and n_data > 1 else None,
+        correlated_t={
+            data: correlated_t(runs.complete, share)
+            for data, (runs, share) in (folds or {}).items()
+            if two and len(runs.data) - len(runs.left_out) > 1
+        },
+        refused={name: reasons[test] for test, name in _NAMES.items() if reasons[test]},
+    )
