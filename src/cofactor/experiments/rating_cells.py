@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.datasets import RatingDataset, load_dataset, make_ratings
 from cofactor.evaluation import Holdout, StrongGeneralization, WeakGeneralization
@@ -120,7 +122,7 @@ def errors_tuned(
     """
     source = load(data, seed, made)
     train, test = next(Holdout(n_splits=1, random_state=seed).split(source.X))
-    below, above = -2.0, 3.0  # powers of ten
+    below, above = -1.0, 3.0  # powers of ten
     best: tuple[float, float, RatingModel] | None = None
     while above - below > _CLOSE and (best is None or best[0] > 0):
         middle = (below + above) / 2
@@ -135,7 +137,7 @@ def errors_tuned(
     return _both_errors(fitted, source, train, test) | {"alpha": alpha, "reached": float(miss == 0)}
 
 
-_CLOSE = 0.02  #: powers of ten between which the bisection ends
+_CLOSE = 0.03  #: powers of ten between which the bisection ends
 
 
 def errors_at_stage(
@@ -190,7 +192,9 @@ def seconds_to_fit(method: str, data: str, split: str, seed: int, *, settings: S
     source = load(data, seed)
     alone = {"n_jobs": 1} if method == "HMF" else {}
     with thread_limit(1):
-        model(method, seed, {**settings, **alone, "max_iter": 2}).fit(source.X, source.y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model(method, seed, {**settings, **alone, "max_iter": 2}).fit(source.X, source.y)
         one = model(method, seed, {**settings, **alone})
         began = time.process_time()
         one.fit(source.X, source.y)
