@@ -9,6 +9,8 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -18,14 +20,15 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 from cofactor import reports
-from cofactor.evaluation.comparison_report import comparison_page
+from cofactor.evaluation.cells import Result
+from cofactor.evaluation.comparison import Comparison
+from cofactor.evaluation.comparison_report import comparison_page, write_report
 from cofactor.plots import plot_tradeoff, save_figure
 from cofactor.reports import Html, document, escape, figure, paragraph, section, table, tag, write_page
 
 PHONE, DESK = 375, 1280
 METHODS = ("MMMF", "HMF", "ALS", "a method with a <b>long</b> & hostile name")
 DATA = ("ml-100k", "jester-1", "jester-2", "toy", "synthetic-1000x1000", "my own ratings")
-SAID = {"title": "Four methods", "facts": {"machine": "2 cores", "cofactor": "0.1"}}
 HOSTILE = "ValueError: alpha <script>document.title = 'run'</script>\n  File model.py, line 7, in fit"
 
 #: What a reader would see: widths, sizes of letters, contrasts, pictures.
@@ -111,29 +114,38 @@ def opened(browser: webdriver.Chrome) -> Open:
     return opened
 
 
-def records(methods: tuple[str, ...] = METHODS, data: tuple[str, ...] = DATA, folds: int = 5) -> list[dict]:
-    """Numbers as a comparison has them: the earlier a method, the better; two cells have failed."""
+def compared(methods: tuple[str, ...] = METHODS, data: tuple[str, ...] = DATA, folds: int = 5) -> Comparison:
+    """What a comparison might find: the earlier a method, the better; two cells have failed."""
     rng = np.random.default_rng(0)
-    found = []
-    for i, where in enumerate(data):
-        for j, method in enumerate(methods):
-            for k in range(folds):
-                named = {"method": method, "data": where, "split": f"kfold {k + 1}/{folds}", "seed": 0}
-                if i == 2 and j == 1 and k < 2:
-                    found.append(named | {"metric": "", "value": None, "status": "failed", "error": HOSTILE})
-                    continue
-                done = {"status": "done", "error": "", "seconds": 0.5 + j}
-                for metric, sign in {"mae": 1, "micro_f1": -1}.items():
-                    value = 0.6 + 0.03 * i + sign * 0.02 * j + 0.001 * rng.normal()
-                    found.append(named | done | {"metric": metric, "value": value})
-    return found
+    results = []
+    for (i, where), (j, method), k in product(enumerate(data), enumerate(methods), range(folds)):
+        fails = (i, j) == (2, 1) and k < 2
+        error, f1 = 0.6 + 0.03 * i + 0.02 * j + 0.001 * rng.normal(), 0.6 - 0.02 * j + 0.001 * rng.normal()
+        results.append(
+            Result(
+                key=f"{i} {j} {k}",
+                method=method,
+                data=where,
+                split=f"kfold {k + 1}/{folds}",
+                seed=0,
+                parameters={},
+                checksum="",
+                measure="",
+                version="0.1",
+                status="failed" if fails else "done",
+                measures={} if fails else {"mae": error, "micro_f1": f1, "n_train": 80, "n_test": 20},
+                error=HOSTILE if fails else "",
+                seconds=0.5 + j,
+            )
+        )
+    return Comparison(results, ("mae", "micro_f1", "rmse"), "ratings", {"machine": "2 cores", "cofactor": "0.1"})
 
 
 @pytest.fixture(scope="module")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of a comparison with all that can be in one."""
     path = tmp_path_factory.mktemp("report") / "comparison.html"
-    write_page(path, comparison_page(records(), **SAID))
+    write_report(path, compared(), "Four methods")
     return path
 
 
@@ -150,7 +162,7 @@ def test_a_report_is_readable_and_asks_for_nothing(opened: Open, comparison: Pat
     assert (seen["background"] < 0.05) == (scheme == "dark")
     assert min(size for _, size, _ in seen["texts"]) >= 12
     assert [text for text in seen["texts"] if text[2] < 4.5] == []
-    assert len(seen["pictures"]) == 2 * len(DATA)
+    assert len(seen["pictures"]) == 2 * (len(DATA) + 1)  # each data set, and the critical difference
     assert all(complete and natural > 100 and alt for complete, natural, alt in seen["pictures"])
     parts = ["MAE", "micro f1", "Time", "Failed cells", "All results", "How it was measured"]
     assert seen["headings"] == ["Four methods", *parts]
@@ -170,7 +182,7 @@ def test_the_tables_of_a_report_show_means_ranks_and_the_best(
         ]
         assert heads == ["", *METHODS]
         assert [row[0] for row in rows] == [*DATA, "average rank", "seconds"]
-        values = [r["value"] for r in records() if (r["method"], r["data"], r["metric"]) == ("ALS", "toy", metric)]
+        values = [r.measures[metric] for r in compared().results if (r.method, r.data) == ("ALS", "toy")]
         assert rows[3][3] == f"{np.mean(values):.3f}\n± {np.std(values, ddof=1):.3f} (3)"
         # The first method is the best throughout; where a method misses a split, nobody has a rank.
         assert rows[2][2].partition("\n")[0].endswith("a")
@@ -179,7 +191,7 @@ def test_the_tables_of_a_report_show_means_ranks_and_the_best(
         assert bold == [row[1].partition("\n")[0] for row in rows if row[0] != "seconds"]
         assert rows[-2][1:] == ["1.00", "2.00", "3.00", "4.00"]
         assert rows[-1][1:] == ["0.50", "1.50", "2.50", "3.50"]
-    footnotes = browser.find_elements(By.CSS_SELECTOR, ".scroll + ul")[0].text
+    footnotes = browser.find_element(By.CSS_SELECTOR, ".scroll + p.soft").text
     assert footnotes.startswith("a: HMF on jester-2: 3 of 5 splits")
 
 
@@ -189,7 +201,7 @@ def test_the_numbers_can_be_saved_from_the_page(opened: Open, browser: webdriver
     text = base64.b64decode(link.removeprefix("data:text/csv;base64,")).decode()
     saved = list(csv.DictReader(io.StringIO(text)))
     numbers = [(row["method"], row["metric"], float(row["value"])) for row in saved if row["value"]]
-    assert numbers == [(r["method"], r["metric"], r["value"]) for r in records() if r["value"] is not None]
+    assert numbers == [(r["method"], r["metric"], r["value"]) for r in compared().records() if r["status"] == "done"]
 
 
 def test_building_blocks_on_a_phone(opened: Open, tmp_path: Path) -> None:
@@ -206,6 +218,7 @@ def test_building_blocks_on_a_phone(opened: Open, tmp_path: Path) -> None:
     write_page(tmp_path / "page.html", page)
     seen = opened(tmp_path / "page.html", PHONE)
     assert seen["width"] <= PHONE
+    assert "--natural: 614px" in page  # 6.4 inches
     assert (seen["pictures"][0][:2], seen["dead"], seen["console"]) == ([True, 960], [], [])
     assert page.count('id="pictures') == 2
 
@@ -261,39 +274,30 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_report_tells_which_tests_make_no_sense() -> None:
-    several = comparison_page(records())
+    several = comparison_page(compared())
     assert "Friedman: chi² = " in several
-    assert "Wilcoxon’s signed-rank test of each pair over 5 data sets" not in several
+    assert "Wilcoxon’s signed-rank test of each pair" not in several
     assert "5 data sets are too few" in several
-    one = comparison_page(records(data=DATA[:1]))
+    one = comparison_page(compared(data=DATA[:1]))
     assert "with one data set nothing can be said about others" in one
     assert "chi²" not in one
-    two = comparison_page(records(METHODS[:2], DATA[:1]))
+    two = comparison_page(compared(METHODS[:2], DATA[:1]))
     assert "ml-100k: Bayesian correlated t-test over 5 splits: probability that MMMF is better 1.000" in two
-    alone = comparison_page(records(METHODS[:1], DATA[:1]))
+    alone = comparison_page(compared(METHODS[:1], DATA[:1]))
     assert "nothing to compare it with" in alone
 
 
 def test_a_report_tells_of_failed_cells_with_their_errors() -> None:
-    page = comparison_page(records())
+    everything = compared()
+    page = comparison_page(everything)
     assert '<a href="#failed-cells">2 of 120 cells failed</a>' in page
     assert "kfold 1/5 (seed 0), kfold 2/5 (seed 0)" in page
     assert "alpha &lt;script&gt;" in page
     assert "line 7, in fit" in page
-    only = comparison_page([r for r in records() if r["status"] == "failed"])
-    assert "2 of 2 cells failed" in only
+    assert "2 of 2 cells failed" in comparison_page(replace(everything, results=everything.failed))
+    with pytest.raises(ValueError, match="no results to report"):
+        comparison_page(replace(everything, results=[]))
 
 
-def test_bad_records() -> None:
-    with pytest.raises(ValueError, match="no records to report"):
-        comparison_page([])
-    with pytest.raises(ValueError, match="nothing was measured under rmse, only mae, micro_f1"):
-        comparison_page(records(), metrics=["mae", "rmse"])
-    odd = [{**r, "metric": "nodes"} for r in records() if r["metric"] == "mae"]
-    assert "nodes" not in comparison_page(odd).partition("All results")[0]  # nobody knows which direction is better
-    with pytest.raises(ValueError, match="'nodes' is no measure"):
-        comparison_page(odd, metrics=["nodes"])
-
-
-def test_the_same_records_give_the_same_page(comparison: Path) -> None:
-    assert comparison.read_text() == comparison_page(records(), **SAID)
+def test_the_same_results_give_the_same_page(comparison: Path) -> None:
+    assert comparison.read_text() == comparison_page(compared(), title="Four methods")

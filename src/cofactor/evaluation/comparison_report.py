@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cofactor.evaluation.bayesian import correlated_t, signed_rank
-from cofactor.evaluation.scores import Scores
-from cofactor.evaluation.statistics import Wilcoxon, friedman, nemenyi, what_applies, wilcoxon_holm
+from cofactor.datasets._bytes import PathLike
+from cofactor.evaluation.conclusions import Conclusions
+from cofactor.evaluation.statistics import Nemenyi, Wilcoxon
 from cofactor.evaluation.tables import MeanTable, TableCell, mean_table, split_scores
-from cofactor.metrics import greater_is_better
 from cofactor.metrics.ratings import counted
 from cofactor.reports import (
     Html,
@@ -34,9 +33,13 @@ from cofactor.reports import (
     side_by_side,
     table,
     tag,
+    write_page,
 )
 
-__all__ = ["comparison_page"]
+if TYPE_CHECKING:
+    from cofactor.evaluation.comparison import Comparison
+
+__all__ = ["comparison_page", "write_report"]
 
 Record = Mapping[str, Any]
 
@@ -45,27 +48,20 @@ _MANY_PICTURES = 4
 _MANY_RECORDS = 20_000  #: more would make the page slow to open
 
 
-def comparison_page(
-    records: Iterable[Record],
-    *,
-    title: str = "Comparison",
-    metrics: Sequence[str] | None = None,
-    facts: Mapping[str, object] | None = None,
-    digits: int = 3,
-    alpha: float = 0.05,
-) -> str:
-    """Return the report of what was measured, as one HTML page which needs nothing from elsewhere.
+def write_report(path: PathLike, comparison: Comparison, title: str = "Comparison") -> None:
+    """Write the report of a comparison to a file, whole or not at all; see `comparison_page`."""
+    write_page(path, comparison_page(comparison, title=title))
+
+
+def comparison_page(comparison: Comparison, *, title: str = "Comparison", digits: int = 3, alpha: float = 0.05) -> str:
+    """Return the report of a comparison, as one HTML page which needs nothing from elsewhere.
 
     Parameters
     ----------
-    records : iterable of dict
-        One for each number, as `cofactor.evaluation.tidy` returns them; of a failed cell one with its ``error``.
+    comparison : Comparison
+        What `compare` returns.
     title : str, default="Comparison"
         Of the page.
-    metrics : sequence of str, optional
-        Measures to show, the most important first; by default all that cofactor knows.
-    facts : mapping, optional
-        How it was measured, such as versions and the machine.
     digits : int, default=3
         Decimals in tables.
     alpha : float, default=0.05
@@ -74,64 +70,40 @@ def comparison_page(
     Returns
     -------
     str
-        HTML. The same records give the same page, to the bit.
+        HTML. The same results give the same page, to the bit.
 
     Raises
     ------
     ValueError
-        If there are no records, or a measure is not among them.
+        If there are no results.
 
     Examples
     --------
-    >>> records = [
-    ...     {"method": name, "data": "toy", "split": f"kfold {k}/2", "seed": 0, "metric": "mae", "value": error}
-    ...     for name, errors in {"HMF": [0.7, 0.6], "ALS": [0.8, 0.7]}.items()
-    ...     for k, error in enumerate(errors, 1)
-    ... ]
-    >>> page = comparison_page(records, title="Toy")
-    >>> "<h1>Toy</h1>" in page, "± 0.071 (1)" in page
+    >>> from cofactor.evaluation.comparison import compare
+    >>> from sklearn.dummy import DummyRegressor
+    >>> X, y = [(user, item) for user in range(9) for item in range(4)], [1, 2, 3, 2] * 9
+    >>> methods = {"mean": DummyRegressor(), "median": DummyRegressor(strategy="median")}
+    >>> page = comparison_page(compare(methods, {"toy": (X, y)}, metrics=["mae"]), title="Toy")
+    >>> "<h1>Toy</h1>" in page, "Bayesian correlated t-test over 3 splits" in page
     (True, True)
     """
-    records = list(records)
+    records = comparison.records()
     if not records:
-        raise ValueError("there are no records to report: run the comparison first")
-    tables = [_of_metric(records, metric) for metric in _shown(records, metrics)]
-    failed = [record for record in records if record.get("status") == "failed"]
+        raise ValueError("there are no results to report: run the comparison first")
+    measured = {record["metric"] for record in records}
+    shown = [metric for metric in comparison.metrics if metric in measured]
+    tables = {metric: comparison.table(metric) for metric in shown}
     return document(
         title,
         paragraph(_extent(records)),
-        _failure_notice(records, failed),
-        _highlights(records, failed, tables),
-        *(_section(records, one, digits, alpha) for one in tables),
+        _failure_notice(records),
+        _highlights(records, list(tables.values())),
+        *(_section(records, tables[one], comparison.statistics(one, alpha), digits) for one in shown),
         *_time(records),
-        *_failures(failed),
+        *_failures(records),
         section("All results", _all_results(records)),
-        *_how_measured(facts or {}),
+        *_how_measured(comparison.facts),
     )
-
-
-def _shown(records: Sequence[Record], metrics: Sequence[str] | None) -> list[str]:
-    found = [name for name in _names(records, "metric") if name]
-    if metrics is None:
-        return [name for name in found if _is_known(name)]
-    missing = [name for name in metrics if name not in found]
-    if missing and found:
-        raise ValueError(f"nothing was measured under {', '.join(missing)}, only {', '.join(found)}")
-    return list(metrics) if found else []
-
-
-def _is_known(metric: str) -> bool:
-    try:
-        greater_is_better(metric)
-    except ValueError:
-        return False
-    return True
-
-
-def _of_metric(records: Sequence[Record], metric: str) -> MeanTable:
-    """Return the means of a measure, on those data sets on which something was measured under it, or failed."""
-    data = dict.fromkeys(r["data"] for r in records if r["metric"] == metric or r.get("status") == "failed")
-    return mean_table(records, metric, methods=_names(records, "method"), data=list(data))
 
 
 def _names(records: Iterable[Record], key: str) -> list[str]:
@@ -153,30 +125,38 @@ def _extent(records: Sequence[Record]) -> str:
     return f"{what}: {', '.join(methods)}; {', '.join(data)}."
 
 
-def _failure_notice(records: Sequence[Record], failed: Sequence[Record]) -> Html:
+def _failed(records: Iterable[Record]) -> list[Record]:
+    return [record for record in records if record["status"] == "failed"]
+
+
+def _failure_notice(records: Sequence[Record]) -> Html:
+    failed = _failed(records)
     if not failed:
         return Html("")
     link = tag("a", f"{len(failed)} of {len(_cells(records))} cells failed", href="#failed-cells")
     return paragraph(link, "; a method is not ranked on a data set where it misses a split.")
 
 
-def _highlights(records: Sequence[Record], failed: Sequence[Record], tables: Sequence[MeanTable]) -> Html:
+def _highlights(records: Sequence[Record], tables: Sequence[MeanTable]) -> Html:
     cells = _cells(records)
-    figures: list[tuple[object, object]] = []
-    for one in tables[:2]:
-        if len(one.scores.left_out) < len(one.scores.data):
-            ranks = one.scores.complete.ranks.mean(axis=0)
-            best = [name for name, rank in zip(one.scores.methods, ranks, strict=True) if rank == ranks.min()]
-            n_data = len(one.scores.complete.data)
-            where = (
-                one.scores.complete.data[0] if n_data == 1 else f"{n_data} data sets, average rank {ranks.min():.2f}"
-            )
-            figures.append((", ".join(best), f"best {_title(one.metric)} on {where}"))
-    figures.append((f"{len(cells):,}", f"cells, {len(failed)} failed"))
-    spent = sum(record["seconds"] for record in cells if record.get("seconds") is not None)
-    if spent:
-        figures.append((_duration(spent), "computing time, all cells together"))
+    figures: list[tuple[object, object]] = [_best(one) for one in tables[:2] if _n_complete(one)]
+    figures.append((f"{len(cells):,}", f"cells, {len(_failed(records))} failed"))
+    figures.append((_duration(sum(record["seconds"] for record in cells)), "computing time, all cells together"))
     return highlights(figures)
+
+
+def _n_complete(means: MeanTable) -> int:
+    return len(means.scores.data) - len(means.scores.left_out)
+
+
+def _best(means: MeanTable) -> tuple[str, str]:
+    """Return the methods with the lowest average rank, and what that says."""
+    complete = means.scores.complete
+    ranks = complete.ranks.mean(axis=0)
+    best = [name for name, rank in zip(complete.methods, ranks, strict=True) if rank == ranks.min()]
+    n_data = len(complete.data)
+    where = complete.data[0] if n_data == 1 else f"{n_data} data sets, average rank {ranks.min():.2f}"
+    return ", ".join(best), f"best {_title(means.metric)} on {where}"
 
 
 def _title(metric: str) -> str:
@@ -193,12 +173,12 @@ def _duration(seconds: float) -> str:
 # ---------------------------------------------------------------- one metric
 
 
-def _section(records: Sequence[Record], means: MeanTable, digits: int, alpha: float) -> Section:
+def _section(records: Sequence[Record], means: MeanTable, outcome: Conclusions, digits: int) -> Section:
     return section(
         _title(means.metric),
         *_means(means, digits),
         *_split_pictures(records, means, digits),
-        section("More than chance?", *_tests(records, means, alpha)),
+        section("More than chance?", *_tests(outcome)),
     )
 
 
@@ -207,12 +187,12 @@ def _means(means: MeanTable, digits: int) -> Iterator[Html]:
     grid, footnotes = means.grid(digits)
     (_, *heads), *rows = grid
     direction = "greater" if means.scores.greater_is_better else "lower"
-    yield paragraph(f"{means.legend()}; {direction} is better, bold: the best.", soft=True)
+    yield paragraph(f"{means.legend().capitalize()}; {direction} is better, bold: the best.", soft=True)
     n_data = len(means.scores.data)
     shown = [[row[0].mean, *map(_cell, row[1:])] for row in rows]
     names = ["", *(head.mean for head in heads)]
     yield table(names, shown, name=_title(means.metric), soft=range(n_data, len(rows)))
-    yield bullets(footnotes)
+    yield from (paragraph(note, soft=True) for note in footnotes)
 
 
 def _cell(cell: TableCell) -> Html:
@@ -225,7 +205,7 @@ def _cell(cell: TableCell) -> Html:
 
 def _split_pictures(records: Sequence[Record], means: MeanTable, digits: int) -> Iterator[Html]:
     """Yield one picture for each data set with several splits, side by side."""
-    if find_spec("matplotlib") is None:
+    if not _installed("matplotlib"):
         return
     from cofactor.plots import plot_splits
 
@@ -246,36 +226,30 @@ def _split_pictures(records: Sequence[Record], means: MeanTable, digits: int) ->
         yield shown if len(pictures) <= _MANY_PICTURES else fold(f"Each split, on {len(pictures)} data sets", shown)
 
 
+def _installed(*packages: str) -> bool:
+    return all(find_spec(name) is not None for name in packages)
+
+
 # ---------------------------------------------------------------- tests
 
 
-_TESTS = {"friedman": "Friedman’s test with Nemenyi’s", "wilcoxon_holm": "Wilcoxon’s test with Holm’s correction"}
+def _tests(outcome: Conclusions) -> Iterator[Html]:
+    """Yield the tests in words, Nemenyi's also as a picture, Wilcoxon's as a table."""
+    words = replace(outcome, wilcoxon=None).lines()
+    yield bullets(f"{line}." for line in dict.fromkeys(words))
+    if outcome.nemenyi is not None and _installed("matplotlib", "scikit_posthocs"):
+        yield _diagram(outcome.nemenyi)
+    if outcome.wilcoxon is not None:
+        yield _pairs(outcome.wilcoxon)
 
 
-def _tests(records: Sequence[Record], means: MeanTable, alpha: float) -> Iterator[Html]:
-    """Yield the outcome of each test which makes sense, and why the others do not."""
-    scores = means.scores
-    n_data = len(scores.data) - len(scores.left_out)
-    refused = what_applies(n_data, len(scores.methods), alpha)
-    if scores.left_out:
-        yield paragraph(f"Left out, as a method has no score there: {', '.join(scores.left_out)}.")
-    if not refused["friedman"]:
-        yield from _several(scores.complete, alpha)
-    if not refused["wilcoxon_holm"]:
-        yield _pairs(wilcoxon_holm(scores.complete, alpha))
-    if len(scores.methods) == 2:
-        yield bullets(f"{line}." for line in _two(records, means))
-    yield bullets(f"{_TESTS[test]} is not done: {refused[test]}." for test in _TESTS if refused[test])
+def _diagram(which: Nemenyi) -> Html:
+    from cofactor.plots import plot_critical_difference
 
-
-def _several(complete: Scores, alpha: float) -> Iterator[Html]:
-    """Yield Friedman's test in words, and Nemenyi's where it follows."""
-    outcome = friedman(complete, alpha)
-    if not outcome.differ:
-        none = "As no difference is shown, Nemenyi’s test does not follow"
-        yield bullets(f"{line}." for line in [*outcome.lines(), none])
-        return
-    yield bullets(f"{line}." for line in [*outcome.lines(), *nemenyi(complete, alpha).lines()])
+    ranks = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(which.methods, which.average_ranks, strict=True))
+    alt = f"Average ranks: {ranks}; critical difference: {which.critical_difference:.3f}"
+    caption = "Average ranks, the best to the left; a bar joins methods among which no difference is shown."
+    return figure(plot_critical_difference(which), caption, alt=alt)
 
 
 def _pairs(outcome: Wilcoxon) -> Html:
@@ -297,25 +271,6 @@ def _pairs(outcome: Wilcoxon) -> Html:
     return shown if len(rows) <= _MANY_PAIRS else fold(f"{caption}: {said}", shown)
 
 
-def _two(records: Sequence[Record], means: MeanTable) -> Iterator[str]:
-    """Yield how probable it is that one of two methods is better: over all data sets, and on each, given its folds."""
-    scores = means.scores
-    if len(scores.data) - len(scores.left_out) > 1:
-        yield str(signed_rank(scores.complete))
-    for data in scores.data:
-        if data not in scores.left_out:
-            folds = split_scores(records, means.metric, data)
-            share = _test_share(folds.data)
-            if share is not None and len(folds.data) > 1:
-                yield f"{data}: {correlated_t(folds, share)}"
-
-
-def _test_share(splits: Iterable[str]) -> float | None:
-    """Return the share of the data in a test part, as the names of the splits of a cross-validation tell."""
-    counts = {match[1] for split in splits if (match := re.match(r"\w+ \d+/(\d+)\b", split))}
-    return 1 / int(counts.pop()) if len(counts) == 1 else None
-
-
 def _p(value: float) -> str:
     return "< 0.0001" if value < 1e-4 else f"{value:.2g}"
 
@@ -324,15 +279,16 @@ def _p(value: float) -> str:
 
 
 def _time(records: Sequence[Record]) -> list[Section]:
-    done = [one for one in _cells(records) if one.get("status") != "failed" and one.get("seconds") is not None]
-    timed = [{**one, "metric": "seconds", "value": one["seconds"], "seconds": None} for one in done]
-    if not timed:
+    done = [one for one in _cells(records) if one["status"] == "done"]
+    if not done:
         return []
+    timed = [{**one, "metric": "seconds", "value": one["seconds"], "seconds": None} for one in done]
     lead = paragraph("Seconds of a cell: choice of parameters, fit and prediction together.", soft=True)
-    return [section("Time", lead, *_means(_of_metric(timed, "seconds"), digits=2))]
+    return [section("Time", lead, *_means(mean_table(timed, "seconds", methods=_names(records, "method")), digits=2))]
 
 
-def _failures(failed: Sequence[Record]) -> list[Section]:
+def _failures(records: Sequence[Record]) -> list[Section]:
+    failed = _failed(records)
     if not failed:
         return []
     groups: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
