@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from cofactor.datasets._bytes import replacing
 from cofactor.experiments.experiment import Claim, Picture, Row, Sample
 from cofactor.experiments.reproduction import Reproduction, verdict
 
-__all__ = ["MARKS", "columns_of", "digits_of", "write_document"]
+__all__ = ["MARKS", "columns_of", "digits_of", "reasons_of", "write_document"]
 
 MARKS = {"agrees": "≈", "better": "▲ better", "worse": "▼ worse", "": ""}
 """What stands beside a difference: within two standard deviations, or outside, and which way."""
@@ -120,27 +120,34 @@ def _tables(rows: Sequence[Row]) -> Iterator[str]:
         yield from (f"**{metric}**" + (f", {protocol}" if protocol else ""), "")
         measured = [row for row in ones if row.here is not None or row.reason]
         if measured:
-            yield "| " + " | ".join(columns_of(measured[0])) + " |"
+            reasons = reasons_of(measured)
+            yield "| " + " | ".join(columns_of(measured[0], reasons)) + " |"
             yield "|---|---|---:|---:|---:|---|"
-            yield from ("| " + " | ".join(_cell(text) for text in columns_of(row).values()) + " |" for row in measured)
+            for row in measured:
+                yield "| " + " | ".join(_cell(text) for text in columns_of(row, reasons).values()) + " |"
             yield ""
+            yield from (line for reason, mark in reasons.items() for line in (f"{mark} {_cell(reason)}", ""))
         rest = [row for row in ones if row.here is None and not row.reason]
         if rest:
             yield from ("Published only:", "", *_published_only(rest), "")
 
 
-def columns_of(row: Row) -> dict[str, str]:
+def reasons_of(rows: Iterable[Row]) -> dict[str, str]:
+    """Return the reasons of some rows, each with the mark that stands for it in their table: [1], [2], ..."""
+    distinct = dict.fromkeys(row.reason for row in rows if row.reason)
+    return {reason: f"[{k}]" for k, reason in enumerate(distinct, 1)}
+
+
+def columns_of(row: Row, reasons: Mapping[str, str]) -> dict[str, str]:
     """Return the cells of a row of *published | here | difference*, by heading."""
     digits = digits_of(row)
-    method = row.method + (f" ({row.variant})" if row.variant else "")
-    difference = "" if row.difference is None else f"{row.difference:+.{digits}f} {MARKS[verdict(row)]}"
     return {
         "data": row.data,
-        "method": method,
+        "method": row.method + (f" ({row.variant})" if row.variant else ""),
         "published": _text(row.published, digits),
         "here": _text(row.here, digits),
-        "difference": difference,
-        "why": row.reason,
+        "difference": "" if row.difference is None else f"{row.difference:+.{digits}f}",
+        "": f"{MARKS[verdict(row)]} {reasons.get(row.reason, '')}".strip(),
     }
 
 

@@ -95,11 +95,13 @@ class Row:
     def outside(self) -> bool:
         """Whether the two are further apart than two standard deviations of their difference.
 
-        The variances of both are added, as far as they are known; where neither is, no difference counts as outside.
+        The variances of both are added; one that is not known counts as the other. Where neither is known, no
+        difference counts as outside.
         """
         if self.published is None or self.here is None or self.difference is None:
             return False
-        spread = math.hypot(self.published.std or 0.0, self.here.std or 0.0)
+        stds = [std for std in (self.published.std, self.here.std) if std is not None]
+        spread = math.hypot(stds[0], stds[-1]) if stds else 0.0
         return spread > 0 and abs(self.difference) > 2 * spread
 
 
