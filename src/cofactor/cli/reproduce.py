@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from cofactor.experiments.experiment import Experiment, Extent
     from cofactor.experiments.reproduction import Reproduction
 
+_HOLDS = {True: "[green]✓ holds[/green]", False: "[red]✗ does not hold[/red]", None: "[dim]? cannot be told[/dim]"}
+
 
 def reproduce(
     names: Annotated[
@@ -201,8 +203,7 @@ def _show(one: Reproduction) -> None:
         f"{_time(one.seconds)} of computing[/dim]"
     )
     for claim in outcome.claims:
-        mark = {True: "[green]✓ holds[/green]", False: "[red]✗ does not hold[/red]", None: "[dim]? untold[/dim]"}
-        console.print(f"{mark[claim.holds]}  {escape(claim.statement)} [dim]{escape(claim.measured)}[/dim]")
+        console.print(f"{_HOLDS[claim.holds]}  {escape(claim.statement)} [dim]{escape(claim.measured)}[/dim]")
     measured = [row for row in outcome.rows if row.here is not None]
     for protocol, metric in dict.fromkeys((row.protocol, row.metric) for row in measured):
         ones = [row for row in measured if (row.protocol, row.metric) == (protocol, metric)]
