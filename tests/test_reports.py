@@ -291,12 +291,23 @@ def test_a_report_tells_of_failed_cells_with_their_errors() -> None:
     everything = compared()
     page = comparison_page(everything)
     assert '<a href="#failed-cells">2 of 120 cells failed</a>' in page
-    assert "kfold 1/5 (seed 0), kfold 2/5 (seed 0)" in page
+    assert "jester-2 (2 cells)" in page
     assert "alpha &lt;script&gt;" in page
     assert "line 7, in fit" in page
     assert "2 of 2 cells failed" in comparison_page(replace(everything, results=everything.failed))
     with pytest.raises(ValueError, match="no results to report"):
         comparison_page(replace(everything, results=[]))
+
+
+def test_a_method_that_always_fails_does_not_keep_the_others_from_being_compared() -> None:
+    found = compared(METHODS[:3])
+    results = [
+        replace(r, status="failed", measures={}, error=HOSTILE) if r.method == "ALS" else r for r in found.results
+    ]
+    page = comparison_page(replace(found, results=results))
+    assert "Without any result, and not compared: ALS." in page
+    assert "Bayesian signed-rank test over 5 data sets: probability that MMMF is better 1.000" in page
+    assert "jester-1: Bayesian correlated t-test over 5 splits: probability that MMMF is better 1.000" in page
 
 
 def test_the_same_results_give_the_same_page(comparison: Path) -> None:

@@ -71,7 +71,7 @@ thead th { font-weight: 600; color: var(--soft); font-size: .85rem; white-space:
 tbody th { font-weight: 400; }
 th:first-child, td:first-child, .text { text-align: left; }
 .words :is(th, td) { text-align: left; white-space: normal; }
-tbody .text { white-space: normal; min-width: 12rem; }
+tbody .text { white-space: normal; overflow-wrap: anywhere; } tbody td.text { min-width: 12rem; }
 .scroll th:first-child { position: sticky; left: 0; background: var(--back); }
 td b { color: var(--good); }
 sup { font-size: .8rem; line-height: 0; }

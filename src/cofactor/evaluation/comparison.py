@@ -110,6 +110,8 @@ class Comparison:
     def table(self, metric: str | None = None) -> MeanTable:
         """Return mean ± standard deviation (rank) of each method on each data set.
 
+        Methods without a single number are left out, since nobody could be ranked beside them; see `failed`.
+
         Parameters
         ----------
         metric : str, optional
@@ -120,7 +122,9 @@ class Comparison:
         ValueError
             If nothing of that name was measured.
         """
-        return mean_table(self.records(), metric or self.metrics[0])
+        records, metric = self.records(), metric or self.metrics[0]
+        methods = dict.fromkeys(one["method"] for one in records if one["metric"] == metric)
+        return mean_table(records, metric, methods=list(methods) or None)
 
     def statistics(self, metric: str | None = None, alpha: float = 0.05) -> Conclusions:
         """Test whether the differences are more than chance, by the tests which make sense here.
@@ -141,7 +145,8 @@ class Comparison:
         folds = {}
         if len(table.scores.methods) == 2:
             kept = [data for data in table.scores.data if data not in table.scores.left_out]
-            folds = {data: (split_scores(records, table.metric, data), self._test_share(data)) for data in kept}
+            runs = {data: split_scores(records, table.metric, data).only(*table.scores.methods) for data in kept}
+            folds = {data: (scores, self._test_share(data)) for data, scores in runs.items()}
         return conclude(table.scores, folds, alpha)
 
     def report(self, path: PathLike, title: str = "Comparison") -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -134,7 +134,10 @@ def _failure_notice(records: Sequence[Record]) -> Html:
     if not failed:
         return Html("")
     link = tag("a", f"{len(failed)} of {len(_cells(records))} cells failed", href="#failed-cells")
-    return paragraph(link, "; a method is not ranked on a data set where it misses a split.")
+    done = _names((record for record in records if record["status"] == "done"), "method")
+    without = [name for name in _names(records, "method") if name not in done]
+    missing = f" Without any result, and not compared: {', '.join(without)}." if without else ""
+    return paragraph(link, f"; data sets on which a method misses a split are left out of ranks and tests.{missing}")
 
 
 def _highlights(records: Sequence[Record], tables: Sequence[MeanTable]) -> Html:
@@ -284,27 +287,29 @@ def _time(records: Sequence[Record]) -> list[Section]:
         return []
     timed = [{**one, "metric": "seconds", "value": one["seconds"], "seconds": None} for one in done]
     lead = paragraph("Seconds of a cell: choice of parameters, fit and prediction together.", soft=True)
-    return [section("Time", lead, *_means(mean_table(timed, "seconds", methods=_names(records, "method")), digits=2))]
+    return [section("Time", lead, *_means(mean_table(timed, "seconds"), digits=2))]
 
 
 def _failures(records: Sequence[Record]) -> list[Section]:
     failed = _failed(records)
     if not failed:
         return []
-    groups: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in failed:
-        groups[record["method"], record["data"], record["error"].partition("\n")[0]].append(record)
-    rows = [
-        [method, data, ", ".join(f"{r['split']} (seed {r['seed']})" for r in ones), error]
-        for (method, data, error), ones in groups.items()
-    ]
+        groups[record["method"], record["error"].partition("\n")[0]].append(record)
+    rows = [[method, _places(ones), error] for (method, error), ones in groups.items()]
     traces = [
         part
-        for (method, data, _), ones in groups.items()
-        for part in (paragraph(f"{method}, {data}:"), preformatted(ones[0]["error"]))
+        for (method, _), (first, *_) in groups.items()
+        for part in (paragraph(f"{method}, {first['data']}, {first['split']}:"), preformatted(first["error"]))
     ]
-    shown = table(["method", "data", "splits", "error"], rows, name="Failed cells", text=[1, 2, 3])
+    shown = table(["method", "data sets", "error"], rows, name="Failed cells", text=[1, 2])
     return [section("Failed cells", shown, fold("Where the first of each failed", *traces))]
+
+
+def _places(cells: Iterable[Record]) -> str:
+    """Return on which data sets cells failed, and how many."""
+    return ", ".join(f"{data} ({counted(n, 'cell')})" for data, n in Counter(cell["data"] for cell in cells).items())
 
 
 def _all_results(records: Sequence[Record]) -> Html:
