@@ -71,7 +71,7 @@ thead th { font-weight: 600; color: var(--soft); font-size: .85rem; white-space:
 tbody th { font-weight: 400; }
 th:first-child, td:first-child, .text { text-align: left; }
 .words :is(th, td) { text-align: left; white-space: normal; }
-tbody .text { white-space: normal; overflow-wrap: anywhere; } tbody td.text { min-width: 12rem; }
+tbody .text { white-space: normal; } tbody td.text { min-width: 12rem; overflow-wrap: anywhere; }
 .scroll th:first-child { position: sticky; left: 0; background: var(--back); }
 td b { color: var(--good); }
 sup { font-size: .8rem; line-height: 0; }
@@ -82,7 +82,7 @@ tr.rule > * { color: var(--soft); }
 figure { margin: 1rem 0; background: var(--card); border: 1px solid var(--line); border-radius: .5rem;
   padding: .75rem; }
 figure .scroll, .two figure { margin: 0; }
-figure img { display: block; width: 100%; min-width: calc(.6 * var(--natural, 38rem));
+figure img { display: block; width: 100%; min-width: calc(.54 * var(--natural, 38rem));
   max-width: calc(1.15 * var(--natural, 38rem)); height: auto; margin: 0 auto; padding: .5rem; background: #fff;
   border-radius: .25rem; }
 figcaption { color: var(--soft); font-size: .9rem; padding-top: .5rem; }
