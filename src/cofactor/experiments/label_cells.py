@@ -108,8 +108,8 @@ def rows_of(split: str, seed: int, data: LabelDataset) -> tuple[NDArray[np.int64
     ----------
     split : str
         ``"kfold 3/10"``: the third of ten shuffled folds; ``"holdout 2/0.1"``: the second draw of a test part of
-        a tenth; ``"official"``: the split that comes with the data; ``"seen 3/10"``: the training rows of
-        ``"kfold 3/10"``, also as test rows.
+        a tenth, or of ``"2/50"`` rows; ``"official"``: the split that comes with the data; ``"seen 3/10"``: the
+        training rows of ``"kfold 3/10"``, also as test rows.
     seed : int
         Of the folds and the draws.
     data : LabelDataset
@@ -130,7 +130,8 @@ def rows_of(split: str, seed: int, data: LabelDataset) -> tuple[NDArray[np.int64
     if kind in ("kfold", "seen"):
         parts = KFold(int(second), shuffle=True, random_state=seed)
     elif kind == "holdout":
-        parts = ShuffleSplit(int(first), test_size=float(second), random_state=seed)
+        size = float(second) if "." in second else int(second)
+        parts = ShuffleSplit(int(first), test_size=size, random_state=seed)
     else:
         raise ValueError(f"split={split!r}: expected 'kfold 3/10', 'seen 3/10', 'holdout 2/0.1' or 'official'")
     train, test = list(parts.split(data.Y))[int(first) - 1]
