@@ -1,4 +1,4 @@
-"""Tables 5.9 and 5.10 and figure 5.4 of Kumar's thesis: MLC-HMF on twelve data sets, and the weight of its penalty."""
+"""Tables 5.9 to 5.11 and figures 5.4 and 5.5 of Kumar's thesis: MLC-HMF and others on twelve data sets."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from cofactor.evaluation.cells import Cell, Result
 from cofactor.evaluation.scores import Scores
 from cofactor.experiments import published
 from cofactor.experiments.beside import Reason, beside, samples
-from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
+from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture, Row, Sample
 from cofactor.experiments.label_cells import REALIGNED, folds, label_cell
 from cofactor.experiments.published import METRICS, Published
+from cofactor.experiments.ranks import PRINTED, Sources, best_rank, diagrams, methods_differ, statistic_rows
 from cofactor.experiments.series import means, unfinished
 from cofactor.plots.parameters import plot_parameter_lines
 
@@ -158,6 +159,55 @@ def realignment(results: Sequence[Result], metric: str) -> list[Claim]:
     return [Claim(statement, better, measured)] if pairs else [Claim(statement, None, "rcv1 was not run")]
 
 
+# ---------------------------------------------------------------- table 5.11 and figure 5.5
+
+
+def _sources(results: Sequence[Result]) -> Sources:
+    """Return the scores of both tables by metric, as printed and with ours in place."""
+    tables = [(table, metric) for table in map(published.load, _TABLES) for metric in table.metrics]
+    return {
+        (metric, words): table.scores(metric) if words == PRINTED else here_in_place(table, metric, results)
+        for table, metric in tables
+        for words in (PRINTED, "ours in place")
+    }
+
+
+_TABLES = ("thesis-5.9", "thesis-5.10")
+_IN_PLACE = "Ours in place: the columns of BinaryRelevance, MLkNN and MLCHMF are ours, on the data sets that were run."
+
+
+def _statistics_outcome(results: Sequence[Result]) -> Outcome:
+    table, sources = published.load("thesis-5.11"), _sources(results)
+    rows = statistic_rows(table, sources)
+    return Outcome(
+        rows=rows,
+        claims=[follows(rows), *methods_differ(sources)],
+        notes=[_IN_PLACE, *table.notes, *unfinished(results)],
+    )
+
+
+def follows(rows: Sequence[Row]) -> Claim:
+    """Return the claim that the printed statistics are those of the printed numbers."""
+    apart = [row for row in rows if row.difference is not None and abs(row.difference) >= _PRINTED_DIGIT]
+    return Claim(
+        "The printed statistics, to their digits, are those of the numbers printed in tables 5.9 and 5.10.",
+        not apart,
+        "; ".join(f"{row.method} {row.metric}: printed {row.published}, follows {row.here}" for row in apart),
+    )
+
+
+_PRINTED_DIGIT = 1e-3
+
+
+def _diagram_outcome(results: Sequence[Result]) -> Outcome:
+    sources = _sources(results)
+    return Outcome(
+        claims=best_rank(sources, "MLCHMF"),
+        pictures=diagrams(sources, "thesis-figure-5.5"),
+        notes=[_IN_PLACE, *unfinished(results)],
+    )
+
+
 # ---------------------------------------------------------------- figure 5.4: Hamming loss along λ
 
 
@@ -228,26 +278,46 @@ def _draw_penalty(curves: Mapping[float, Mapping[float, Sample]]) -> Axes:
 
 _THESIS = "V. Kumar's thesis (Hyderabad 2018)"
 
+_MISSING = [f"{method}: not in this package" for method in OTHERS]
+
 EXPERIMENTS = (
-    *(
-        Experiment(
-            name=f"thesis-table-{number}",
-            title=title,
-            source=f"{_THESIS}, table {number}",
-            cells=comparison_cells,
-            outcome=partial(_comparison_outcome, f"thesis-{number}"),
-            missing=[f"{method}: not in this package" for method in OTHERS],
-        )
-        for number, title in (
-            ("5.9", "Hamming loss, accuracy and subset accuracy of MLC-HMF on twelve data sets"),
-            ("5.10", "Example-based, macro and micro F1 of MLC-HMF on twelve data sets"),
-        )
-    ),
     Experiment(
         name="thesis-figure-5.4",
         title="Hamming loss of MLC-HMF along λ, with more or fewer training instances",
         source=f"{_THESIS}, figure 5.4",
         cells=_penalty_cells,
         outcome=_penalty_outcome,
+    ),
+    Experiment(
+        name="thesis-table-5.9",
+        title="Hamming loss, accuracy and subset accuracy of MLC-HMF on twelve data sets",
+        source=f"{_THESIS}, table 5.9",
+        cells=comparison_cells,
+        outcome=partial(_comparison_outcome, "thesis-5.9"),
+        missing=_MISSING,
+    ),
+    Experiment(
+        name="thesis-table-5.10",
+        title="Example-based, macro and micro F1 of MLC-HMF on twelve data sets",
+        source=f"{_THESIS}, table 5.10",
+        cells=comparison_cells,
+        outcome=partial(_comparison_outcome, "thesis-5.10"),
+        missing=_MISSING,
+    ),
+    Experiment(
+        name="thesis-table-5.11",
+        title="Friedman statistics of tables 5.9 and 5.10",
+        source=f"{_THESIS}, table 5.11",
+        cells=comparison_cells,
+        outcome=_statistics_outcome,
+        missing=_MISSING,
+    ),
+    Experiment(
+        name="thesis-figure-5.5",
+        title="Critical-difference diagrams of tables 5.9 and 5.10",
+        source=f"{_THESIS}, figure 5.5",
+        cells=comparison_cells,
+        outcome=_diagram_outcome,
+        missing=_MISSING,
     ),
 )

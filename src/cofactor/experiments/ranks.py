@@ -1,0 +1,115 @@
+"""Do the methods of a table differ? Friedman's and Nemenyi's tests of printed numbers, and of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cofactor.evaluation.scores import Scores
+from cofactor.evaluation.statistics import Friedman, Nemenyi, friedman, nemenyi
+from cofactor.experiments.experiment import Claim, Picture, Row, Sample
+from cofactor.experiments.published import METRICS, Published
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["PRINTED", "Sources", "best_rank", "diagrams", "methods_differ", "statistic_rows", "tested"]
+
+Sources = Mapping[tuple[str, str], Scores | None]
+"""Tables of scores by metric and by where the numbers come from, in words."""
+
+PRINTED = "printed numbers"
+"""The words for numbers that come from the source."""
+
+_TELLING = 6  # with fewer data sets, that no difference is shown says little
+
+
+def tested(sources: Sources) -> Iterator[tuple[str, str, Friedman, Nemenyi]]:
+    """Yield metric, words and both tests of each table that has enough data sets for them, uncorrected for ties."""
+    for (metric, words), scores in sources.items():
+        try:
+            if scores is not None:
+                yield metric, words, friedman(scores, correct_ties=False), nemenyi(scores)
+        except ValueError:  # too few data sets for any difference to show
+            continue
+
+
+def statistic_rows(table: Published, sources: Sources) -> list[Row]:
+    """Return the statistics of a published table of tests beside those recomputed from its printed numbers, and ours.
+
+    Parameters
+    ----------
+    table : Published
+        With the methods ``F_F``, ``critical value``, ``q_alpha`` and ``critical difference``.
+    sources : mapping
+        The tables of scores; those called `PRINTED` are compared with what is printed.
+    """
+    reasons = {(error.method, error.metric): error.why for error in table.errors}
+    rows: list[Row] = []
+    for metric, words, differences, pairs in tested(sources):
+        size = f"{len(differences.methods)} methods, {differences.n_data} data sets"
+        facts = {
+            ("F_F", metric): differences.f,
+            ("critical value", ""): differences.critical_value,
+            ("q_alpha", ""): pairs.q,
+            ("critical difference", ""): pairs.critical_difference,
+        }
+        for (name, place), value in facts.items():
+            printed = table.get("", name, place) if words == PRINTED else None
+            why = reasons.get((name, place), "") if printed else ""
+            row = Row(
+                data="",
+                method=name,
+                metric=place,
+                published=Sample(printed.mean) if printed else None,
+                here=Sample(value),
+                variant=words,
+                reason="; ".join(part for part in (size, why) if part),
+            )
+            if row not in rows:
+                rows.append(row)
+    return rows
+
+
+def methods_differ(sources: Sources) -> list[Claim]:
+    """Return, for each table, the claim that the methods differ; on few data sets none can be refuted."""
+    return [
+        Claim(
+            f"{METRICS[metric].title}, {words}: the methods differ.",
+            differences.differ or (None if differences.n_data < _TELLING else False),
+            f"F_F = {differences.f:.3f}, critical value {differences.critical_value:.3f}; "
+            f"{len(differences.methods)} methods, {differences.n_data} data sets",
+        )
+        for metric, words, differences, _ in tested(sources)
+    ]
+
+
+def best_rank(sources: Sources, champion: str) -> list[Claim]:
+    """Return, for each table, the claim that a method has the best average rank."""
+    return [
+        Claim(
+            f"{METRICS[metric].title}, {words}: {champion} has the best average rank.",
+            pairs.methods[0] == champion,
+            ", ".join(f"{method} {rank:.2f}" for method, rank in zip(pairs.methods, pairs.average_ranks, strict=True))
+            + f"; critical difference {pairs.critical_difference:.3f}, {pairs.n_data} data sets",
+        )
+        for metric, words, _, pairs in tested(sources)
+    ]
+
+
+def diagrams(sources: Sources, figure: str) -> list[Picture]:
+    """Return a critical-difference diagram of each table; `figure` begins the names of their files."""
+    pictures = []
+    for metric, words, _, pairs in tested(sources):
+        title = f"{METRICS[metric].title}, {words}"
+        name = f"{figure}-{metric}-{words}".replace("_", "-").replace(", ", "-").replace(" ", "-")
+        caption = f"Average ranks by {title}, {pairs.n_data} data sets; no difference is shown along a bar"
+        pictures.append(Picture(name, caption, partial(_draw, pairs, title)))
+    return pictures
+
+
+def _draw(pairs: Nemenyi, title: str) -> Axes | Sequence[Axes]:
+    from cofactor.plots.comparison import plot_critical_difference
+
+    return plot_critical_difference(pairs, title=title)
