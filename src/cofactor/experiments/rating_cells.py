@@ -24,6 +24,7 @@ from cofactor.metrics import rating_report
 from cofactor.ratings import MODELS, RatingModel
 
 __all__ = [
+    "IN_PLANE",
     "THESIS",
     "errors_at_stage",
     "errors_of_groups",
@@ -42,6 +43,11 @@ THESIS: dict[str, dict[str, Any]] = {
     "PMMMF": {"n_factors": 100, "alpha_bias": None},
     "ALS": {"n_factors": 100, "alpha_bias": None, "solver": "cg"},
     "BinaryMMMF": {"n_factors": 100, "alpha_bias": None},
+}
+
+#: The same in the plane, for pictures.
+IN_PLANE: dict[str, dict[str, Any]] = {
+    method: THESIS[method] | {"n_factors": 2, "dtype": "float64"} for method in ("BinaryMMMF", "MMMF", "PMMMF")
 }
 
 

@@ -36,7 +36,7 @@ from cofactor.plots.labels import plot_cooccurrence, plot_group_sparsity, plot_t
 from cofactor.plots.parameters import plot_parameter_lines, plot_parameter_map
 from cofactor.plots.predictions import prediction_table
 from cofactor.plots.probabilities import plot_reliability, plot_trace
-from cofactor.plots.ratings import plot_confusion, plot_embedding
+from cofactor.plots.ratings import plot_confusion, plot_embedding, plot_hyperplanes
 from cofactor.plots.splits import plot_splits
 from cofactor.plots.trees import plot_label_tree
 
@@ -49,6 +49,7 @@ __all__ = [
     "plot_embedding",
     "plot_error_by_level",
     "plot_group_sparsity",
+    "plot_hyperplanes",
     "plot_label_tree",
     "plot_learning_curves",
     "plot_parameter_lines",

@@ -13,7 +13,7 @@ from cofactor.plots.figures import INK, MARKERS, MUTED, OKABE_ITO, colour_bar, n
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_confusion", "plot_embedding"]
+__all__ = ["plot_confusion", "plot_embedding", "plot_hyperplanes"]
 
 _CROWDED = 7  # from so many levels on, a cell has room for one line of text only
 _WORDLESS = 25  # beyond so many levels it has room for none
@@ -230,6 +230,84 @@ def plot_embedding(
     tidy(ax, "item factor 1", "item factor 2", grid=False)
     ax.legend(frameon=False, title="rating", loc="upper left", bbox_to_anchor=(1.07, 1.0), borderaxespad=0)
     return ax
+
+
+def plot_hyperplanes(U: ArrayLike, V: ArrayLike, threshold: float = 0.0, ax: Axes | None = None) -> Axes:
+    r"""Plot bi-level factors in the plane: items as points, each user as the line that separates them.
+
+    The line of user i is the set of points v with :math:`u_i \cdot v = \theta`; an arrow points to its upper side.
+
+    Parameters
+    ----------
+    U : array-like of shape (n_users, 2)
+        User factors, none of them zero.
+    V : array-like of shape (n_items, 2)
+        Item factors.
+    threshold : float, default=0.0
+        The threshold θ of all users.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        One line for each user, as far as it crosses the picture, and one collection of points.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the shapes do not fit together, a value is not finite, or a user is zero.
+    ImportError
+        If matplotlib is not installed.
+
+    References
+    ----------
+    As figure 3.1 of V. Kumar's thesis on maximum-margin matrix factorization.
+
+    Examples
+    --------
+    >>> ax = plot_hyperplanes([[1, 0], [0, 2]], [[-1, 1], [1, -1]], threshold=0.5)
+    >>> [line.get_xydata().round(2).tolist() for line in ax.lines]
+    [[[0.5, -1.16], [0.5, 1.16]], [[1.16, 0.25], [-1.16, 0.25]]]
+    """
+    users = np.atleast_2d(np.array(U, dtype=np.float64))
+    points = _checked_plane(V, users[0])[0]
+    theta = float(numbers([threshold], "threshold")[0])
+    ax = new_axes(ax, 6.6, 5.2)
+    low, high = _window(points)
+    ax.set_xlim(low[0], high[0])
+    ax.set_ylim(low[1], high[1])
+    ax.set_aspect("equal", adjustable="box")
+    for index, row in enumerate(users):
+        _draw_side(ax, index, _checked_plane(V, row)[1], theta, low, high)
+    ax.scatter(points[:, 0], points[:, 1], s=26, color=INK, zorder=3)
+    for index, point in enumerate(points):
+        ax.annotate(f"$V_{{{index + 1}}}$", point, xytext=(5, 4), textcoords="offset points", fontsize=10, color=INK)
+    tidy(ax, "factor 1", "factor 2", grid=False)
+    return ax
+
+
+def _draw_side(
+    ax: Axes,
+    index: int,
+    direction: NDArray[np.float64],
+    theta: float,
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> None:
+    """Draw the line u·v = θ of a user with an arrow to its upper side and his name."""
+    length = np.linalg.norm(direction)
+    normal = direction / length
+    ends = _clip(normal * (theta / length), np.array([-normal[1], normal[0]]), low, high)
+    if ends is None:
+        return
+    colour = OKABE_ITO[index % 7]
+    ax.plot(*ends.T, color=colour, linewidth=1.3, zorder=1.5)
+    # The arrow stands near one end, where the lines, which all pass near the origin, are apart.
+    foot = ends[0] + 0.12 * (ends[1] - ends[0])
+    tip = foot + 0.09 * (high - low).min() * normal
+    ax.annotate("", tip, xytext=foot, arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 1.4, "shrinkA": 0})
+    ax.annotate(f"$U_{{{index + 1}}}$", tip, xytext=tuple(5 * normal), textcoords="offset points", color=colour)
 
 
 def _checked_plane(V: ArrayLike, U_row: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
