@@ -15,7 +15,15 @@ from cofactor.experiments.experiment import Experiment
 __all__ = ["experiment", "experiments"]
 
 #: In the order of the sources.
-_MODULES: tuple[str, ...] = ("rating_curves", "rating_tables", "label_mlchmf", "label_groups")
+_MODULES: tuple[str, ...] = (
+    "rating_convergence",
+    "rating_geometry",
+    "rating_curves",
+    "rating_factors",
+    "rating_tables",
+    "label_mlchmf",
+    "label_groups",
+)
 
 
 @cache
