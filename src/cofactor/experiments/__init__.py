@@ -16,13 +16,16 @@ __all__ = ["experiment", "experiments"]
 
 #: In the order of the sources.
 _MODULES: tuple[str, ...] = (
-    "rating_convergence",
     "rating_geometry",
+    "rating_convergence",
     "rating_curves",
     "rating_factors",
     "rating_tables",
     "label_mlchmf",
     "label_groups",
+    "label_grople",
+    "label_omf",
+    "label_mnmtf",
 )
 
 
