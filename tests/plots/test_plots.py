@@ -19,6 +19,7 @@ from cofactor.plots import (
     plot_confusion,
     plot_convergence,
     plot_embedding,
+    plot_hyperplanes,
     plot_reliability,
     plot_scaling,
     plot_trace,
@@ -468,3 +469,16 @@ def test_panels_share_a_figure():
     plot_convergence(HISTORIES, right)
     assert left.figure is right.figure
     assert (len(left.lines), len(right.lines)) == (2, 2)
+
+
+def test_hyperplanes_have_a_line_and_an_arrow_for_each_user() -> None:
+    U, V = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), np.array([[-1.0, 1.0], [1.0, -1.0], [0.5, 0.5]])
+    ax = plot_hyperplanes(U, V, threshold=0.5)
+    for line, user in zip(ax.lines, U, strict=True):
+        np.testing.assert_allclose(line.get_xydata() @ user, 0.5, atol=1e-9)
+    texts = {text.get_text(): text for text in ax.texts}
+    assert set(texts) >= {"$U_1$", "$U_3$", "$V_1$"}
+    for k, user in enumerate(U, 1):  # the arrow ends on the upper side
+        assert np.dot(texts[f"$U_{{{k}}}$"].xy, user) > 0.5
+    with pytest.raises(ValueError, match="zero"):
+        plot_hyperplanes([[0.0, 0.0]], V)
