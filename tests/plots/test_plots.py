@@ -477,7 +477,7 @@ def test_hyperplanes_have_a_line_and_an_arrow_for_each_user() -> None:
     for line, user in zip(ax.lines, U, strict=True):
         np.testing.assert_allclose(line.get_xydata() @ user, 0.5, atol=1e-9)
     texts = {text.get_text(): text for text in ax.texts}
-    assert set(texts) >= {"$U_1$", "$U_3$", "$V_1$"}
+    assert set(texts) >= {"$U_{1}$", "$U_{3}$", "$V_{1}$"}
     for k, user in enumerate(U, 1):  # the arrow ends on the upper side
         assert np.dot(texts[f"$U_{{{k}}}$"].xy, user) > 0.5
     with pytest.raises(ValueError, match="zero"):
