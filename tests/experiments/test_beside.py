@@ -2,6 +2,8 @@
 
 from types import SimpleNamespace
 
+import pytest
+
 from cofactor.evaluation.cells import Result
 from cofactor.experiments.beside import Reason, beside
 from cofactor.experiments.experiment import Sample
@@ -63,3 +65,10 @@ def test_failures_and_known_reasons_are_told():
     assert rows["strong", "HMF"].reason == "failed: MemoryError: too large"
     assert rows["weak", "URP"].reason == "no longer distributed"
     assert rows["weak", "HMF"].reason == "too general"
+
+
+@pytest.mark.parametrize(("measured", "reason"), [((0.40, 0.41), ""), ((0.30, 0.31), "other folds")])
+def test_reasons_are_for_what_does_not_agree(measured, reason):
+    results = [result("ml", "HMF", {"nmae": v}, str(v), protocol="weak") for v in measured]
+    rows = beside(PRINTED, results, metrics=["nmae"], reasons=[Reason("other folds", method="HMF")])
+    assert rows[0].reason == reason

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from numbers import Real
 from typing import TYPE_CHECKING
@@ -74,7 +74,7 @@ def beside(
     metrics : iterable of str
         The metrics of the table, in the order of the source.
     reasons : iterable of Reason
-        Known reasons; the first which fits is shown.
+        Known reasons; the first which fits is shown where two numbers do not agree, or one is missing.
 
     Returns
     -------
@@ -96,18 +96,18 @@ def beside(
         reason = next((reason.text for reason in reasons if reason.fits(data, method, metric)), "")
         variants: Mapping[str, Sample | None] = here.get(place) or {"": None}
         for variant, sample in variants.items():
-            rows.append(
-                Row(
-                    data=data,
-                    protocol=protocol,
-                    method=method,
-                    metric=metric,
-                    variant=variant,
-                    published=printed.get(place),
-                    here=sample,
-                    reason=(failures.get(place[:3], "") if sample is None else "") or reason,
-                )
+            row = Row(
+                data=data,
+                protocol=protocol,
+                method=method,
+                metric=metric,
+                variant=variant,
+                published=printed.get(place),
+                here=sample,
             )
+            if sample is None:
+                reason = failures.get(place[:3], reason)
+            rows.append(replace(row, reason=reason) if row.outside or None in (row.published, row.here) else row)
     return rows
 
 
