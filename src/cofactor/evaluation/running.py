@@ -9,7 +9,7 @@ import time
 import traceback
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -26,6 +26,7 @@ __all__ = ["Interrupted", "RunProgress", "run_cells"]
 
 _FRAMES = 3  #: last places of a traceback that are kept
 _BATCH = 0.1  #: seconds of work that go to a process at once: handing a cell over takes a millisecond or two
+_SETTLE = 0.05  #: seconds for joblib's threads to pass on what they hold; they stumble if ended in the middle of it
 _PAUSE = 0.2  #: seconds between two looks at what other processes have finished
 
 
@@ -185,7 +186,7 @@ class _Run:
             try:
                 if self.error is not None:
                     return
-                ours = [cell for cell in batch if self.store is None or self.store.claim(cell)]
+                ours = batch if self.store is None else self.store.claim_all(batch)
             except BaseException as error:
                 self.error = error
                 return
@@ -200,15 +201,16 @@ class _Run:
         self.pace.longest_batch = _BATCH if n_jobs > 1 else 0.0
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered", batch_size=1)
         with library_limit(1):
-            attempts = parallel(_task(batch, threads) for batch in self._claimed())
+            batches = _until_broken(parallel(_task(batch, threads) for batch in self._claimed()))
             try:
-                for attempt in _until_broken(attempts):
-                    self._keep(attempt)
+                for attempts in batches:
+                    self._keep(attempts)
             except BaseException as error:
                 self.error = self.error or error  # so that no more cells are claimed
+                time.sleep(_SETTLE)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # joblib's, of cells that were handed out in vain
-                    attempts.close()
+                    batches.close()
                 raise
         if self.error is not None:
             raise self.error
@@ -219,23 +221,26 @@ class _Run:
         for key in sorted(self.handed_out):
             try:
                 # With two jobs joblib takes another process also for a single task.
-                ((attempt,),) = Parallel(n_jobs=2, batch_size=1)([_task([self.missing[key]], threads)])
+                (attempts,) = Parallel(n_jobs=2, batch_size=1)([_task([self.missing[key]], threads)])
             except Exception as error:
-                attempt = _Attempt(key, "failed", {}, _told(error), 0.0)
-            self._keep(attempt)
+                attempts = [_Attempt(key, "failed", {}, _told(error), 0.0)]
+            self._keep(attempts)
 
-    def _keep(self, attempt: _Attempt) -> None:
-        cell = self.missing[attempt.key]
-        described = {
-            name: getattr(cell, name)
-            for name in ("method", "data", "split", "seed", "parameters", "checksum", "measure")
-        }
-        result = Result(**attempt._asdict(), **described, version=cofactor.__version__)
+    def _keep(self, attempts: Sequence[_Attempt]) -> None:
+        """Store what workers say, then tell it."""
+        results = [self._result(attempt) for attempt in attempts]
         if self.store is not None:
-            self.store.put(result)
-        self.handed_out.discard(attempt.key)
-        self.computed += 1
-        self._add(result)
+            self.store.put(*results)
+        self.handed_out.difference_update(result.key for result in results)
+        for result in results:
+            self.computed += 1
+            self._add(result)
+
+    def _result(self, attempt: _Attempt) -> Result:
+        cell = self.missing[attempt.key]
+        names = ("method", "data", "split", "seed", "parameters", "checksum", "measure")
+        facts = {name: getattr(cell, name) for name in names}
+        return Result(**attempt._asdict(), **facts, version=cofactor.__version__)
 
     def _add(self, result: Result) -> None:
         cell = self.missing.pop(result.key)
@@ -300,18 +305,18 @@ def _task(cells: Sequence[Cell], threads: int) -> Any:
     return delayed(_attempts)([(cell.key, cell.work) for cell in cells], threads, os.getpid())
 
 
-def _until_broken(batches: Iterator[list[_Attempt]]) -> Iterator[_Attempt]:
+def _until_broken(batches: Iterator[list[_Attempt]]) -> Generator[list[_Attempt]]:
     """Yield what workers say until one of them dies, or cannot be sent its cells."""
     try:
-        for attempts in batches:
-            yield from attempts
+        yield from batches
     except Exception:
         return
 
 
 def _attempts(works: Sequence[tuple[str, Callable[[], Measures]]], threads: int, parent: int) -> list[_Attempt]:
     """Do the work of cells, in whatever process or thread this is."""
-    with thread_limit(threads), library_limit(1) if os.getpid() != parent else nullcontext():
+    # The limit of BLAS is one for a process: side by side, threads would lift each other's. That of OpenMP is theirs.
+    with thread_limit(threads), library_limit(1, "openmp" if os.getpid() == parent else None):
         return [_attempt(key, work) for key, work in works]
 
 

@@ -159,21 +159,24 @@ class ResultStore:
         query = f"SELECT {', '.join(_COLUMNS)} FROM results {'WHERE ' + where if where else ''} ORDER BY number"
         return [_result(row) for row in self._query(query, *given.values())]
 
-    def put(self, result: Result) -> None:
-        """Keep a result, in place of an earlier one of the same cell; a claim on it ends.
+    def put(self, *results: Result) -> None:
+        """Keep results, in place of earlier ones of the same cells, all or none; claims on them end.
 
         Parameters
         ----------
-        result : Result
+        *results : Result
         """
-        values = [
-            json.dumps(getattr(result, name), ensure_ascii=False) if name in _JSON else getattr(result, name)
-            for name in _COLUMNS
+        rows = [
+            [
+                json.dumps(getattr(result, name), ensure_ascii=False) if name in _JSON else getattr(result, name)
+                for name in _COLUMNS
+            ]
+            for result in results
         ]
         marks = ", ".join("?" * len(_COLUMNS))
         with self._transaction() as connection:
-            connection.execute(f"INSERT OR REPLACE INTO results ({', '.join(_COLUMNS)}) VALUES ({marks})", values)
-            connection.execute("DELETE FROM claims WHERE key = ?", (result.key,))
+            connection.executemany(f"INSERT OR REPLACE INTO results ({', '.join(_COLUMNS)}) VALUES ({marks})", rows)
+            connection.executemany("DELETE FROM claims WHERE key = ?", [(result.key,) for result in results])
 
     def claim(self, cell: Cell) -> bool:
         """Claim a cell, so that no other process computes it.
@@ -187,22 +190,35 @@ class ResultStore:
         bool
             False if it has a result, or a process that lives has claimed it.
         """
+        return bool(self.claim_all([cell]))
+
+    def claim_all(self, cells: Iterable[Cell]) -> list[Cell]:
+        """Claim cells; return those that have no result and that no process that lives has claimed.
+
+        Parameters
+        ----------
+        cells : iterable of Cell
+        """
         with self._transaction() as connection:
-            if connection.execute("SELECT 1 FROM results WHERE key = ?", (cell.key,)).fetchone():
-                return False
-            owner = connection.execute(
-                "SELECT id, host, pid, started, beat FROM claims JOIN workers ON id = worker WHERE key = ?", (cell.key,)
-            ).fetchone()
-            if owner is not None and owner[0] != self._worker and _alive(*owner[1:]):
-                return False
-            connection.execute(  # it is there, but for the first claim, or if somebody took a long sleep for death
-                "INSERT OR IGNORE INTO workers VALUES (?, ?, ?, ?, ?)", (self._worker, *self._identity, time.time())
-            )
-            connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (cell.key, self._worker))
-        if self._heart is None:
+            free = [cell for cell in cells if self._is_free(connection, cell.key)]
+            if free:  # this worker is there, but for its first claim, or if somebody took a long sleep for death
+                connection.execute(
+                    "INSERT OR IGNORE INTO workers VALUES (?, ?, ?, ?, ?)", (self._worker, *self._identity, time.time())
+                )
+                rows = [(cell.key, self._worker) for cell in free]
+                connection.executemany("INSERT OR REPLACE INTO claims VALUES (?, ?)", rows)
+        if free and self._heart is None:
             self._heart = threading.Thread(target=self._beat, name="cofactor store", daemon=True)
             self._heart.start()
-        return True
+        return free
+
+    def _is_free(self, connection: sqlite3.Connection, key: str) -> bool:
+        if connection.execute("SELECT 1 FROM results WHERE key = ?", (key,)).fetchone():
+            return False
+        owner = connection.execute(
+            "SELECT id, host, pid, started, beat FROM claims JOIN workers ON id = worker WHERE key = ?", (key,)
+        ).fetchone()
+        return owner is None or owner[0] == self._worker or not _alive(*owner[1:])
 
     def release(self) -> None:
         """Give all claims of this store object back; after an error of the disk they end with the process instead."""

@@ -1,0 +1,339 @@
+"""Runs of cells: each once, whatever fails, dies or is interrupted."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import multiprocessing
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+import cofactor
+from cofactor.evaluation import Cell, Interrupted, ResultStore, RunProgress, StoreError, run_cells
+from cofactor.kernels.threads import n_threads, thread_limit
+
+Start = Callable[..., BaseProcess]
+
+
+def make_cells(n: int, work: Callable[[int], Any]) -> list[Cell]:
+    return [Cell(work=partial(work, k), method=f"method {k % 2}", data="toy", split=str(k)) for k in range(n)]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "results.sqlite"
+
+
+def write_line(log: Path, k: int) -> dict[str, int]:
+    """Measure nothing, but leave a trace."""
+    with log.open("a") as stream:
+        stream.write(f"{k}\n")
+    return {"k": k}
+
+
+def traces(log: Path) -> Counter[int]:
+    return Counter(map(int, log.read_text().split()))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_results_come_in_the_order_of_the_cells(n_jobs: int, path: Path) -> None:
+    cells = make_cells(30, lambda k: {"k": k, "pid": os.getpid()})
+    results = run_cells(cells, path, n_jobs=n_jobs)
+    assert [result.key for result in results] == [cell.key for cell in cells]
+    assert [result.measures["k"] for result in results] == list(range(30))
+    assert {(r.status, r.error, r.method, r.version) for r in results} >= {
+        ("done", "", "method 1", cofactor.__version__)
+    }
+    assert ({result.measures["pid"] for result in results} == {os.getpid()}) is (n_jobs == 1)
+    with ResultStore(path) as store:
+        assert sorted(store.results(), key=lambda r: int(r.split)) == results
+        assert store._query("SELECT * FROM workers") == []
+
+
+def test_what_is_stored_is_not_computed_again(path: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    first = run_cells(make_cells(4, partial(write_line, log)), path)
+    cells = make_cells(6, partial(write_line, log))
+    assert run_cells([*cells, cells[0]], path)[:4] == first
+    assert traces(log) == dict.fromkeys(range(6), 1)
+
+
+def test_measures_are_the_same_with_and_without_a_store(path: Path) -> None:
+    def measure(k: int) -> dict[str, Any]:
+        return {"mae": np.float32(0.1), "list": np.arange(2), "nested": {"a": np.int64(k)}, "none": None}
+
+    cells = make_cells(2, measure)
+    expected = {"mae": float(np.float32(0.1)), "list": [0, 1], "nested": {"a": 1}, "none": None}
+    assert run_cells(cells)[1].measures == run_cells(cells, path)[1].measures == expected
+
+
+# ---------------------------------------------------------------- failures
+
+
+def fail(k: int) -> dict[str, Any]:
+    if k == 1:
+        error = ValueError("alpha must be above 0\nfound -1")
+        error.add_note("while trying {'alpha': -1}")
+        raise error
+    return {"model": object()} if k == 2 else {"k": k}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_cell_that_fails_does_not_stop_the_others(n_jobs: int, path: Path) -> None:
+    results = run_cells(make_cells(6, fail), path, n_jobs=n_jobs)
+    assert [result.status for result in results] == ["done", "failed", "failed", *["done"] * 3]
+    lines = results[1].error.splitlines()
+    assert lines[:3] == ["ValueError: alpha must be above 0", "found -1", "while trying {'alpha': -1}"]
+    assert "test_running.py" in lines[-2]
+    assert lines[-1].strip() == "raise error"
+    assert results[2].error.startswith("TypeError: a measure is a object: expected numbers, strings, lists")
+    assert results[1].measures == {}
+
+
+def test_failed_cells_are_computed_again_on_request(path: Path, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong"
+    wrong.touch()
+
+    def measure(k: int) -> dict[str, Any]:
+        write_line(tmp_path / "log", k)
+        return {"k": 1 / 0} if k == 2 and wrong.exists() else {"k": k}
+
+    cells = make_cells(4, measure)
+    assert [r.status for r in run_cells(cells, path)] == ["done", "done", "failed", "done"]
+    wrong.unlink()
+    assert [r.status for r in run_cells(cells, path)] == ["done", "done", "failed", "done"]
+    assert [r.status for r in run_cells(cells, path, retry_failed=True)] == ["done"] * 4
+    assert traces(tmp_path / "log") == {0: 1, 1: 1, 2: 2, 3: 1}
+
+
+def test_warnings_are_kept_as_a_measure() -> None:
+    def warn(k: int) -> dict[str, Any]:
+        for _ in range(3):
+            warnings.warn(f"stopped after {k} iterations", stacklevel=1)
+        return {"k": k}
+
+    for n_jobs in (1, 2):
+        (result,) = run_cells(make_cells(1, warn), n_jobs=n_jobs)
+        assert result.measures == {"k": 0, "warnings": ["stopped after 0 iterations"]}
+
+
+# ---------------------------------------------------------------- threads
+
+
+def threads_here(k: int) -> dict[str, Any]:
+    return {"kernels": n_threads(), "libraries": sorted({pool["num_threads"] for pool in threadpool_info()})}
+
+
+@pytest.mark.parametrize(("n_jobs", "share"), [(1, 4), (2, 2)])
+def test_cells_share_the_threads(n_jobs: int, share: int) -> None:
+    with thread_limit(4):
+        results = run_cells(make_cells(4, threads_here), n_jobs=n_jobs)
+    assert [result.measures for result in results] == [{"kernels": share, "libraries": [1]}] * 4
+
+
+def test_any_backend_of_joblib_will_do(path: Path) -> None:
+    with joblib.parallel_config(backend="threading", n_jobs=2), thread_limit(4):
+        cells = make_cells(20, lambda k: {**threads_here(k), "pid": os.getpid()})
+        results = run_cells(cells, path, n_jobs=None)
+    assert {json.dumps(result.measures) for result in results} == {
+        json.dumps({"kernels": 2, "libraries": [1], "pid": os.getpid()})
+    }
+
+
+# ---------------------------------------------------------------- progress
+
+
+def test_progress_counts_and_looks_ahead(path: Path) -> None:
+    def nap(k: int) -> dict[str, Any]:
+        time.sleep(0.02 if k % 2 else 0.001)
+        return {"k": k} if k != 2 else {"k": 1 / 0}
+
+    run_cells(make_cells(2, nap), path)
+    seen: list[RunProgress] = []
+    results = run_cells(make_cells(10, nap), path, on_progress=seen.append)
+    assert [progress.done for progress in seen] == list(range(1, 11))
+    assert [progress.computed for progress in seen] == [0, 0, *range(1, 9)]
+    assert [progress.failed for progress in seen] == [0, 0, *[1] * 8]
+    assert {progress.total for progress in seen} == {10}
+    assert [progress.result for progress in seen] == results
+    assert [progress.seconds_left for progress in seen[:2]] == [None, None]
+    # Four of each kind are left at first, and the times of both are known from the store.
+    assert 0.06 < float(str(seen[2].seconds_left)) < 0.5
+    assert seen[-1].seconds_left == 0
+    assert all(a.seconds <= b.seconds for a, b in itertools.pairwise(seen))
+
+
+# ---------------------------------------------------------------- several processes, and sudden ends
+
+RUN = """
+from functools import partial
+from pathlib import Path
+import time
+import cofactor
+from cofactor.evaluation import Cell, run_cells
+
+def work(k):
+    time.sleep(nap)
+    with open(log, "a") as stream:
+        stream.write(f"{k}\\n")
+    return {"k": k}
+
+def tell(progress):
+    if answer is not None:
+        answer.send(progress.done)
+
+cells = [Cell(work=partial(work, k), method=f"method {k % 2}", data="toy", split=str(k)) for k in range(n)]
+if gate is not None:
+    gate.wait()
+results = run_cells(cells, store, on_progress=tell)
+assert [result.measures["k"] for result in results] == list(range(n))
+if answer is not None:
+    answer.send("all")
+"""
+
+
+def test_a_killed_run_goes_on_where_it_was(path: Path, tmp_path: Path, start: Start) -> None:
+    ours, theirs = multiprocessing.Pipe()
+    settings = {"log": str(tmp_path / "log"), "store": str(path), "n": 30, "gate": None}
+    child = start(RUN, nap=0.02, answer=theirs, **settings)
+    while ours.recv() != 8:
+        pass
+    child.kill()
+    child.join()
+    with ResultStore(path) as store:
+        done = {int(result.split) for result in store.results()}
+    assert 8 <= len(done) < 30
+    again = start(RUN, nap=0, answer=None, **settings)
+    again.join()
+    assert again.exitcode == 0
+    counts = traces(tmp_path / "log")
+    assert set(counts) == set(range(30))
+    assert all(counts[k] == 1 for k in done)
+    assert counts.total() <= 31  # the one that was being computed may have left its trace
+
+
+def test_two_processes_compute_every_cell_once(path: Path, tmp_path: Path, start: Start) -> None:
+    gate = multiprocessing.get_context("forkserver").Barrier(2)
+    settings = {"log": str(tmp_path / "log"), "store": str(path), "n": 40, "gate": gate, "nap": 0.005}
+    pipes = [multiprocessing.Pipe() for _ in range(2)]
+    children = [start(RUN, answer=theirs, **settings) for _, theirs in pipes]
+    for child in children:
+        child.join()
+    assert [child.exitcode for child in children] == [0, 0]  # both have all results
+    assert traces(tmp_path / "log") == dict.fromkeys(range(40), 1)
+
+
+def test_what_another_process_leaves_undone_is_done_here(path: Path, tmp_path: Path, start: Start) -> None:
+    ours, theirs = multiprocessing.Pipe()
+    settings = {"log": str(tmp_path / "log"), "store": str(path), "n": 3, "gate": None}
+    child = start(RUN, nap=0.4, answer=theirs, **settings)
+    assert ours.recv() == 1
+
+    def end(progress: RunProgress) -> None:
+        if progress.done == 2:  # the other one computes the last cell, or the one before
+            child.kill()
+
+    cells = make_cells(3, partial(write_line, tmp_path / "log"))
+    results = run_cells(cells, path, on_progress=end)
+    assert [result.measures["k"] for result in results] == [0, 1, 2]
+    child.join()
+
+
+INTERRUPTED = """
+import os, sys, time
+import cofactor
+from cofactor.evaluation import Cell, run_cells
+
+def nap(k):
+    time.sleep(0.02)
+    return {{"k": k}}
+
+cells = [Cell(work=lambda k=k: nap(k), method="m", split=str(k)) for k in range(2000)]
+run_cells(cells, {path!r}, n_jobs={n_jobs}, on_progress=lambda p: print(p.done, flush=True))
+"""
+
+
+def test_an_interruption_keeps_what_is_done_and_gives_claims_back(path: Path) -> None:
+    def stop(progress: RunProgress) -> None:
+        if progress.done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted, match=r"interrupted: 3 of 9 cells are done and are kept in .*results\.sqlite") as e:
+        run_cells(make_cells(9, lambda k: {"k": k}), path, on_progress=stop)
+    assert [result.measures["k"] for result in e.value.results] == [0, 1, 2]
+    with ResultStore(path) as store:
+        assert len(store) == 3
+        assert store._query("SELECT * FROM claims") == []
+    with pytest.raises(Interrupted, match="3 of 9 cells are done and are lost, since there is no store"):
+        run_cells(make_cells(9, lambda k: {"k": k}), on_progress=stop)
+
+
+def test_a_cell_that_kills_its_process_or_cannot_be_sent_fails_alone(path: Path) -> None:
+    def die(k: int) -> dict[str, Any]:
+        if k == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {"k": k}
+
+    lock = threading.Lock()
+    cells = make_cells(8, die)
+    cells[4] = Cell(work=lambda: {"held": lock.locked()}, method="unsendable")
+    results = run_cells(cells, path, n_jobs=2)
+    assert [result.status for result in results] == ["done"] * 3 + ["failed"] * 2 + ["done"] * 3
+    assert results[3].error.startswith("TerminatedWorkerError: ")
+    assert "pickle" in results[4].error
+
+
+# Last what ends the worker processes, which the tests above share.
+
+
+def test_a_store_that_fails_stops_the_run(path: Path) -> None:
+    with ResultStore(path) as store:
+
+        def fill(progress: RunProgress) -> None:
+            if progress.done == 3:
+                store._connection.execute("PRAGMA query_only = ON")
+
+        for n_jobs in (1, 2):
+            store._connection.execute("PRAGMA query_only = OFF")
+            store.forget(cell.key for cell in make_cells(20, lambda k: {}))
+            with pytest.raises(StoreError, match="cannot be written"):
+                run_cells(make_cells(20, lambda k: {"k": k}), store, n_jobs=n_jobs, on_progress=fill)
+            assert len(store) >= 3
+
+
+def test_ctrl_c_ends_all_processes_of_a_run(path: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED.format(path=str(path), n_jobs=2)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with child:
+        assert child.stdout is not None
+        while child.stdout.readline() != b"5\n":
+            pass
+        os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to the workers too
+        _, said = child.communicate(timeout=60)
+    assert child.returncode != 0
+    assert said.decode().splitlines()[-1].startswith("cofactor.evaluation.running.Interrupted: interrupted: ")
+    with sqlite3.connect(path) as raw:
+        assert raw.execute("SELECT count(*) FROM results").fetchone()[0] >= 5
+        assert raw.execute("SELECT count(*) FROM claims").fetchone()[0] == 0
+    raw.close()
