@@ -26,6 +26,7 @@ _MODULES: tuple[str, ...] = (
     "label_grople",
     "label_omf",
     "label_mnmtf",
+    "label_li",
 )
 
 
