@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cofactor.cli import datasets, demo, doctor, evaluate, fit, predict, recommend, reproduce
+from cofactor.cli import compare, datasets, demo, doctor, evaluate, fit, predict, recommend, reproduce
 
 app = typer.Typer(
     name="cofactor",
@@ -63,6 +63,11 @@ EXAMPLES = {
         "cofactor evaluate ratings.csv --alpha 12 --splits 5 --json",
         "cofactor evaluate emotions --model grople --model mlknn --threshold global",
     ),
+    "compare": (
+        "cofactor compare ml-100k ml-latest-small -m hmf -m mmmf -m als --protocol weak --jobs 2 --out folder",
+        "cofactor compare emotions scene yeast -m grople -m plst -m mlknn --seeds 0,1 --metric macro_f1",
+        "cofactor compare comparison.toml --out folder",
+    ),
     "reproduce": (
         "cofactor reproduce list",
         "cofactor reproduce thesis-table-4.1 --quick",
@@ -87,4 +92,5 @@ _add("fit", fit.fit, "Work")
 _add("predict", predict.predict, "Work")
 _add("recommend", recommend.recommend, "Work")
 _add("evaluate", evaluate.evaluate, "Work")
+_add("compare", compare.compare, "Research")
 _add("reproduce", reproduce.reproduce, "Research")

@@ -59,7 +59,7 @@ def evaluate_label_models(
     models: dict[str, Any] = {}
     for name in names or [DEFAULT]:
         model = build_label_model(name, **settings)
-        models[type(model).__name__] = _selecting(model, settings)
+        models[type(model).__name__] = selecting(model, settings)
     data = read_labels_from(file, reading)
     models[BASELINE] = _baseline(settings)
     parts = list(_parts(data, protocol, splits, settings["seed"], test_size))
@@ -74,7 +74,7 @@ def evaluate_label_models(
     show_results(results, COLUMNS, title, best="micro_f1", highest=True)
 
 
-def _selecting(model: Any, settings: Mapping[str, Any]) -> Any:
+def selecting(model: Any, settings: Mapping[str, Any]) -> Any:
     """Return the model, or one which chooses the parameters of its grid in each training part."""
     grid = grid_of(model, settings["params"], settings["factors"]) if settings["alpha"] == "auto" else {}
     if not grid or not (isinstance(model.threshold, str) or model.threshold == 0):

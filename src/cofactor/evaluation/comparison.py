@@ -251,10 +251,10 @@ def compare(
     Bayesian correlated t-test over 6 splits: probability that mean is better 0.083, median 0.917
     """
     sets = _data_sets(data)
-    task = _task_of(sets)
+    task = task_of(sets)
     if not estimators:
         raise ValueError("estimators is empty: give at least one method")
-    shown = _checked_metrics(metrics, task)
+    shown = shown_metrics(sets, metrics)
     for name in grids or {}:
         if name not in estimators:
             raise ValueError(f"grids: {_unknown('method', name, estimators)}")
@@ -326,13 +326,17 @@ def _data_set(name: str, given: Any) -> _Data:
     )
 
 
-def _task_of(sets: Sequence[_Data]) -> Task:
-    by_task = {one.task: one.name for one in sets}
+def task_of(data: Iterable[Any]) -> Task:
+    """Return the task of data sets, which must all have the same."""
+    by_task: dict[Task, str] = {}
+    for one in data:
+        task = one.task if isinstance(one, _Data) else "labels" if isinstance(one, LabelDataset) else "ratings"
+        by_task.setdefault(task, one.name)
     if len(by_task) > 1:
         raise ValueError(
             f"{by_task['ratings']!r} holds ratings and {by_task['labels']!r} labels: compare each kind by itself"
         )
-    return sets[0].task
+    return next(iter(by_task))
 
 
 # ---------------------------------------------------------------- methods and metrics
@@ -346,8 +350,20 @@ def _unknown(what: str, name: Any, known: Iterable[str]) -> str:
     return f"{what} {name!r} is not known; {hint}"
 
 
-def _checked_metrics(metrics: Sequence[str] | None, task: Task) -> tuple[str, ...]:
-    """Refuse metrics which do not exist, or are not for the task."""
+def shown_metrics(data: Iterable[Any], metrics: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the metrics to show, the most important first; refuse those which do not exist, or are not for the task.
+
+    Examples
+    --------
+    >>> from cofactor.datasets import make_ratings
+    >>> shown_metrics([make_ratings(9, 9, random_state=0)], None)
+    ('mae', 'rmse', 'zero_one')
+    >>> shown_metrics([make_ratings(9, 9, random_state=0)], ["mea"])
+    Traceback (most recent call last):
+    ...
+    ValueError: metric 'mea' is not known; did you mean mae, ece, fre?
+    """
+    task = task_of(data)
     if isinstance(metrics, str):
         metrics = [metrics]
     if metrics is not None and not metrics:
@@ -404,7 +420,7 @@ def _cells(estimators: Mapping[str, Any], data: _Data, protocol: Any, n_splits: 
         for name, estimator in estimators.items():
             model = seeded(estimator, seed, data.scale)
             if data.task == "ratings":
-                work = partial(measure_ratings, model, data.X, data.y, parts, scale)
+                work = partial(_rating_measures, model, data.X, data.y, parts, scale)
             else:
                 work = partial(_label_measures, model, data.X, data.y, parts)
             yield Cell(
@@ -419,11 +435,17 @@ def _cells(estimators: Mapping[str, Any], data: _Data, protocol: Any, n_splits: 
             )
 
 
+def _rating_measures(model: Any, X: Any, y: Any, parts: Parts, scale: Any) -> dict[str, Any]:
+    row = measure_ratings(model, X, y, parts, scale)
+    return row | {"parameters": described(row.get("parameters", {}))}
+
+
 def _label_measures(model: Any, X: Any, Y: Any, parts: Parts) -> dict[str, Any]:
     train, _, test = parts
     options = {"ranking": True, "undefined": 0, "empty": 1}
     (row,) = measure_labels(model, X, Y, 0, train, test, own_decoding, options)
-    return {name: value for name, value in row.items() if name != "fold"}
+    del row["fold"]
+    return row | {"parameters": described(row["parameters"])}
 
 
 def _splits(data: _Data, protocol: Any, n_splits: int, seed: int) -> Iterator[tuple[str, Parts]]:

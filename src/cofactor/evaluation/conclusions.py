@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cofactor.evaluation.bayesian import Posterior, correlated_t, signed_rank
@@ -43,21 +43,22 @@ class Conclusions:
 
     def lines(self) -> list[str]:
         """Say it in words."""
-        return list(self._lines())
+        return [*self.outcomes(), *self.refusals()]
 
-    def _lines(self) -> Iterator[str]:
-        if self.friedman is not None:
-            yield from self.friedman.lines()
-            if self.nemenyi is not None:
-                yield from self.nemenyi.lines()
-            else:
-                yield "As no difference is shown, Nemenyi's test does not follow"
-        for outcome in (self.wilcoxon, self.signed_rank):
-            yield from outcome.lines() if outcome is not None else ()
-        for data, posterior in self.correlated_t.items():
-            yield f"{data}: {posterior}"
-        for test, reason in self.refused.items():
-            yield f"{test} is not done: {reason}"
+    def outcomes(self) -> list[str]:
+        """Say in words what the tests show."""
+        among = [] if self.friedman is None else self.friedman.lines()
+        if self.nemenyi is not None:
+            among += self.nemenyi.lines()
+        elif among:
+            among.append("As no difference is shown, Nemenyi's test does not follow")
+        pairs = [] if self.wilcoxon is None else self.wilcoxon.lines()
+        two = [] if self.signed_rank is None else self.signed_rank.lines()
+        return [*among, *pairs, *two, *(f"{data}: {posterior}" for data, posterior in self.correlated_t.items())]
+
+    def refusals(self) -> list[str]:
+        """Say which tests make no sense, and why."""
+        return [f"{test} is not done: {reason}" for test, reason in self.refused.items()]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

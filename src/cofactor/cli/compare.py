@@ -1,0 +1,316 @@
+"""``cofactor compare``: methods on data sets, with tests of what differs, in a store that survives a crash."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cofactor.cli import options
+from cofactor.cli.board import Board
+from cofactor.cli.errors import InputError
+from cofactor.cli.stage import check_folder
+from cofactor.cli.tables import note, print_json
+from cofactor.cli.tasks import Task, choose_task, given
+
+if TYPE_CHECKING:
+    from cofactor.evaluation.comparison import Comparison
+    from cofactor.evaluation.tables import MeanTable
+    from cofactor.experiments.declared import Declared
+
+#: Options that say what a TOML file says.
+_DECLARED = (
+    *("model", "protocol", "splits", "seeds", "metric", "task", "alpha", "factors", "duplicates"),
+    *("labels", "aligned", "threshold"),
+)
+
+
+def compare(
+    context: typer.Context,
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATA...",
+            help="Names of known data sets and files, all with ratings or all with labels; or one TOML file which "
+            "declares everything.",
+        ),
+    ],
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", "-m", metavar="NAME", help=options.MODEL_HELP + "; repeat for several."),
+    ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            "--protocol",
+            "-p",
+            metavar="NAME",
+            help="For ratings holdout (the default), weak, strong or kfold; for labels kfold (the default), holdout or "
+            "official; as in cofactor evaluate.",
+        ),
+    ] = None,
+    splits: Annotated[
+        int, typer.Option("--splits", "--folds", metavar="N", min=1, help="Number of splits, or folds.")
+    ] = 3,
+    seeds: Annotated[
+        str, typer.Option(metavar="LIST", help="Everything is repeated with each of these seeds: 0,1,2.")
+    ] = "0",
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", metavar="NAME", help="What to show and test, such as mae or micro_f1; repeat."),
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", metavar="N", help="Number of cells at a time; -1: one for each core.")
+    ] = 1,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where every result is kept as it ends, so that a run that was stopped goes on where it was; by "
+            "default results.sqlite in the folder of --out.",
+        ),
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="FOLDER", help="Write tables, results and report.html there.")
+    ] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Run cells again that failed.")] = False,
+    json: options.Json = False,
+    task: options.TaskOption = None,
+    alpha: options.Alpha = "auto",
+    factors: options.Factors = None,
+    duplicates: options.DuplicateRatings = options.Duplicates.ERROR,
+    labels: options.LabelColumns = None,
+    aligned: options.AlignedLabels = None,
+    threshold: options.Threshold = "0",
+) -> None:
+    """Compare methods on data sets: mean ± standard deviation (rank), and whether the differences are more than chance.
+
+    All methods see the same splits; alpha, and for labels what else matters, is chosen inside each training part.
+    Interrupt it whenever you like: with --out or --store, the same command goes on where it was, and several of them
+    may share the work. A cell that fails is told in a line, and does not stop the others.
+
+    A TOML file can declare more: parameters and grids of each method, files with their columns.
+    """
+    folder = None if out is None else check_folder(out)
+    if any(name.endswith(".toml") for name in data):
+        declared = _from_file(context, data)
+    else:
+        settings = {"alpha": alpha, "factors": factors, "duplicates": duplicates.value, "threshold": threshold}
+        reading = {"labels": labels, "aligned": aligned, "quiet": json}
+        declared = _from_options(context, data, model, protocol, splits, _seeds(seeds), metric, task, settings, reading)
+    if folder is not None:
+        folder.mkdir(exist_ok=True)
+    place = store if store is not None or folder is None else folder / "results.sqlite"
+    with Board(declared, quiet=json) as board:
+        comparison = declared.compare(store=place, n_jobs=jobs, retry_failed=retry, progress=board.show)
+    tables = dict(_tables(comparison))
+    written = _write(folder, comparison, declared.title, tables) if folder is not None else []
+    if json:
+        print_json(_plain(comparison, tables, written))
+    else:
+        _show(comparison, tables, written)
+    if comparison.failed:
+        raise typer.Exit(1)
+
+
+# ---------------------------------------------------------------- what to compare
+
+
+def _seeds(text: str) -> list[int]:
+    if not re.fullmatch(r"\d+([, ]+\d+)*", text.strip()):
+        raise InputError(f"--seeds {text}: expected whole numbers with commas between, such as 0,1,2")
+    return list(dict.fromkeys(int(part) for part in re.split(r"[, ]+", text.strip())))
+
+
+def _from_file(context: typer.Context, data: Sequence[str]) -> Declared:
+    odd = given(context, _DECLARED)
+    if len(data) > 1 or odd:
+        raise InputError(f"{odd[0] if odd else data[1]}: a TOML file declares all that is compared: put it there")
+    from cofactor.experiments.declared import read_comparison
+
+    return read_comparison(data[0])
+
+
+def _from_options(
+    context: typer.Context,
+    files: Sequence[str],
+    names: Sequence[str] | None,
+    protocol: str | None,
+    splits: int,
+    seeds: Sequence[int],
+    metrics: Sequence[str] | None,
+    task: Task | None,
+    settings: Mapping[str, Any],
+    reading: Mapping[str, Any],
+) -> Declared:
+    from cofactor.experiments.declared import Declared
+
+    tasks = {file: choose_task(context, file, task) for file in dict.fromkeys(files)}
+    if len(set(tasks.values())) > 1:
+        one, other = (next(file for file, found in tasks.items() if found is kind) for kind in Task)
+        raise InputError(f"{one} holds ratings and {other} labels: compare each kind by itself")
+    of_labels = Task.LABELS in tasks.values()
+    asked = list(dict.fromkeys(names or (["plst", "mlknn"] if of_labels else ["mmmf", "als"])))
+    models = [_label_model(name, settings) if of_labels else _rating_model(name, settings, asked) for name in asked]
+    sets = [
+        _labels(file, reading) if of_labels else _ratings(file, settings["duplicates"], reading["quiet"])
+        for file in tasks
+    ]
+    return Declared(
+        estimators={_name(one): one for one in models},
+        data={one.name: one for one in sets},
+        splits=protocol,
+        n_splits=splits,
+        seeds=seeds,
+        metrics=metrics,
+    )
+
+
+def _name(model: Any) -> str:
+    from cofactor.cli.label_evaluate import inside
+
+    return type(inside(model)).__name__
+
+
+def _rating_model(name: str, settings: Mapping[str, Any], names: Sequence[str]) -> Any:
+    from cofactor.cli.models import build_model
+
+    return build_model(
+        name,
+        alpha=settings["alpha"],
+        factors=settings["factors"],
+        seed=None,
+        where_it_has=len(names) > 1,
+        duplicates=settings["duplicates"],
+    )
+
+
+def _label_model(name: str, settings: Mapping[str, Any]) -> Any:
+    from cofactor.cli.label_evaluate import selecting
+    from cofactor.cli.label_models import build_label_model
+
+    known = {name: settings[name] for name in ("alpha", "factors", "threshold")}
+    model = build_label_model(name, seed=None, **known)
+    return selecting(model, {**known, "params": None, "seed": None})
+
+
+def _ratings(file: str, duplicates: str, quiet: bool) -> Any:
+    from cofactor.cli.progress import Download
+    from cofactor.cli.reading import TableOptions, ratings_of, read_ratings_from
+
+    data = read_ratings_from(file, TableOptions(), progress=Download(file, quiet=quiet))
+    ratings_of(data, file, duplicates)  # what is wrong with them is to be said before anything is computed
+    return data
+
+
+def _labels(file: str, reading: Mapping[str, Any]) -> Any:
+    from cofactor.cli.label_reading import LabelOptions, read_labels_from
+
+    return read_labels_from(file, LabelOptions(labels=reading["labels"], aligned=reading["aligned"]))
+
+
+# ---------------------------------------------------------------- what came out
+
+
+def _tables(comparison: Comparison) -> Iterator[tuple[str, MeanTable]]:
+    """Yield the tables of the metrics of which there are any numbers."""
+    for metric in comparison.metrics:
+        if any(metric in result.measures for result in comparison.results):
+            yield metric, comparison.table(metric)
+        elif len(comparison.failed) < len(comparison.results):
+            note(f"cofactor: note: no method here has {metric}")
+
+
+def _show(comparison: Comparison, tables: Mapping[str, MeanTable], written: Iterable[Path]) -> None:
+    refused: dict[str, None] = {}  # mostly the same for all metrics
+    for metric, table in tables.items():
+        found = comparison.statistics(metric)
+        print(table.text(_digits(table)), *found.outcomes(), sep="\n", end="\n\n")
+        refused |= dict.fromkeys(found.refusals())
+    print(*refused, sep="\n", end="")
+    warned = [result for result in comparison.results if "warnings" in result.measures]
+    if warned:
+        first = warned[0]
+        note(
+            f"{len(warned)} of {len(comparison.results)} cells warned; {first.method}: {first.measures['warnings'][0]}"
+        )
+    for path in written:
+        note(f"wrote {path}")
+
+
+def _digits(table: MeanTable) -> int:
+    return 2 if table.metric.endswith("seconds") else 4
+
+
+def _write(folder: Path, comparison: Comparison, title: str, tables: Mapping[str, MeanTable]) -> list[Path]:
+    """Write all files, each whole or not at all; return their names."""
+    from cofactor.datasets._bytes import replacing
+
+    texts = {"tables.md": _markdown(comparison, title, tables), "tables.tex": _latex(tables)}
+    for name, text in texts.items():
+        with replacing(folder / name) as stream:
+            stream.write(text.encode())
+    comparison.to_csv(folder / "results.csv")
+    comparison.report(folder / "report.html", title)
+    names = ["results.csv", *texts, "report.html"]
+    if find_spec("pyarrow"):
+        comparison.to_parquet(folder / "results.parquet")
+        names.append("results.parquet")
+    return [folder / name for name in names]
+
+
+def _markdown(comparison: Comparison, title: str, tables: Mapping[str, MeanTable]) -> str:
+    parts = [f"# {title}"]
+    for metric, table in tables.items():
+        lines = comparison.statistics(metric).lines()
+        parts += [f"## {metric}", table.markdown(_digits(table)), "\n".join(f"- {line.strip()}" for line in lines)]
+    facts = "\n".join(f"| {name} | {value} |" for name, value in comparison.facts.items())
+    return "\n\n".join([*parts, f"## How it was measured\n\n| | |\n|---|---|\n{facts}"]) + "\n"
+
+
+def _latex(tables: Mapping[str, MeanTable]) -> str:
+    return "\n\n".join(f"% {metric}\n{table.latex(_digits(table))}" for metric, table in tables.items()) + "\n"
+
+
+def _plain(comparison: Comparison, tables: Mapping[str, MeanTable], written: Iterable[Path]) -> dict[str, Any]:
+    return {
+        "task": comparison.task,
+        "facts": dict(comparison.facts),
+        "cells": len(comparison.results),
+        "metrics": {
+            metric: {
+                "greater_is_better": table.scores.greater_is_better,
+                "data": dict(_means(table)),
+                "tests": comparison.statistics(metric).lines(),
+            }
+            for metric, table in tables.items()
+        },
+        "failed": [
+            {"method": one.method, "data": one.data, "split": one.split, "seed": one.seed, "error": _first(one.error)}
+            for one in comparison.failed
+        ],
+        "files": [str(path) for path in written],
+    }
+
+
+def _means(table: MeanTable) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield for each data set mean, deviation and rank of each method; None where there is none."""
+    columns = {"mean": table.means, "std": table.stds, "rank": table.scores.ranks}
+    for i, data in enumerate(table.scores.data):
+        yield (
+            data,
+            {
+                method: {
+                    name: None if values[i, j] != values[i, j] else values[i, j] for name, values in columns.items()
+                }
+                for j, method in enumerate(table.scores.methods)
+            },
+        )
+
+
+def _first(text: str) -> str:
+    return text.partition("\n")[0]
