@@ -8,7 +8,7 @@ status  meaning
 0       done, or the reader of standard output had enough (``| head``)
 1       something is broken (`cofactor doctor`), or a bug, with its traceback
 2       bad input; one line says which file, which line, what was expected
-130     interrupted by Ctrl-C, nothing half-written; the message tells what is kept
+130     interrupted by Ctrl-C, nothing half-written; where a store is kept, the message says so
 143     ended by SIGTERM, nothing half-written
 ======  =========================================================================
 """
@@ -62,11 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             errors.silence_stdout()
             return 0
         return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 1
-    except KeyboardInterrupt as stop:
-        return _interrupted(str(stop))
+    except KeyboardInterrupt:
+        return _interrupted()
     except errors.EXPLAINED as error:
         if errors.is_abort(error):
-            return _interrupted(str(error.__cause__ or error.__context__ or ""))
+            return _interrupted()
         message = errors.explain(error)
         if message is None:
             raise
@@ -82,9 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status if isinstance(status, int) else 0
 
 
-def _interrupted(told: str = "") -> int:
-    """Say that Ctrl-C ended it, and what remains of the work."""
-    print(f"cofactor: {told or 'interrupted, nothing was written'}", file=sys.stderr)
+def _interrupted() -> int:
+    print("cofactor: interrupted, nothing was written", file=sys.stderr)
     return 130
 
 

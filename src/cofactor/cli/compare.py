@@ -12,7 +12,7 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.board import Board
-from cofactor.cli.errors import InputError
+from cofactor.cli.errors import InputError, telling_what_is_kept
 from cofactor.cli.stage import check_folder
 from cofactor.cli.tables import note, print_json
 from cofactor.cli.tasks import Task, choose_task, given
@@ -105,7 +105,7 @@ def compare(
     if folder is not None:
         folder.mkdir(exist_ok=True)
     place = store if store is not None or folder is None else folder / "results.sqlite"
-    with Board(declared, quiet=json) as board:
+    with telling_what_is_kept(), Board(declared, quiet=json) as board:
         comparison = declared.compare(store=place, n_jobs=jobs, retry_failed=retry, progress=board.show)
     tables = dict(_tables(comparison))
     written = _write(folder, comparison, declared.title, tables) if folder is not None else []
@@ -231,7 +231,8 @@ def _show(comparison: Comparison, tables: Mapping[str, MeanTable], written: Iter
         found = comparison.statistics(metric)
         print(table.text(_digits(table)), *found.outcomes(), sep="\n", end="\n\n")
         refused |= dict.fromkeys(found.refusals())
-    print(*refused, sep="\n", end="")
+    for line in refused:
+        print(line)
     warned = [result for result in comparison.results if "warnings" in result.measures]
     if warned:
         first = warned[0]

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import typer
 
-__all__ = ["InputError", "explain", "is_abort", "is_refusal", "renamed", "silence_stdout"]
+__all__ = ["InputError", "explain", "is_abort", "is_refusal", "renamed", "silence_stdout", "telling_what_is_kept"]
 
 _PACKAGE = str(Path(__file__).parents[1])
 
@@ -142,6 +142,18 @@ def renamed(prefix: str = "", /, **options: str) -> Iterator[None]:
         if isinstance(error, InputError) or not is_refusal(error):
             raise
         raise InputError(prefix + in_options(str(error), {**OPTIONS, **options})) from error
+
+
+@contextmanager
+def telling_what_is_kept() -> Iterator[None]:
+    """Within the block, Ctrl-C ends the command with what the interruption itself says of the work done."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if not str(stop):
+            raise
+        print(f"cofactor: {stop}", file=sys.stderr)
+        raise SystemExit(130) from None
 
 
 def silence_stdout() -> None:
