@@ -31,7 +31,7 @@ def convergence(method: str, data: str, split: str, seed: int, *, settings: Mapp
 
 
 def _convergence_cells(method: str, data: str, extent: Extent) -> list[Cell]:
-    settings = IN_PLANE[method] | {"alpha": 0.1, "solver": "gd", "tol": 0.0, "max_iter": 500}
+    settings = IN_PLANE[method] | {"alpha": 0.1, "solver": "gd", "tol": 0.0, "max_iter": 2000}
     n_starts = {"quick": 3, "normal": 6, "full": 6}[extent]
     return [
         cell(convergence, method=method, data=data, split=f"start {seed}", seed=seed, settings=settings)
