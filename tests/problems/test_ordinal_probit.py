@@ -308,7 +308,7 @@ def test_log_likelihood_is_that_of_the_levels():
     levels = rng.integers(1, R + 1, MASK.sum())
     model = posterior(levels)
     state = model.start(Key(2, 0, 0, 0))
-    model.draw_thresholds(state, Key(2, 0, 1, 1))
+    model.users.draw_thresholds(state, Key(2, 0, 1, 1))
     i, j = np.nonzero(MASK)
     x = state["U"][i, 0] * state["V"][j, 0] + state["U"][i, 1] + state["V"][j, 1]
     edges = np.pad(state["thresholds"], ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -36,6 +35,69 @@ class GapPrior:
     strength: float = 0.01
 
 
+class OrdinalUsers:
+    """Thresholds, latent scores and rows of users, drawn given the items and the parameters of all priors.
+
+    Parameters
+    ----------
+    data : Ratings
+        Their levels.
+    prior : LinkedPrior
+        Of their rows.
+    n_tries : int
+        Metropolis steps for each user and sweep.
+    prefix : str, default=""
+        Of the names of their arrays in the state.
+
+    Attributes
+    ----------
+    z : ndarray of shape (n_entries,)
+        Latent scores of the ratings.
+    """
+
+    def __init__(self, data: LevelData, prior: LinkedPrior, n_tries: int, prefix: str = "") -> None:
+        self.data, self.prior, self.n_tries, self.prefix = data, prior, n_tries, prefix
+        self.rows = Rows.of_users(data)
+        self.n = self.rows.n
+        self.counts = np.diff(data.indptr)
+        self.z = np.empty(len(data.levels))
+
+    def start(self, rows: Array, thresholds: Array) -> State:
+        """Return their part of the state, with these rows, and these thresholds for everybody."""
+        arrays = {
+            "U": rows,
+            "gaps": np.tile(log_gaps(thresholds), (self.n, 1)),
+            "thresholds": np.tile(thresholds, (self.n, 1)),
+            "reach": np.ones(self.n),
+            "accepted": np.zeros(self.n),
+            "value": np.zeros(self.n),
+        }
+        return {self.prefix + name: array for name, array in arrays.items()}
+
+    def tune(self, state: State, sweep: int) -> None:
+        """Move the reach of the proposals towards 30 % of them being accepted."""
+        state[self.prefix + "reach"] *= np.exp((state[self.prefix + "accepted"] - 0.3) / np.sqrt(sweep))
+
+    def draw_thresholds(self, state: State, key: Key) -> None:
+        """Draw log-gaps, then z."""
+        data, rows = self.data, key.rows()
+        own = {name: state[self.prefix + name] for name in ("U", "gaps", "thresholds", "reach", "accepted", "value")}
+        proposal = own["reach"] / np.sqrt(state["gap_precision"].mean() + 0.3 * self.counts)
+
+        def block(lo: int, hi: int) -> None:
+            draw_ordinal_rows(
+                lo, hi, rows, data.indptr, data.indices, data.levels,
+                own["U"], state["V"], own["gaps"], state["gap_mean"], state["gap_precision"], proposal,
+                self.n_tries, own["thresholds"], self.z, own["accepted"], own["value"],
+            )  # fmt: skip
+
+        self.rows.each(block)
+
+    def draw(self, state: State, key: Key) -> None:
+        """Draw rows given z and the items."""
+        draw_rows(self.rows, self.prior, self.z, state[self.prefix + "U"], state["V"], state, key)
+
+
 class OrdinalProbitPosterior:
     r"""Ordinal probit factorization with biases, thresholds of every user, and priors regressed on features.
 
@@ -50,7 +112,9 @@ class OrdinalProbitPosterior:
     1. draws the log-gaps a by Metropolis steps with z integrated out, then z (`thresholds`: z is valid only after it),
     2. the rows of users given z and items (`users`), and their prior (`user prior`),
     3. the rows of items and their prior likewise,
-    4. m and s (`gap prior`).
+    4. m and s (`gap prior`),
+    5. of *shadow users*, if there are any, a and z, then the rows, given all of the above. Nothing of the above depends
+       on them.
 
     Parameters
     ----------
@@ -62,9 +126,11 @@ class OrdinalProbitPosterior:
     gap_prior : GapPrior, optional
     n_tries : int, default=3
         Metropolis steps for each user and sweep.
+    shadow : tuple of Ratings and LinkedPrior, optional
+        Levels of shadow users for the same items, and the prior of users with their features.
     """
 
-    kept = (
+    kept: tuple[str, ...] = (
         "U", "V", "thresholds", "user_mean", "user_precision", "user_weights", "item_mean", "item_precision",
         "item_weights", "gap_mean", "gap_precision",
     )  # fmt: skip
@@ -77,85 +143,75 @@ class OrdinalProbitPosterior:
         items: LinkedPrior,
         gap_prior: GapPrior | None = None,
         n_tries: int = 3,
+        shadow: tuple[LevelData, LinkedPrior] | None = None,
     ) -> None:
-        self.data, self.n_levels, self.users, self.items = data, n_levels, users, items
-        self.gap_prior, self.n_tries = gap_prior or GapPrior(), n_tries
-        self.user_rows, self.item_rows = Rows.of_users(data), Rows.of_items(data)
-        self.n, self.m = self.user_rows.n, self.item_rows.n
-        self.counts = np.diff(data.indptr)
-        self.z = np.empty(len(data.levels))
-        self.steps: Mapping[str, Step] = {
-            "thresholds": self.draw_thresholds,
-            "users": self.draw_users,
-            "user prior": lambda state, key: self.users.draw(state, state["U"], key),
+        self.data, self.n_levels, self.users, self.items = data, n_levels, OrdinalUsers(data, users, n_tries), items
+        self.gap_prior = gap_prior or GapPrior()
+        self.item_rows = Rows.of_items(data)
+        self.steps: dict[str, Step] = {
+            "thresholds": self.users.draw_thresholds,
+            "users": self.users.draw,
+            "user prior": lambda state, key: users.draw(state, state["U"], key),
             "items": self.draw_items,
-            "item prior": lambda state, key: self.items.draw(state, state["V"], key),
+            "item prior": lambda state, key: items.draw(state, state["V"], key),
             "gap prior": self.draw_gap_prior,
         }
+        self.shadow = None if shadow is None else OrdinalUsers(*shadow, n_tries, "shadow_")
+        if self.shadow is not None:
+            self.kept += ("shadow_U", "shadow_thresholds")
+            self.steps |= {"shadow thresholds": self.shadow.draw_thresholds, "shadow users": self.shadow.draw}
 
     def start(self, key: Key) -> State:
         """Return small random factors, and for every user the thresholds that fit the frequencies of the levels."""
-        random, p = key.generator(), self.users.n_columns
+        random, p = key.generator(), self.items.n_columns
         counts = np.bincount(self.data.levels, minlength=self.n_levels + 1)[1:] + 1.0
         theta = ndtri(np.cumsum(counts)[:-1] / counts.sum()) * np.sqrt(2)
-        gaps = np.concatenate([theta[:1], np.log(np.diff(theta))])
+        U, V = random.normal(0, 0.1, (self.users.n, p)), random.normal(0, 0.1, (self.item_rows.n, p))
+        shadow = {} if self.shadow is None else self.shadow.start(np.zeros((self.shadow.n, p)), theta)
         return {
-            "U": random.normal(0, 0.1, (self.n, p)),
-            "V": random.normal(0, 0.1, (self.m, p)),
-            "gaps": np.tile(gaps, (self.n, 1)),
-            "thresholds": np.tile(theta, (self.n, 1)),
-            "gap_mean": gaps,
-            "gap_precision": np.full(len(gaps), 4.0),
-            "reach": np.ones(self.n),
-            "accepted": np.zeros(self.n),
-            "value": np.zeros(self.n),
-            **self.users.start(),
+            **self.users.start(U, theta),
+            "V": V,
+            "gap_mean": log_gaps(theta),
+            "gap_precision": np.full(len(theta), 4.0),
+            **self.users.prior.start(),
             **self.items.start(),
+            **shadow,
         }
 
     def log_likelihood(self, state: State) -> float:
-        """Return the log-likelihood of all levels, z integrated out."""
+        """Return the log-likelihood of all levels, z integrated out; those of shadow users do not count."""
         return float(state["value"].sum())
 
     def tune(self, state: State, sweep: int) -> None:
-        """Move the reach of the proposals towards 30 % of them being accepted."""
-        state["reach"] *= np.exp((state["accepted"] - 0.3) / np.sqrt(sweep))
-
-    def draw_thresholds(self, state: State, key: Key) -> None:
-        """Draw log-gaps, then z."""
-        data, rows = self.data, key.rows()
-        proposal = state["reach"] / np.sqrt(state["gap_precision"].mean() + 0.3 * self.counts)
-
-        def block(lo: int, hi: int) -> None:
-            draw_ordinal_rows(
-                lo, hi, rows, data.indptr, data.indices, data.levels,
-                state["U"], state["V"], state["gaps"], state["gap_mean"], state["gap_precision"], proposal,
-                self.n_tries, state["thresholds"], self.z, state["accepted"], state["value"],
-            )  # fmt: skip
-
-        self.user_rows.each(block)
-
-    def draw_users(self, state: State, key: Key) -> None:
-        """Draw the rows of users given z and the items."""
-        self._draw_rows(self.user_rows, self.users, state["U"], state["V"], state, key)
+        """Adapt the reach of the proposals."""
+        self.users.tune(state, sweep)
+        if self.shadow is not None:
+            self.shadow.tune(state, sweep)
 
     def draw_items(self, state: State, key: Key) -> None:
         """Draw the rows of items given z and the users."""
-        self._draw_rows(self.item_rows, self.items, state["V"], state["U"], state, key)
-
-    def _draw_rows(self, rows: Rows, prior: LinkedPrior, own: Array, other: Array, state: State, key: Key) -> None:
-        tau = state[f"{prior.name}_precision"]
-        rows.draw(key, self.z, _ONE, other, np.diag(tau), prior.means(state, rows.n) * tau, True, own)
+        draw_rows(self.item_rows, self.items, self.users.z, state["V"], state["U"], state, key)
 
     def draw_gap_prior(self, state: State, key: Key) -> None:
         """Draw means and precisions of the log-gaps."""
         gaps, prior = state["gaps"], self.gap_prior
         state["gap_mean"][:], state["gap_precision"][:] = draw_normal_gamma(
             key.generator(),
-            self.n,
+            len(gaps),
             gaps.mean(axis=0),
-            gaps.var(axis=0) * self.n,
+            gaps.var(axis=0) * len(gaps),
             prior.shape,
             prior.rate,
             prior.strength,
         )
+
+
+def log_gaps(thresholds: Array) -> Array:
+    r"""Return a, of which :math:`\theta_1 = a_1, \theta_r = \theta_{r-1} + e^{a_r}`."""
+    return np.concatenate([thresholds[:1], np.log(np.diff(thresholds))])
+
+
+def draw_rows(rows: Rows, prior: LinkedPrior, z: Array, own: Array, other: Array, state: State, key: Key) -> None:
+    """Draw the rows of one side, with their biases, given z and the other side."""
+    tau = state[f"{prior.name}_precision"]
+    rows.draw(key, z, _ONE, other, np.diag(tau), prior.means(state, rows.n) * tau, True, own)

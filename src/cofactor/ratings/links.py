@@ -98,6 +98,13 @@ class Side:
         """Return the items of ratings."""
         return cls(ratings.items, ratings.col_indptr, ratings.col_indices, len(ratings.users))
 
+    def among(self, chosen: NDArray[np.bool_]) -> Side:
+        """Return the side with ratings in some of the columns only, which are numbered anew."""
+        kept = chosen[self.indices]
+        before = np.concatenate([[0], np.cumsum(kept)])
+        number = (np.cumsum(chosen) - 1).astype(np.int32)
+        return Side(self.ids, before[self.indptr], number[self.indices[kept]], int(chosen.sum()))
+
 
 @dataclass(frozen=True)
 class Link:

@@ -19,7 +19,8 @@ from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.links import Link, Side, link_sides, linked_prior
-from cofactor.ratings.sampled import FOLD_IN_CYCLES, SampledModel, WithStrangers
+from cofactor.ratings.sampled import FOLD_IN_CYCLES, SampledModel, WithStrangers, checksum
+from cofactor.ratings.shadow import joined, parted, read_shadow, with_shadow
 from cofactor.ratings.side import FeatureTable
 from cofactor.solvers.result import Callback
 
@@ -96,6 +97,8 @@ class OrdinalProbit(SampledModel):
         priors' parameters, which fold-in needs.
     links_ : tuple of two Link
         What the features of users and of items are made of; None for what cannot be folded in any more.
+    is_shadow_ : ndarray of shape (n,), bool
+        Which users were not in training, but followed it as shadow users (see `fit`).
 
     Notes
     -----
@@ -118,9 +121,14 @@ class OrdinalProbit(SampledModel):
     _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item", "thresholds": "user"}
 
     links_: tuple[Link | None, Link | None]
+    is_shadow_: NDArray[np.bool_]
 
     #: Features that the caller gives, of users and items; there during `fit` and `fold_in` only.
     _tables: tuple[FeatureTable | None, FeatureTable | None] = (None, None)
+
+    #: Ratings of shadow users, as the caller gives them, and read; there during `fit` only.
+    _given_shadow: Any = None
+    _shadow: Ratings | None = None
 
     def __init__(
         self,
@@ -168,7 +176,9 @@ class OrdinalProbit(SampledModel):
         if self.implicit is not None:
             check_choice("implicit", self.implicit, ("low-rank", "sparse"))
 
-    def fit(self, X: Any, y: Any = None, *, user_features: Any = None, item_features: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, user_features: Any = None, item_features: Any = None, shadow: Any = None
+    ) -> Self:
         """Learn from ratings, and from what else is known of users and items.
 
         Parameters
@@ -181,14 +191,23 @@ class OrdinalProbit(SampledModel):
             numbers), or ids with an array of a row for each. They join the features :math:`f_i, g_j`. Columns are
             standardized over the users, or items, in training; constant ones are dropped, with a warning. Who has no
             row gets the column means; rows of others are ignored. For categories give a column of 0 and 1 each.
+        shadow : tuple (X, y), Ratings, or data set, optional
+            Ratings of *shadow users*, who are to be predicted for but not learned from, as for strong generalization.
+            In every sweep their factors and thresholds are drawn from the items as they are then; nothing flows back:
+            without them, all others are the same to the bit. Afterwards the model knows them like any user, and their
+            ratings. In comparison with `fold_in`, which visits 20 of the samples, they have a draw for each sample;
+            they must be known before the fit, and take part of its time. Ratings of items which nobody in training
+            rated are left out, unless ``unknown="error"``; features of theirs are read from `user_features`. No shadow
+            user may be in X: rows of two sparse matrices are the same users.
 
         Returns
         -------
         self
         """
         given = self._with_tables(user_features, item_features)
+        given._given_shadow = shadow
         super(OrdinalProbit, given).fit(X, y)
-        del given._tables
+        del given._tables, given._given_shadow
         self.__dict__.update(given.__dict__)
         return self
 
@@ -257,6 +276,9 @@ class OrdinalProbit(SampledModel):
         return given
 
     def _prepare(self, ratings: Ratings) -> None:
+        if self._given_shadow is not None:
+            unknown_items = "error" if self.unknown == "error" else "drop"
+            self._shadow = read_shadow(self._given_shadow, ratings, self.duplicates, unknown_items)
         sides = link_sides(ratings, self.implicit, self.n_implicit, self._tables)
         self.links_ = (sides[0][0], sides[1][0])
         self._features = (sides[0][1], sides[1][1])
@@ -275,12 +297,24 @@ class OrdinalProbit(SampledModel):
 
     def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
         super()._fit_ratings(ratings, monitor)
+        self.is_shadow_ = np.zeros(len(ratings.users), dtype=bool)
+        if self._shadow is not None:
+            self.ratings_, self.is_shadow_ = with_shadow(ratings, self._shadow)
+            self.users_, self.samples_ = self.ratings_.users, joined(self.samples_, self.is_shadow_)
+            del self._shadow
         del self._features
 
+    def _target(self, ratings: Ratings) -> dict[str, Any]:
+        target = super()._target(ratings)
+        return target if self._shadow is None else target | {"the shadow users": checksum(self._shadow)}
+
     def _posterior(self, ratings: Ratings) -> OrdinalProbitPosterior:
-        p = self.n_factors + 1
+        p, shadow = self.n_factors + 1, None
         users, items = (linked_prior(name, p, f) for name, f in zip(("user", "item"), self._features, strict=True))
-        return OrdinalProbitPosterior(WithStrangers.of(ratings), ratings.n_levels, users, items)
+        if self._shadow is not None:
+            features = self._own_link(0).features(Side.users(self._shadow), self._tables[0])
+            shadow = WithStrangers.of(self._shadow), linked_prior("user", p, features)
+        return OrdinalProbitPosterior(WithStrangers.of(ratings), ratings.n_levels, users, items, shadow=shadow)
 
     def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         out = np.empty((len(users), len(self.scale_)))
@@ -304,12 +338,14 @@ class OrdinalProbit(SampledModel):
             )  # fmt: skip
 
         self._fold_in_rows(fold_ordinal_rows, data.indptr, given, {"U": p, "thresholds": len(self.scale_) - 1})
+        self.is_shadow_ = np.zeros(len(ratings.users), dtype=bool)
         self._forget_link(1)
 
     def _fold_in_items(self, ratings: Ratings, table: FeatureTable | None) -> None:
         """Run a short chain for each new item under each of some samples, with the thresholds of the users."""
         data, p = WithStrangers.of(ratings), self.n_factors + 1
-        prior = linked_prior("item", p, self._own_link(1).features(Side.items(ratings), table))
+        side = Side.items(ratings).among(~self.is_shadow_)
+        prior = linked_prior("item", p, self._own_link(1).features(side, table))
         levels = data.levels[data.to_csr]
 
         def given(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
@@ -345,6 +381,7 @@ class OrdinalProbit(SampledModel):
         header, arrays = super()._own_state(prefix)
         states = [None if link is None else link.to_state() for link in self.links_]
         header["links"] = packed(states, f"{prefix}links", arrays)
+        header["shadow"] = np.flatnonzero(self.is_shadow_).tolist()
         return header, arrays
 
     @classmethod
@@ -352,10 +389,16 @@ class OrdinalProbit(SampledModel):
         cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], prefix: str, users: IdMap, items: IdMap
     ) -> Self:
         model = super()._rebuild(header, arrays, prefix, users, items)
+        model.is_shadow_ = _places(header.get("shadow", []), len(users))
         states, links = unpacked(member(header, "links", list), arrays), []
-        for state, argument, other in zip(states, ("user_features", "item_features"), (items, users), strict=True):
-            links.append(None if state is None else Link.from_state(argument, state, len(other)))
+        n_columns = (len(items), int((~model.is_shadow_).sum()))
+        for state, argument, n in zip(states, ("user_features", "item_features"), n_columns, strict=True):
+            links.append(None if state is None else Link.from_state(argument, state, n))
         model.links_ = (links[0], links[1])
+        if model.is_shadow_.any():
+            of_users = [name for name, side in cls._sampled.items() if side == "user"]
+            for chain in model.chains_:
+                chain.samples = parted(chain.samples, of_users, model.is_shadow_)
         model._check_links()
         return model
 
@@ -375,3 +418,14 @@ class OrdinalProbit(SampledModel):
             K = 0 if weights is None or weights.ndim != 3 else weights.shape[1]
             shapes |= {f"{side}_mean": p, f"{side}_precision": p, f"{side}_weights": (K, *p)}
         return shapes
+
+
+def _places(places: Any, n: int) -> NDArray[np.bool_]:
+    """Return which of n users are shadow users, by their places in a file."""
+    found = np.zeros(n, dtype=bool)
+    if not isinstance(places, list) or not all(type(place) is int and 0 <= place < n for place in places):
+        raise ValueError(f"the shadow users must be some of the {n} users")
+    found[places] = True
+    if found.all():
+        raise ValueError("all users are shadow users")
+    return found

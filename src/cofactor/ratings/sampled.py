@@ -158,9 +158,8 @@ class SampledModel(ProbabilityModel):
         self.target_ = self._target(ratings)
         if self.warm_start and chains:
             if before != self.target_:
-                changed = sorted(
-                    name for name in self.target_ if before is None or before.get(name) != self.target_[name]
-                )
+                names = self.target_.keys() | (before or {}).keys()
+                changed = sorted(name for name in names if (before or {}).get(name) != self.target_.get(name))
                 raise ValueError(
                     f"warm_start=True goes on with the chains of the last fit, but since then {', '.join(changed)} "
                     "changed: give what that fit had, or fit a new model"
@@ -184,10 +183,7 @@ class SampledModel(ProbabilityModel):
         target: dict[str, Any] = {
             k: plain(v) for k, v in self.get_params(deep=False).items() if k not in _NOT_OF_TARGET
         }
-        check = zlib.crc32(ratings.scale.tobytes())
-        for array in (ratings.indptr, ratings.indices, ratings.levels):
-            check = zlib.crc32(array.tobytes(), check)
-        return target | {"the ratings": check}
+        return target | {"the ratings": checksum(ratings)}
 
     def _spaced_samples(self, n: int) -> dict[str, NDArray[np.float32]]:
         """Return n of the samples, or all if there are not so many, evenly spaced."""
@@ -384,6 +380,14 @@ class SampledModel(ProbabilityModel):
     @abstractmethod
     def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shape that each quantity has in a sample, or that a row of it has where there are many."""
+
+
+def checksum(ratings: Ratings) -> int:
+    """Return a number that tells ratings from others, whatever the ids are."""
+    check = zlib.crc32(ratings.scale.tobytes())
+    for array in (ratings.indptr, ratings.indices, ratings.levels):
+        check = zlib.crc32(array.tobytes(), check)
+    return check
 
 
 def _check_samples(samples: dict[str, NDArray[Any]], sides: dict[str, str], n_users: int, n_items: int) -> None:
