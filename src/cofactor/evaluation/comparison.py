@@ -473,6 +473,10 @@ def _splitter(data: _Data, protocol: Any, n_splits: int, seed: int) -> Any:
             if protocol in other
             else f"splits: {_unknown('protocol', protocol, known)}"
         )
+    n = len(data.y) if data.task == "ratings" else np.shape(data.X)[0]
+    if not (2 if protocol == "kfold" else 1) <= n_splits or (protocol == "kfold" and n_splits > n):
+        most = f"2 to {n}" if protocol == "kfold" else "1 on"
+        raise ValueError(f"n_splits={n_splits}: {protocol} of {data.name!r} can be done from {most}")
     if protocol == "official":
         if data.train_rows is None:
             raise ValueError(f"data set {data.name!r} has no official split: choose kfold or holdout")

@@ -1,0 +1,402 @@
+"""compare: the numbers of the single evaluations, each computed once, and what is made of them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import multiprocessing
+from collections.abc import Callable
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.datasets import make_multilabel_classification
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import RidgeClassifier
+from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, ShuffleSplit
+from sklearn.svm import LinearSVC
+
+from cofactor.datasets import LabelDataset, make_labels, make_ratings
+from cofactor.evaluation import (
+    Comparison,
+    FoldInScorer,
+    RatingSearch,
+    ResultStore,
+    RunProgress,
+    StrongGeneralization,
+    WeakGeneralization,
+    compare,
+    evaluate,
+    evaluate_labels,
+)
+from cofactor.evaluation.described import checksum, described
+from cofactor.labels import PLST, BinaryRelevance
+from cofactor.labels.selection import GridSelection
+from cofactor.metrics import label_report
+from cofactor.ratings import ALS
+
+Start = Callable[..., BaseProcess]
+
+STARS = make_ratings(40, 30, 3, density=0.4, random_state=0)
+X, Y = make_multilabel_classification(90, 8, n_classes=4, random_state=1)
+MEANS = {"mean": DummyRegressor(), "median": DummyRegressor(strategy="median")}
+TOY = ([(user, item) for user in range(12) for item in range(5)], np.array([1, 2, 3, 5, 4] * 12, dtype=float))
+NOT_TIMES = ("mae", "rmse", "nmae", "fre", "zero_one")
+
+
+class Spy(BaseEstimator):
+    """Predicts a constant, and writes down to which ratings it was fitted."""
+
+    def __init__(self, level: float = 3.0, log: str = "", random_state: Any = None) -> None:
+        self.level, self.log, self.random_state = level, log, random_state
+
+    def fit(self, X: Any, y: Any) -> Spy:
+        with open(self.log, "a") as stream:
+            stream.write(json.dumps([[int(user), int(item)] for user, item in X]) + "\n")
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.full(len(X), self.level)
+
+    def fold_in(self, X: Any, y: Any) -> Spy:
+        return self
+
+
+def measures(comparison: Comparison, method: str, names: tuple[str, ...] = NOT_TIMES) -> list[dict[str, float]]:
+    return [{name: r.measures[name] for name in names} for r in comparison.results if r.method == method]
+
+
+# ---------------------------------------------------------------- what is measured
+
+
+@pytest.mark.parametrize("protocol", ["holdout", "weak", "strong", "kfold"])
+def test_ratings_are_measured_as_by_evaluate(protocol: str) -> None:
+    model = ALS(3, 5.0)
+    comparison = compare({"ALS": model}, [STARS], splits=protocol, n_splits=2, seeds=(4, 5))
+    seeded = [ALS(3, 5.0, levels=STARS.scale, random_state=seed) for seed in (4, 5)]
+    expected = [
+        row
+        for one in seeded
+        for row in evaluate(one, STARS.X, STARS.y, protocol, 2, one.random_state, scale=STARS.scale)
+    ]
+    assert measures(comparison, "ALS") == [{name: row[name] for name in NOT_TIMES} for row in expected]
+    number = "{}/2" if protocol == "kfold" else "{}"
+    assert [(r.split, r.seed) for r in comparison.results] == [
+        (f"{protocol} {number.format(k)}", seed) for seed in (4, 5) for k in (1, 2)
+    ]
+
+
+def test_labels_are_measured_as_by_evaluate_labels() -> None:
+    comparison = compare({"PLST": PLST()}, {"toy": (X, Y)}, seeds=(7,))
+    expected = evaluate_labels(PLST(random_state=7), X, Y, 3, random_state=7)
+    names = tuple(label_report(Y, Y, Y))
+    assert measures(comparison, "PLST", names) == [{name: row[name] for name in names} for row in expected]
+    assert [r.split for r in comparison.results] == ["kfold 1/3", "kfold 2/3", "kfold 3/3"]
+
+
+def test_a_learned_threshold_is_what_counts() -> None:
+    models = {"learned": PLST(threshold="global", random_state=0), "plain": PLST(random_state=0)}
+    selection = GridSelection(PLST(), {"alpha": [1.0]}, thresholds=("global",), random_state=0)
+    comparison = compare({**models, "selection": selection}, {"toy": (X, Y)})
+    rows = evaluate_labels(models["learned"], X, Y, 3)
+    for name in ("plain", "learned"):
+        expected = [{"micro_f1": row["micro_f1"]} for row in rows if row["decoding"] == name]
+        assert measures(comparison, name, ("micro_f1",)) == expected
+    decodings = {r.method: r.measures["decoding"] for r in comparison.results}
+    assert decodings == {"learned": "learned", "plain": "plain", "selection": "learned"}
+
+
+def test_any_estimator_of_scikit_learn_may_take_part() -> None:
+    methods = {"ridge": RidgeClassifier(), "BR": BinaryRelevance(RidgeClassifier())}
+    comparison = compare(methods, {"toy": (X, Y), "sparse": (sparse.csr_array(X), sparse.csr_array(Y))})
+    assert not comparison.failed
+    assert measures(comparison, "ridge", ("hamming",)) == measures(comparison, "BR", ("hamming",))
+
+
+def test_the_form_of_the_data_changes_nothing() -> None:
+    pairs, y = TOY
+    frames = [pd.DataFrame(pairs, columns=["user", "item"]), pl.DataFrame(pairs, schema=["user", "item"], orient="row")]
+    forms = {"list": pairs, "array": np.array(pairs), "pandas": frames[0], "polars": frames[1]}
+    comparison = compare(MEANS, {name: (form, y) for name, form in forms.items()}, splits="weak")
+    values = {r.data: [] for r in comparison.results}
+    for r in comparison.results:
+        values[r.data].append(r.measures["mae"])
+    assert len({json.dumps(found) for found in values.values()}) == 1
+
+
+def test_official_and_other_splits() -> None:
+    data, _ = make_labels(60, 6, 4, n_groups=2, random_state=0)
+    train = np.arange(60) < 45
+    official = LabelDataset(data.name, data.X, data.Y, data.feature_names, data.label_names, train_rows=train)
+    (result,) = compare({"PLST": PLST()}, [official], splits="official").results
+    assert (result.split, result.measures["n_train"], result.measures["n_test"]) == ("official", 45, 15)
+    splitter = PredefinedSplit(np.where(train, -1, 0))
+    (same,) = compare({"PLST": PLST()}, [official], splits=splitter).results
+    assert same.split == "PredefinedSplit 1"
+    assert same.measures["micro_f1"] == result.measures["micro_f1"]
+    kept = {}
+    for splits in (ShuffleSplit(1, random_state=3), ShuffleSplit(1)):
+        results = compare({"PLST": PLST()}, [official], splits=splits, seeds=(0, 3)).results
+        kept[splits.random_state] = [r.measures["micro_f1"] for r in results]
+    assert kept[3][0] == kept[3][1] == kept[None][1] != kept[None][0]  # a splitter without a seed gets ours
+
+
+def test_processes_change_nothing(tmp_path: Path) -> None:
+    methods = {"ALS": ALS(3, 5.0), **MEANS}
+    one = compare(methods, [STARS], seeds=(0, 1))
+    two = compare(methods, [STARS], seeds=(0, 1), n_jobs=2, store=tmp_path / "results.sqlite")
+    assert [r.key for r in one.results] == [r.key for r in two.results]
+    for name in methods:
+        assert measures(one, name) == measures(two, name)
+
+
+# ---------------------------------------------------------------- what is computed
+
+
+def test_only_what_is_new_is_computed(tmp_path: Path) -> None:
+    computed: list[int] = []
+
+    def count(progress: RunProgress) -> None:
+        computed[-1] = progress.computed
+
+    def run(methods: dict[str, Any], y: Any = TOY[1], **options: Any) -> int:
+        computed.append(0)
+        data = {"toy": (TOY[0], y)}
+        compare(methods, data, **{"splits": "weak", "store": tmp_path / "s.sqlite", "progress": count, **options})
+        return computed[-1]
+
+    assert run(MEANS) == 6
+    assert run(MEANS) == 0
+    assert run(MEANS, metrics=["rmse"]) == 0
+    assert run({**MEANS, "third": DummyRegressor(strategy="quantile", quantile=0.7)}) == 3
+    assert run({"mean": DummyRegressor(), "median": DummyRegressor(strategy="quantile", quantile=0.4)}) == 3
+    assert run(MEANS, n_splits=5) == 4  # the first three are the same
+    assert run(MEANS, seeds=(0, 1)) == 6
+    assert run(MEANS, splits="kfold") == 6
+    assert run(MEANS, splits="kfold", n_splits=4) == 8
+    assert run(MEANS, splits=KFold(3, shuffle=True)) == 6
+    assert run(MEANS, splits=KFold(3, shuffle=True, random_state=9)) == 6
+    assert run(MEANS, y=TOY[1][::-1]) == 6
+    assert run({"mean": DummyRegressor()}, grids={"mean": {"strategy": ["mean", "median"]}}) == 3
+
+
+KEYS = """
+from sklearn.dummy import DummyRegressor
+from sklearn.model_selection import ShuffleSplit
+from cofactor.evaluation import compare
+from cofactor.ratings import ALS
+pairs = [(f"u{k // 5}", k % 5) for k in range(60)]
+methods = {"ALS": ALS(2, 5.0, callback=callback, verbose=verbose), "mean": DummyRegressor(quantile=object())}
+found = compare(methods, {"toy": (pairs, [1, 2, 3, 5, 4] * 12)}, splits=ShuffleSplit(1, random_state=0))
+keys = [result.key for result in found.results]
+if answer is not None:
+    answer.send(keys)
+"""
+
+
+def test_keys_do_not_depend_on_the_process_or_on_what_one_sees(start: Start) -> None:
+    ours, theirs = multiprocessing.Pipe()
+    start(KEYS, callback=None, verbose=0, answer=theirs)
+    names: dict[str, Any] = {"callback": lambda progress: None, "verbose": 1, "answer": None}
+    exec(KEYS, names)
+    assert names["keys"] == ours.recv()
+    assert len(set(names["keys"])) == 2
+
+
+def test_descriptions_tell_apart_what_differs() -> None:
+    models = [
+        ALS(2, 1.0),
+        ALS(3, 1.0),
+        PLST(2),
+        BinaryRelevance(LinearSVC(C=1.0)),
+        BinaryRelevance(LinearSVC(C=2.0)),
+        GridSearchCV(LinearSVC(), {"C": [1, 2]}, cv=KFold(2)),
+        GridSearchCV(LinearSVC(), {"C": [1, 2]}, cv=KFold(3)),
+        GridSearchCV(LinearSVC(), {"C": np.array([1, 2])}, cv=KFold(3)),
+        GridSearchCV(LinearSVC(), {"C": np.array([1, 3])}, cv=KFold(3)),
+        Spy(level=object()),  # type: ignore[arg-type]
+    ]
+    texts = [json.dumps(described(model)) for model in models]
+    assert len(set(texts)) == len(texts)
+    assert " at 0x" not in "".join(texts)
+
+
+def test_checksums_tell_apart_what_differs() -> None:
+    tables = [
+        np.arange(6),
+        np.arange(6.0),
+        np.arange(6).reshape(2, 3),
+        np.array(["a", 1], dtype=object),
+        np.array([1, "a"], dtype=object),
+        sparse.csr_array(np.eye(3)),
+        sparse.csr_array(np.eye(3, 4)),
+        sparse.csr_array(np.diag([1.0, 1.0, 2.0])),
+    ]
+    assert len({checksum(table) for table in tables}) == len(tables)
+    assert checksum(sparse.csc_array(np.eye(3))) == checksum(sparse.csr_array(np.eye(3)))
+    assert checksum(np.arange(3), np.arange(2)) != checksum(np.arange(2), np.arange(3))
+
+
+# ---------------------------------------------------------------- choice of parameters
+
+
+@pytest.mark.parametrize("splits", ["weak", "strong", "holdout", "kfold"])
+def test_parameters_are_chosen_inside_the_training_part(splits: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    comparison = compare(
+        {"spy": Spy(log=str(log))}, {"toy": TOY}, splits=splits, n_splits=2, grids={"spy": {"level": [50.0, 3.0, 90.0]}}
+    )
+    assert [r.measures["parameters"] for r in comparison.results] == [{"level": 3.0}] * 2
+    fits = [{tuple(pair) for pair in json.loads(line)} for line in log.read_text().splitlines()]
+    per_cell = 3 * 3 + 1  # inner splits × values, and the fit with the best
+    assert len(fits) == 2 * per_cell
+    for k in range(2):
+        *inner, whole = fits[k * per_cell : (k + 1) * per_cell]
+        assert len(whole) == comparison.results[k].measures["n_train"] < 60
+        assert all(part < whole for part in inner)
+
+
+def test_a_search_is_that_of_scikit_learn() -> None:
+    grid = {"alpha": [2.0, 10.0, 50.0]}
+    X, y, levels = STARS.X, STARS.y, STARS.scale
+    for protocol, splitter in (("weak", WeakGeneralization), ("strong", StrongGeneralization)):
+        search = RatingSearch(ALS(3), grid, protocol, levels=levels, random_state=1).fit(X, y)
+        strong = protocol == "strong"
+        scorer = FoldInScorer(X, y) if strong else "neg_mean_absolute_error"
+        direct = GridSearchCV(
+            ALS(3, levels=levels, random_state=1), grid, scoring=scorer, cv=splitter(random_state=1)
+        ).fit(X, y)
+        assert search.best_params_ == direct.best_params_
+        np.testing.assert_allclose(
+            search.search_.cv_results_["mean_test_score"], direct.cv_results_["mean_test_score"], rtol=1e-12
+        )
+        np.testing.assert_array_equal(search.predict(X[:9]), direct.predict(X[:9]))
+    assert not hasattr(RatingSearch(DummyRegressor(), {}), "fold_in")
+
+
+def test_labels_have_grids_too() -> None:
+    learners = {"estimator": [LinearSVC(C=1e-9, random_state=0), LinearSVC(C=0.1, random_state=0)]}
+    features = (X - X.mean(axis=0)) / X.std(axis=0)
+    comparison = compare({"BR": BinaryRelevance()}, {"toy": (features, Y)}, grids={"BR": learners})
+    assert not comparison.failed
+    assert [r.measures["parameters"]["estimator"]["C"] for r in comparison.results] == [0.1] * 3
+
+
+# ---------------------------------------------------------------- what is made of it
+
+
+@pytest.fixture(scope="module")
+def several() -> Comparison:
+    sets = {f"toy {k}": (TOY[0], np.roll(TOY[1], k) + k % 3) for k in range(7)}
+    third = DummyRegressor(strategy="constant", constant=1.0)
+    return compare({**MEANS, "low": third}, sets, splits="weak", metrics=["mae", "log_loss"])
+
+
+def test_statistics_of_several_methods(several: Comparison) -> None:
+    found = several.statistics("mae")
+    means = several.table("mae").means
+    assert found.friedman is not None
+    assert found.friedman.n_data == 7
+    assert found.friedman.average_ranks[2] == 3.0
+    assert found.nemenyi is not None
+    assert found.wilcoxon is not None
+    assert len(found.wilcoxon.pairs) == 3
+    assert found.signed_rank is None
+    assert found.refused == {}
+    assert means[0, 2] == pytest.approx(np.mean([m["mae"] for m in measures(several, "low")[:3]]))
+    with pytest.raises(ValueError, match="nothing was measured under 'log_loss'"):
+        several.table("log_loss")
+
+
+def test_statistics_of_two_methods_and_of_one_data_set() -> None:
+    found = compare(MEANS, {"toy": TOY}, splits="weak").statistics()
+    assert found.friedman is found.nemenyi is found.wilcoxon is found.signed_rank is None
+    assert list(found.correlated_t) == ["toy"]
+    said = str(found)
+    assert "Friedman's test with Nemenyi's is not done: with one data set nothing can be said about others" in said
+    assert "Wilcoxon's test with Holm's correction is not done: with one data set" in said
+
+
+def test_records_are_written_whole(several: Comparison, tmp_path: Path) -> None:
+    several.to_csv(tmp_path / "results.csv")
+    with (tmp_path / "results.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    records = several.records()
+    assert len(rows) == len(records) == 7 * 3 * 3 * (len(NOT_TIMES) + 4)
+    assert [float(row["value"]) for row in rows] == [record["value"] for record in records]
+    several.to_parquet(tmp_path / "results.parquet")
+    frame = pd.read_parquet(tmp_path / "results.parquet")
+    assert frame["value"].tolist() == [record["value"] for record in records]
+    assert frame["metric"].tolist() == [record["metric"] for record in records]
+    with pytest.raises(OSError, match="nowhere"):
+        several.to_csv(tmp_path / "nowhere" / "results.csv")
+    assert {path.name for path in tmp_path.iterdir()} == {"results.csv", "results.parquet"}
+
+
+def test_a_report_is_a_page(several: Comparison, tmp_path: Path) -> None:
+    several.report(tmp_path / "report.html", "Toys")
+    page = (tmp_path / "report.html").read_text()
+    assert "<h1>Toys</h1>" in page
+    assert "DummyRegressor(strategy=" in page  # how it was measured
+
+
+def test_a_method_that_fails_leaves_a_gap(tmp_path: Path) -> None:
+    methods = {**MEANS, "broken": DummyRegressor(strategy="nonsense")}
+    comparison = compare(methods, {"toy": TOY}, splits="weak", store=tmp_path / "s.sqlite")
+    assert [r.method for r in comparison.failed] == ["broken"] * 3
+    assert comparison.failed[0].error.startswith("InvalidParameterError: The 'strategy' parameter")
+    assert comparison.table().scores.methods == ("mean", "median")
+    assert list(comparison.statistics().correlated_t) == ["toy"]
+    comparison.to_csv(tmp_path / "results.csv")
+    assert "nan" in (tmp_path / "results.csv").read_text()
+    with ResultStore(tmp_path / "s.sqlite") as store:
+        assert len(store.results(status="failed")) == 3
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"metrics": ["mea"]}, "metric 'mea' is not known; did you mean mae"),
+        ({"metrics": ["micro_f1"]}, "metric 'micro_f1' is for labels, but the data are ratings: choose among mae, "),
+        ({"metrics": []}, "metrics is empty"),
+        ({"splits": "weka"}, "splits: protocol 'weka' is not known; did you mean weak"),
+        ({"splits": "official"}, "splits='official' is not for ratings; these have holdout, weak, strong, kfold"),
+        ({"splits": "kfold", "n_splits": 1}, "n_splits=1: kfold of 'toy' can be done from 2 to 60"),
+        ({"splits": "kfold", "n_splits": 99}, "n_splits=99: kfold of 'toy' can be done from 2 to 60"),
+        ({"n_splits": 0}, "n_splits=0: holdout of 'toy' can be done from 1 on"),
+        ({"grids": {"maen": {}}}, "grids: method 'maen' is not known; did you mean mean"),
+        ({"grids": {"mean": {}}, "grid_metric": "mse"}, "grid_metric: metric 'mse' is not known; did you mean rmse"),
+        ({"estimators": {}}, "estimators is empty"),
+        ({"data": {}}, "data is empty"),
+        ({"data": {"toy": TOY, "tags": (X, Y)}}, "'toy' holds ratings and 'tags' labels: compare each kind by itself"),
+        ({"data": {"toy": (X, Y[:, 0])}}, r"'toy': X has shape \(90, 8\) and y \(90,\); expected pairs of ids with"),
+        ({"data": [STARS, STARS]}, "data sets must have different names"),
+        ({"data": {"tags": (X, Y)}, "splits": "weak"}, "'weak' is not for labels; these have kfold, holdout, official"),
+        ({"data": {"tags": (X, Y)}, "splits": "official"}, "'tags' has no official split"),
+        ({"data": {"tags": (X, Y)}, "metrics": ["mae"]}, "metric 'mae' is for ratings, but the data are labels"),
+    ],
+)
+def test_bad_input(changes: dict[str, Any], message: str) -> None:
+    given = {"estimators": MEANS, "data": {"toy": TOY}, **changes}
+    with pytest.raises(ValueError, match=message):
+        compare(given.pop("estimators"), given.pop("data"), **given)
+
+
+def test_bad_kinds_of_input() -> None:
+    with pytest.raises(TypeError, match="method 'mean': DummyRegressor cannot fold in new users"):
+        compare(MEANS, {"toy": TOY}, splits="strong")
+    with pytest.raises(TypeError, match=r"data set 'toy': expected \(X, y\) or a data set, found int"):
+        compare(MEANS, {"toy": 3})
+    with pytest.raises(TypeError, match="splits must be a name or an object with split"):
+        compare(MEANS, {"toy": TOY}, splits=5)
+    with pytest.raises(TypeError, match="found a str inside"):
+        compare(MEANS, ["ml-100k"])  # type: ignore[list-item]
