@@ -1,9 +1,12 @@
 """Ensembles: averages by hand, one member, bagging."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from cofactor.ratings import ALS, HMF, MMMF, PMMMF, BinaryMMMF, Ensemble
+import cofactor
+from cofactor.ratings import ALS, HMF, MMMF, PMMMF, URP, BinaryMMMF, Ensemble, OrdinalProbit
 
 from .reference import planted
 
@@ -138,3 +141,53 @@ def test_ensembles_of_ensembles():
     assert len({part.V_.tobytes() for part in inner}) == 4
     mean = np.mean([part.decision_function(X) for part in inner], axis=0)
     np.testing.assert_allclose(model.decision_function(X), mean, atol=1e-5)
+
+
+# ---------------------------------------------------------------- probabilities
+
+PROBIT = OrdinalProbit(2, n_implicit=3, n_sweeps=12, burn_in=6)
+
+
+@pytest.mark.parametrize("member", [PROBIT, URP(3, tol=1e-3), Ensemble(PROBIT, 2)], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("method", ["starts", "bagging"])
+def test_probabilities_are_the_mean_of_those_of_members(member, method, tmp_path: Path):
+    model = Ensemble(member, 3, method=method, random_state=0).fit(X, Y)
+    p = model.predict_proba(EVERY)
+    each = [m.predict_proba(EVERY) for m in model.members_]
+    np.testing.assert_allclose(p, np.mean(each, axis=0), rtol=1e-12)
+    assert not np.allclose(each[0], each[1])
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert np.array_equal(model.predict(EVERY), 1 + (np.cumsum(p, axis=1) < 0.5 - 1e-12).sum(axis=1))
+    np.testing.assert_allclose(model.decision_function(EVERY), p @ model.scale_, rtol=1e-6)
+    model.save(tmp_path / "model")
+    assert np.array_equal(cofactor.load(tmp_path / "model").predict_proba(EVERY), p)
+    new = X[:, 0] < 5
+    folded = model.fold_in(X[new], Y[new])
+    mean = np.mean([m.predict_proba(X[new]) for m in folded.members_], axis=0)
+    np.testing.assert_allclose(folded.predict_proba(X[new]), mean, rtol=1e-12)
+
+
+def test_members_drawn_from_a_posterior_are_pooled():
+    model = Ensemble(PROBIT, 3, random_state=0).fit(X, Y)
+    pooled = model.members_[0]
+    expected = model.predict_proba(EVERY)
+    pooled.samples_ = {k: np.concatenate([m.samples_[k] for m in model.members_]) for k in pooled.samples_}
+    np.testing.assert_allclose(pooled.predict_proba(EVERY), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("decision", ["mode", "mean"])
+def test_decisions_of_members_are_made_on_mean_probabilities(decision):
+    member = OrdinalProbit(2, n_implicit=3, n_sweeps=12, burn_in=6, decision=decision)
+    model = Ensemble(member, 3, random_state=0).fit(X, Y)
+    p = model.predict_proba(EVERY)
+    expected = 1 + p.argmax(axis=1) if decision == "mode" else np.round(p @ model.scale_)
+    assert np.array_equal(model.predict(EVERY), expected)
+
+
+@pytest.mark.parametrize("model", [Ensemble(), Ensemble(MMMF(3, 1.0), 2), Ensemble(Ensemble(HMF(2, 1.0)), 2)])
+def test_probabilities_are_not_offered_where_members_have_none(model):
+    for m in (model, model.fit(X, Y)) if model.estimator is not None else (model,):
+        assert not hasattr(m, "predict_proba")
+        with pytest.raises(AttributeError, match="has no attribute 'predict_proba'"):
+            m.predict_proba(EVERY)
+    assert hasattr(Ensemble(PROBIT), "predict_proba")

@@ -200,7 +200,7 @@ def parameters_of(model: Any) -> list[str]:
 def require_probabilities(model: RatingModel, file: str, option: str) -> None:
     """Refuse a model that gives levels no probability, with names of those that do."""
     if not hasattr(model, "predict_proba"):
-        having = ", ".join(name for name, kind in model_names().items() if hasattr(kind, "predict_proba"))
+        having = ", ".join(name for name, kind in model_names().items() if hasattr(kind(), "predict_proba"))
         raise InputError(
             f"{option}: {file} is a model of {type(model).__name__}, without probabilities; {having} have them"
         )

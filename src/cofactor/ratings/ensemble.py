@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
 
 from cofactor.kernels.threads import thread_limit
 from cofactor.model.checks import check_choice, check_number, make_generator
@@ -21,6 +22,11 @@ from cofactor.solvers.result import Callback
 _FAR = 10.0  #: stands for an infinite margin in an average
 
 
+def _has_probabilities(ensemble: Ensemble) -> bool:
+    """Whether members have probabilities, and with them the ensemble."""
+    return hasattr(getattr(ensemble, "members_", [ensemble.estimator])[0], "predict_proba")
+
+
 class Ensemble(RatingModel):
     r"""Average of several models of one kind: the level is decoded from the mean of scores minus thresholds.
 
@@ -28,6 +34,10 @@ class Ensemble(RatingModel):
 
     The members differ by their random starts, and by the ratings they see if ``method="bagging"``. Random starts need
     few factors: with many, every start reaches the same optimum, and the members agree.
+
+    Members with probabilities of levels, such as `OrdinalProbit`, give the ensemble a `predict_proba`: the mean of
+    theirs, which pools samples if they are drawn from a posterior. As a rule margins are then probabilities less one
+    half, and `predict` decides by the mean of the probabilities.
 
     Parameters
     ----------
@@ -163,6 +173,28 @@ class Ensemble(RatingModel):
             new._fold_in_ratings(ratings)
             members.append(new)
         self.members_ = members
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Return the probability of every level: the mean of what the members say.
+
+        Only there if the members have probabilities.
+
+        Parameters
+        ----------
+        X : array of shape (n, 2), frame of two columns, or list of pairs
+            User id and item id of each pair.
+
+        Returns
+        -------
+        ndarray of shape (n, R)
+            Rows sum to one; column r - 1 is the level r, the rating ``scale_[r - 1]``.
+        """
+        return self._all_probabilities(*self._indices(X))
+
+    def _all_probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        members: list[Any] = list(self.members_)
+        return np.asarray(sum(member._all_probabilities(users, items) for member in members) / len(members))
 
     def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         total = sum(np.clip(member._margins(users, items), -_FAR, _FAR) for member in self.members_)

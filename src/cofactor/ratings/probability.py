@@ -58,7 +58,11 @@ class ProbabilityModel(RatingModel):
         ndarray of shape (n, R)
             Rows sum to one; column r - 1 is the level r, the rating ``scale_[r - 1]``.
         """
-        return self._in_blocks(self._probabilities, *self._indices(X))
+        return self._all_probabilities(*self._indices(X))
+
+    def _all_probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return the probabilities of as many pairs as there may be."""
+        return self._in_blocks(self._probabilities, users, items)
 
     def recommend(
         self,
