@@ -99,5 +99,7 @@ def test_too_few_data_sets_are_not_judged():
 def test_diagrams():
     outcome = DIAGRAM.outcome(as_printed())
     assert len(outcome.pictures) == 12
-    printed = next(picture for picture in outcome.pictures if picture.name == "ranks-accuracy-printed-numbers")
+    printed = next(
+        picture for picture in outcome.pictures if picture.name == "thesis-figure-6.4-accuracy-printed-numbers"
+    )
     assert {"GroPLE", "MLSF"} <= {word for text in printed.draw().texts for word in text.get_text().split()}

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from cofactor.evaluation.cells import Cell, Result
 from cofactor.evaluation.scores import Scores
-from cofactor.evaluation.statistics import Friedman, Nemenyi, friedman, nemenyi
 from cofactor.experiments import published
 from cofactor.experiments.beside import Reason, beside, samples
-from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture, Row, Sample
+from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome
 from cofactor.experiments.label_cells import REALIGNED, folds, label_cell
 from cofactor.experiments.label_mlchmf import realignment
 from cofactor.experiments.published import METRICS
+from cofactor.experiments.ranks import PRINTED, Sources, best_rank, diagrams, methods_differ, statistic_rows
 from cofactor.experiments.series import unfinished
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["EXPERIMENTS", "METHODS", "comparison_cells", "lead_claim", "scores_here", "threshold_claim"]
 
@@ -219,79 +215,33 @@ def threshold_claim(results: Sequence[Result], large: float = 0.05) -> Claim:
 # ---------------------------------------------------------------- table 6.3 and figure 6.4
 
 
-def _tests(results: Sequence[Result]) -> Iterator[tuple[str, str, Friedman, Nemenyi]]:
-    """Yield metric, source of the numbers, and both tests, where there is enough data for them."""
+def _sources(results: Sequence[Result]) -> Sources:
+    """Return the scores of table 6.2 by metric: printed, and ours with either cut."""
+    sources: dict[tuple[str, str], Scores | None] = {}
     for metric in MEASURES:
-        sources: dict[str, Scores | None] = {"printed numbers": _printed(metric)}
-        sources |= {f"our numbers, {words}": scores_here(results, metric, cut) for cut, words in CUTS.items()}
-        for words, scores in sources.items():
-            try:
-                if scores is not None:
-                    yield metric, words, friedman(scores, correct_ties=False), nemenyi(scores)
-            except ValueError:  # too few data sets for any difference to show
-                continue
-
-
-_TELLING = 6  # with fewer data sets, that no difference is shown says little
+        sources[metric, PRINTED] = _printed(metric)
+        for cut, words in CUTS.items():
+            sources[metric, f"our numbers, {words}"] = scores_here(results, metric, cut)
+    return sources
 
 
 def _statistics_outcome(results: Sequence[Result]) -> Outcome:
-    table = published.load("thesis-6.3")
-    rows, claims = [], []
-    for metric, words, differences, pairs in _tests(results):
-        facts = {
-            ("F_F", metric): differences.f,
-            ("critical value", ""): differences.critical_value,
-            ("q_alpha", ""): pairs.q,
-            ("critical difference", ""): pairs.critical_difference,
-        }
-        size = f"{len(differences.methods)} methods, {differences.n_data} data sets"
-        for (name, place), value in facts.items():
-            printed = table.get("", name, place) if words == "printed numbers" else None
-            row = Row(
-                data="",
-                method=name,
-                metric=place,
-                published=Sample(printed.mean) if printed else None,
-                here=Sample(value),
-                variant=words,
-                reason=f"recomputed, {size}" if printed else size,
-            )
-            if row not in rows:
-                rows.append(row)
-        claims.append(
-            Claim(
-                f"{METRICS[metric].title}, {words}: the methods differ.",
-                differences.differ or (None if differences.n_data < _TELLING else False),
-                f"F_F = {differences.f:.3f}, critical value {differences.critical_value:.3f}; {size}",
-            )
-        )
-    notes = [*table.notes, "Ours without MLSF, and on the data sets on which all seven were run; rcv1 as published."]
-    return Outcome(rows=rows, claims=claims, notes=[*notes, *unfinished(results)])
+    table, sources = published.load("thesis-6.3"), _sources(results)
+    ours = "Ours without MLSF, and on the data sets on which all seven were run; rcv1 as published."
+    return Outcome(
+        rows=statistic_rows(table, sources),
+        claims=methods_differ(sources),
+        notes=[*table.notes, ours, *unfinished(results)],
+    )
 
 
 def _diagram_outcome(results: Sequence[Result]) -> Outcome:
-    claims, pictures = [], []
-    for metric, words, _, pairs in _tests(results):
-        title = f"{METRICS[metric].title}, {words}"
-        ranks = ", ".join(f"{m} {r:.2f}" for m, r in zip(pairs.methods, pairs.average_ranks, strict=True))
-        claims.append(
-            Claim(
-                f"{title}: GroPLE has the best average rank.",
-                pairs.methods[0] == "GroPLE",
-                f"{ranks}; critical difference {pairs.critical_difference:.3f}",
-            )
-        )
-        name = f"ranks-{metric}-{words}".replace("_", "-").replace(", ", "-").replace(" ", "-")
-        caption = f"Average ranks by {title}, {pairs.n_data} data sets; no difference is shown along a bar"
-        pictures.append(Picture(name, caption, partial(_draw_ranks, pairs, title)))
-    return Outcome(claims=claims, pictures=pictures, notes=unfinished(results))
-
-
-def _draw_ranks(pairs: Nemenyi, title: str) -> Axes:
-    from cofactor.plots.comparison import plot_critical_difference
-
-    return plot_critical_difference(pairs, title=title)
+    sources = _sources(results)
+    return Outcome(
+        claims=best_rank(sources, "GroPLE"),
+        pictures=diagrams(sources, "thesis-figure-6.4"),
+        notes=unfinished(results),
+    )
 
 
 _THESIS = "V. Kumar's thesis (Hyderabad 2018)"
