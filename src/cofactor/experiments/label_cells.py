@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -121,20 +122,19 @@ def rows_of(split: str, seed: int, data: LabelDataset) -> tuple[NDArray[np.int64
     >>> len(train), len(test)
     (533, 60)
     """
-    kind, _, numbers = split.partition(" ")
-    if kind == "official":
+    if split == "official":
         if data.train_rows is None:
             raise ValueError(f"data set {data.name!r} has no official split")
         return np.flatnonzero(data.train_rows), np.flatnonzero(~data.train_rows)
-    first, _, second = numbers.partition("/")
-    if kind in ("kfold", "seen"):
-        parts = KFold(int(second), shuffle=True, random_state=seed)
-    elif kind == "holdout":
-        size = float(second) if "." in second else int(second)
-        parts = ShuffleSplit(int(first), test_size=size, random_state=seed)
-    else:
+    named = re.fullmatch(r"(kfold|seen) (\d+)/(\d+)|(holdout) (\d+)/(0?\.\d+)", split)
+    if not named:
         raise ValueError(f"split={split!r}: expected 'kfold 3/10', 'seen 3/10', 'holdout 2/0.1' or 'official'")
-    train, test = list(parts.split(data.Y))[int(first) - 1]
+    kind, k, size = (part for part in named.groups() if part)
+    if kind == "holdout":
+        parts = ShuffleSplit(int(k), test_size=float(size), random_state=seed)
+    else:
+        parts = KFold(int(size), shuffle=True, random_state=seed)
+    train, test = list(parts.split(data.Y))[int(k) - 1]
     return train, (train if kind == "seen" else test)
 
 
