@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from cofactor.cli.tables import human_console
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import RenderableType
 
     from cofactor.evaluation.cells import Result
     from cofactor.evaluation.running import RunProgress
@@ -45,7 +45,7 @@ class Board:
         self.last: RunProgress | None = None
         self.noted = time.monotonic()
         shown = self.console.is_terminal and not quiet
-        self.live = Live(console=self.console, get_renderable=self.table, transient=True) if shown else None
+        self.live = Live(console=self.console, get_renderable=self.view, transient=True) if shown else None
 
     def __enter__(self) -> Self:
         if self.live is not None:
@@ -68,20 +68,22 @@ class Board:
         elif self.metric in result.measures:
             self.values[result.data][result.method].append(float(result.measures[self.metric]))
 
-    def table(self) -> Table:
-        """Return the table as it is now."""
+    def view(self) -> RenderableType:
+        """Return what the terminal is to show now."""
         from rich import box
+        from rich.console import Group
         from rich.markup import escape
         from rich.table import Table
+        from rich.text import Text
 
-        table = Table(box=box.SIMPLE_HEAD, title=self.headline(), title_justify="left", title_style="bold")
+        table = Table(box=box.SIMPLE_HEAD)
         table.add_column("data")
         table.add_column("cells", justify="right")
         table.add_column(f"best {self.metric} so far")
         of_each = "" if self.last is None else f"/{self.last.total // len(self.data)}"
         for name in self.data:
             table.add_row(escape(name), f"{self.cells[name]}{of_each}", escape(self.leader(name)))
-        return table
+        return Group(Text(self.headline(), style="bold"), table)
 
     def headline(self) -> str:
         """Say how many cells are done, and when the rest will be."""

@@ -361,7 +361,7 @@ def shown_metrics(data: Iterable[Any], metrics: Sequence[str] | None) -> tuple[s
     >>> shown_metrics([make_ratings(9, 9, random_state=0)], ["mea"])
     Traceback (most recent call last):
     ...
-    ValueError: metric 'mea' is not known; did you mean mae, ece, fre?
+    ValueError: metric 'mea' is not known; did you mean mae?
     """
     task = task_of(data)
     if isinstance(metrics, str):

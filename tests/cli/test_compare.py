@@ -1,0 +1,219 @@
+"""compare: the numbers of the library, files, what fails, what is kept, what cannot be."""
+
+from __future__ import annotations
+
+import csv as tables
+import io
+import json
+import re
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from cofactor.cli.board import Board
+from cofactor.datasets import RatingDataset, write_table
+from cofactor.evaluation import RunProgress, compare
+from cofactor.experiments.declared import Declared
+from cofactor.ratings import ALS, RatingSVD
+
+METHODS = ["-m", "als", "-m", "rating-svd", "--factors", 3, "--alpha", 5]
+FILES = {"report.html", "results.csv", "results.parquet", "results.sqlite", "tables.md", "tables.tex"}
+
+
+@pytest.fixture
+def other(data: RatingDataset, tmp_path: Path) -> Path:
+    """More ratings: those of half of the users, the other way round."""
+    path = tmp_path / "other.csv"
+    half = data.X[:, 0] < 30
+    write_table(path, {"user": data.X[half, 0], "item": data.X[half, 1], "rating": 6 - data.y[half]})
+    return path
+
+
+def test_numbers_are_those_of_the_library(run, csv: Path, other: Path, data: RatingDataset) -> None:
+    outcome = run("compare", csv, other, *METHODS, "-p", "weak", "--splits", 2, "--seeds", "0,3", "--json")
+    assert outcome.status == 0
+    assert outcome.err == "cofactor: note: --alpha 5 does not concern RatingSVD, which has no penalty to weigh\n"
+    found = json.loads(outcome.out)
+    half = data.X[:, 0] < 30
+    sets = [
+        replace(data, name="ratings.csv", item_names={}),
+        replace(data, name="other.csv", X=data.X[half], y=6 - data.y[half], item_names={}),
+    ]
+    models = {"ALS": ALS(3, 5.0), "RatingSVD": RatingSVD(3)}
+    expected = compare(models, sets, splits="weak", n_splits=2, seeds=(0, 3)).table("mae")
+    assert found["cells"] == 16
+    assert found["failed"] == found["files"] == []
+    assert list(found["metrics"]) == ["mae", "rmse", "zero_one"]
+    for i, name in enumerate(("ratings.csv", "other.csv")):
+        for j, method in enumerate(("ALS", "RatingSVD")):
+            values = found["metrics"]["mae"]["data"][name][method]
+            assert values == {
+                "mean": expected.means[i, j],
+                "std": expected.stds[i, j],
+                "rank": expected.scores.ranks[i, j],
+            }
+    assert any("Bayesian signed-rank test over 2 data sets" in line for line in found["metrics"]["mae"]["tests"])
+
+
+def test_tables_tests_and_files(run, csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ["compare", csv, *METHODS, "-m", "pmf", "--splits", 2, "--metric", "rmse", "--out", out]
+    outcome = run(*arguments)
+    assert outcome.status == 0
+    head, _, row, *rest = outcome.out.splitlines()
+    assert head.split() == ["rmse", "↓", "ALS", "RatingSVD", "PMF"]
+    assert row.startswith("ratings.csv")
+    assert row.count("±") == 3
+    assert sum("Friedman's test with Nemenyi's is not done: with one data set" in line for line in rest) == 1
+    assert {path.name for path in out.iterdir()} == FILES
+    for name in FILES - {"results.sqlite"}:
+        assert f"wrote {out / name}" in outcome.err
+    with (out / "results.csv").open() as stream:
+        records = list(tables.DictReader(stream))
+    assert {record["method"] for record in records} == {"ALS", "RatingSVD", "PMF"}
+    assert "| ratings.csv |" in (out / "tables.md").read_text()
+    assert r"\begin{tabular}" in (out / "tables.tex").read_text()
+    assert "<h1>Comparison</h1>" in (out / "report.html").read_text()
+    # Another metric of what is stored already: nothing is computed.
+    with sqlite3.connect(out / "results.sqlite") as store:
+        store.execute("UPDATE results SET seconds = 1234")
+    store.close()
+    again = run(*arguments, "--metric", "mae", "--retry")
+    assert len(re.findall("1,?234", again.out)) == 6
+    with sqlite3.connect(out / "results.sqlite") as store:
+        assert store.execute("SELECT count(*) FROM results").fetchone() == (6,)
+    store.close()
+
+
+def test_labels(run) -> None:
+    outcome = run("compare", "emotions", "flags", "-m", "plst", "-m", "mlknn", "--alpha", 10, "--splits", 2, "--json")
+    assert outcome.status == 2
+    assert "--alpha: MLkNN has no such parameter" in outcome.err
+    outcome = run("compare", "emotions", "flags", "-m", "plst", "-m", "cssp", "--alpha", 10, "--splits", 2, "--json")
+    found = json.loads(outcome.out)
+    assert list(found["metrics"]) == ["micro_f1", "macro_f1", "hamming"]
+    assert found["metrics"]["micro_f1"]["greater_is_better"] is True
+    assert set(found["metrics"]["micro_f1"]["data"]) == {"emotions", "flags"}
+    assert 0.5 < found["metrics"]["micro_f1"]["data"]["emotions"]["PLST"]["mean"] < 0.8
+
+
+def write_toml(folder: Path, methods: str) -> Path:
+    path = folder / "comparison.toml"
+    path.write_text(
+        f'title = "Stars"\ndata = ["ratings.csv"]\nsplits = "holdout"\nn_splits = 2\nmethods = [{methods}]\n'
+    )
+    return path
+
+
+def test_a_toml_file(run, csv: Path, tmp_path: Path) -> None:
+    toml = write_toml(tmp_path, '{name = "svd", model = "rating-svd"}, {name = "ALS", grid = {alpha = [2.0, 8.0]}}')
+    outcome = run("compare", toml, "--out", tmp_path / "out")
+    assert outcome.status == 0
+    assert outcome.out.splitlines()[0].split() == ["mae", "↓", "svd", "ALS"]
+    assert "<h1>Stars</h1>" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_what_fails_is_told_in_a_line_each(run, csv: Path, tmp_path: Path) -> None:
+    ratings = csv.read_text()
+    csv.write_text(ratings + "7777,8888,3\n7777,9999,3\n")  # whichever is held out, somebody does not know it
+    toml = write_toml(tmp_path, '{name = "ALS"}, {name = "strict", model = "ALS", parameters = {unknown = "error"}}')
+    toml.write_text(toml.read_text().replace('"holdout"', '"weak"'))
+    outcome = run("compare", toml, "--out", tmp_path / "out")
+    assert outcome.status == 1
+    failed = [line for line in outcome.err.splitlines() if line.startswith("failed: ")]
+    assert len(failed) == 2
+    assert re.fullmatch(r"failed: strict, ratings\.csv, weak 1, seed 0: ValueError: .*(8888|9999).*", failed[0])
+    assert outcome.out.splitlines()[0].split() == ["mae", "↓", "ALS"]
+    found = json.loads(run("compare", toml, "--out", tmp_path / "out", "--json").out)
+    assert [(one["method"], one["split"]) for one in found["failed"]] == [("strict", "weak 1"), ("strict", "weak 2")]
+    assert "\n" not in found["failed"][0]["error"]
+
+
+def test_ctrl_c_says_what_is_kept(run, csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(board: Board, progress: RunProgress) -> None:
+        if progress.done == 3:
+            raise KeyboardInterrupt
+
+    out = tmp_path / "out"
+    arguments = ["compare", csv, *METHODS, "--splits", 3]
+    with monkeypatch.context() as patch:
+        patch.setattr(Board, "show", stop)
+        outcome = run(*arguments, "--out", out)
+        assert (outcome.status, outcome.out) == (130, "")
+        said = f"cofactor: interrupted: 3 of 6 cells are done and are kept in {out / 'results.sqlite'}"
+        assert outcome.err.splitlines()[-1] == said
+        lost = run(*arguments)
+        assert lost.err.splitlines()[-1].endswith("3 of 6 cells are done and are lost, since there is no store")
+    assert {path.name for path in out.iterdir()} == {"results.sqlite"}
+    assert run(*arguments, "--out", out).status == 0
+    assert {path.name for path in out.iterdir()} == FILES
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.csv"], "nowhere.csv: no such file, and no known data set"),
+        (["ml-100k", "emotions"], "ml-100k holds ratings and emotions labels: compare each kind by itself"),
+        (["FILE", "-m", "asl"], "--model asl: not a known model; expected one of"),
+        (["FILE", "--metric", "mea", "--alpha", 5], "metric 'mea' is not known; did you mean mae?"),
+        (["FILE", "--metric", "micro_f1"], "metric 'micro_f1' is for labels, but the data are ratings: choose among"),
+        (["FILE", "-p", "weka"], "protocol 'weka' is not known; did you mean weak?"),
+        (["FILE", "-p", "kfold", "--splits", 1], "--splits 1: kfold of 'ratings.csv' can be done from 2 to 960"),
+        (["FILE", "--seeds", "0,x"], "--seeds 0,x: expected whole numbers with commas between, such as 0,1,2"),
+        (["FILE", "--out", "FILE"], "is a file, expected a folder for the report"),
+        (["FILE", "--store", "FILE"], "is no store of results (not an SQLite database): give another name"),
+        (["FILE", "--store", "nowhere/s.sqlite"], "nowhere/s.sqlite: cannot be opened or made"),
+        (["TOML", "-m", "als"], "--model: a TOML file declares all that is compared: put it there"),
+        (["TOML", "FILE"], "a TOML file declares all that is compared: put it there"),
+        (["TOML"], "comparison.toml: methods, number 1 (ASL): there is no model 'ASL'; did you mean ALS"),
+    ],
+)
+def test_bad_input(run, csv: Path, tmp_path: Path, arguments: list[Any], message: str) -> None:
+    named = {"FILE": csv, "TOML": write_toml(tmp_path, '{name = "ASL"}')}
+    assert message in run("compare", *(named.get(argument, argument) for argument in arguments)).error
+
+
+def test_a_newer_store(run, csv: Path, tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    assert run("compare", csv, *METHODS, "--splits", 1, "--store", path).status == 0
+    with sqlite3.connect(path) as store:
+        store.execute("PRAGMA user_version = 99")
+    store.close()
+    before = path.read_bytes()
+    error = run("compare", csv, "-m", "als", "--alpha", 5, "--store", path).error
+    assert "was written by a newer version of cofactor (its tables have version 99" in error
+    assert path.read_bytes() == before
+
+
+def test_the_live_table(data: RatingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = Declared(estimators={"ALS": ALS(3, 5.0), "SVD": RatingSVD(3)}, data={"a [b]": data, "c": data})
+    seen: list[RunProgress] = []
+    declared.compare(progress=seen.append)
+    board = Board(declared)
+    assert board.headline() == "beginning"
+    for progress in seen[:4]:
+        board.show(progress)
+    monkeypatch.setattr("time.monotonic", lambda: board.noted + 3600)
+    screen = io.StringIO()
+    Console(file=screen, width=80).print(board.view())
+    text = screen.getvalue()
+    assert "4 of 12 cells, 60 min, about 0 s left" in text
+    means = {
+        name: np.mean([p.result.measures["mae"] for p in seen[:4] if p.result.method == name])
+        for name in ("ALS", "SVD")
+    }
+    best = min(means, key=lambda name: means[name])
+    assert re.search(rf"a \[b\] +4/6 +{best} {means[best]:.4f}", text)
+    assert re.search(r"c +0/6", text)
+    broken = replace(seen[4].result, status="failed", error="ValueError: bad [alpha]\n  File")
+    board.console = Console(file=screen, width=30)
+    board.show(replace(seen[4], result=broken, failed=1))
+    assert screen.getvalue().splitlines()[-1] == (
+        f"failed: {broken.method}, {broken.data}, {broken.split}, seed 0: ValueError: bad [alpha]"
+    )
+    assert "1 failed" in board.headline()
