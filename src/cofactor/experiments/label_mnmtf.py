@@ -162,15 +162,15 @@ def no_gain_by_nmf(curves: Mapping[str, Curves]) -> list[Claim]:
 
 
 def _draw(curves: Curves) -> Axes:
-    words = {"MLkNN": "all features", "NMF": "NMF", "MNMTF": "MNMTF"}
-    lines = {
-        words[method]: (
-            list(curve),
-            [sample.mean for sample in curve.values()],
-            [sample.std or 0.0 for sample in curve.values()],
-        )
-        for method, curve in curves.items()
-    }
+    """Draw the losses; that on all features is drawn at every dimension, as a level."""
+    shares = sorted({share for curve in curves.values() for share in curve})
+    lines = {}
+    for method, curve in curves.items():
+        level = method == "MLkNN"
+        found = dict.fromkeys(shares, curve[1.0]) if level else curve
+        bars = [sample.std or 0.0 for sample in found.values()]
+        means_of = [sample.mean for sample in found.values()]
+        lines["all features" if level else method] = (list(found), means_of, None if level else bars)
     return plot_parameter_lines(lines, parameter="dimensions as a share of the features", measure="Hamming loss")
 
 
