@@ -263,6 +263,7 @@ def _draw_recovery(found: Found) -> list[Axes]:
     shares = sorted({share for _, _, share in found})
     factors = sorted({d for _, d, _ in found})
     panels = new_panels(2, 2 * (2.6 + 0.75 * len(shares)), 1.6 + 0.5 * len(factors))
+    errors = [sample.mean for sample in found.values()]
     unknown = Sample(float("nan"))
     for ax, method in zip(panels, _METHODS, strict=True):
         table = [[found.get((method, d, share), unknown).mean for share in shares] for d in factors]
@@ -275,6 +276,7 @@ def _draw_recovery(found: Found) -> list[Axes]:
             row_name="number of factors d",
             column_name="entries seen",
             measure="FRE",
+            limits=(min(errors), max(errors)),
             title=method,
         )
     return panels

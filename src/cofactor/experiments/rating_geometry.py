@@ -169,7 +169,9 @@ def _outcome_of_regions(name: str, caption: str, claims_of: Any, results: Sequen
     found = [result.measures for result in done(results)]
     users = [user for measures in found for user in measures["users"]]
     drawn = [measures["drawn"] for measures in found if measures["drawn"]]
-    pictures = [Picture(name, caption, partial(plot_embedding, **drawn[-1]))] if drawn else []
+    # The picture is of the user whose rarest level is the least rare.
+    best = max(drawn, key=lambda one: min(map(one["levels"].count, range(1, 6))), default=None)
+    pictures = [Picture(name, caption, partial(plot_embedding, **best))] if best else []
     return Outcome(claims=claims_of(found, users), pictures=pictures, notes=unfinished(results))
 
 

@@ -28,6 +28,7 @@ def plot_parameter_map(
     row_name: str,
     column_name: str,
     measure: str = "accuracy",
+    limits: tuple[float, float] | None = None,
     title: str = "",
 ) -> Axes:
     """Plot a measure for each pair of values of two parameters.
@@ -44,6 +45,8 @@ def plot_parameter_map(
         What the parameters are called.
     measure : str, default="accuracy"
         What is measured, with its unit if it has one.
+    limits : (float, float), optional
+        The measures at the two ends of the colours, for maps to be compared; by default the least and the largest.
     title : str, default=""
         Title of the picture.
 
@@ -82,7 +85,8 @@ def plot_parameter_map(
     from matplotlib import colormaps
 
     colours = colormaps["cividis"].with_extremes(bad=_BLANK)
-    image = ax.imshow(np.ma.masked_array(table, ~known), cmap=colours, aspect="auto")
+    low, high = limits or (None, None)
+    image = ax.imshow(np.ma.masked_array(table, ~known), cmap=colours, aspect="auto", vmin=low, vmax=high)
     for row, column in np.argwhere(known):
         value = table[row, column]
         colour = _readable_on(image.to_rgba(value))
