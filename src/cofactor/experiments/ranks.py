@@ -14,7 +14,7 @@ from cofactor.experiments.published import METRICS, Published
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["PRINTED", "Sources", "best_rank", "diagrams", "methods_differ", "statistic_rows", "tested"]
+__all__ = ["PRINTED", "Sources", "best_rank", "both_tests", "diagrams", "methods_differ", "statistic_rows"]
 
 Sources = Mapping[tuple[str, str], Scores | None]
 """Tables of scores by metric and by where the numbers come from, in words."""
@@ -25,7 +25,7 @@ PRINTED = "printed numbers"
 _TELLING = 6  # with fewer data sets, that no difference is shown says little
 
 
-def tested(sources: Sources) -> Iterator[tuple[str, str, Friedman, Nemenyi]]:
+def both_tests(sources: Sources) -> Iterator[tuple[str, str, Friedman, Nemenyi]]:
     """Yield metric, words and both tests of each table that has enough data sets for them, uncorrected for ties."""
     for (metric, words), scores in sources.items():
         try:
@@ -47,7 +47,7 @@ def statistic_rows(table: Published, sources: Sources) -> list[Row]:
     """
     reasons = {(error.method, error.metric): error.why for error in table.errors}
     rows: list[Row] = []
-    for metric, words, differences, pairs in tested(sources):
+    for metric, words, differences, pairs in both_tests(sources):
         size = f"{len(differences.methods)} methods, {differences.n_data} data sets"
         facts = {
             ("F_F", metric): differences.f,
@@ -81,7 +81,7 @@ def methods_differ(sources: Sources) -> list[Claim]:
             f"F_F = {differences.f:.3f}, critical value {differences.critical_value:.3f}; "
             f"{len(differences.methods)} methods, {differences.n_data} data sets",
         )
-        for metric, words, differences, _ in tested(sources)
+        for metric, words, differences, _ in both_tests(sources)
     ]
 
 
@@ -94,14 +94,14 @@ def best_rank(sources: Sources, champion: str) -> list[Claim]:
             ", ".join(f"{method} {rank:.2f}" for method, rank in zip(pairs.methods, pairs.average_ranks, strict=True))
             + f"; critical difference {pairs.critical_difference:.3f}, {pairs.n_data} data sets",
         )
-        for metric, words, _, pairs in tested(sources)
+        for metric, words, _, pairs in both_tests(sources)
     ]
 
 
 def diagrams(sources: Sources, figure: str) -> list[Picture]:
     """Return a critical-difference diagram of each table; `figure` begins the names of their files."""
     pictures = []
-    for metric, words, _, pairs in tested(sources):
+    for metric, words, _, pairs in both_tests(sources):
         title = f"{METRICS[metric].title}, {words}"
         name = f"{figure}-{metric}-{words}".replace("_", "-").replace(", ", "-").replace(" ", "-")
         caption = f"Average ranks by {title}, {pairs.n_data} data sets; no difference is shown along a bar"
