@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import threading
@@ -12,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from joblib import Parallel, delayed, effective_n_jobs
@@ -182,7 +184,8 @@ class _Run:
 
         A thread of joblib may ask for them, in which an error would be lost: it ends them, and is raised later.
         """
-        for batch in self.pace.batches(list(self.missing.values())):
+        together = effective_n_jobs(self.n_jobs) > 1
+        for batch in self.pace.batches(list(self.missing.values()), _BATCH):
             try:
                 if self.error is not None:
                     return
@@ -190,18 +193,15 @@ class _Run:
             except BaseException as error:
                 self.error = error
                 return
-            if ours:
-                self.handed_out.update(cell.key for cell in ours)
-                yield ours
+            self.handed_out.update(cell.key for cell in ours)
+            yield from [ours] if together and ours else ([cell] for cell in ours)
 
     def _compute(self) -> None:
         """Compute missing cells side by side."""
-        n_jobs = effective_n_jobs(self.n_jobs)
-        threads = max(1, n_threads() // n_jobs)
-        self.pace.longest_batch = _BATCH if n_jobs > 1 else 0.0
+        threads, sender = max(1, n_threads() // effective_n_jobs(self.n_jobs)), _here()
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered", batch_size=1)
         with library_limit(1):
-            batches = _until_broken(parallel(_task(batch, threads) for batch in self._claimed()))
+            batches = _until_broken(parallel(_task(batch, threads, sender) for batch in self._claimed()))
             try:
                 for attempts in batches:
                     self._keep(attempts)
@@ -214,14 +214,14 @@ class _Run:
                 raise
         if self.error is not None:
             raise self.error
-        self._compute_apart(threads)
+        self._compute_apart(threads, sender)
 
-    def _compute_apart(self, threads: int) -> None:
+    def _compute_apart(self, threads: int, sender: tuple[int, int]) -> None:
         """Compute what was handed out when the others were broken off, one at a time: whose fault it was, now shows."""
         for key in sorted(self.handed_out):
             try:
                 # With two jobs joblib takes another process also for a single task.
-                (attempts,) = Parallel(n_jobs=2, batch_size=1)([_task([self.missing[key]], threads)])
+                (attempts,) = Parallel(n_jobs=2, batch_size=1)([_task([self.missing[key]], threads, sender)])
             except Exception as error:
                 attempts = [_Attempt(key, "failed", {}, _told(error), 0.0)]
             self._keep(attempts)
@@ -266,7 +266,6 @@ class _Pace:
         self.left = Counter((cell.method, cell.data) for cell in cells)
         self.done: Counter[tuple[str, str]] = Counter()
         self.spent: defaultdict[tuple[str, str], float] = defaultdict(float)
-        self.longest_batch = 0.0
 
     def note(self, cell: Cell, seconds: float) -> None:
         """Take notice of a cell that is done."""
@@ -284,14 +283,14 @@ class _Pace:
             for group, count in self.left.items()
         )
 
-    def batches(self, cells: Iterable[Cell]) -> Iterator[list[Cell]]:
-        """Yield the cells in turn, several at a time only if they are known to be short."""
+    def batches(self, cells: Iterable[Cell], longest: float) -> Iterator[list[Cell]]:
+        """Yield the cells in turn, several at a time only if together they will be shorter than this many seconds."""
         batch: list[Cell] = []
         expected = 0.0
         for cell in cells:
             done = self.done[cell.method, cell.data]
-            seconds = self.spent[cell.method, cell.data] / done if done else self.longest_batch
-            if batch and expected + seconds >= self.longest_batch:
+            seconds = self.spent[cell.method, cell.data] / done if done else longest
+            if batch and expected + seconds >= longest:
                 yield batch
                 batch, expected = [], 0.0
             batch.append(cell)
@@ -300,9 +299,14 @@ class _Pace:
             yield batch
 
 
-def _task(cells: Sequence[Cell], threads: int) -> Any:
+def _task(cells: Sequence[Cell], threads: int, sender: tuple[int, int]) -> Any:
     """Return what joblib sends to a worker."""
-    return delayed(_attempts)([(cell.key, cell.work) for cell in cells], threads, os.getpid())
+    return delayed(_attempts)([(cell.key, cell.work) for cell in cells], threads, sender)
+
+
+def _here() -> tuple[int, int]:
+    """Return this process and thread."""
+    return os.getpid(), threading.get_ident()
 
 
 def _until_broken(batches: Iterator[list[_Attempt]]) -> Generator[list[_Attempt]]:
@@ -313,11 +317,28 @@ def _until_broken(batches: Iterator[list[_Attempt]]) -> Generator[list[_Attempt]
         return
 
 
-def _attempts(works: Sequence[tuple[str, Callable[[], Measures]]], threads: int, parent: int) -> list[_Attempt]:
+def _attempts(
+    works: Sequence[tuple[str, Callable[[], Measures]]], threads: int, sender: tuple[int, int]
+) -> list[_Attempt]:
     """Do the work of cells, in whatever process or thread this is."""
-    # The limit of BLAS is one for a process: side by side, threads would lift each other's. That of OpenMP is theirs.
-    with thread_limit(threads), library_limit(1, "openmp" if os.getpid() == parent else None):
+    limits: AbstractContextManager[object] = nullcontext()  # where the sender works itself, its own hold
+    if os.getpid() != sender[0]:
+        _settle_in()
+        limits = library_limit(1)
+    elif _here() != sender:
+        limits = library_limit(1, "openmp")  # that of BLAS is one for the process: threads would lift each other's
+    with thread_limit(threads), limits:
         return [_attempt(key, work) for key, work in works]
+
+
+@cache
+def _settle_in() -> None:
+    """Spare the garbage collector what a worker process has imported.
+
+    After a task joblib's workers let it look at everything, once a second at most: a tenth of their time.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _attempt(key: str, work: Callable[[], Measures]) -> _Attempt:
