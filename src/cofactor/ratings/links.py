@@ -141,8 +141,7 @@ class Link:
         """Number K of features."""
         if self.n_sparse:
             return self.n_sparse + (0 if self.standard is None else len(self.standard.names))
-        dense = self.projection if self.projection is not None else self.axes
-        return 0 if dense is None else dense.shape[1]
+        return _n_columns(self.projection if self.projection is not None else self.axes)
 
     @classmethod
     def learned(
@@ -210,7 +209,7 @@ class Link:
         if link.n_sparse not in (0, n_columns):
             raise ValueError(f"the link has {link.n_sparse} columns of the mask, the model {n_columns}")
         if link.projection is not None:
-            check_array("projection", link.projection, (n_columns, *np.shape(link.projection)[1:2]), np.float32)
+            check_array("projection", link.projection, (n_columns, link.n_features), np.float32)
         if link.axes is not None:
             rows = 0 if standard is None else len(standard.names)
             check_array("axes of features", link.axes, (rows, link.n_features), np.float64)
@@ -262,6 +261,11 @@ def with_stranger(features: NDArray[np.float64]) -> NDArray[np.float64]:
 def _weight(standard: Standardization) -> float:
     """Return the weight of each column of a table."""
     return float(1 / np.sqrt(max(standard.n_columns, 1)))
+
+
+def _n_columns(table: NDArray[Any] | None) -> int:
+    """Return the number of columns; 0 for what is no table, as a file may hold."""
+    return table.shape[1] if isinstance(table, np.ndarray) and table.ndim == 2 else 0
 
 
 def _leading(B: sparse.csr_array, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
