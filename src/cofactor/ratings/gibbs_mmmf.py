@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cofactor.kernels.hinges import fold_hinge_rows
 from cofactor.model.checks import check_choice, check_number
+from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array
 from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior
 from cofactor.problems.priors import LinkedPrior
@@ -179,6 +180,10 @@ class GibbsMMMF(MarginSamples):
     def _prepare(self, ratings: Ratings) -> None:
         (link, of_users), (_, of_items) = link_sides(ratings, self.implicit, self.n_implicit, (None, None))
         self._features, self.user_projection_ = (of_users, of_items), link.projection
+
+    def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
+        super()._fit_ratings(ratings, monitor)
+        del self._features
 
     def _posterior(self, ratings: Ratings) -> HingePosterior:
         users, items = self._features
