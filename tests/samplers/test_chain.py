@@ -47,7 +47,7 @@ def same(a: Chain, b: Chain) -> bool:
     return (
         all(np.array_equal(a.state[name], b.state[name]) for name in a.state)
         and all(np.array_equal(a.samples[name], b.samples[name]) for name in a.samples)
-        and (a.log_likelihood, a.n_samples) == (b.log_likelihood, b.n_samples)
+        and (a.log_likelihood, a.kept_sweeps) == (b.log_likelihood, b.kept_sweeps)
     )
 
 
@@ -75,6 +75,7 @@ def test_kept_are_the_sweeps_thin_apart_after_burn_in(n_sweeps, burn_in, thin):
     posterior.tune = lambda state, sweep: tuned.append(sweep)  # type: ignore[method-assign]
     chain = run(posterior, Chain(2, 1), n_sweeps, burn_in=burn_in, thin=thin)
     expected = [sweep for sweep in range(1, n_sweeps + 1) if sweep > burn_in and (sweep - burn_in) % thin == 0]
+    assert chain.kept_sweeps == expected
     assert chain.n_samples == len(expected)
     assert chain.samples["x"].shape == (len(expected), 3)
     assert chain.samples["x"].dtype == np.float32
@@ -125,11 +126,41 @@ def test_an_interrupt_keeps_what_there_is():
     assert chain.n_samples == 6
 
 
-def test_an_interrupt_before_the_first_sample_is_raised():
-    chain = Chain(0, 0)
-    with pytest.raises(KeyboardInterrupt):
-        run(Walk({3: "interrupt"}), chain, 20, burn_in=3)
+def test_an_interrupt_before_the_first_sample_leaves_a_chain_that_goes_on():
+    chain = run(Walk({3: "interrupt"}), Chain(0, 0), 20, burn_in=3)
+    assert chain.interrupted
     assert (chain.n_sweeps, chain.n_samples) == (2, 0)
+    assert same(run(Walk(), chain, 18, burn_in=3), run(Walk(), Chain(0, 0), 20, burn_in=3))
+
+
+@pytest.mark.parametrize("when", ["walk", "sum", "tune", "log_likelihood"])
+@pytest.mark.parametrize("sweep", [1, 3, 4, 6])
+def test_a_sweep_that_was_interrupted_is_done_again_to_the_bit(when, sweep):
+    """Wherever in a sweep the interrupt came, the chain goes on from the end of the sweep before."""
+    posterior = Walk()
+    real, calls = getattr(posterior, when), itertools.count(1)
+
+    def interrupted(*args: object) -> object:
+        found = real(*args)
+        if next(calls) == sweep:
+            raise KeyboardInterrupt
+        return found
+
+    setattr(posterior, when, interrupted)
+    posterior.steps = {"walk": lambda *args: posterior.walk(*args), "sum": lambda *args: posterior.sum(*args)}
+    whole = run(Walk(), Chain(0, 5), 9, burn_in=6, thin=2)
+    chain = run(posterior, Chain(0, 5), 9, burn_in=6, thin=2)
+    assert (chain.interrupted, chain.n_sweeps, len(chain.seconds)) == (True, sweep - 1, sweep - 1)
+    assert same(run(Walk(), chain, 9 - chain.n_sweeps, burn_in=6, thin=2), whole)
+    assert chain.kept_sweeps == [8]
+
+
+def test_a_copy_goes_on_by_itself():
+    chain = run(Walk(), Chain(0, 0), 6, burn_in=2)
+    before = chain.copy()
+    run(Walk(), chain.copy(), 4, burn_in=2)
+    assert same(chain, before)
+    assert same(chain, run(Walk(), Chain(0, 0), 6, burn_in=2))
 
 
 def test_an_interrupt_of_a_chain_that_goes_on_keeps_its_old_samples():

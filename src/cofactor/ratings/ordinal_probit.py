@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -204,12 +203,11 @@ class OrdinalProbit(SampledModel):
         -------
         self
         """
-        given = self._with_tables(user_features, item_features)
-        given._given_shadow = shadow
-        super(OrdinalProbit, given).fit(X, y)
-        del given._tables, given._given_shadow
-        self.__dict__.update(given.__dict__)
-        return self
+        self._tables, self._given_shadow = read_tables(user_features, item_features), shadow
+        try:
+            return super().fit(X, y)
+        finally:
+            del self._tables, self._given_shadow
 
     def fold_in(self, X: Any, y: Any = None, *, user_features: Any = None) -> Self:
         """Return a model for users who were not there in training, items held fixed.
@@ -226,7 +224,9 @@ class OrdinalProbit(SampledModel):
         -------
         OrdinalProbit
         """
-        new = super(OrdinalProbit, self._with_tables(user_features, None)).fold_in(X, y)
+        given = copy.copy(self)
+        given._tables = read_tables(user_features, None)
+        new = super(OrdinalProbit, given).fold_in(X, y)
         del new._tables
         return new
 
@@ -267,14 +267,6 @@ class OrdinalProbit(SampledModel):
         new._fold_in_items(ratings, table)
         return new
 
-    def _with_tables(self, user_features: Any, item_features: Any) -> Self:
-        """Return a copy of this model that knows features, checked."""
-        given = copy.copy(self)
-        named = (("user_features", user_features), ("item_features", item_features))
-        tables = [None if table is None else FeatureTable.read(table, name) for name, table in named]
-        given._tables = (tables[0], tables[1])
-        return given
-
     def _prepare(self, ratings: Ratings) -> None:
         if self._given_shadow is not None:
             unknown_items = "error" if self.unknown == "error" else "drop"
@@ -285,15 +277,6 @@ class OrdinalProbit(SampledModel):
         self._described = tuple(
             name for name, table in zip(("user", "item"), self._tables, strict=True) if table is not None
         )
-        for (name, link), chain in itertools.product(
-            (("user", sides[0][0]), ("item", sides[1][0])), getattr(self, "chains_", []) if self.warm_start else []
-        ):
-            K = len(chain.state[f"{name}_weights"])
-            if link.n_features != K:
-                raise ValueError(
-                    f"warm_start=True goes on with chains for {K} features of {name}s, but now there are "
-                    f"{link.n_features}: give the same {name}_features and `implicit`, or fit a new model"
-                )
 
     def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
         super()._fit_ratings(ratings, monitor)
@@ -306,6 +289,8 @@ class OrdinalProbit(SampledModel):
 
     def _target(self, ratings: Ratings) -> dict[str, Any]:
         target = super()._target(ratings)
+        for name, link in zip(("users", "items"), self.links_, strict=True):
+            target[f"the number of features of {name}"] = 0 if link is None else link.n_features
         return target if self._shadow is None else target | {"the shadow users": checksum(self._shadow)}
 
     def _posterior(self, ratings: Ratings) -> OrdinalProbitPosterior:
@@ -364,7 +349,8 @@ class OrdinalProbit(SampledModel):
             words = ("users", "items") if side == 0 else ("items", "users")
             raise ValueError(
                 f"this model came from folding in {words[1]}, and features which tell who rated what of those in "
-                f"training mean nothing to it: fold {words[0]} in with the model that was fitted"
+                f"training mean nothing to it: fold {words[0]} in with the model that was fitted, from ratings of the "
+                f"{words[1]} it knows; for ratings of new {words[1]}, fit a new model, or one with implicit=None"
             )
         return link
 
@@ -389,7 +375,7 @@ class OrdinalProbit(SampledModel):
         cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], prefix: str, users: IdMap, items: IdMap
     ) -> Self:
         model = super()._rebuild(header, arrays, prefix, users, items)
-        model.is_shadow_ = _places(header.get("shadow", []), len(users))
+        model.is_shadow_ = _places(member(header, "shadow", list), len(users))
         states, links = unpacked(member(header, "links", list), arrays), []
         n_columns = (len(items), int((~model.is_shadow_).sum()))
         for state, argument, n in zip(states, ("user_features", "item_features"), n_columns, strict=True):
@@ -420,10 +406,19 @@ class OrdinalProbit(SampledModel):
         return shapes
 
 
-def _places(places: Any, n: int) -> NDArray[np.bool_]:
+def read_tables(user_features: Any, item_features: Any) -> tuple[FeatureTable | None, FeatureTable | None]:
+    """Return the features that a caller gives, checked."""
+    users, items = (
+        None if given is None else FeatureTable.read(given, name)
+        for given, name in ((user_features, "user_features"), (item_features, "item_features"))
+    )
+    return users, items
+
+
+def _places(places: list[Any], n: int) -> NDArray[np.bool_]:
     """Return which of n users are shadow users, by their places in a file."""
     found = np.zeros(n, dtype=bool)
-    if not isinstance(places, list) or not all(type(place) is int and 0 <= place < n for place in places):
+    if not all(type(place) is int and 0 <= place < n for place in places):
         raise ValueError(f"the shadow users must be some of the {n} users")
     found[places] = True
     if found.all():

@@ -17,15 +17,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.kernels.random import fold
-from cofactor.kernels.threads import cut_rows, parallel_for, thread_limit
+from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.checks import check_flag, check_jobs, check_number, make_generator
-from cofactor.model.parallel import side_by_side
 from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array, member, plain
+from cofactor.ratings.chains import (
+    NothingKeptError,
+    chains_from_state,
+    chains_to_state,
+    kept_log_likelihood,
+    run_side_by_side,
+)
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.probability import ProbabilityModel
 from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data
+from cofactor.solvers.result import Callback
 
 #: Samples that a fold-in goes through, evenly spaced among those kept: each costs a chain of its own.
 _FOLD_IN_SAMPLES = 20
@@ -54,8 +61,8 @@ class SampledModel(ProbabilityModel):
         Kept draws of each quantity, float32, samples (of all chains) along the first axis. Users and items have one row
         more than there are ids: the last is a draw for somebody, or something, nobody knows.
     chains_ : list of Chain
-        With the log-likelihood of every sweep; `fit` goes on from there with ``warm_start=True``. Empty after
-        `fold_in`.
+        With the log-likelihood of every sweep, and which of them were kept; `fit` goes on from there with
+        ``warm_start=True``. Empty after `fold_in`.
     n_iter_ : int
         Number of sweeps done by each chain, burn-in included.
     seed_ : int
@@ -87,6 +94,9 @@ class SampledModel(ProbabilityModel):
     #: Sides, "user" or "item", of which something is known besides ratings.
     _described: tuple[str, ...] = ()
 
+    #: Target and chains of a fit that ended before its first sample.
+    _unfinished: tuple[dict[str, Any], list[Chain]] | None = None
+
     @abstractmethod
     def _prepare(self, ratings: Ratings) -> None:
         """Set what all chains share, before they start."""
@@ -110,37 +120,65 @@ class SampledModel(ProbabilityModel):
                 "n_sweeps must be at least burn_in + thin"
             )
 
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from ratings.
+
+        An interrupt from the keyboard ends the fit: with the samples kept so far, and a warning that says how many. If
+        there are none yet, it is raised, and the model stays as it was. In both cases the next ``fit`` with
+        ``warm_start=True`` goes on from there, as it does after too short a time `max_seconds`.
+
+        Parameters
+        ----------
+        X, y
+            As in `RatingModel.fit`.
+
+        Returns
+        -------
+        self
+        """
+        try:
+            super().fit(X, y)
+        except NothingKeptError as end:
+            self._unfinished = (end.target, end.chains)
+            n = min(chain.n_sweeps for chain in end.chains)
+            if end.interrupted:
+                raise KeyboardInterrupt(
+                    f"interrupted after {n} sweeps, none of which is kept yet: warm_start=True goes on from here"
+                ) from None
+            raise ValueError(
+                f"no sample was kept in {n} sweeps, burn_in={self.burn_in} of which do not count: allow more time, or "
+                "more sweeps; warm_start=True goes on from here"
+            ) from None
+        self._unfinished = None
+        return self
+
     def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
         self._prepare(ratings)
         before = self._chains_to_go_on_with(ratings)
 
-        def go_on(chain: Chain, threads: int) -> Chain:
-            with thread_limit(threads):
-                return run(
-                    self._posterior(ratings),
-                    chain,
-                    self.n_sweeps,
-                    burn_in=self.burn_in,
-                    thin=self.thin,
-                    max_seconds=self.max_seconds,
-                    callback=monitor.stage(f"chain {chain.number + 1}"),
-                )
+        def go_on(chain: Chain, callback: Callback) -> Chain:
+            return run(
+                self._posterior(ratings),
+                chain,
+                self.n_sweeps,
+                burn_in=self.burn_in,
+                thin=self.thin,
+                max_seconds=self.max_seconds,
+                callback=callback,
+            )
 
-        self.chains_ = side_by_side(go_on, [(chain,) for chain in before], len(before), self.n_jobs)
+        self.chains_ = run_side_by_side(go_on, before, self.n_jobs, monitor.stage)
         self.n_iter_ = min(chain.n_sweeps for chain in self.chains_)
         kept = [chain for chain in self.chains_ if chain.n_samples]
         if not kept:
-            raise ValueError(
-                f"no sample was kept in {self.n_iter_} sweeps, burn_in={self.burn_in} of which do not count: "
-                "allow more time, or more sweeps"
-            )
+            raise NothingKeptError(self.target_, self.chains_)
         if any(chain.interrupted for chain in self.chains_):
             n_kept = sum(chain.n_samples for chain in kept)
             warnings.warn(
-                f"interrupted after {self.n_iter_} sweeps: the {n_kept} samples kept so far are used; "
+                f"interrupted after {self._n_done()} sweeps: the {n_kept} samples kept so far are used; "
                 "warm_start=True goes on from here",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         self.samples_ = {name: np.concatenate([chain.samples[name] for chain in kept]) for name in kept[0].samples}
         self.seed_ = self.chains_[0].seed
@@ -151,30 +189,28 @@ class SampledModel(ProbabilityModel):
             lonely = np.flatnonzero(counts == 0)
             self.samples_[name][:, lonely] = self.samples_[name][:, -1:]
 
+    def _n_done(self) -> str:
+        """Return how many sweeps the chains have done, in words."""
+        done = [chain.n_sweeps for chain in self.chains_]
+        return str(done[0]) if len(set(done)) == 1 else f"{min(done)} to {max(done)}"
+
     def _chains_to_go_on_with(self, ratings: Ratings) -> list[Chain]:
         """Return copies of the chains of the last fit, or new ones."""
-        chains = getattr(self, "chains_", [])
-        before = getattr(self, "target_", None)
+        last = [(getattr(self, "target_", {}), getattr(self, "chains_", []))]
+        if self._unfinished is not None:
+            last.insert(0, self._unfinished)
         self.target_ = self._target(ratings)
-        if self.warm_start and chains:
-            if before != self.target_:
-                names = self.target_.keys() | (before or {}).keys()
-                changed = sorted(name for name in names if (before or {}).get(name) != self.target_.get(name))
-                raise ValueError(
-                    f"warm_start=True goes on with the chains of the last fit, but since then {', '.join(changed)} "
-                    "changed: give what that fit had, or fit a new model"
-                )
-            return [
-                Chain(
-                    chain.number,
-                    chain.seed,
-                    {name: array.copy() for name, array in chain.state.items()},
-                    dict(chain.samples),
-                    list(chain.log_likelihood),
-                    list(chain.seconds),
-                )
-                for chain in chains
-            ]
+        if self.warm_start and last[0][1]:
+            for target, chains in last:
+                if target == self.target_:
+                    return [chain.copy() for chain in chains]
+            before = last[0][0]
+            names = self.target_.keys() | before.keys()
+            changed = sorted(name for name in names if before.get(name) != self.target_.get(name))
+            raise ValueError(
+                f"warm_start=True goes on with the chains of the last fit, but since then {', '.join(changed)} "
+                "changed: give what that fit had, or fit a new model"
+            )
         seed = int(make_generator(self.random_state).integers(2**63))
         return [Chain(number, seed) for number in range(self.n_chains)]
 
@@ -275,7 +311,7 @@ class SampledModel(ProbabilityModel):
             As `diagnostics`.
         """
         chains = self._chains_kept()
-        n_warm = min(self.burn_in, *(chain.n_sweeps for chain in chains))
+        n_warm = min(self.burn_in, *(chain.kept_sweeps[0] - 1 for chain in chains))
         warm = np.array([chain.log_likelihood[:n_warm] for chain in chains])
         return to_inference_data(self._quantities_by_chain(chains), self._log_likelihoods(chains), warm)
 
@@ -293,10 +329,7 @@ class SampledModel(ProbabilityModel):
     def _log_likelihoods(self, chains: list[Chain]) -> NDArray[np.float64]:
         """Return (n_chains, n_draws): the log-likelihood in kept sweeps, as many of each chain."""
         n = min(chain.n_samples for chain in chains)
-        kept = [chain.log_likelihood[self.burn_in + self.thin - 1 :: self.thin] for chain in chains]
-        if any(len(values) < n for values in kept):  # burn_in or thin have been changed between fits
-            kept = [chain.log_likelihood[-chain.n_samples :] for chain in chains]
-        return np.array([values[:n] for values in kept])
+        return np.array([kept_log_likelihood(chain)[:n] for chain in chains])
 
     def _quantities_by_chain(self, chains: list[Chain]) -> dict[str, NDArray[np.float64]]:
         n = min(chain.n_samples for chain in chains)
@@ -330,17 +363,8 @@ class SampledModel(ProbabilityModel):
     def _own_state(self, prefix: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header, arrays = super()._own_state(prefix)
         arrays |= {f"{prefix}samples.{name}": array for name, array in self.samples_.items()}
-        header["chains"] = []
-        for chain in self.chains_:
-            header["chains"].append(
-                {
-                    "number": chain.number,
-                    "seed": chain.seed,
-                    "n_samples": chain.n_samples,
-                    "log_likelihood": [float(value) for value in chain.log_likelihood],
-                }
-            )
-            arrays |= {f"{prefix}chain{chain.number}.{name}": array for name, array in chain.state.items()}
+        header["chains"], states = chains_to_state(self.chains_, prefix)
+        arrays |= states
         return header, arrays
 
     @classmethod
@@ -353,17 +377,7 @@ class SampledModel(ProbabilityModel):
             if name.startswith(f"{prefix}samples.")
         }
         _check_samples(samples, cls._sampled, len(users), len(items))
-        chains, first = [], 0
-        for entry in member(header, "chains", list):
-            number, n = member(entry, "number", int), member(entry, "n_samples", int)
-            start = f"{prefix}chain{number}."
-            state = {k.removeprefix(start): array for k, array in arrays.items() if k.startswith(start)}
-            values = [float(value) for value in member(entry, "log_likelihood", list)]
-            own = {name: array[first : first + n] for name, array in samples.items()}
-            chains.append(Chain(number, member(entry, "seed", int), state, own, values, [0.0] * len(values)))
-            first += n
-        if first not in (0, len(samples["U"])):
-            raise ValueError(f"chains have {first} samples, but the model has {len(samples['U'])}")
+        chains = chains_from_state(member(header, "chains", list), arrays, prefix, samples)
         model = super()._rebuild(header, arrays, prefix, users, items)
         model.samples_, model.chains_ = samples, chains
         model._check_fit_together()

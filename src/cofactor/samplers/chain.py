@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -110,18 +110,21 @@ class Chain:
         The current state, from which `run` goes on.
     samples : dict of str to ndarray
         Kept arrays in float32, samples along the first axis.
+    kept_sweeps : list of int
+        The sweep that each sample is the end of; the first sweep of a chain is number 1.
     log_likelihood : list of float
         After every sweep, those of burn-in too.
     seconds : list of float
         Time of every sweep, from the beginning.
     interrupted : bool
-        Whether the last run ended by an interrupt from the keyboard.
+        Whether the last run was ended by an interrupt from the keyboard.
     """
 
     number: int
     seed: int
     state: State = field(default_factory=dict)
     samples: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    kept_sweeps: list[int] = field(default_factory=list)
     log_likelihood: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     interrupted: bool = False
@@ -134,7 +137,17 @@ class Chain:
     @property
     def n_samples(self) -> int:
         """Number of samples kept."""
-        return len(next(iter(self.samples.values()))) if self.samples else 0
+        return len(self.kept_sweeps)
+
+    def copy(self) -> Chain:
+        """Return a chain which can go on without changing this one."""
+        return replace(
+            self,
+            samples=dict(self.samples),
+            kept_sweeps=list(self.kept_sweeps),
+            log_likelihood=list(self.log_likelihood),
+            seconds=list(self.seconds),
+        )
 
 
 def run(
@@ -149,13 +162,14 @@ def run(
 ) -> Chain:
     """Go on with a chain, and keep every `thin`-th state after burn-in.
 
-    A chain that goes on does the same, to the bit, as one that was longer from the beginning.
+    A chain that goes on does the same, to the bit, as one that was longer from the beginning. So it does after an
+    interrupt: a sweep that did not end is no part of the chain.
 
     Parameters
     ----------
     posterior : Posterior
     chain : Chain
-        Changed in place. One without a state is started.
+        Changed in place, but for the arrays of its state. One without a state is started.
     n_sweeps : int
         Number of sweeps to do now.
     burn_in : int, default=0
@@ -170,7 +184,7 @@ def run(
     Returns
     -------
     Chain
-        The same one. An interrupt from the keyboard ends the run, and is raised only if no sample has been kept yet.
+        The same one. An interrupt from the keyboard ends the run and is not raised: `interrupted` tells of it.
 
     Raises
     ------
@@ -178,37 +192,41 @@ def run(
         If a state is not finite after a sweep.
     """
     began = time.perf_counter()
-    before = chain.seconds[-1] if chain.seconds else 0.0
+    earlier = chain.seconds[-1] if chain.seconds else 0.0
     chain.interrupted = False
     if not chain.state:
         chain.state = posterior.start(Key(chain.seed, chain.number, 0, 0))
-    last = chain.n_sweeps + n_sweeps
+    before, sweep = chain.state, chain.n_sweeps
+    sweeps = range(sweep + 1, sweep + n_sweeps + 1)
     kept = _Kept(posterior.kept, chain, _n_kept(chain.n_sweeps, n_sweeps, burn_in, thin))
     try:
-        for _ in range(n_sweeps):
-            sweep = chain.n_sweeps + 1
+        for sweep in sweeps:
+            before = chain.state
+            state = {name: array.copy() for name, array in before.items()}
             for number, step in enumerate(posterior.steps.values(), 1):
-                step(chain.state, Key(chain.seed, chain.number, sweep, number))
-            value = posterior.log_likelihood(chain.state)
-            if not math.isfinite(value) or not all(np.isfinite(chain.state[name]).all() for name in posterior.kept):
-                raise DivergedError(chain.number, sweep, chain.state)
+                step(state, Key(chain.seed, chain.number, sweep, number))
+            value = posterior.log_likelihood(state)
+            if not math.isfinite(value) or not all(np.isfinite(state[name]).all() for name in posterior.kept):
+                raise DivergedError(chain.number, sweep, state)
             if sweep <= burn_in:
-                posterior.tune(chain.state, sweep)
+                posterior.tune(state, sweep)
             elif (sweep - burn_in) % thin == 0:
-                kept.add(chain.state)
+                kept.add(sweep, state)
             elapsed = time.perf_counter() - began
-            chain.log_likelihood.append(value)
-            chain.seconds.append(before + elapsed)
+            chain.state = state
+            chain.seconds.append(earlier + elapsed)
+            chain.log_likelihood.append(value)  # last: from here on the sweep counts as done
             if callback is not None:
-                callback(Progress(sweep, last, -value, elapsed))
+                callback(Progress(sweep, sweeps[-1], -value, elapsed))
             if max_seconds is not None and elapsed > max_seconds:
                 break
     except KeyboardInterrupt:
-        if not kept.n:
-            raise
         chain.interrupted = True
     finally:
-        chain.samples = kept.arrays()
+        if chain.n_sweeps < sweep:
+            chain.state = before
+        del chain.seconds[chain.n_sweeps :]
+        kept.end()
     return chain
 
 
@@ -221,15 +239,19 @@ class _Kept:
     """Samples of one chain, in arrays with room for those to come."""
 
     def __init__(self, names: tuple[str, ...], chain: Chain, n_more: int) -> None:
-        self.n = chain.n_samples
-        self._arrays = {name: np.empty((self.n + n_more, *chain.state[name].shape), dtype=np.float32) for name in names}
+        n = chain.n_samples
+        self._chain = chain
+        self._arrays = {name: np.empty((n + n_more, *chain.state[name].shape), dtype=np.float32) for name in names}
         for name, array in chain.samples.items():
-            self._arrays[name][: self.n] = array
+            self._arrays[name][:n] = array
 
-    def add(self, state: State) -> None:
+    def add(self, sweep: int, state: State) -> None:
         for name, array in self._arrays.items():
-            array[self.n] = state[name]
-        self.n += 1
+            array[self._chain.n_samples] = state[name]
+        self._chain.kept_sweeps.append(sweep)
 
-    def arrays(self) -> dict[str, NDArray[np.float32]]:
-        return {name: array[: self.n] for name, array in self._arrays.items()}
+    def end(self) -> None:
+        """Give the chain its samples: those of sweeps which it has done."""
+        done = self._chain.n_sweeps
+        self._chain.kept_sweeps = [sweep for sweep in self._chain.kept_sweeps if sweep <= done]
+        self._chain.samples = {name: array[: self._chain.n_samples] for name, array in self._arrays.items()}

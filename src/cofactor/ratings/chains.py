@@ -1,0 +1,157 @@
+"""The chains of one fit: run side by side, ended together when somebody interrupts, saved and read."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.kernels.threads import thread_limit
+from cofactor.model.parallel import side_by_side
+from cofactor.model.state import member
+from cofactor.samplers import Chain
+from cofactor.solvers.result import Callback, Progress
+
+
+class NothingKeptError(Exception):
+    """The chains of a fit have ended before their first sample.
+
+    Attributes
+    ----------
+    target : dict
+        What their posterior depends on.
+    chains : list of Chain
+    """
+
+    def __init__(self, target: dict[str, Any], chains: list[Chain]) -> None:
+        super().__init__("no sample was kept")
+        self.target, self.chains = target, chains
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was by an interrupt from the keyboard."""
+        return any(chain.interrupted for chain in self.chains)
+
+
+class _Interrupt:
+    """Tells chains in other threads that they are to end, and waits for them. In other processes nobody asks."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._n_running, self._changed = 0, threading.Condition()
+
+    def __reduce__(self) -> tuple[type[Self], tuple[()]]:
+        return type(self), ()
+
+    def __enter__(self) -> None:
+        with self._changed:
+            self._n_running += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._changed:
+            self._n_running -= 1
+            self._changed.notify_all()
+
+    def ask(self) -> None:
+        """Have all chains end after their present sweep, and wait until they have."""
+        self.asked = True
+        with self._changed:
+            self._changed.wait_for(lambda: not self._n_running)
+
+    def listening(self, callback: Callback | None) -> Callback:
+        """Return a callback which ends the chain that calls it, if it is to end."""
+
+        def note(progress: Progress) -> None:
+            if callback is not None:
+                callback(progress)
+            if self.asked:
+                raise KeyboardInterrupt
+
+        return note
+
+
+def run_side_by_side(
+    go_on: Callable[[Chain, Callback], Chain],
+    chains: list[Chain],
+    n_jobs: int | None,
+    callback_of: Callable[[str], Callback | None],
+) -> list[Chain]:
+    """Run chains through joblib. An interrupt from the keyboard ends all of them, each after its present sweep.
+
+    Parameters
+    ----------
+    go_on : callable
+        Runs a chain, given a callback for its sweeps.
+    chains : list of Chain
+        Those to go on with; changed in place.
+    n_jobs : int or None
+    callback_of : callable
+        Returns the callback of a stage of this name.
+    """
+    interrupt = _Interrupt()
+
+    def task(chain: Chain, threads: int) -> Chain:
+        with interrupt:
+            chain.interrupted = interrupt.asked
+            if not interrupt.asked:
+                with thread_limit(threads):
+                    chain = go_on(chain, interrupt.listening(callback_of(f"chain {chain.number + 1}")))
+            interrupt.asked |= chain.interrupted
+        return chain
+
+    try:
+        return side_by_side(task, [(chain,) for chain in chains], len(chains), n_jobs)
+    except KeyboardInterrupt:
+        interrupt.ask()
+        for chain in chains:
+            chain.interrupted = True
+        return chains
+
+
+def chains_to_state(chains: list[Chain], prefix: str) -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]:
+    """Return entries which JSON can hold, and the arrays of the states; samples are saved elsewhere."""
+    entries: list[dict[str, Any]] = []
+    arrays: dict[str, NDArray[Any]] = {}
+    for chain in chains:
+        entries.append(
+            {
+                "number": chain.number,
+                "seed": chain.seed,
+                "kept_sweeps": list(chain.kept_sweeps),
+                "log_likelihood": [float(value) for value in chain.log_likelihood],
+            }
+        )
+        arrays |= {f"{prefix}chain{chain.number}.{name}": array for name, array in chain.state.items()}
+    return entries, arrays
+
+
+def chains_from_state(
+    entries: list[dict[str, Any]], arrays: dict[str, NDArray[Any]], prefix: str, samples: dict[str, NDArray[Any]]
+) -> list[Chain]:
+    """Rebuild chains from what `chains_to_state` returned, and all their samples, one chain after the other."""
+    chains, first = [], 0
+    for entry in entries:
+        number, kept = member(entry, "number", int), member(entry, "kept_sweeps", list)
+        values = [float(value) for value in member(entry, "log_likelihood", list)]
+        if not all(type(sweep) is int for sweep in kept) or sorted({0, *kept, len(values) + 1})[1:-1] != kept:
+            raise ValueError(f"the kept sweeps of a chain must be some of the {len(values)}, in order")
+        start = f"{prefix}chain{number}."
+        state = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
+        own = {name: array[first : first + len(kept)] for name, array in samples.items()}
+        chains.append(Chain(number, member(entry, "seed", int), state, own, kept, values, [0.0] * len(values)))
+        first += len(kept)
+    n = len(next(iter(samples.values())))
+    if first not in (0, n):
+        raise ValueError(f"chains have {first} samples, but the model has {n}")
+    return chains
+
+
+def kept_log_likelihood(chain: Chain) -> NDArray[np.float64]:
+    """Return the log-likelihood in the sweeps that were kept."""
+    return np.array([chain.log_likelihood[sweep - 1] for sweep in chain.kept_sweeps])
