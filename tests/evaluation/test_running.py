@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import multiprocessing
@@ -27,6 +28,7 @@ from threadpoolctl import threadpool_info
 
 import cofactor
 from cofactor.evaluation import Cell, Interrupted, ResultStore, RunProgress, StoreError, run_cells
+from cofactor.evaluation.running import _Pace
 from cofactor.kernels.threads import n_threads, thread_limit
 
 Start = Callable[..., BaseProcess]
@@ -139,6 +141,23 @@ def test_warnings_are_kept_as_a_measure() -> None:
 
 def threads_here(k: int) -> dict[str, Any]:
     return {"kernels": n_threads(), "libraries": sorted({pool["num_threads"] for pool in threadpool_info()})}
+
+
+def test_short_cells_travel_together() -> None:
+    cells = [Cell(work=dict, method=method, split=str(k)) for k in range(6) for method in ("new", "short", "long")]
+    pace = _Pace(cells)
+    pace.note(cells[1], 0.04)
+    pace.note(cells[2], 3.0)
+    by_method = sorted(cells, key=lambda cell: cell.method)
+    assert [len(batch) for batch in pace.batches(by_method, 0.1)] == [*[1] * 6, *[1] * 6, 2, 2, 2]
+    assert [cell for batch in pace.batches(cells, 0.1) for cell in batch] == cells
+    assert {len(batch) for batch in pace.batches(cells, 0.1)} == {1}
+
+
+def test_workers_spare_the_garbage_collector_what_they_imported() -> None:
+    results = run_cells(make_cells(2, lambda k: {"frozen": gc.get_freeze_count(), "pid": os.getpid()}), n_jobs=2)
+    assert all(result.measures["frozen"] > 10_000 for result in results)
+    assert gc.get_freeze_count() == 0
 
 
 @pytest.mark.parametrize(("n_jobs", "share"), [(1, 4), (2, 2)])
