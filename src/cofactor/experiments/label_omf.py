@@ -131,7 +131,7 @@ def seen_rows(results: Sequence[Result]) -> Claim:
         holds = ways[SEEN].mean >= printed.mean > unseen
     return Claim(
         "OMF reaches the printed micro F1 on medical on the rows it was trained on, and not on others (not a claim of "
-        "the source).",
+        "the source; one demonstration, of five settings tried four exceeded it on training rows).",
         holds,
         ", ".join(f"{way or 'plain cut'}: {sample.mean:.3f}" for way, sample in ways.items()),
     )

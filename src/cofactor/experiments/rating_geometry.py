@@ -211,7 +211,9 @@ def _claims_uneven(found: Sequence[Mapping[str, Any]], users: Users) -> list[Cla
     rarest = [2 + int(np.argmin(user["counts"][1:4])) for user in users]
     agree = sum(a == b for a, b in zip(narrowest, rarest, strict=True))
     wide = [max(user["gaps"]) / min(user["gaps"]) for user in users if min(user["gaps"]) > 0]
-    measured = f"so for {agree} of {len(users)} users; the widest region is {np.median(wide):.2f} times the narrowest"
+    measured = f"so for {agree} of {len(users)} users"
+    if wide:
+        measured += f"; the widest region is {np.median(wide):.2f} times the narrowest"
     return [
         Claim(
             "Margins are not equal: lines come closer around a level with few ratings, whose region is the narrowest",
