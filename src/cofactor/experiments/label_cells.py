@@ -126,12 +126,13 @@ def rows_of(split: str, seed: int, data: LabelDataset) -> tuple[NDArray[np.int64
         if data.train_rows is None:
             raise ValueError(f"data set {data.name!r} has no official split")
         return np.flatnonzero(data.train_rows), np.flatnonzero(~data.train_rows)
-    named = re.fullmatch(r"(kfold|seen) (\d+)/(\d+)|(holdout) (\d+)/(0?\.\d+)", split)
+    named = re.fullmatch(r"(kfold|seen) (\d+)/(\d+)|(holdout) (\d+)/(0?\.\d+|[1-9]\d*)", split)
     if not named:
         raise ValueError(f"split={split!r}: expected 'kfold 3/10', 'seen 3/10', 'holdout 2/0.1' or 'official'")
     kind, k, size = (part for part in named.groups() if part)
     if kind == "holdout":
-        parts = ShuffleSplit(int(k), test_size=float(size), random_state=seed)
+        test_size = float(size) if "." in size else int(size)
+        parts = ShuffleSplit(int(k), test_size=test_size, random_state=seed)
     else:
         parts = KFold(int(size), shuffle=True, random_state=seed)
     train, test = list(parts.split(data.Y))[int(k) - 1]
