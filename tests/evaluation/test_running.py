@@ -8,9 +8,6 @@ import json
 import multiprocessing
 import os
 import signal
-import sqlite3
-import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -276,16 +273,19 @@ def test_what_another_process_leaves_undone_is_done_here(path: Path, tmp_path: P
 
 
 INTERRUPTED = """
-import os, sys, time
-import cofactor
-from cofactor.evaluation import Cell, run_cells
+import os, time
+from cofactor.evaluation import Cell, Interrupted, run_cells
 
 def nap(k):
     time.sleep(0.02)
-    return {{"k": k}}
+    return {"k": k}
 
+os.setsid()
 cells = [Cell(work=lambda k=k: nap(k), method="m", split=str(k)) for k in range(2000)]
-run_cells(cells, {path!r}, n_jobs={n_jobs}, on_progress=lambda p: print(p.done, flush=True))
+try:
+    run_cells(cells, store, n_jobs=2, on_progress=lambda progress: answer.send(progress.done))
+except Interrupted as stop:
+    answer.send(str(stop))
 """
 
 
@@ -304,24 +304,6 @@ def test_an_interruption_keeps_what_is_done_and_gives_claims_back(path: Path) ->
         run_cells(make_cells(9, lambda k: {"k": k}), on_progress=stop)
 
 
-def test_a_cell_that_kills_its_process_or_cannot_be_sent_fails_alone(path: Path) -> None:
-    def die(k: int) -> dict[str, Any]:
-        if k == 3:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return {"k": k}
-
-    lock = threading.Lock()
-    cells = make_cells(8, die)
-    cells[4] = Cell(work=lambda: {"held": lock.locked()}, method="unsendable")
-    results = run_cells(cells, path, n_jobs=2)
-    assert [result.status for result in results] == ["done"] * 3 + ["failed"] * 2 + ["done"] * 3
-    assert results[3].error.startswith("TerminatedWorkerError: ")
-    assert "pickle" in results[4].error
-
-
-# Last what ends the worker processes, which the tests above share.
-
-
 def test_a_store_that_fails_stops_the_run(path: Path) -> None:
     with ResultStore(path) as store:
 
@@ -337,22 +319,34 @@ def test_a_store_that_fails_stops_the_run(path: Path) -> None:
             assert len(store) >= 3
 
 
-def test_ctrl_c_ends_all_processes_of_a_run(path: Path) -> None:
-    child = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED.format(path=str(path), n_jobs=2)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    with child:
-        assert child.stdout is not None
-        while child.stdout.readline() != b"5\n":
-            pass
-        os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to the workers too
-        _, said = child.communicate(timeout=60)
-    assert child.returncode != 0
-    assert said.decode().splitlines()[-1].startswith("cofactor.evaluation.running.Interrupted: interrupted: ")
-    with sqlite3.connect(path) as raw:
-        assert raw.execute("SELECT count(*) FROM results").fetchone()[0] >= 5
-        assert raw.execute("SELECT count(*) FROM claims").fetchone()[0] == 0
-    raw.close()
+def test_a_cell_that_cannot_be_sent_fails() -> None:
+    lock = threading.Lock()
+    (result,) = run_cells([Cell(work=lambda: {"held": lock.locked()}, method="unsendable")], n_jobs=2)
+    assert result.status == "failed"
+    assert "pickle" in result.error
+
+
+def test_a_cell_that_kills_its_process_fails_alone(path: Path) -> None:
+    def die(k: int) -> dict[str, Any]:
+        if k == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {"k": k}
+
+    results = run_cells(make_cells(6, die), path, n_jobs=2)
+    assert [result.status for result in results] == ["done"] * 3 + ["failed"] + ["done"] * 2
+    assert results[3].error.startswith("TerminatedWorkerError: ")
+
+
+def test_ctrl_c_ends_all_processes_of_a_run(path: Path, start: Start) -> None:
+    ours, theirs = multiprocessing.Pipe()
+    child = start(INTERRUPTED, store=str(path), answer=theirs)
+    while (done := ours.recv()) != 5:
+        pass
+    os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to the workers too
+    while isinstance(said := ours.recv(), int):
+        done = said
+    assert said == f"interrupted: {done} of 2,000 cells are done and are kept in {path}"
+    child.join()
+    with ResultStore(path) as store:
+        assert len(store) == done
+        assert store._query("SELECT * FROM claims") == []

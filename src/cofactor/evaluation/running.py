@@ -256,7 +256,8 @@ class _Run:
 
     def _summary(self) -> str:
         where = "are lost, since there is no store" if self.store is None else f"are kept in {self.store.path}"
-        return f"interrupted: {len(self.results)} of {counted(self.total, 'cell')} are done and {where}"
+        total = counted(self.total, "cell", form=",")
+        return f"interrupted: {len(self.results):,} of {total} are done and {where}"
 
 
 class _Pace:
