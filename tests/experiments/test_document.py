@@ -66,7 +66,7 @@ def test_document_holds_numbers_claims_pictures_and_what_is_missing(tmp_path):
     assert "\n[1] a \\| fair coin\n" in text
     assert "| coins | .900 ± .010 |" in text  # published only
     assert "| coins fall | **holds** | 3 fell |" in text
-    assert "| [coins-table-1](#coins-table-1) | Coins | 1 | 0 | 1 | 0 | 1 of 1 | 6 of 6, 3 failed | 0.0 |" in text
+    assert "| [coins-table-1](#coins-table-1) | Coins | 1 | 0 | 1 | 0 | 0 | 1 of 1 | 6 of 6, 3 failed | 0.0 |" in text
     for line in ("All coins fell.", "- dice: lost", "- Coins only."):
         assert line in text
     (picture,) = re.findall(r"!\[Coins, falling\]\((.*)\)", text)

@@ -25,13 +25,21 @@ def row(published, here, metric="mae"):
         (Sample(0.700, 0.003), Sample(0.711, 0.004), "micro_f1", "better"),
         (Sample(0.700), Sample(0.711, 0.004), "micro_f1", "agrees"),  # the unknown deviation as the known one
         (Sample(0.700), Sample(0.712, 0.004), "micro_f1", "better"),
-        (Sample(0.700), Sample(0.711), "micro_f1", "agrees"),
+        (Sample(0.700), Sample(0.711), "micro_f1", "unknown"),
+        (Sample(0.700, 0.003), Sample(0.711, 0.004), "label_accuracy", "better"),
+        (Sample(700, 0.003), Sample(711, 0.004), "n_labels", "differs"),
         (Sample(0.700), None, "micro_f1", ""),
         (None, Sample(0.700), "micro_f1", ""),
     ],
 )
 def test_verdict_weighs_the_difference_by_both_deviations(published, here, metric, expected):
     assert verdict(row(published, here, metric)) == expected
+
+
+@pytest.mark.parametrize(("here", "expected"), [(7.4703, "agrees"), (7.471, "differs"), (8.393, "differs")])
+def test_recomputed_numbers_agree_to_three_digits(here, expected):
+    one = Row(data="", method="F_F", metric="micro_f1", published=Sample(7.470), here=Sample(here), exact=True)
+    assert verdict(one) == expected
 
 
 def test_sample_of_one_value_has_no_deviation():

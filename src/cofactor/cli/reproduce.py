@@ -220,8 +220,8 @@ def _show(one: Reproduction) -> None:
             console.print(f"[dim]{escape(mark)} {escape(reason)}[/dim]")
     if tally.compared:
         console.print(
-            f"{tally.compared} numbers compared: {tally.agree} within two standard deviations, "
-            f"{tally.better} better, {tally.worse} worse"
+            f"{tally.compared} numbers compared: {tally.agree} within two standard deviations, {tally.better} better, "
+            f"{tally.worse} worse, {tally.differ} not as recomputed"
         )
     rest = sum(row.here is None for row in outcome.rows)
     lines = [f"{rest} more numbers are printed and not measured here: --document shows them"] if rest else []

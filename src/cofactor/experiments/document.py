@@ -14,7 +14,7 @@ from cofactor.experiments.reproduction import Reproduction, verdict
 
 __all__ = ["MARKS", "columns_of", "digits_of", "reasons_of", "write_document"]
 
-MARKS = {"agrees": "≈", "better": "▲ better", "worse": "▼ worse", "": ""}
+MARKS = {"agrees": "≈", "better": "▲ better", "worse": "▼ worse", "differs": "≠", "unknown": "", "": ""}
 """What stands beside a difference: within two standard deviations, or outside, and which way."""
 
 _HOLDS = {True: "holds", False: "does not hold", None: "cannot be told"}
@@ -51,8 +51,9 @@ def _head(reproductions: Sequence[Reproduction]) -> list[str]:
     )
     how_to_read = (
         f"Each number is mean ± standard deviation over folds or splits. {MARKS['agrees']}: published and measured are "
-        "within two standard deviations of their difference (or none is known); "
-        f"{MARKS['better']}, {MARKS['worse']}: further apart, ours the better, or the worse."
+        "within two standard deviations of their difference (one that is not known counts as the other); "
+        f"{MARKS['better']}, {MARKS['worse']}: further apart, ours the better, or the worse; "
+        f"{MARKS['differs']}: recomputed from printed numbers, and not what is printed; no mark: no deviation is known."
     )
     return ["# The published tables and figures, run again", "", made, "", how_to_read, ""]
 
@@ -61,14 +62,16 @@ def _glance(reproductions: Iterable[Reproduction]) -> list[str]:
     lines = [
         "## At a glance",
         "",
-        "| experiment | shows | numbers compared | ≈ | ▲ | ▼ | claims that hold | cells run | minutes |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| experiment | shows | numbers compared | ≈ | ▲ | ▼ | ≠ | claims that hold | cells run | minutes |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for one in reproductions:
         tally, title = one.tally, one.experiment.title
         told = f"{tally.held} of {tally.claims - tally.unknown}" if tally.claims else "–"
         ran = f"{len(one.results)} of {one.n_cells}" + (f", {tally.failed} failed" if tally.failed else "")
-        compared = (tally.compared, tally.agree, tally.better, tally.worse) if tally.compared else ("–",) * 4
+        compared = (
+            (tally.compared, tally.agree, tally.better, tally.worse, tally.differ) if tally.compared else ("–",) * 5
+        )
         numbers = " | ".join(map(str, compared))
         name = one.experiment.name
         lines.append(f"| [{name}](#{_anchor(name)}) | {title} | {numbers} | {told} | {ran} | {one.seconds / 60:.1f} |")

@@ -25,6 +25,9 @@ Extent = Literal["quick", "normal", "full"]
 EXTENTS: tuple[Extent, ...] = ("quick", "normal", "full")
 
 
+_ROUNDING = 0.00051  #: half a unit of the third digit, and of float arithmetic
+
+
 @dataclass(frozen=True)
 class Sample:
     """Mean and standard deviation (n - 1) of n measurements; `std` is None where it is not known.
@@ -75,6 +78,9 @@ class Row:
         How ours was measured, where there is more than one way: ``"learned threshold"``.
     reason : str
         Why the two differ, or why one is missing, where that is known.
+    exact : bool
+        Whether both come from the same numbers, as tests recomputed from a printed table do: then three digits must
+        agree.
     """
 
     data: str
@@ -85,6 +91,15 @@ class Row:
     protocol: str = ""
     variant: str = ""
     reason: str = ""
+    exact: bool = False
+
+    @property
+    def spread(self) -> float | None:
+        """Standard deviation of the difference: one that is not known counts as the other; None where neither is."""
+        if self.published is None or self.here is None:
+            return None
+        stds = [std for std in (self.published.std, self.here.std) if std is not None]
+        return math.hypot(stds[0], stds[-1]) if stds else None
 
     @property
     def difference(self) -> float | None:
@@ -93,16 +108,11 @@ class Row:
 
     @property
     def outside(self) -> bool:
-        """Whether the two are further apart than two standard deviations of their difference.
-
-        The variances of both are added; one that is not known counts as the other. Where neither is known, no
-        difference counts as outside.
-        """
-        if self.published is None or self.here is None or self.difference is None:
+        """Whether the two are further apart than two standard deviations of their difference, or than rounding."""
+        if self.difference is None:
             return False
-        stds = [std for std in (self.published.std, self.here.std) if std is not None]
-        spread = math.hypot(stds[0], stds[-1]) if stds else 0.0
-        return spread > 0 and abs(self.difference) > 2 * spread
+        limit = _ROUNDING if self.exact else 2 * self.spread if self.spread is not None else math.inf
+        return abs(self.difference) > max(limit, _ROUNDING)
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,7 @@ def statistic_rows(table: Published, sources: Sources) -> list[Row]:
                 here=Sample(value),
                 variant=words,
                 reason="; ".join(part for part in (size, why) if part),
+                exact=True,
             )
             if row not in rows:
                 rows.append(row)

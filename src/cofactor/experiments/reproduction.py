@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cofactor.evaluation.cells import Result
 from cofactor.evaluation.running import run_cells
 from cofactor.experiments.experiment import Experiment, Extent, Outcome, Row
+from cofactor.experiments.published import METRICS
 from cofactor.metrics import greater_is_better
 
 if TYPE_CHECKING:
@@ -25,11 +26,13 @@ class Tally:
     Parameters
     ----------
     compared : int
-        Numbers that are printed and were measured; the three after it add up to it.
+        Numbers that are printed and were measured. Those after it add up to it, but for numbers of unknown deviation.
     agree : int
-        Not further apart than two standard deviations, or no deviation is known.
+        Not further apart than two standard deviations.
     better, worse : int
         Further apart, ours the better, or the worse.
+    differ : int
+        Recomputed from what is printed, and not equal to it.
     claims, held, unknown : int
         Claims, those that hold, and those that cannot be told from what was run.
     failed : int
@@ -40,6 +43,7 @@ class Tally:
     agree: int
     better: int
     worse: int
+    differ: int
     claims: int
     held: int
     unknown: int
@@ -75,6 +79,7 @@ class Reproduction:
             agree=verdicts.count("agrees"),
             better=verdicts.count("better"),
             worse=verdicts.count("worse"),
+            differ=verdicts.count("differs"),
             claims=len(held),
             held=held.count(True),
             unknown=held.count(None),
@@ -83,7 +88,9 @@ class Reproduction:
 
 
 def verdict(row: Row) -> str:
-    """Return ``"agrees"``, ``"better"`` or ``"worse"``; empty where one of the two numbers is missing.
+    """Return ``"agrees"``, ``"better"``, ``"worse"``, ``"differs"``, or ``"unknown"`` where no deviation is known.
+
+    It is empty where one of the two numbers is missing.
 
     Examples
     --------
@@ -94,9 +101,15 @@ def verdict(row: Row) -> str:
     """
     if row.difference is None:
         return ""
+    if row.spread is None and not row.exact:
+        return "unknown"
     if not row.outside:
         return "agrees"
-    return "better" if (row.difference > 0) == greater_is_better(row.metric) else "worse"
+    known = METRICS.get(row.metric)
+    better = known.better if known else "higher" if greater_is_better(row.metric) else "lower"
+    if row.exact or not better:
+        return "differs"
+    return "better" if (row.difference > 0) == (better == "higher") else "worse"
 
 
 def reproduce(
