@@ -43,7 +43,7 @@ def write_document(path: str | PathLike[str], reproductions: Sequence[Reproducti
 
 
 def _head(reproductions: Sequence[Reproduction]) -> list[str]:
-    seconds = sum(one.seconds for one in reproductions)
+    seconds = sum({result.key: result.seconds for one in reproductions for result in one.results}.values())
     extents = ", ".join(dict.fromkeys(one.extent for one in reproductions))
     made = (
         f"Written by `cofactor reproduce` (cofactor {cofactor.__version__}; extent: {extents}; "

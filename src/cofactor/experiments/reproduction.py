@@ -105,11 +105,15 @@ def verdict(row: Row) -> str:
         return "unknown"
     if not row.outside:
         return "agrees"
-    known = METRICS.get(row.metric)
-    better = known.better if known else "higher" if greater_is_better(row.metric) else "lower"
-    if row.exact or not better:
-        return "differs"
-    return "better" if (row.difference > 0) == (better == "higher") else "worse"
+    better = "" if row.exact else _better(row.metric)
+    return "differs" if not better else "better" if (row.difference > 0) == (better == "higher") else "worse"
+
+
+def _better(metric: str) -> str:
+    """Return which direction is better; empty for what is no measure of methods."""
+    if metric in METRICS:
+        return METRICS[metric].better
+    return "higher" if greater_is_better(metric) else "lower"
 
 
 def reproduce(
