@@ -194,7 +194,7 @@ def _show(one: Reproduction) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from cofactor.experiments.document import columns_of, reasons_of
+    from cofactor.experiments.document import columns_of, digits_of, reasons_of
 
     console, outcome, tally = human_console(), one.outcome, one.tally
     console.print(f"\n[bold]{escape(one.experiment.name)}[/bold]  {escape(one.experiment.title)}")
@@ -210,11 +210,11 @@ def _show(one: Reproduction) -> None:
         table = Table(
             box=box.SIMPLE_HEAD, title=escape(", ".join(filter(None, (metric, protocol)))), title_justify="left"
         )
-        reasons = reasons_of(ones)
-        for name in columns_of(ones[0], reasons):
+        reasons, digits = reasons_of(ones), digits_of(ones)
+        for name in columns_of(ones[0], reasons, digits):
             table.add_column(name, justify="right" if name in ("published", "here", "difference") else "left")
         for row in ones:
-            table.add_row(*map(escape, columns_of(row, reasons).values()))
+            table.add_row(*map(escape, columns_of(row, reasons, digits).values()))
         console.print(table)
         for reason, mark in reasons.items():
             console.print(f"[dim]{escape(mark)} {escape(reason)}[/dim]")

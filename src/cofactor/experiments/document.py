@@ -123,11 +123,11 @@ def _tables(rows: Sequence[Row]) -> Iterator[str]:
         yield from (f"**{metric}**" + (f", {protocol}" if protocol else ""), "")
         measured = [row for row in ones if row.here is not None or row.reason]
         if measured:
-            reasons = reasons_of(measured)
-            yield "| " + " | ".join(columns_of(measured[0], reasons)) + " |"
+            reasons, digits = reasons_of(measured), digits_of(ones)
+            yield "| " + " | ".join(columns_of(measured[0], reasons, digits)) + " |"
             yield "|---|---|---:|---:|---:|---|"
             for row in measured:
-                yield "| " + " | ".join(_cell(text) for text in columns_of(row, reasons).values()) + " |"
+                yield "| " + " | ".join(_cell(text) for text in columns_of(row, reasons, digits).values()) + " |"
             yield ""
             yield from (line for reason, mark in reasons.items() for line in (f"{mark} {_cell(reason)}", ""))
         rest = [row for row in ones if row.here is None and not row.reason]
@@ -141,9 +141,8 @@ def reasons_of(rows: Iterable[Row]) -> dict[str, str]:
     return {reason: f"[{k}]" for k, reason in enumerate(distinct, 1)}
 
 
-def columns_of(row: Row, reasons: Mapping[str, str]) -> dict[str, str]:
+def columns_of(row: Row, reasons: Mapping[str, str], digits: int) -> dict[str, str]:
     """Return the cells of a row of *published | here | difference*, by heading."""
-    digits = digits_of(row)
     return {
         "data": row.data,
         "method": row.method + (f" ({row.variant})" if row.variant else ""),
@@ -154,10 +153,10 @@ def columns_of(row: Row, reasons: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def digits_of(row: Row) -> int:
-    """Return how many digits to show: as many as published, from three to four."""
-    printed = row.published.mean if row.published is not None else 0.0
-    return 4 if round(printed, 3) != round(printed, 6) else 3
+def digits_of(rows: Iterable[Row]) -> int:
+    """Return how many digits the rows of a table are shown with: three, or four where some are printed so."""
+    printed = [row.published.mean for row in rows if row.published is not None]
+    return 4 if any(round(mean, 3) != round(mean, 6) for mean in printed) else 3
 
 
 def _text(sample: Sample | None, digits: int) -> str:
@@ -168,15 +167,12 @@ def _published_only(rows: Sequence[Row]) -> Iterator[str]:
     """Yield data sets × methods."""
     methods = list(dict.fromkeys(row.method for row in rows))
     at = {(row.data, row.method): row for row in rows}
+    digits = digits_of(rows)
     yield "| data | " + " | ".join(map(_cell, methods)) + " |"
     yield "|---|" + "---:|" * len(methods)
     for data in dict.fromkeys(row.data for row in rows):
         cells = (at.get((data, method)) for method in methods)
-        yield (
-            f"| {data} | "
-            + " | ".join("" if row is None else _text(row.published, digits_of(row)) for row in cells)
-            + " |"
-        )
+        yield (f"| {data} | " + " | ".join("" if row is None else _text(row.published, digits) for row in cells) + " |")
 
 
 def _cell(text: str) -> str:
