@@ -21,16 +21,9 @@ def nap(k: int) -> dict[str, float]:
     return {"mae": 0.7, "k": k, "pid": os.getpid(), "used": time.process_time()}
 
 
-def busy(k: int) -> dict[str, float]:
-    until = time.perf_counter() + SECONDS
-    while time.perf_counter() < until:
-        pass
-    return {"mae": 0.7, "k": k, "pid": os.getpid(), "used": time.process_time()}
-
-
-def make_cells(work, n: int) -> list[Cell]:
+def make_cells(n: int) -> list[Cell]:
     return [
-        Cell(work=partial(work, k), method=f"method {k % 5}", data=f"data {k // 200}", split=str(k)) for k in range(n)
+        Cell(work=partial(nap, k), method=f"method {k % 5}", data=f"data {k // 200}", split=str(k)) for k in range(n)
     ]
 
 
@@ -50,23 +43,21 @@ def measure(cells: list[Cell], n_jobs: int, keep: bool) -> tuple[float, float]:
 
 def main(n: int) -> None:
     rows = []
-    for name, work in (("sleep", nap), ("busy loop", busy)):
-        cells = make_cells(work, n)
-        began, used = time.perf_counter(), time.process_time()
-        for cell in cells:
-            cell.work()
-        bare, own = time.perf_counter() - began, time.process_time() - used
-        for n_jobs in (1, 2):
-            run_cells(make_cells(work, 8), n_jobs=n_jobs)  # processes start
-            for keep in (False, True):
-                seconds, used = measure(cells, n_jobs, keep)
-                shares = [seconds * n_jobs / bare - 1, (used - own) / bare]
-                rows.append([name, n_jobs, "SQLite" if keep else "none", f"{seconds:.2f}", f"{bare / n_jobs:.2f}"])
-                rows[-1] += [f"{100 * share:.1f} %" for share in shares]
-    header = ["cell", "jobs", "store", "seconds", "plain loop / jobs", "longer by", "processor time beside the cells'"]
+    cells = make_cells(n)
+    began, used = time.perf_counter(), time.process_time()
+    for cell in cells:
+        cell.work()
+    bare, own = time.perf_counter() - began, time.process_time() - used
+    for n_jobs in (1, 2):
+        run_cells(make_cells(8), n_jobs=n_jobs)  # processes start
+        for keep in (False, True):
+            seconds, used = measure(cells, n_jobs, keep)
+            shares = [f"{100 * share:.1f} %" for share in (seconds * n_jobs / bare - 1, (used - own) / bare)]
+            rows.append([n_jobs, "SQLite" if keep else "none", f"{seconds:.2f}", f"{bare / n_jobs:.2f}", *shares])
+    header = ["jobs", "store", "seconds", "plain loop / jobs", "longer by", "processor time beside the cells'"]
     text = (
-        f"{n:,} cells of 10 ms; the processes have been started before. Processor time is that of all processes, as a "
-        f"share of the seconds of the plain loop.\n\n{table(header, rows)}"
+        f"{n:,} cells that sleep for 10 ms; the processes have been started before. Processor time is that of all "
+        f"processes, as a share of the seconds of the plain loop.\n\n{table(header, rows)}"
     )
     publish("harness", text) if n == 1000 else print(text)
 
