@@ -30,7 +30,7 @@ def outcome(results):
     here = Sample.of(values) if values else None
     rows = [
         Row(data="coins", method="fair", metric="mae", published=Sample(0.7, 0.01), here=here, reason="a | fair coin"),
-        Row(data="coins", method="bent", metric="mae", published=Sample(0.9, 0.01), here=None),
+        Row(data="coins", method="bent", metric="mae", published=Sample(0.9, 0.01), here=None, reason="melted"),
     ]
     claim = Claim("coins fall", len(values) > 1 if values else None, f"{len(values)} fell")
     picture = Picture("coins", "Coins, falling", lambda: plot_tradeoff({"fair": ([0.1, 0.2], [0.3, 0.4])}))
@@ -64,7 +64,7 @@ def test_document_holds_numbers_claims_pictures_and_what_is_missing(tmp_path):
     text = (tmp_path / "book.md").read_text()
     assert "| coins | fair | .700 ± .010 | .510 ± .010 | -0.190 | ▲ better [1] |" in text
     assert "\n[1] a \\| fair coin\n" in text
-    assert "| coins | .900 ± .010 |" in text  # published only
+    assert "| coins | .900 ± .010 |\n\ncoins: melted.\n" in text  # published only
     assert "| coins fall | **holds** | 3 fell |" in text
     assert "| [coins-table-1](#coins-table-1) | Coins | 1 | 0 | 1 | 0 | 0 | 1 of 1 | 6 of 6, 3 failed | 0.0 |" in text
     for line in ("All coins fell.", "- dice: lost", "- Coins only."):

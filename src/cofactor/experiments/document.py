@@ -121,7 +121,7 @@ def _tables(rows: Sequence[Row]) -> Iterator[str]:
         groups[row.protocol, row.metric].append(row)
     for (protocol, metric), ones in groups.items():
         yield from (f"**{metric}**" + (f", {protocol}" if protocol else ""), "")
-        measured = [row for row in ones if row.here is not None or row.reason]
+        measured = [row for row in ones if row.here is not None]
         if measured:
             reasons, digits = reasons_of(measured), digits_of(ones)
             yield "| " + " | ".join(columns_of(measured[0], reasons, digits)) + " |"
@@ -130,9 +130,9 @@ def _tables(rows: Sequence[Row]) -> Iterator[str]:
                 yield "| " + " | ".join(_cell(text) for text in columns_of(row, reasons, digits).values()) + " |"
             yield ""
             yield from (line for reason, mark in reasons.items() for line in (f"{mark} {_cell(reason)}", ""))
-        rest = [row for row in ones if row.here is None and not row.reason]
+        rest = [row for row in ones if row.here is None]
         if rest:
-            yield from ("Published only:", "", *_published_only(rest), "")
+            yield from ("Published only:", "", *_published_only(rest), "", *_why_not(rest))
 
 
 def reasons_of(rows: Iterable[Row]) -> dict[str, str]:
@@ -173,6 +173,14 @@ def _published_only(rows: Sequence[Row]) -> Iterator[str]:
     for data in dict.fromkeys(row.data for row in rows):
         cells = (at.get((data, method)) for method in methods)
         yield (f"| {data} | " + " | ".join("" if row is None else _text(row.published, digits) for row in cells) + " |")
+
+
+def _why_not(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield each reason why numbers are published only, with the methods or the data sets it is about."""
+    for reason in dict.fromkeys(row.reason for row in rows if row.reason):
+        ones = [row for row in rows if row.reason == reason]
+        data, methods = (list(dict.fromkeys(names)) for names in zip(*((r.data, r.method) for r in ones), strict=True))
+        yield from (f"{', '.join(min(data, methods, key=len))}: {_cell(reason)}.", "")
 
 
 def _cell(text: str) -> str:
