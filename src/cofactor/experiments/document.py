@@ -179,8 +179,9 @@ def _why_not(rows: Sequence[Row]) -> Iterator[str]:
     """Yield each reason why numbers are published only, with the methods or the data sets it is about."""
     for reason in dict.fromkeys(row.reason for row in rows if row.reason):
         ones = [row for row in rows if row.reason == reason]
-        data, methods = (list(dict.fromkeys(names)) for names in zip(*((r.data, r.method) for r in ones), strict=True))
-        yield from (f"{', '.join(min(data, methods, key=len))}: {_cell(reason)}.", "")
+        data, methods = dict.fromkeys(row.data for row in ones), dict.fromkeys(row.method for row in ones)
+        names = data if len(data) <= len(methods) else methods
+        yield from (f"{', '.join(names)}: {_cell(reason)}.", "")
 
 
 def _cell(text: str) -> str:
