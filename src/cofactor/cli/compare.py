@@ -149,6 +149,7 @@ def _from_options(
 ) -> Declared:
     from cofactor.experiments.declared import Declared
 
+    _check_names(files)
     tasks = {file: choose_task(context, file, task) for file in dict.fromkeys(files)}
     if len(set(tasks.values())) > 1:
         one, other = (next(file for file, found in tasks.items() if found is kind) for kind in Task)
@@ -168,6 +169,18 @@ def _from_options(
         seeds=seeds,
         metrics=metrics,
     )
+
+
+def _check_names(files: Iterable[str]) -> None:
+    """Refuse what is neither a file nor a data set, but looks like the name of one."""
+    from difflib import get_close_matches
+
+    from cofactor.datasets.registry import KNOWN
+
+    for file in files:
+        near = get_close_matches(file, KNOWN, n=3)
+        if near and file not in KNOWN and not Path(file).exists():
+            raise InputError(f"{file}: no such file, and no known data set; did you mean {', '.join(near)}?")
 
 
 def _name(model: Any) -> str:

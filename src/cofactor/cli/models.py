@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cofactor.cli.errors import InputError
@@ -148,7 +149,9 @@ def find_model(name: str, names: Mapping[str, Model]) -> Model:
     plain = {re.sub(r"[-_ ]", "", key): model for key, model in names.items()}
     kind = plain.get(re.sub(r"[-_ ]", "", name.lower()))
     if kind is None:
-        raise InputError(f"--model {name}: not a known model; expected one of {', '.join(names)}")
+        near = get_close_matches(name.lower(), names, n=3)
+        hint = f" (did you mean {', '.join(near)}?)" if near else ""
+        raise InputError(f"--model {name}: not a known model{hint}; expected one of {', '.join(names)}")
     return kind
 
 
