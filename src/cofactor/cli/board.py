@@ -34,9 +34,10 @@ class Board:
         from rich.live import Live
 
         from cofactor.evaluation.comparison import shown_metrics
+        from cofactor.evaluation.sources import sources_of, task_of
         from cofactor.metrics import greater_is_better
 
-        self.metric = shown_metrics(declared.data.values(), declared.metrics)[0]
+        self.metric = shown_metrics(task_of(sources_of(declared.data)), declared.metrics)[0]
         self.sign = 1 if greater_is_better(self.metric) else -1
         self.data = list(declared.data)
         self.console = human_console(stderr=True)

@@ -8,14 +8,13 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cached_property, partial
-from typing import Any, Literal
+from functools import partial
+from typing import Any
 
 import numpy as np
 import sklearn
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit
-from sklearn.utils import check_consistent_length
 
 import cofactor
 from cofactor.datasets import LabelDataset, RatingDataset
@@ -23,11 +22,12 @@ from cofactor.datasets._bytes import PathLike
 from cofactor.datasets.files import write_table
 from cofactor.evaluation.cells import Cell, Result, tidy
 from cofactor.evaluation.conclusions import Conclusions, conclude
-from cofactor.evaluation.described import checksum, described
+from cofactor.evaluation.described import described
 from cofactor.evaluation.labels import measure_labels, own_decoding
 from cofactor.evaluation.protocols import PROTOCOLS, measure_ratings, parts_of, splitter_of
 from cofactor.evaluation.running import OnProgress, run_cells
 from cofactor.evaluation.search import Grid, RatingSearch, seeded
+from cofactor.evaluation.sources import Source, Task, sources_of, task_of
 from cofactor.evaluation.splits import Holdout, Rows
 from cofactor.evaluation.store import ResultStore
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
@@ -36,7 +36,6 @@ from cofactor.metrics.ratings import counted
 
 __all__ = ["LABEL_PROTOCOLS", "METRICS", "Comparison", "compare"]
 
-Task = Literal["ratings", "labels"]
 Parts = tuple[Rows, Rows | None, Rows]
 
 LABEL_PROTOCOLS: tuple[str, ...] = ("kfold", "holdout", "official")
@@ -250,11 +249,11 @@ def compare(
     >>> print(comparison.statistics("mae").correlated_t["toy"])
     Bayesian correlated t-test over 6 splits: probability that mean is better 0.083, median 0.917
     """
-    sets = _data_sets(data)
+    sets = sources_of(data)
     task = task_of(sets)
     if not estimators:
         raise ValueError("estimators is empty: give at least one method")
-    shown = shown_metrics(sets, metrics)
+    shown = shown_metrics(task, metrics)
     for name in grids or {}:
         if name not in estimators:
             raise ValueError(f"grids: {_unknown('method', name, estimators)}")
@@ -268,77 +267,6 @@ def compare(
     return Comparison(results, shown, task, _facts(searching, sets, protocol, n_splits, seeds))
 
 
-# ---------------------------------------------------------------- data
-
-
-@dataclass(frozen=True)
-class _Data:
-    """A data set, whatever form it was given in."""
-
-    name: str
-    X: Any
-    y: Any
-    task: Task
-    scale: Any = None  #: of ratings
-    train_rows: Any = None  #: of the official split of labels
-
-    @cached_property
-    def checksum(self) -> str:
-        return checksum(self.X, self.y, *(() if self.scale is None else [self.scale]))
-
-
-def _data_sets(data: Mapping[str, Any] | Iterable[Any]) -> list[_Data]:
-    named: Iterable[Any] = data.items() if isinstance(data, Mapping) else [(_name_of(one), one) for one in data]
-    sets = [_data_set(str(name), one) for name, one in named]
-    if not sets:
-        raise ValueError("data is empty: give at least one data set")
-    if len({one.name for one in sets}) < len(sets):
-        raise ValueError(f"data sets must have different names, found {', '.join(one.name for one in sets)}")
-    return sets
-
-
-def _name_of(one: Any) -> str:
-    if not isinstance(one, RatingDataset | LabelDataset):
-        raise TypeError(
-            f"data: expected a mapping of names to (X, y), or data sets, found a {type(one).__name__} inside"
-        )
-    return one.name
-
-
-def _data_set(name: str, given: Any) -> _Data:
-    if isinstance(given, RatingDataset):
-        return _Data(name, given.X, given.y, "ratings", scale=given.scale)
-    if isinstance(given, LabelDataset):
-        return _Data(name, given.X, given.Y, "labels", train_rows=given.train_rows)
-    try:
-        X, y = given
-    except (TypeError, ValueError):
-        raise TypeError(f"data set {name!r}: expected (X, y) or a data set, found {type(given).__name__}") from None
-    check_consistent_length(X, y)
-    shape, target = np.shape(X), np.shape(y)
-    if len(target) == 2 and len(shape) == 2:
-        return _Data(name, X, y, "labels")
-    if len(target) == 1 and len(shape) == 2 and shape[1] == 2:
-        return _Data(name, X, np.asarray(y), "ratings")
-    raise ValueError(
-        f"data set {name!r}: X has shape {shape} and y {target}; expected pairs of ids with a vector of ratings, or "
-        "features with an indicator matrix of labels"
-    )
-
-
-def task_of(data: Iterable[Any]) -> Task:
-    """Return the task of data sets, which must all have the same."""
-    by_task: dict[Task, str] = {}
-    for one in data:
-        task = one.task if isinstance(one, _Data) else "labels" if isinstance(one, LabelDataset) else "ratings"
-        by_task.setdefault(task, one.name)
-    if len(by_task) > 1:
-        raise ValueError(
-            f"{by_task['ratings']!r} holds ratings and {by_task['labels']!r} labels: compare each kind by itself"
-        )
-    return next(iter(by_task))
-
-
 # ---------------------------------------------------------------- methods and metrics
 
 
@@ -350,20 +278,18 @@ def _unknown(what: str, name: Any, known: Iterable[str]) -> str:
     return f"{what} {name!r} is not known; {hint}"
 
 
-def shown_metrics(data: Iterable[Any], metrics: Sequence[str] | None) -> tuple[str, ...]:
+def shown_metrics(task: Task, metrics: Sequence[str] | None) -> tuple[str, ...]:
     """Return the metrics to show, the most important first; refuse those which do not exist, or are not for the task.
 
     Examples
     --------
-    >>> from cofactor.datasets import make_ratings
-    >>> shown_metrics([make_ratings(9, 9, random_state=0)], None)
+    >>> shown_metrics("ratings", None)
     ('mae', 'rmse', 'zero_one')
-    >>> shown_metrics([make_ratings(9, 9, random_state=0)], ["mea"])
+    >>> shown_metrics("ratings", ["mea"])
     Traceback (most recent call last):
     ...
     ValueError: metric 'mea' is not known; did you mean mae?
     """
-    task = task_of(data)
     if isinstance(metrics, str):
         metrics = [metrics]
     if metrics is not None and not metrics:
@@ -404,7 +330,7 @@ def _folds_in(protocol: Any) -> bool:
 # ---------------------------------------------------------------- cells
 
 
-def _cells(estimators: Mapping[str, Any], data: _Data, protocol: Any, n_splits: int, seed: int) -> Iterator[Cell]:
+def _cells(estimators: Mapping[str, Any], data: Source, protocol: Any, n_splits: int, seed: int) -> Iterator[Cell]:
     """Yield a cell for each split and method."""
     if _folds_in(protocol):
         for name, estimator in estimators.items():
@@ -448,7 +374,7 @@ def _label_measures(model: Any, X: Any, Y: Any, parts: Parts) -> dict[str, Any]:
     return row | {"parameters": described(row["parameters"])}
 
 
-def _splits(data: _Data, protocol: Any, n_splits: int, seed: int) -> Iterator[tuple[str, Parts]]:
+def _splits(data: Source, protocol: Any, n_splits: int, seed: int) -> Iterator[tuple[str, Parts]]:
     """Yield name and rows of each split."""
     splitter = _splitter(data, protocol, n_splits, seed)
     kind = protocol if isinstance(protocol, str) else type(protocol).__name__
@@ -457,7 +383,7 @@ def _splits(data: _Data, protocol: Any, n_splits: int, seed: int) -> Iterator[tu
         yield kind if kind == "official" else f"{kind} {k}/{len(parts)}" if "fold" in kind else f"{kind} {k}", rows
 
 
-def _splitter(data: _Data, protocol: Any, n_splits: int, seed: int) -> Any:
+def _splitter(data: Source, protocol: Any, n_splits: int, seed: int) -> Any:
     if not isinstance(protocol, str):
         if not hasattr(protocol, "split"):
             raise TypeError(f"splits must be a name or an object with split(X), found {protocol!r}")
@@ -487,7 +413,7 @@ def _splitter(data: _Data, protocol: Any, n_splits: int, seed: int) -> Any:
 
 
 def _facts(
-    estimators: Mapping[str, Any], sets: Sequence[_Data], protocol: Any, n_splits: int, seeds: Sequence[int]
+    estimators: Mapping[str, Any], sets: Sequence[Source], protocol: Any, n_splits: int, seeds: Sequence[int]
 ) -> dict[str, str]:
     """Return how it was measured, for people."""
     whole = protocol if isinstance(protocol, str) else " ".join(repr(protocol).split())
@@ -502,7 +428,7 @@ def _facts(
     }
 
 
-def _extent(data: _Data) -> str:
+def _extent(data: Source) -> str:
     if data.task == "ratings":
         return counted(len(data.y), "rating", form=",")
     (n, n_features), n_labels = np.shape(data.X), np.shape(data.y)[1]

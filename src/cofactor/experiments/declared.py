@@ -16,7 +16,8 @@ from typing import Any, NoReturn
 
 from cofactor.datasets import LabelDataset, RatingDataset, bin_ratings, load_dataset, load_labels, read_ratings
 from cofactor.datasets.registry import KNOWN
-from cofactor.evaluation.comparison import Comparison, Task, compare
+from cofactor.evaluation.comparison import Comparison, compare
+from cofactor.evaluation.sources import Task
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels.selection import GridSelection
 from cofactor.metrics import LABEL_METRICS

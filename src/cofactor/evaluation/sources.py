@@ -1,0 +1,85 @@
+"""What comparisons measure on: data sets in whatever form they were given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils import check_consistent_length
+
+from cofactor.datasets import LabelDataset, RatingDataset
+from cofactor.evaluation.described import checksum
+
+__all__ = ["Source", "Task", "sources_of", "task_of"]
+
+Task = Literal["ratings", "labels"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set, whatever form it was given in."""
+
+    name: str
+    X: Any
+    y: Any
+    task: Task
+    scale: Any = None  #: of ratings
+    train_rows: Any = None  #: of the official split of labels
+
+    @cached_property
+    def checksum(self) -> str:
+        """Of everything that results depend on."""
+        return checksum(self.X, self.y, *(() if self.scale is None else [self.scale]))
+
+
+def sources_of(data: Mapping[str, Any] | Iterable[Any]) -> list[Source]:
+    """Return data sets by name; refuse what is none."""
+    named: Iterable[Any] = data.items() if isinstance(data, Mapping) else [(_name_of(one), one) for one in data]
+    sets = [_source(str(name), one) for name, one in named]
+    if not sets:
+        raise ValueError("data is empty: give at least one data set")
+    if len({one.name for one in sets}) < len(sets):
+        raise ValueError(f"data sets must have different names, found {', '.join(one.name for one in sets)}")
+    return sets
+
+
+def _name_of(one: Any) -> str:
+    if not isinstance(one, RatingDataset | LabelDataset):
+        raise TypeError(
+            f"data: expected a mapping of names to (X, y), or data sets, found a {type(one).__name__} inside"
+        )
+    return one.name
+
+
+def _source(name: str, given: Any) -> Source:
+    if isinstance(given, RatingDataset):
+        return Source(name, given.X, given.y, "ratings", scale=given.scale)
+    if isinstance(given, LabelDataset):
+        return Source(name, given.X, given.Y, "labels", train_rows=given.train_rows)
+    try:
+        X, y = given
+    except (TypeError, ValueError):
+        raise TypeError(f"data set {name!r}: expected (X, y) or a data set, found {type(given).__name__}") from None
+    check_consistent_length(X, y)
+    shape, target = np.shape(X), np.shape(y)
+    if len(target) == 2 and len(shape) == 2:
+        return Source(name, X, y, "labels")
+    if len(target) == 1 and len(shape) == 2 and shape[1] == 2:
+        return Source(name, X, np.asarray(y), "ratings")
+    raise ValueError(
+        f"data set {name!r}: X has shape {shape} and y {target}; expected pairs of ids with a vector of ratings, or "
+        "features with an indicator matrix of labels"
+    )
+
+
+def task_of(sources: Sequence[Source]) -> Task:
+    """Return the task of data sets, which must all have the same."""
+    by_task = {source.task: source.name for source in reversed(sources)}
+    if len(by_task) > 1:
+        raise ValueError(
+            f"{by_task['ratings']!r} holds ratings and {by_task['labels']!r} labels: compare each kind by itself"
+        )
+    return sources[0].task
