@@ -239,6 +239,8 @@ def test_a_killed_run_goes_on_where_it_was(path: Path, tmp_path: Path, start: St
     again = start(RUN, nap=0, answer=None, **settings)
     again.join()
     assert again.exitcode == 0
+    with ResultStore(path) as store:
+        assert store._query("SELECT * FROM workers") == store._query("SELECT * FROM claims") == []
     counts = traces(tmp_path / "log")
     assert set(counts) == set(range(30))
     assert all(counts[k] == 1 for k in done)

@@ -223,7 +223,9 @@ class ResultStore:
     def release(self) -> None:
         """Give all claims of this store object back; after an error of the disk they end with the process instead."""
         with contextlib.suppress(StoreError), self._transaction() as connection:
-            connection.execute("DELETE FROM workers WHERE id = ?", (self._worker,))
+            workers = connection.execute("SELECT id, host, pid, started, beat FROM workers").fetchall()
+            gone = [(worker,) for worker, *life in workers if worker == self._worker or not _alive(*life)]
+            connection.executemany("DELETE FROM workers WHERE id = ?", gone)
 
     def forget(self, keys: Iterable[str]) -> None:
         """Delete the results of cells, so that they are computed again.
