@@ -34,7 +34,7 @@ def compare(
     data: Annotated[
         list[str],
         typer.Argument(
-            metavar="DATA...",
+            metavar="DATA",
             help="Names of known data sets and files, all with ratings or all with labels; or one TOML file which "
             "declares everything.",
         ),
