@@ -252,11 +252,13 @@ def test_squared_errors_means_of_priors_and_sums_of_features():
     errors = (t - np.einsum("kf,kf->k", U[e.rows], V[e.indices])) ** 2
     np.testing.assert_allclose(out, np.bincount(e.rows, errors, 12), rtol=1e-12)
     features, weights, mean = rng.normal(size=(2, 12)), rng.normal(size=(2, 3)), rng.normal(size=3)
-    means, sums = np.empty((12, 3)), np.empty((2, 3))
-    gibbs.prior_means(0, 12, features, weights, mean, means)
-    np.testing.assert_allclose(means, mean + features.T @ weights, rtol=1e-12)
-    gibbs.feature_sums(0, 2, features, U, mean, sums)
-    np.testing.assert_allclose(sums, features @ (U - mean), rtol=1e-10)
+    means, sums = np.full((12, 3), 9.0), np.full((3, 2), 9.0)
+    gibbs.prior_means(2, 11, features, weights, mean, means)
+    np.testing.assert_allclose(means[2:11], (mean + features.T @ weights)[2:11], rtol=1e-12)
+    gibbs.feature_sums(1, 3, np.ascontiguousarray(features.T), U, mean, sums)
+    np.testing.assert_allclose(sums[1:], (features @ (U - mean)).T[1:], rtol=1e-10)
+    assert (means[[0, 1, 11]] == 9).all()
+    assert (sums[0] == 9).all()
 
 
 @pytest.mark.parametrize("d", [1, 2, 5, 8])

@@ -139,8 +139,8 @@ class Replicates:
                 key.rows(), indptr, indices, position, state["z"], state[other], tau.reshape(B, P), shift, state[own]
             )
         elif name == "gap prior":
-            mean, scatter = state["gaps"].mean(axis=1).ravel(), (state["gaps"].var(axis=1) * N).ravel()
-            m, s = draw_normal_gamma(key.generator(), N, mean, scatter, GAPS.shape, GAPS.rate, GAPS.strength)
+            gaps = state["gaps"].swapaxes(0, 1).reshape(N, -1)
+            m, s = draw_normal_gamma(key.generator(), gaps, GAPS.shape, GAPS.rate, GAPS.strength)
             state["gap_mean"], state["gap_precision"] = m.reshape(B, -1), s.reshape(B, -1)
         else:
             prior, own = (self.users, "U") if name == "user prior" else (self.items, "V")

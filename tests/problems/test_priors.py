@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse, stats
 
 from cofactor.kernels.threads import thread_limit
-from cofactor.problems.priors import LinkedPrior, NormalWishartPrior, draw_normal_gamma, turned
+from cofactor.problems.priors import LinkedPrior, NormalWishartPrior, draw_normal_gamma, moments, turned
 from cofactor.problems.sparse_priors import SparseLinkedPrior
 from cofactor.samplers import Key
 
@@ -23,14 +23,21 @@ def test_normal_columns_follow_the_normal_gamma_posterior():
     rng = np.random.default_rng(0)
     rows = rng.normal([1.0, -3.0], [2.0, 0.5], (12, 2))
     a, b, kappa = 1.5, 0.7, 2.0
-    mean, scatter = (np.repeat(s, 20000) for s in (rows.mean(axis=0), rows.var(axis=0) * len(rows)))
-    mu, tau = draw_normal_gamma(rng, len(rows), mean, scatter, a, b, kappa)
+    mu, tau = draw_normal_gamma(rng, np.repeat(rows, 20000, axis=1), a, b, kappa)
     for x, m, t in zip(rows.T, mu.reshape(2, -1), tau.reshape(2, -1), strict=True):
         total = kappa + len(x)
         centre = x.sum() / total
         rate = b + 0.5 * ((x**2).sum() - total * centre**2)  # by completing the square
         assert stats.kstest(t, stats.gamma(a + len(x) / 2, scale=1 / rate).cdf).pvalue > 1e-3
         assert stats.kstest((m - centre) * np.sqrt(total * t), stats.norm.cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (50, 1), (5000, 1), (1, 3), (7, 2), (1000, 11), (300, 70)])
+def test_moments_are_those_of_numpy_to_the_bit(shape):
+    rows = np.random.default_rng(0).normal(3, 2, shape)
+    mean, variance = moments(rows)
+    assert np.array_equal(mean, rows.mean(axis=0))
+    assert np.array_equal(variance, rows.var(axis=0))
 
 
 def test_regression_weights_follow_their_conditional_distribution():

@@ -367,23 +367,44 @@ def wishart(inverse, bartlett, noise, precision, shift):  # type: ignore[no-unty
 def prior_means(lo, hi, features, weights, mean, out):  # type: ignore[no-untyped-def]
     """Write out_i = µ + f_i W for the rows lo..hi; column i of `features` is f_i."""
     K, p = weights.shape
-    for i in range(lo, hi):
-        for a in range(p):
-            out[i, a] = mean[a]
-    for k in range(K):
-        for i in range(lo, hi):
-            f = features[k, i]
-            for a in range(p):
-                out[i, a] += f * weights[k, a]
+    column = np.empty(hi - lo)
+    for a in range(p):
+        column[:] = mean[a]
+        for k in range(K):
+            f = features[k, lo:hi]
+            for i in range(hi - lo):
+                column[i] += f[i] * weights[k, a]
+        for i in range(hi - lo):
+            out[lo + i, a] = column[i]
 
 
 @kernel
 def feature_sums(lo, hi, features, rows, mean, out):  # type: ignore[no-untyped-def]
-    """Write out_k = Σ_i f_ik (w_i - µ) for the features lo..hi."""
-    for k in range(lo, hi):
-        for a in range(rows.shape[1]):
-            out[k, a] = 0
-        for i in range(features.shape[1]):
-            f = features[k, i]
-            for a in range(rows.shape[1]):
-                out[k, a] += f * (rows[i, a] - mean[a])
+    """Write out_a = Σ_i f_i (w_ia - µ_a) for the columns lo..hi of w; row i of `features` is f_i."""
+    out[lo:hi] = 0
+    for i in range(len(rows)):
+        f = features[i]
+        for a in range(lo, hi):
+            rest = rows[i, a] - mean[a]
+            total = out[a]
+            for k in range(len(f)):
+                total[k] += f[k] * rest
+
+
+@exact
+def column_moments(rows, mean, variance):  # type: ignore[no-untyped-def]
+    """Write mean and variance of each column, both added up row by row."""
+    n, p = rows.shape
+    mean[:] = 0
+    variance[:] = 0
+    for i in range(n):
+        for a in range(p):
+            mean[a] += rows[i, a]
+    for a in range(p):
+        mean[a] /= n
+    for i in range(n):
+        for a in range(p):
+            x = rows[i, a] - mean[a]
+            variance[a] += x * x
+    for a in range(p):
+        variance[a] /= n

@@ -66,10 +66,8 @@ class ThresholdPrior:
         """Draw ρ and τ given the thresholds of all users, if they are learned."""
         if not self.learned:
             return
-        theta = state["thresholds"]
-        n = len(theta)
         state["threshold_mean"][:], state["threshold_precision"][:] = draw_normal_gamma(
-            key.generator(), n, theta.mean(axis=0), theta.var(axis=0) * n, self.shape, self.rate, self.strength
+            key.generator(), state["thresholds"], self.shape, self.rate, self.strength
         )
 
 

@@ -194,15 +194,9 @@ class OrdinalProbitPosterior:
 
     def draw_gap_prior(self, state: State, key: Key) -> None:
         """Draw means and precisions of the log-gaps."""
-        gaps, prior = state["gaps"], self.gap_prior
+        prior = self.gap_prior
         state["gap_mean"][:], state["gap_precision"][:] = draw_normal_gamma(
-            key.generator(),
-            len(gaps),
-            gaps.mean(axis=0),
-            gaps.var(axis=0) * len(gaps),
-            prior.shape,
-            prior.rate,
-            prior.strength,
+            key.generator(), state["gaps"], prior.shape, prior.rate, prior.strength
         )
 
 
