@@ -57,7 +57,9 @@ def test_numbers_are_those_of_the_library(run, csv: Path, other: Path, data: Rat
                 "std": expected.stds[i, j],
                 "rank": expected.scores.ranks[i, j],
             }
-    assert any("Bayesian signed-rank test over 2 data sets" in line for line in found["metrics"]["mae"]["tests"])
+    assert any(
+        "signed-rank test is not done: 2 data sets are too few" in line for line in found["metrics"]["mae"]["tests"]
+    )
 
 
 def test_tables_tests_and_files(run, csv: Path, tmp_path: Path) -> None:
@@ -129,6 +131,10 @@ def test_what_fails_is_told_in_a_line_each(run, csv: Path, tmp_path: Path) -> No
     assert len(failed) == 2
     assert re.fullmatch(r"failed: strict, ratings\.csv, weak 1, seed 0: ValueError: .*(8888|9999).*", failed[0])
     assert outcome.out.splitlines()[0].split() == ["mae", "↓", "ALS"]
+    lost = "strict failed wherever it ran, and is in no table and no test: ValueError: "
+    assert lost in outcome.out
+    assert lost in (tmp_path / "out" / "tables.md").read_text()
+    assert lost in run("compare", toml, "--out", tmp_path / "out").out  # also where nothing was left to run
     found = json.loads(run("compare", toml, "--out", tmp_path / "out", "--json").out)
     assert [(one["method"], one["split"]) for one in found["failed"]] == [("strict", "weak 1"), ("strict", "weak 2")]
     assert "\n" not in found["failed"][0]["error"]
@@ -166,6 +172,8 @@ def test_ctrl_c_says_what_is_kept(run, csv: Path, tmp_path: Path, monkeypatch: p
         (["FILE", "-p", "weka"], "protocol 'weka' is not known; did you mean weak?"),
         (["FILE", "-p", "kfold", "--splits", 1], "--splits 1: kfold of 'ratings.csv' can be done from 2 to 960"),
         (["FILE", "--seeds", "0,x"], "--seeds 0,x: expected whole numbers with commas between, such as 0,1,2"),
+        (["FILE", "--jobs", 0, "--alpha", 5], "--jobs 0: expected a positive number of cells at a time"),
+        (["FILE", "TWIN", "--alpha", 5], "two data sets are called ratings.csv: rename a file, or name them in a TOML"),
         (["FILE", "--out", "FILE"], "is a file, expected a folder for the report"),
         (["FILE", "--store", "FILE"], "is no store of results (not an SQLite database): give another name"),
         (["FILE", "--store", "nowhere/s.sqlite"], "nowhere/s.sqlite: cannot be opened or made"),
@@ -175,7 +183,10 @@ def test_ctrl_c_says_what_is_kept(run, csv: Path, tmp_path: Path, monkeypatch: p
     ],
 )
 def test_bad_input(run, csv: Path, tmp_path: Path, arguments: list[Any], message: str) -> None:
-    named = {"FILE": csv, "TOML": write_toml(tmp_path, '{name = "ASL"}')}
+    twin = tmp_path / "folder" / csv.name
+    twin.parent.mkdir()
+    twin.write_bytes(csv.read_bytes())
+    named = {"FILE": csv, "TWIN": twin, "TOML": write_toml(tmp_path, '{name = "ASL"}')}
     assert message in run("compare", *(named.get(argument, argument) for argument in arguments)).error
 
 

@@ -64,7 +64,7 @@ def test_document_holds_numbers_claims_pictures_and_what_is_missing(tmp_path):
     text = (tmp_path / "book.md").read_text()
     assert "| coins | fair | .700 ± .010 | .510 ± .010 | -0.190 | ▲ better [1] |" in text
     assert "\n[1] a \\| fair coin\n" in text
-    assert "| coins | .900 ± .010 |\n\ncoins: melted.\n" in text  # published only
+    assert "| coins | .900 ± .010 |\n\nbent: melted.\n" in text  # published only
     assert "| coins fall | **holds** | 3 fell |" in text
     assert "| [coins-table-1](#coins-table-1) | Coins | 1 | 0 | 1 | 0 | 0 | 1 of 1 | 6 of 6, 3 failed | 0.0 |" in text
     for line in ("All coins fell.", "- dice: lost", "- Coins only."):

@@ -161,6 +161,9 @@ def _from_options(
         _labels(file, reading) if of_labels else _ratings(file, settings["duplicates"], reading["quiet"])
         for file in tasks
     ]
+    twice = [one.name for k, one in enumerate(sets) if one.name in {other.name for other in sets[:k]}]
+    if twice:
+        raise InputError(f"two data sets are called {twice[0]}: rename a file, or name them in a TOML file")
     return Declared(
         estimators={_name(one): one for one in models},
         data={one.name: one for one in sets},
@@ -244,7 +247,7 @@ def _show(comparison: Comparison, tables: Mapping[str, MeanTable], written: Iter
         found = comparison.statistics(metric)
         print(table.text(_digits(table)), *found.outcomes(), sep="\n", end="\n\n")
         refused |= dict.fromkeys(found.refusals())
-    for line in refused:
+    for line in [*refused, *_lost(comparison)]:
         print(line)
     warned = [result for result in comparison.results if "warnings" in result.measures]
     if warned:
@@ -254,6 +257,13 @@ def _show(comparison: Comparison, tables: Mapping[str, MeanTable], written: Iter
         )
     for path in written:
         note(f"wrote {path}")
+
+
+def _lost(comparison: Comparison) -> Iterator[str]:
+    """Yield a line for each method without a single result, which is in no table and no test."""
+    done = {result.method for result in comparison.results if result.status == "done"}
+    for method, error in {one.method: one.error for one in comparison.failed if one.method not in done}.items():
+        yield f"{method} failed wherever it ran, and is in no table and no test: {_first(error)}"
 
 
 def _digits(table: MeanTable) -> int:
@@ -282,6 +292,7 @@ def _markdown(comparison: Comparison, title: str, tables: Mapping[str, MeanTable
     for metric, table in tables.items():
         lines = comparison.statistics(metric).lines()
         parts += [f"## {metric}", table.markdown(_digits(table)), "\n".join(f"- {line.strip()}" for line in lines)]
+    parts += [f"**{line}**" for line in _lost(comparison)]
     facts = "\n".join(f"| {name} | {value} |" for name, value in comparison.facts.items())
     return "\n\n".join([*parts, f"## How it was measured\n\n| | |\n|---|---|\n{facts}"]) + "\n"
 

@@ -40,6 +40,7 @@ OPTIONS: Mapping[str, str] = {
     "zero_based": "--zero-based",
     "random_state": "--seed",
     "n_splits": "--splits",
+    "n_jobs": "--jobs",
 }
 
 

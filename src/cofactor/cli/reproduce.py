@@ -77,11 +77,13 @@ def reproduce(
             write_document(document, found, text)
     if json:
         print_json([_plain(one) for one in found])
-        return
-    for one in found:
-        _show(one)
+    else:
+        for one in found:
+            _show(one)
     if document is not None:
         note(f"wrote {document}")
+    if any(one.tally.failed for one in found):
+        raise typer.Exit(1)
 
 
 def _found(
@@ -221,7 +223,7 @@ def _show(one: Reproduction) -> None:
     if tally.compared:
         console.print(
             f"{tally.compared} numbers compared: {tally.agree} within two standard deviations, {tally.better} better, "
-            f"{tally.worse} worse, {tally.differ} not as recomputed"
+            f"{tally.worse} worse, {tally.differ} not as recomputed, {tally.untold} without a known deviation"
         )
     rest = sum(row.here is None for row in outcome.rows)
     lines = [f"{rest} more numbers are printed and not measured here: --document shows them"] if rest else []

@@ -11,7 +11,11 @@ from cofactor.evaluation.statistics import Friedman, Nemenyi, Wilcoxon, friedman
 
 __all__ = ["Conclusions", "conclude"]
 
-_NAMES = {"friedman": "Friedman's test with Nemenyi's", "wilcoxon_holm": "Wilcoxon's test with Holm's correction"}
+_NAMES = {
+    "friedman": "Friedman's test with Nemenyi's",
+    "wilcoxon_holm": "Wilcoxon's test with Holm's correction",
+    "signed_rank": "The Bayesian signed-rank test",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,14 +86,16 @@ def conclude(
     --------
     >>> errors = [[0.70, 0.74], [0.66, 0.68], [0.91, 0.90]]
     >>> print(conclude(Scores(errors, ["HMF", "MMMF"], greater_is_better=False)))
-    Bayesian signed-rank test over 3 data sets: probability that HMF is better 0.889, MMMF 0.111
     Friedman's test with Nemenyi's is not done: it compares three methods or more, found 2: ...
     Wilcoxon's test with Holm's correction is not done: 3 data sets are too few: ...
+    The Bayesian signed-rank test is not done: 3 data sets are too few: ...
     """
     n_data = len(scores.data) - len(scores.left_out)
     if not n_data:
         return Conclusions(refused=dict.fromkeys(_NAMES.values(), "no data set has a score of every method"))
     reasons = what_applies(n_data, len(scores.methods), alpha)
+    # Where a few data sets agree, the posterior is certain, which is more than so few can tell.
+    reasons["signed_rank"] = reasons["signed_rank"] or reasons["wilcoxon_holm"]
     complete = scores.complete
     among = None if reasons["friedman"] else friedman(scores, alpha)
     two = len(scores.methods) == 2
@@ -97,11 +103,13 @@ def conclude(
         friedman=among,
         nemenyi=nemenyi(scores, alpha) if among is not None and among.differ else None,
         wilcoxon=None if reasons["wilcoxon_holm"] else wilcoxon_holm(scores, alpha),
-        signed_rank=signed_rank(complete) if two and n_data > 1 else None,
+        signed_rank=None if reasons["signed_rank"] else signed_rank(complete),
         correlated_t={
             data: correlated_t(runs.complete, share)
             for data, (runs, share) in (folds or {}).items()
             if two and len(runs.data) - len(runs.left_out) > 1
         },
-        refused={name: reasons[test] for test, name in _NAMES.items() if reasons[test]},
+        refused={
+            name: reasons[test] for test, name in _NAMES.items() if reasons[test] and (two or test != "signed_rank")
+        },
     )

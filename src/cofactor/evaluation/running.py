@@ -96,6 +96,8 @@ def run_cells(
 
     Raises
     ------
+    ValueError
+        If `n_jobs` is 0.
     Interrupted
         On Ctrl-C; what is done stays in the store.
     StoreError
@@ -115,6 +117,8 @@ def run_cells(
     done {'inverse': 1.0}
     done {'inverse': 0.5}
     """
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0: expected a positive number of cells at a time, or -1 for one on each core")
     if isinstance(store, ResultStore) or store is None:
         opened: AbstractContextManager[ResultStore | None] = nullcontext(store)
     else:

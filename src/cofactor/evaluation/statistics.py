@@ -205,6 +205,7 @@ def friedman(scores: Scores, alpha: float = 0.05, *, correct_ties: bool = True) 
         F_F = \frac{(N - 1) \chi^2_F}{N (K - 1) - \chi^2_F},
 
     which, for equally good methods, follow :math:`\chi^2_{K - 1}` and :math:`F_{K - 1,\,(K - 1)(N - 1)}` nearly.
+    Where all data sets agree, :math:`F_F` is infinite and its p is exact, :math:`K!^{1 - N}`.
 
     Parameters
     ----------
@@ -257,7 +258,7 @@ def friedman(scores: Scores, alpha: float = 0.05, *, correct_ties: bool = True) 
         chi_squared_p=float(stats.chi2.sf(chi_squared, k - 1)),
         f=f,
         degrees=degrees,
-        p=float(stats.f.sf(f, *degrees)),
+        p=float(stats.f.sf(f, *degrees)) if f < inf else float(factorial(k)) ** (1 - n),
         critical_value=float(stats.f.isf(alpha, *degrees)),
         alpha=alpha,
     )

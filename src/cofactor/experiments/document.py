@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -67,7 +67,8 @@ def _glance(reproductions: Iterable[Reproduction]) -> list[str]:
     ]
     for one in reproductions:
         tally, title = one.tally, one.experiment.title
-        told = f"{tally.held} of {tally.claims - tally.unknown}" if tally.claims else "–"
+        told = f"{tally.held} of {tally.claims}" if tally.claims else "–"
+        told += f", {tally.unknown} untold" if tally.unknown else ""
         ran = f"{len(one.results)} of {one.n_cells}" + (f", {tally.failed} failed" if tally.failed else "")
         compared = (
             (tally.compared, tally.agree, tally.better, tally.worse, tally.differ) if tally.compared else ("–",) * 5
@@ -132,7 +133,13 @@ def _tables(rows: Sequence[Row]) -> Iterator[str]:
             yield from (line for reason, mark in reasons.items() for line in (f"{mark} {_cell(reason)}", ""))
         rest = [row for row in ones if row.here is None]
         if rest:
-            yield from ("Published only:", "", *_published_only(rest), "", *_why_not(rest))
+            yield from (
+                "Published only:",
+                "",
+                *_published_only(rest),
+                "",
+                *_why_not(rest, {row.method for row in measured}),
+            )
 
 
 def reasons_of(rows: Iterable[Row]) -> dict[str, str]:
@@ -175,12 +182,12 @@ def _published_only(rows: Sequence[Row]) -> Iterator[str]:
         yield (f"| {data} | " + " | ".join("" if row is None else _text(row.published, digits) for row in cells) + " |")
 
 
-def _why_not(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield each reason why numbers are published only, with the methods or the data sets it is about."""
+def _why_not(rows: Sequence[Row], measured: Collection[str]) -> Iterator[str]:
+    """Yield each reason why numbers are published only: of methods that were not measured, else of data sets."""
     for reason in dict.fromkeys(row.reason for row in rows if row.reason):
         ones = [row for row in rows if row.reason == reason]
-        data, methods = dict.fromkeys(row.data for row in ones), dict.fromkeys(row.method for row in ones)
-        names = data if len(data) <= len(methods) else methods
+        methods = dict.fromkeys(row.method for row in ones)
+        names = dict.fromkeys(row.data for row in ones) if methods.keys() & measured else methods
         yield from (f"{', '.join(names)}: {_cell(reason)}.", "")
 
 

@@ -26,13 +26,15 @@ class Tally:
     Parameters
     ----------
     compared : int
-        Numbers that are printed and were measured. Those after it add up to it, but for numbers of unknown deviation.
+        Numbers that are printed and were measured; the five after it add up to it.
     agree : int
         Not further apart than two standard deviations.
     better, worse : int
         Further apart, ours the better, or the worse.
     differ : int
         Recomputed from what is printed, and not equal to it.
+    untold : int
+        Neither deviation is known.
     claims, held, unknown : int
         Claims, those that hold, and those that cannot be told from what was run.
     failed : int
@@ -44,6 +46,7 @@ class Tally:
     better: int
     worse: int
     differ: int
+    untold: int
     claims: int
     held: int
     unknown: int
@@ -80,6 +83,7 @@ class Reproduction:
             better=verdicts.count("better"),
             worse=verdicts.count("worse"),
             differ=verdicts.count("differs"),
+            untold=verdicts.count("unknown"),
             claims=len(held),
             held=held.count(True),
             unknown=held.count(None),
