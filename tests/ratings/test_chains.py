@@ -2,7 +2,7 @@
 
 import copy
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,14 @@ def stop_at(sweep: int, how: Callable[[], None], stage: str = "chain 1") -> Call
 
 def interrupt() -> None:
     raise KeyboardInterrupt
+
+
+@pytest.fixture(autouse=True)
+def _signals_count() -> Iterator[None]:
+    """Let SIGINT interrupt, as it does in a terminal; processes that pytest-xdist starts ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def press_ctrl_c() -> None:
