@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cofactor.cli import options
+from cofactor.cli.board import duration
 from cofactor.cli.errors import InputError
 from cofactor.cli.progress import make_bar
 from cofactor.cli.tables import human_console, note, print_json
@@ -131,21 +132,11 @@ def _progress(quiet: bool) -> Iterator[Any]:
         def show(progress: RunProgress) -> None:
             left = progress.seconds_left
             words = [f"{progress.result.method}, {progress.result.data}".strip(", ")]
-            words += [f"{_time(left)} left"] if left is not None else []
+            words += [f"{duration(left)} left"] if left is not None else []
             words += [f"{progress.failed} failed"] if progress.failed else []
             bar.update(task, completed=progress.done, total=progress.total, detail="; ".join(words))
 
         yield show
-
-
-def _time(seconds: float) -> str:
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 120
-        else f"{seconds / 60:.0f} min"
-        if seconds < 7200
-        else f"{seconds / 3600:.1f} h"
-    )
 
 
 def _list(as_json: bool) -> None:
@@ -202,7 +193,7 @@ def _show(one: Reproduction) -> None:
     console.print(f"\n[bold]{escape(one.experiment.name)}[/bold]  {escape(one.experiment.title)}")
     console.print(
         f"[dim]{escape(one.experiment.source)}; {len(one.results)} of {one.n_cells} cells, "
-        f"{_time(one.seconds)} of computing[/dim]"
+        f"{duration(one.seconds)} of computing[/dim]"
     )
     for claim in outcome.claims:
         console.print(f"{_HOLDS[claim.holds]}  {escape(claim.statement)} [dim]{escape(claim.measured)}[/dim]")
