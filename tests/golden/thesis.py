@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cofactor.experiments.examples import MATRICES, TABLE_3_2
+
 
 def _matrix(text: str) -> np.ndarray:
     return np.array([[float(word) for word in line.split()] for line in text.strip().splitlines()])
@@ -14,35 +16,9 @@ def _matrix(text: str) -> np.ndarray:
 
 # --- Section 3.2: a bi-level matrix, factors, scores and losses
 
-TABLE_3_1 = _matrix("""
- 0  1  0  0  1  0 -1
--1  0  1  1  1  0 -1
- 0  1 -1  0  0  1 -1
--1  1 -1  1 -1  1  0
--1  0 -1  1  1  0  0
- 0 -1  0  1  0  1  1
- 1  1  0 -1  0  0  0
-""")
+TABLE_3_1 = MATRICES["table 3.1"]
 
-TABLE_3_2_U = _matrix("""
--0.63 -0.50
--0.69 -0.96
- 0.27 -1.09
- 0.63 -0.84
--0.02 -1.03
- 1.19 -0.03
--1.11  0.21
-""")
-
-TABLE_3_2_V = _matrix("""
--0.37  0.94
--0.70 -1.02
--1.06  0.42
- 0.55 -0.97
--1.04 -0.36
- 0.67 -0.58
- 0.65  0.81
-""")
+TABLE_3_2_U, TABLE_3_2_V = TABLE_3_2
 
 TABLE_3_3 = _matrix("""
 -0.24  0.95  0.46  0.14  0.84 -0.13 -0.81
