@@ -13,6 +13,7 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Literal
 
 from cofactor.evaluation.cells import Cell, Result
+from cofactor.metrics.ratings import without_zero
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,16 +52,11 @@ class Sample:
 
     def text(self, digits: int = 3) -> str:
         """Return ``mean ± std`` with so many digits, without the zero before the point."""
-        spread = "" if self.std is None else f" ± {_short(self.std, digits)}"
-        return _short(self.mean, digits) + spread
+        spread = "" if self.std is None else f" ± {without_zero(self.std, digits)}"
+        return without_zero(self.mean, digits) + spread
 
     def __str__(self) -> str:
         return self.text()
-
-
-def _short(value: float, digits: int) -> str:
-    text = f"{value:.{digits}f}"
-    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
 @dataclass(frozen=True, kw_only=True)

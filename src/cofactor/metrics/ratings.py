@@ -414,6 +414,18 @@ def counted(n: int | np.integer, one: str, many: str = "", form: str = "") -> st
     return f"{n:{form}} {one if n == 1 else many or one + 's'}"
 
 
+def without_zero(value: float, digits: int = 3) -> str:
+    """Write a number with so many digits, without the zero before the point.
+
+    Examples
+    --------
+    >>> without_zero(0.4019), without_zero(-0.05, 2), without_zero(10.5, 1)
+    ('.402', '-.05', '10.5')
+    """
+    text = f"{value:.{digits}f}"
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
 def some_of(values: NDArray[Any], most: int = 5) -> str:
     """Write the first few values of an array, for messages."""
     shown = ", ".join(f"{v:g}" if isinstance(v, float) else repr(v) for v in values[:most].tolist())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.metrics.ratings import without_zero
 from cofactor.plots.figures import colour_bar, new_axes, numbers, same_size, series_style, tidy
 from cofactor.plots.ratings import _readable_on
 
@@ -90,8 +91,7 @@ def plot_parameter_map(
     for row, column in np.argwhere(known):
         value = table[row, column]
         colour = _readable_on(image.to_rgba(value))
-        words = f"{value:.3f}".replace("0.", ".", 1)
-        ax.text(column, row, words, ha="center", va="center", fontsize=9, color=colour)
+        ax.text(column, row, without_zero(value), ha="center", va="center", fontsize=9, color=colour)
     ax.set_xticks(range(len(columns)), [_word(value) for value in columns])
     ax.set_yticks(range(len(rows)), [_word(value) for value in rows])
     tidy(ax, column_name, row_name, title, grid=False)
