@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +19,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.datasets import RatingDataset, load_dataset, make_ratings
 from cofactor.evaluation import Holdout, StrongGeneralization, WeakGeneralization
+from cofactor.evaluation.cells import Cell, Measures, cell
+from cofactor.experiments.data import checksum
 from cofactor.kernels.threads import thread_limit
 from cofactor.metrics import rating_report
 from cofactor.ratings import MODELS, RatingModel
@@ -30,6 +32,7 @@ __all__ = [
     "errors_of_groups",
     "errors_on_rest",
     "errors_tuned",
+    "rating_cell",
     "recovery_errors",
     "seconds_to_fit",
 ]
@@ -51,7 +54,15 @@ IN_PLANE: dict[str, dict[str, Any]] = {
 }
 
 
-# ---------------------------------------------------------------- data and models
+# ---------------------------------------------------------------- cells, data and models
+
+
+def rating_cell(
+    function: Callable[..., Measures], *, method: str, data: str, split: str, seed: int, **parameters: Any
+) -> Cell:
+    """Return the cell of a function of this module; data that are made have no checksum, their recipe says it all."""
+    found = "" if parameters.get("made") else checksum(data)
+    return cell(function, method=method, data=data, split=split, seed=seed, checksum=found, **parameters)
 
 
 def load(data: str, seed: int, made: Settings | None = None) -> RatingDataset:

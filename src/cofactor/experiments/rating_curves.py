@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.evaluation.cells import Cell, Result, cell
-from cofactor.experiments.data import checksum
+from cofactor.evaluation.cells import Cell, Result
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
-from cofactor.experiments.rating_cells import THESIS, errors_at_stage, errors_on_rest
+from cofactor.experiments.rating_cells import THESIS, errors_at_stage, errors_on_rest, rating_cell
 from cofactor.experiments.series import done, facet, groups, means, unfinished
 from cofactor.plots.curves import plot_tradeoff, plot_validation
 from cofactor.plots.figures import new_panels
@@ -38,13 +37,12 @@ def _validation_cells(extent: Extent) -> list[Cell]:
     places = [("ml-100k", k, i) for k in range(n_small) for i in small]
     places += [("ml-1m", k, i) for k in range(n_large) for i in large]
     return [
-        cell(
+        rating_cell(
             errors_at_stage,
             method="BinaryMMMF",
             data=data,
             split=f"weak {seed}",
             seed=seed,
-            checksum=checksum(data),
             stage=stage,
             exponent=exponent,
             settings=THESIS["BinaryMMMF"],
@@ -116,13 +114,12 @@ def _tradeoff_cells(
 ) -> list[Cell]:
     recipe = {} if made is None else {"made": dict(made)}
     return [
-        cell(
+        rating_cell(
             errors_on_rest,
             method=method,
             data=data,
             split=f"holdout {seed}",
             seed=seed,
-            checksum="" if made else checksum(data),
             settings=THESIS[method] | {"alpha": 10 ** (exponent / 16)},
             **recipe,
         )

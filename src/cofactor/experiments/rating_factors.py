@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cofactor.evaluation.cells import Cell, Result, cell
-from cofactor.experiments.data import checksum
+from cofactor.evaluation.cells import Cell, Result
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
-from cofactor.experiments.rating_cells import THESIS, errors_tuned, recovery_errors, seconds_to_fit
+from cofactor.experiments.rating_cells import THESIS, errors_tuned, rating_cell, recovery_errors, seconds_to_fit
 from cofactor.experiments.series import groups, means, unfinished
 from cofactor.plots.curves import plot_scaling
 from cofactor.plots.figures import new_panels
@@ -48,13 +47,12 @@ _WINDOW = {"metric": "nmae", "low": 0.06, "high": 0.08}
 def _error_cells(extent: Extent) -> list[Cell]:
     factors = {"quick": (100, 60, 20), "normal": (100, 80, 60, 40, 20), "full": (*range(100, 0, -10), 5)}[extent]
     return [
-        cell(
+        rating_cell(
             errors_tuned,
             method=method,
             data="ml-100k",
             split=f"holdout {seed}",
             seed=seed,
-            checksum=checksum("ml-100k"),
             settings=THESIS[method] | {"n_factors": d},
             **_WINDOW,
         )
@@ -133,13 +131,12 @@ def _time_cells(extent: Extent) -> list[Cell]:
     if extent != "quick":
         places += [("ml-1m", seed, d) for seed in range(3 if extent == "full" else 1) for d in small]
     return [
-        cell(
+        rating_cell(
             seconds_to_fit,
             method=method,
             data=data,
             split="all",
             seed=seed,
-            checksum=checksum(data),
             settings=THESIS[method] | {"n_factors": d, "alpha": _LAMBDA[data][method]},
         )
         for data, seed, d in places
@@ -197,7 +194,7 @@ def _recovery_cells(extent: Extent) -> list[Cell]:
         "full": (tuple(k / 10 for k in range(1, 10)), (2, 5, 10, 20, 50)),
     }[extent]
     return [
-        cell(
+        rating_cell(
             recovery_errors,
             method=method,
             data="synthetic-500x500",

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cofactor.evaluation.cells import Cell, Result, cell
+from cofactor.evaluation.cells import Cell, Result
 from cofactor.experiments import published
 from cofactor.experiments.beside import Reason, beside
-from cofactor.experiments.data import checksum
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Row, Sample
-from cofactor.experiments.rating_cells import THESIS, errors_of_groups, errors_tuned
+from cofactor.experiments.rating_cells import THESIS, errors_of_groups, errors_tuned, rating_cell
 from cofactor.experiments.series import means, unfinished
 
 __all__ = ["EXPERIMENTS"]
@@ -45,13 +44,12 @@ _QUICK = {("URP", ""), ("PMF", ""), ("MMMF", ""), ("HMF", _GIVEN)}
 
 def _cells_319(extent: Extent) -> list[Cell]:
     return [
-        cell(
+        rating_cell(
             errors_of_groups,
             method=method,
             data="ml-1m",
             split=f"partition {seed}",
             seed=seed,
-            checksum=checksum("ml-1m"),
             settings=dict(settings),
             new_users=_NEW_USERS,
             variant=variant,
@@ -141,13 +139,12 @@ _WINDOW = {"metric": "mae", "low": 0.07, "high": 0.09}
 def _cells_41(extent: Extent) -> list[Cell]:
     n_splits = {"quick": 1, "normal": 3, "full": 3}[extent]
     return [
-        cell(
+        rating_cell(
             errors_tuned,
             method=method,
             data="ml-100k",
             split=f"holdout {seed}",
             seed=seed,
-            checksum=checksum("ml-100k"),
             settings=THESIS[method],
             **_WINDOW,
         )
