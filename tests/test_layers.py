@@ -18,7 +18,7 @@ LAYERS = (
     {"losses", "penalties"},
     {"solvers", "samplers"},
     {"problems"},
-    {"evaluation", "metrics", "datasets", "plots", "persistence", "correlation", "reports"},
+    {"evaluation", "metrics", "datasets", "plots", "persistence", "correlation", "reports", "naming"},
     {"model"},
     {"ratings", "labels"},
     {"experiments"},

@@ -165,7 +165,7 @@ def test_ctrl_c_says_what_is_kept(run, csv: Path, tmp_path: Path, monkeypatch: p
     [
         (["nowhere.csv"], "nowhere.csv: no such file, and no known data set"),
         (["ml-100k", "emotions"], "ml-100k holds ratings and emotions labels: compare each kind by itself"),
-        (["FILE", "-m", "asl"], "--model asl: not a known model (did you mean als?); expected one of"),
+        (["FILE", "-m", "asl"], "--model asl: not a known model; did you mean als?"),
         (["ml-100"], "ml-100: no such file, and no known data set; did you mean ml-100k, ml-1m?"),
         (["FILE", "--metric", "mea", "--alpha", 5], "metric 'mea' is not known; did you mean mae?"),
         (["FILE", "--metric", "micro_f1"], "metric 'micro_f1' is for labels, but the data are ratings: choose among"),

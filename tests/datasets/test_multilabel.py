@@ -296,7 +296,7 @@ def test_every_format_by_its_content(tmp_path, root):
         (
             ("emotion",),
             {},
-            "data set 'emotion' is not known, and there is no such file; expected one of emotions, scene",
+            "data set 'emotion' is not known, and there is no such file; did you mean emotions",
         ),
         (("ml-100k",), {}, r"'ml-100k' holds ratings, not labels; load it with load_dataset\('ml-100k'\)"),
         (("emotions", "tag"), {}, "'emotions' is a known data set; labels=, drop= and format= are for files"),

@@ -176,7 +176,7 @@ def test_verify_of_truncated_and_unknown_files(tmp_path):
 
 def test_unknown_name():
     for function in (locate, fetch, verify):
-        with pytest.raises(ValueError, match="'ml-10m' is not known; expected one of ml-100k, ml-1m"):
+        with pytest.raises(ValueError, match="'ml-10m' is not known; did you mean ml-1m, ml-100k"):
             function("ml-10m")
 
 

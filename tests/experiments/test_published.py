@@ -379,9 +379,9 @@ def test_sparsity_of_rating_sets_is_wrong_exactly_where_listed() -> None:
 
 
 def test_an_unknown_table_is_answered_with_the_nearest() -> None:
-    with pytest.raises(ValueError, match=r"no published table 'omf-3'; the nearest are 'omf-"):
+    with pytest.raises(ValueError, match=r"no published table 'omf-3'; did you mean omf-"):
         load("omf-3")
-    with pytest.raises(ValueError, match=r"no published table 'zzz'; the nearest are 'thesis-3.18', "):
+    with pytest.raises(ValueError, match=r"no published table 'zzz'; expected one of thesis-3.18, "):
         load("zzz")
 
 

@@ -176,12 +176,11 @@ def _from_options(
 
 def _check_names(files: Iterable[str]) -> None:
     """Refuse what is neither a file nor a data set, but looks like the name of one."""
-    from difflib import get_close_matches
-
     from cofactor.datasets.registry import KNOWN
+    from cofactor.naming import nearest
 
     for file in files:
-        near = get_close_matches(file, KNOWN, n=3)
+        near = nearest(file, KNOWN)
         if near and file not in KNOWN and not Path(file).exists():
             raise InputError(f"{file}: no such file, and no known data set; did you mean {', '.join(near)}?")
 

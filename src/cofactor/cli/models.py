@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cofactor.cli.errors import InputError
 from cofactor.cli.tables import note
+from cofactor.naming import did_you_mean, folded
 
 if TYPE_CHECKING:
     from cofactor.ratings import RatingModel
@@ -146,12 +146,9 @@ def note_factors(factors: int | None, models: Iterable[Any], n_users: int, n_ite
 
 def find_model(name: str, names: Mapping[str, Model]) -> Model:
     """Return the model of that name; case, hyphens and underscores do not matter."""
-    plain = {re.sub(r"[-_ ]", "", key): model for key, model in names.items()}
-    kind = plain.get(re.sub(r"[-_ ]", "", name.lower()))
+    kind = {folded(known): model for known, model in names.items()}.get(folded(name))
     if kind is None:
-        near = get_close_matches(name.lower(), names, n=3)
-        hint = f" (did you mean {', '.join(near)}?)" if near else ""
-        raise InputError(f"--model {name}: not a known model{hint}; expected one of {', '.join(names)}")
+        raise InputError(f"--model {name}: not a known model; {did_you_mean(name, names)}")
     return kind
 
 

@@ -9,6 +9,7 @@ from cofactor.datasets._types import RatingDataset
 from cofactor.datasets.jester import load_jester
 from cofactor.datasets.movielens import load_movielens
 from cofactor.datasets.registry import KNOWN
+from cofactor.naming import did_you_mean
 
 __all__ = ["load_dataset"]
 
@@ -52,7 +53,7 @@ def load_dataset(
     if name in KNOWN and name not in known:
         raise ValueError(f"data set {name!r} holds labels, not ratings; load it with load_labels({name!r})")
     if name not in known:
-        raise ValueError(f"data set {name!r} is not known; expected one of {', '.join(known)}")
+        raise ValueError(f"data set {name!r} is not known; {did_you_mean(name, known)}")
     if name == "jester-1":
         return load_jester(data_home, bins=bins)
     if bins is not None:

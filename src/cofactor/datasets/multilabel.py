@@ -22,6 +22,7 @@ from cofactor.datasets.arff import Labels, read_arff
 from cofactor.datasets.label_tables import read_label_table
 from cofactor.datasets.libsvm import looks_like_libsvm, read_libsvm
 from cofactor.datasets.matlab import looks_like_mat, read_mat
+from cofactor.naming import did_you_mean
 
 __all__ = ["Aligned", "load_labels"]
 
@@ -118,8 +119,8 @@ def _unknown(name: PathLike) -> Exception:
     text = os.fspath(name)
     if os.sep in text or Path(text).suffix:
         return FileNotFoundError(f"{text}: no such file")
-    known = ", ".join(status.name for status in registry.available("labels"))
-    return ValueError(f"data set {text!r} is not known, and there is no such file; expected one of {known}")
+    known = [status.name for status in registry.available("labels")]
+    return ValueError(f"data set {text!r} is not known, and there is no such file; {did_you_mean(text, known)}")
 
 
 # -------------------------------------------------------------------------------------------- known sets

@@ -7,7 +7,6 @@ import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -33,6 +32,7 @@ from cofactor.evaluation.store import ResultStore
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
 from cofactor.metrics import LABEL_METRICS, PROBABILITY_METRICS, RATING_METRICS
 from cofactor.metrics.ratings import counted
+from cofactor.naming import did_you_mean
 
 __all__ = ["LABEL_PROTOCOLS", "METRICS", "Comparison", "compare"]
 
@@ -272,10 +272,7 @@ def compare(
 
 def _unknown(what: str, name: Any, known: Iterable[str]) -> str:
     """Return what to say of a name that is not known."""
-    names = list(known)
-    near = get_close_matches(str(name), names, n=3)
-    hint = f"did you mean {', '.join(near)}?" if near else f"expected one of {', '.join(names)}"
-    return f"{what} {name!r} is not known; {hint}"
+    return f"{what} {name!r} is not known; {did_you_mean(name, known)}"
 
 
 def shown_metrics(task: Task, metrics: Sequence[str] | None) -> tuple[str, ...]:

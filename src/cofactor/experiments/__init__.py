@@ -6,11 +6,11 @@ in ``_MODULES``.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 
 from cofactor.experiments.experiment import Experiment
+from cofactor.naming import did_you_mean
 
 __all__ = ["experiment", "experiments"]
 
@@ -54,7 +54,5 @@ def experiment(name: str) -> Experiment:
     """
     known = experiments()
     if name not in known:
-        near = ", ".join(get_close_matches(name, known, n=3, cutoff=0.4))
-        hint = f"did you mean {near}?" if near else "cofactor reproduce list shows all"
-        raise ValueError(f"{name!r} is no experiment; {hint}")
+        raise ValueError(f"{name!r} is no experiment; {did_you_mean(name, known, 'cofactor reproduce list shows all')}")
     return known[name]

@@ -10,7 +10,6 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,6 +20,7 @@ from cofactor.evaluation.sources import Task
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels.selection import GridSelection
 from cofactor.metrics import LABEL_METRICS
+from cofactor.naming import did_you_mean, folded
 from cofactor.ratings import MODELS as RATING_MODELS
 
 __all__ = ["Declared", "read_comparison"]
@@ -181,12 +181,11 @@ class _Reader:
 
     def kind_of(self, name: str, where: str) -> tuple[Task, type[Any]]:
         """Return task and class of a model; case, hyphens and underscores do not matter."""
-        plain = {_plain(known): (task, kind) for task, kinds in _MODELS.items() for known, kind in kinds.items()}
-        if _plain(name) not in plain:
-            names = {_plain(known): known for kinds in _MODELS.values() for known in kinds}
-            near = [names[one] for one in get_close_matches(_plain(name), names, n=3, cutoff=0.5)]
-            self.refuse(where, f"there is no model {name!r}; {_hint(near, sorted(names.values()))}")
-        return plain[_plain(name)]
+        plain = {folded(known): (task, kind) for task, kinds in _MODELS.items() for known, kind in kinds.items()}
+        if folded(name) not in plain:
+            names = sorted(known for kinds in _MODELS.values() for known in kinds)
+            self.refuse(where, f"there is no model {name!r}; {did_you_mean(name, names)}")
+        return plain[folded(name)]
 
     def estimator(self, kind: type[Any], parameters: Mapping[str, Any], where: str) -> Any:
         """Return a model with these parameters, checked as `fit` checks them."""
@@ -196,11 +195,11 @@ class _Reader:
             learners = getattr(model, "_components", None) or RATING_MODELS
             inner = known.pop("estimator")
             if inner not in learners:
-                self.refuse(where, f"there is no estimator {inner!r}; {_nearest(inner, learners)}")
+                self.refuse(where, f"there is no estimator {inner!r}; {did_you_mean(inner, learners)}")
             model.set_params(estimator=learners[inner]())
         for name in known:
             if name not in model.get_params():
-                self.refuse(where, f"{kind.__name__} has no {name!r}; {_nearest(name, model.get_params())}")
+                self.refuse(where, f"{kind.__name__} has no {name!r}; {did_you_mean(name, model.get_params())}")
         model.set_params(**known)
         try:
             model._check_params()
@@ -212,7 +211,7 @@ class _Reader:
         for name, values in grid.items():
             if name not in estimator.get_params():
                 kind = type(estimator).__name__
-                self.refuse(where, f"{kind} has no {name!r}; {_nearest(name, estimator.get_params())}")
+                self.refuse(where, f"{kind} has no {name!r}; {did_you_mean(name, estimator.get_params())}")
             if not isinstance(values, list) or not values:
                 self.refuse(where, f"{name} must be a list of values to try, found {values!r}")
         return dict(grid)
@@ -220,7 +219,7 @@ class _Reader:
     def selection(self, estimator: Any, grid: Mapping[str, Any], metric: Any) -> GridSelection:
         """Return a label model which chooses its parameters, and its threshold if that is to be learned."""
         if metric is not None and metric not in LABEL_METRICS:
-            self.refuse("grid_metric", f"there is no metric {metric!r}; {_nearest(metric, LABEL_METRICS)}")
+            self.refuse("grid_metric", f"there is no metric {metric!r}; {did_you_mean(metric, LABEL_METRICS)}")
         rule = estimator.threshold if isinstance(estimator.threshold, str) else "plain"
         return GridSelection(estimator, grid, metric=metric or "micro_f1", thresholds=(rule,), random_state=None)
 
@@ -244,7 +243,7 @@ class _Reader:
         path = self.folder / source
         if source not in KNOWN and not path.exists():
             known = [name for name, entry in KNOWN.items() if entry.task == task]
-            self.refuse(where, f"{source}: no such file, and no known data set; {_nearest(source, known)}")
+            self.refuse(where, f"{source}: no such file, and no known data set; {did_you_mean(source, known)}")
         try:
             return _load(source if source in KNOWN else path, task, options)
         except TypeError as error:
@@ -257,7 +256,7 @@ class _Reader:
     def check_keys(self, table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
         for key in table:
             if key not in known:
-                self.refuse(where or "the file", f"has no key {key!r}; {_nearest(key, known)}")
+                self.refuse(where or "the file", f"has no key {key!r}; {did_you_mean(key, known)}")
 
     def typed(self, table: Mapping[str, Any], key: str, kind: type[Any], default: Any, where: str = "") -> Any:
         value = table.get(key, default)
@@ -292,16 +291,3 @@ def _load(source: Any, task: Task, options: dict[str, Any]) -> RatingDataset | L
         return data
     y, scale = bin_ratings(data.y, bins)
     return RatingDataset(data.name, data.X, y, scale)
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_ ]", "", name).lower()
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    names = list(known)
-    return _hint(get_close_matches(str(name), names, n=3), names)
-
-
-def _hint(near: Sequence[str], names: Sequence[str]) -> str:
-    return f"did you mean {', '.join(near)}?" if near else f"expected one of {', '.join(names)}"

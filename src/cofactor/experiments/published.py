@@ -9,7 +9,6 @@ import csv
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal
@@ -18,6 +17,7 @@ import numpy as np
 
 from cofactor import labels, ratings
 from cofactor.evaluation.scores import Scores
+from cofactor.naming import did_you_mean
 
 __all__ = ["METRICS", "Metric", "Misprint", "Printed", "Published", "load", "names"]
 
@@ -223,11 +223,10 @@ def load(name: str) -> Published:
     >>> load("thesis-5.12")
     Traceback (most recent call last):
         ...
-    ValueError: no published table 'thesis-5.12'; the nearest are 'thesis-5.11', 'thesis-5.10'...
+    ValueError: no published table 'thesis-5.12'; did you mean thesis-5.11, ...
     """
     if name not in _INDEX["tables"]:
-        near = get_close_matches(name, names(), cutoff=0.5) or names()
-        raise ValueError(f"no published table {name!r}; the nearest are {', '.join(map(repr, near))}")
+        raise ValueError(f"no published table {name!r}; {did_you_mean(name, names())}")
     facts = _INDEX["tables"][name]
     with open(_FOLDER / f"{name}.csv", encoding="utf-8", newline="") as lines:
         rows = tuple(_printed(record) for record in csv.DictReader(lines))

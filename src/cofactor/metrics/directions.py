@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from cofactor.metrics.labels import LABEL_METRICS
 from cofactor.metrics.probabilities import PROBABILITY_METRICS
 from cofactor.metrics.ratings import RATING_METRICS
+from cofactor.naming import did_you_mean
 
 __all__ = ["greater_is_better"]
 
@@ -40,6 +39,5 @@ def greater_is_better(metric: str) -> bool:
     ValueError: 'mirco_f1' is no measure; did you mean micro_f1, macro_f1?
     """
     if metric not in _GREATER:
-        near = ", ".join(get_close_matches(metric, _GREATER, n=2))
-        raise ValueError(f"{metric!r} is no measure; " + (f"did you mean {near}?" if near else "see cofactor.metrics"))
+        raise ValueError(f"{metric!r} is no measure; {did_you_mean(metric, _GREATER, 'see cofactor.metrics')}")
     return _GREATER[metric]
