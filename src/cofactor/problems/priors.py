@@ -106,7 +106,7 @@ class LinkedPrior:
         mean, precision = state[f"{self.name}_mean"], state[f"{self.name}_precision"]
         features, p = self.features, rows.shape[1]
         sums = np.empty((p, len(weights)))
-        n_blocks = min(p, 4 * n_threads())
+        n_blocks = min(p, n_threads())
         cuts = np.linspace(0, p, n_blocks + 1).astype(int)
         parallel_for(lambda k: feature_sums(cuts[k], cuts[k + 1], features, rows, mean, sums), n_blocks)
         total = scale + precision * self.squares[:, None]
