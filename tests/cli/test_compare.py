@@ -120,6 +120,27 @@ def test_a_toml_file(run, csv: Path, tmp_path: Path) -> None:
     assert "<h1>Stars</h1>" in (tmp_path / "out" / "report.html").read_text()
 
 
+def test_files_are_read_as_the_options_say(run, csv: Path, tmp_path: Path) -> None:
+    lines = [line.split(",") for line in csv.read_text().splitlines()[1:]]
+    text = "".join(f"x;{rating};Fä{item};{user}\n" for user, item, rating in lines)
+    for name in ("one.txt", "two.txt"):
+        (tmp_path / name).write_text(text, encoding="latin-1")
+    files, columns = (tmp_path / "one.txt", tmp_path / "two.txt"), ("--user", 3, "--item", 2, "--rating", 1)
+    reading = (*columns, "--sep", ";", "--no-header", "--levels", "1:9", "--encoding", "latin-1")
+    refused = run("compare", *files, *METHODS, *reading[:-2]).err
+    assert "--encoding" in refused
+    outcome = run("compare", *files, *METHODS, "--splits", 2, *reading, "--metric", "nmae", "--json")
+    plain = run("compare", csv, *METHODS, "--splits", 2, "--metric", "mae", "--json")
+    found, expected = (json.loads(one.out)["metrics"] for one in (outcome, plain))
+    assert set(found["nmae"]["data"]) == {"one.txt", "two.txt"}
+    # NMAE is relative to what guessing gives on the scale, here of nine levels, of which five occur.
+    one, same = found["nmae"]["data"]["one.txt"], expected["mae"]["data"]["ratings.csv"]
+    for method in same:
+        assert one[method]["mean"] * (80 / 27) == pytest.approx(same[method]["mean"], abs=2e-4)
+    toml = write_toml(tmp_path, '{name = "ALS"}')
+    assert "--user: a TOML file declares all" in run("compare", toml, *columns).error
+
+
 def test_what_fails_is_told_in_a_line_each(run, csv: Path, tmp_path: Path) -> None:
     ratings = csv.read_text()
     csv.write_text(ratings + "7777,8888,3\n7777,9999,3\n")  # whichever is held out, somebody does not know it
@@ -165,7 +186,7 @@ def test_ctrl_c_says_what_is_kept(run, csv: Path, tmp_path: Path, monkeypatch: p
     [
         (["nowhere.csv"], "nowhere.csv: no such file, and no known data set"),
         (["ml-100k", "emotions"], "ml-100k holds ratings and emotions labels: compare each kind by itself"),
-        (["FILE", "-m", "asl"], "--model asl: not a known model; did you mean als?"),
+        (["FILE", "-m", "asl"], "--model asl: not a known model (did you mean als?); expected one of"),
         (["ml-100"], "ml-100: no such file, and no known data set; did you mean ml-100k, ml-1m?"),
         (["FILE", "--metric", "mea", "--alpha", 5], "metric 'mea' is not known; did you mean mae?"),
         (["FILE", "--metric", "micro_f1"], "metric 'micro_f1' is for labels, but the data are ratings: choose among"),

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cofactor.experiments import experiments
+from cofactor.evaluation import ResultStore, RunProgress
+from cofactor.experiments import experiments, reproduction
 
 GEOMETRY = "thesis-figure-3.1"  # made of printed factors: in a moment, and without a data set
 STARTS = "thesis-figure-3.4"
@@ -39,11 +40,30 @@ def test_run_is_kept_shown_and_written(run, tmp_path: Path):
 
 
 def test_what_has_not_run_claims_nothing(run, tmp_path: Path):
+    with ResultStore(tmp_path / "empty.sqlite"):
+        pass
     outcome = run("reproduce", STARTS, "--from-store", "--store", tmp_path / "empty.sqlite", "--json")
     (found,) = json.loads(outcome.out)
     assert found["cells"] > 0
     assert found["held"] == found["compared"] == 0
     assert found["unknown"] == found["claims"] > 0
+
+
+def test_ctrl_c_says_what_is_kept(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def stopped(progress: RunProgress) -> None:
+        if progress.done == 2:
+            raise KeyboardInterrupt
+
+    def running(*given, on_progress, **options):
+        return complete(*given, on_progress=stopped, **options)
+
+    complete, store = reproduction.reproduce, tmp_path / "kept.sqlite"
+    monkeypatch.setattr(reproduction, "reproduce", running)
+    outcome = run("reproduce", STARTS, "--quick", "--store", store)
+    assert outcome.status == 130
+    assert f"2 of 3 cells are done and are kept in {store}" in outcome.err
+    with ResultStore(store) as kept:
+        assert len(kept) == 2
 
 
 def test_missing_data_fail_cells_and_the_command(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -61,6 +81,7 @@ def test_missing_data_fail_cells_and_the_command(run, tmp_path: Path, monkeypatc
         (("thesis-table-3.19", "--quick", "--full"), "--quick and --full exclude each other"),
         ((GEOMETRY, "--document", "book.html"), "expected a Markdown file, ending in .md"),
         ((GEOMETRY, "--quick", "--jobs", "0"), "--jobs 0: expected a positive number"),
+        ((GEOMETRY, "--from-store"), "kept.sqlite yet: without this option it is made and filled"),
     ],
 )
 def test_bad_input(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments, message):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,20 +14,21 @@ import typer
 from cofactor.cli import options
 from cofactor.cli.board import Board
 from cofactor.cli.errors import InputError, telling_what_is_kept
+from cofactor.cli.label_reading import LabelOptions, read_labels_from
+from cofactor.cli.progress import Download
+from cofactor.cli.reading import TableOptions, ratings_of, read_ratings_from
 from cofactor.cli.stage import check_folder
 from cofactor.cli.tables import note, print_json
 from cofactor.cli.tasks import Task, choose_task, given
 
 if TYPE_CHECKING:
+    from cofactor.datasets import LabelDataset, RatingDataset
     from cofactor.evaluation.comparison import Comparison
     from cofactor.evaluation.tables import MeanTable
     from cofactor.experiments.declared import Declared
 
-#: Options that say what a TOML file says.
-_DECLARED = (
-    *("model", "protocol", "splits", "seeds", "metric", "task", "alpha", "factors", "duplicates"),
-    *("labels", "aligned", "threshold"),
-)
+#: Options that do not say what a TOML file says.
+_OF_THE_RUN = ("jobs", "store", "out", "retry", "json")
 
 
 def compare(
@@ -63,9 +65,7 @@ def compare(
         list[str] | None,
         typer.Option("--metric", metavar="NAME", help="What to show and test, such as mae or micro_f1; repeat."),
     ] = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", metavar="N", help="Number of cells at a time; -1: one for each core.")
-    ] = 1,
+    jobs: options.Jobs = 1,
     store: Annotated[
         str | None,
         typer.Option(
@@ -77,15 +77,27 @@ def compare(
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="FOLDER", help="Write tables, results and report.html there.")
     ] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Run cells again that failed.")] = False,
+    retry: options.Retry = False,
     json: options.Json = False,
     task: options.TaskOption = None,
     alpha: options.Alpha = "auto",
     factors: options.Factors = None,
     duplicates: options.DuplicateRatings = options.Duplicates.ERROR,
+    user: options.UserColumn = None,
+    item: options.ItemColumn = None,
+    rating: options.RatingColumn = None,
+    sep: options.Separator = None,
+    header: options.Header = None,
+    encoding: options.Encoding = "utf-8",
+    levels: options.Levels = None,
+    bins: options.Bins = None,
     labels: options.LabelColumns = None,
-    aligned: options.AlignedLabels = None,
+    xml: options.LabelXml = None,
+    drop: options.DropColumns = None,
     threshold: options.Threshold = "0",
+    format: options.FileFormat = None,
+    aligned: options.AlignedLabels = None,
+    zero_based: options.ZeroBased = None,
 ) -> None:
     """Compare methods on data sets: mean ± standard deviation (rank), and whether the differences are more than chance.
 
@@ -93,14 +105,19 @@ def compare(
     Interrupt it whenever you like: with --out or --store, the same command goes on where it was, and several of them
     may share the work. A cell that fails is told in a line, and does not stop the others.
 
-    A TOML file can declare more: parameters and grids of each method, files with their columns.
+    What is said of columns and formats holds for all files. A TOML file can declare more: parameters and grids of each
+    method, and of each file its own columns.
     """
     folder = None if out is None else check_folder(out)
     if any(name.endswith(".toml") for name in data):
         declared = _from_file(context, data)
     else:
         settings = {"alpha": alpha, "factors": factors, "duplicates": duplicates.value, "threshold": threshold}
-        reading = {"labels": labels, "aligned": aligned, "quiet": json}
+        reading = Reading(
+            TableOptions(user, item, rating, sep, header, encoding, levels, bins),
+            LabelOptions(labels, xml, drop, format, aligned, zero_based, sep, header, encoding),
+            quiet=json,
+        )
         declared = _from_options(context, data, model, protocol, splits, _seeds(seeds), metric, task, settings, reading)
     if folder is not None:
         folder.mkdir(exist_ok=True)
@@ -120,6 +137,25 @@ def compare(
 # ---------------------------------------------------------------- what to compare
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How to read files, of ratings and of labels."""
+
+    tables: TableOptions
+    labels: LabelOptions
+    quiet: bool
+
+    def ratings_of(self, file: str, duplicates: str) -> RatingDataset:
+        """Return the ratings of a file; what is wrong with them is said before anything is computed."""
+        data = read_ratings_from(file, self.tables, progress=Download(file, quiet=self.quiet))
+        ratings_of(data, file, duplicates)
+        return data
+
+    def labels_of(self, file: str) -> LabelDataset:
+        """Return the instances of a file."""
+        return read_labels_from(file, self.labels)
+
+
 def _seeds(text: str) -> list[int]:
     if not re.fullmatch(r"\d+([, ]+\d+)*", text.strip()):
         raise InputError(f"--seeds {text}: expected whole numbers with commas between, such as 0,1,2")
@@ -127,7 +163,7 @@ def _seeds(text: str) -> list[int]:
 
 
 def _from_file(context: typer.Context, data: Sequence[str]) -> Declared:
-    odd = given(context, _DECLARED)
+    odd = given(context, [name for name in context.params if name not in ("data", *_OF_THE_RUN)])
     if len(data) > 1 or odd:
         raise InputError(f"{odd[0] if odd else data[1]}: a TOML file declares all that is compared: put it there")
     from cofactor.experiments.declared import read_comparison
@@ -145,7 +181,7 @@ def _from_options(
     metrics: Sequence[str] | None,
     task: Task | None,
     settings: Mapping[str, Any],
-    reading: Mapping[str, Any],
+    reading: Reading,
 ) -> Declared:
     from cofactor.experiments.declared import Declared
 
@@ -158,8 +194,7 @@ def _from_options(
     asked = list(dict.fromkeys(names or (["plst", "mlknn"] if of_labels else ["mmmf", "als"])))
     models = [_label_model(name, settings) if of_labels else _rating_model(name, settings, asked) for name in asked]
     sets = [
-        _labels(file, reading) if of_labels else _ratings(file, settings["duplicates"], reading["quiet"])
-        for file in tasks
+        reading.labels_of(file) if of_labels else reading.ratings_of(file, settings["duplicates"]) for file in tasks
     ]
     twice = [one.name for k, one in enumerate(sets) if one.name in {other.name for other in sets[:k]}]
     if twice:
@@ -211,21 +246,6 @@ def _label_model(name: str, settings: Mapping[str, Any]) -> Any:
     known = {name: settings[name] for name in ("alpha", "factors", "threshold")}
     model = build_label_model(name, seed=None, **known)
     return selecting(model, {**known, "params": None, "seed": None})
-
-
-def _ratings(file: str, duplicates: str, quiet: bool) -> Any:
-    from cofactor.cli.progress import Download
-    from cofactor.cli.reading import TableOptions, ratings_of, read_ratings_from
-
-    data = read_ratings_from(file, TableOptions(), progress=Download(file, quiet=quiet))
-    ratings_of(data, file, duplicates)  # what is wrong with them is to be said before anything is computed
-    return data
-
-
-def _labels(file: str, reading: Mapping[str, Any]) -> Any:
-    from cofactor.cli.label_reading import LabelOptions, read_labels_from
-
-    return read_labels_from(file, LabelOptions(labels=reading["labels"], aligned=reading["aligned"]))
 
 
 # ---------------------------------------------------------------- what came out

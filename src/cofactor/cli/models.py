@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cofactor.cli.errors import InputError
 from cofactor.cli.tables import note
-from cofactor.naming import did_you_mean, folded
+from cofactor.naming import folded, nearest
 
 if TYPE_CHECKING:
     from cofactor.ratings import RatingModel
@@ -148,7 +148,9 @@ def find_model(name: str, names: Mapping[str, Model]) -> Model:
     """Return the model of that name; case, hyphens and underscores do not matter."""
     kind = {folded(known): model for known, model in names.items()}.get(folded(name))
     if kind is None:
-        raise InputError(f"--model {name}: not a known model; {did_you_mean(name, names)}")
+        near = nearest(name, names)
+        hint = f" (did you mean {', '.join(near)}?)" if near else ""
+        raise InputError(f"--model {name}: not a known model{hint}; expected one of {', '.join(names)}")
     return kind
 
 

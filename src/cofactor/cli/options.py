@@ -54,6 +54,10 @@ Threads = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines on standard output.")]
+Jobs = Annotated[
+    int, typer.Option("--jobs", "-j", metavar="N", help="Number of cells at a time; -1: one for each core.")
+]
+Retry = Annotated[bool, typer.Option("--retry", help="Run cells again that failed.")]
 
 
 class Duplicates(StrEnum):

@@ -11,7 +11,7 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.board import duration
-from cofactor.cli.errors import InputError
+from cofactor.cli.errors import InputError, telling_what_is_kept
 from cofactor.cli.progress import make_bar
 from cofactor.cli.tables import human_console, note, print_json
 
@@ -32,9 +32,7 @@ def reproduce(
         bool, typer.Option("--quick", help="One fold or split of smaller sets: less than a minute each.")
     ] = False,
     full: Annotated[bool, typer.Option("--full", help="Also the heaviest sets, and the protocols in full.")] = False,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", metavar="N", help="Number of cells at a time; -1: one for each core.")
-    ] = 1,
+    jobs: options.Jobs = 1,
     store: Annotated[
         str | None,
         typer.Option(
@@ -42,7 +40,7 @@ def reproduce(
         ),
     ] = None,
     from_store: Annotated[bool, typer.Option("--from-store", help="Run nothing: show what the store holds.")] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="Run cells again that failed.")] = False,
+    retry: options.Retry = False,
     document: Annotated[
         str | None,
         typer.Option("--document", "-d", metavar="FILE.md", help="Write all of it as Markdown, pictures beside it."),
@@ -70,7 +68,10 @@ def reproduce(
     text = "" if words is None else Path(words).read_text(encoding="utf-8")
     from cofactor.evaluation.store import ResultStore
 
-    with ResultStore(_place(store)) as kept:
+    place = _place(store)
+    if from_store and not place.exists():
+        raise InputError(f"--from-store: there is no store {place} yet: without this option it is made and filled")
+    with ResultStore(place) as kept:
         found = _found(chosen, extent, kept, from_store, jobs, retry, json)
         if document is not None:
             from cofactor.experiments.document import write_document
@@ -101,7 +102,7 @@ def _found(
 
     if from_store:
         return stored(chosen, extent, store)
-    with _progress(quiet) as show:
+    with telling_what_is_kept(), _progress(quiet) as show:
         return run(chosen, extent, store=store, n_jobs=jobs, retry_failed=retry, on_progress=show)
 
 

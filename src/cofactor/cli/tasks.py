@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import zlib
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,7 @@ def refuse_options(context: typer.Context, task: Task, file: str) -> None:
         raise InputError(f"{odd[0]} is for {other}, but {'standard input' if file == '-' else file} holds {task}")
 
 
-def given(context: typer.Context, names: tuple[str, ...]) -> list[str]:
+def given(context: typer.Context, names: Iterable[str]) -> list[str]:
     """Return those of these parameters that stand on the command line, as options."""
     options = {parameter.name: max(parameter.opts, key=len) for parameter in context.command.params}
     return [

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cofactor.datasets._bytes import PathLike
+from cofactor.evaluation.cells import Result
 from cofactor.evaluation.conclusions import Conclusions
 from cofactor.evaluation.statistics import Nemenyi, Wilcoxon
 from cofactor.evaluation.tables import MeanTable, TableCell, mean_table, split_scores
@@ -99,6 +100,7 @@ def comparison_page(comparison: Comparison, *, title: str = "Comparison", digits
         _failure_notice(records),
         _highlights(records, list(tables.values())),
         *(_section(records, tables[one], comparison.statistics(one, alpha), digits) for one in shown),
+        *_chosen(comparison.results),
         *_time(records),
         *_failures(records),
         section("All results", _all_results(records)),
@@ -278,7 +280,27 @@ def _p(value: float) -> str:
     return "< 0.0001" if value < 1e-4 else f"{value:.2g}"
 
 
-# ---------------------------------------------------------------- time, failures, all results
+# ---------------------------------------------------------------- parameters, time, failures, all results
+
+
+def _chosen(results: Iterable[Result]) -> list[Section]:
+    """Return which parameters were chosen inside training parts, and how often."""
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for result in results:
+        if parameters := result.measures.get("parameters"):
+            counts[result.method, result.data][", ".join(map(_setting, parameters.items()))] += 1
+    rows = [
+        [method, data, "; ".join(f"{text} ({n}×)" for text, n in found.most_common())]
+        for (method, data), found in counts.items()
+    ]
+    shown = table(["method", "data set", "chosen"], rows, name="Parameters chosen", text=[1, 2])
+    return [section("Parameters chosen inside the training parts", shown)] if rows else []
+
+
+def _setting(named: tuple[str, Any]) -> str:
+    name, value = named
+    values = value if isinstance(value, list) else [value]
+    return f"{name} {' / '.join(f'{one:.4g}' if isinstance(one, float) else str(one) for one in values)}"
 
 
 def _time(records: Sequence[Record]) -> list[Section]:

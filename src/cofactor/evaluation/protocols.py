@@ -144,7 +144,7 @@ def measure_ratings(
     started = time.perf_counter()
     fitted = clone(model).fit(_safe_indexing(X, train), y[train])
     seconds["fit_seconds"] = time.perf_counter() - started
-    chosen = {"parameters": dict(fitted.best_params_)} if hasattr(fitted, "best_params_") else {}
+    parameters = _chosen(model, fitted)
     if fold_in is not None:
         started = time.perf_counter()
         fitted = fitted.fold_in(_safe_indexing(X, fold_in), y[fold_in])
@@ -156,7 +156,15 @@ def measure_ratings(
     probabilities = _probabilities(fitted, _safe_indexing(X, test), scale)
     if probabilities is not None:
         errors |= probability_report(y[test], probabilities, scale)
-    return {**errors, "n_train": train.size, "n_test": test.size, **seconds, **chosen}
+    return {**errors, "n_train": train.size, "n_test": test.size, **seconds, "parameters": parameters}
+
+
+def _chosen(model: Any, fitted: Any) -> dict[str, Any]:
+    """Return the parameters that the fit chose: by grid search, or a penalty by validation."""
+    if hasattr(fitted, "best_params_"):
+        return dict(fitted.best_params_)
+    alpha = getattr(fitted, "alphas_", getattr(fitted, "alpha_", None))  # one for each stage, or one
+    return {"alpha": alpha} if getattr(model, "alpha", None) == "auto" and alpha is not None else {}
 
 
 def _probabilities(model: Any, X: Any, scale: ArrayLike) -> NDArray[np.float64] | None:
