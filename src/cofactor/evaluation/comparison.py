@@ -25,7 +25,7 @@ from cofactor.evaluation.described import described
 from cofactor.evaluation.labels import measure_labels, own_decoding
 from cofactor.evaluation.protocols import PROTOCOLS, measure_ratings, parts_of, splitter_of
 from cofactor.evaluation.running import OnProgress, run_cells
-from cofactor.evaluation.search import Grid, RatingSearch, seeded
+from cofactor.evaluation.search import Grid, RatingSearch, check_grid, seeded
 from cofactor.evaluation.sources import Source, Task, sources_of, task_of
 from cofactor.evaluation.splits import Holdout, Rows
 from cofactor.evaluation.store import ResultStore
@@ -307,6 +307,10 @@ def _searching(estimator: Any, grid: Grid | None, protocol: Any, task: Task, met
     """Return the estimator, or one that chooses its parameters in each training part."""
     if grid is None:
         return estimator
+    try:
+        check_grid(estimator, grid)
+    except ValueError as error:
+        raise ValueError(f"grids: {error}") from None
     if task == "ratings":
         if metric not in RATING_METRICS:
             raise ValueError(f"grid_metric: {_unknown('metric', metric, RATING_METRICS)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -14,14 +14,32 @@ from sklearn.utils.metaestimators import available_if
 
 from cofactor.evaluation.protocols import FoldInScorer, splitter_of
 from cofactor.metrics.ratings import RATING_METRICS
+from cofactor.naming import did_you_mean
 
-__all__ = ["RatingSearch", "seeded"]
+__all__ = ["RatingSearch", "check_grid", "check_names", "seeded"]
 
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
 
 
 def _inner_has(name: str) -> Callable[[Any], bool]:
     return lambda search: hasattr(getattr(search, "best_estimator_", search.estimator), name)
+
+
+def check_names(estimator: Any, names: Iterable[str]) -> None:
+    """Refuse names of parameters that an estimator does not have."""
+    known = estimator.get_params()
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{type(estimator).__name__} has no {name!r}; {did_you_mean(name, known)}")
+
+
+def check_grid(estimator: Any, grid: Grid) -> None:
+    """Refuse a grid with names that an estimator does not have, or without values for one."""
+    for table in [grid] if isinstance(grid, Mapping) else grid:
+        check_names(estimator, table)
+        for name, values in table.items():
+            if isinstance(values, str | Mapping) or not np.iterable(values) or not len(values):
+                raise ValueError(f"{name} must be a list of values to try, found {values!r}")
 
 
 class RatingSearch(BaseEstimator):

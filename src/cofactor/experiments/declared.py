@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from cofactor.datasets import LabelDataset, RatingDataset, bin_ratings, load_dataset, load_labels, read_ratings
 from cofactor.datasets.registry import KNOWN
 from cofactor.evaluation.comparison import Comparison, compare
+from cofactor.evaluation.search import check_grid, check_names
 from cofactor.evaluation.sources import Task
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels.selection import GridSelection
@@ -197,23 +198,19 @@ class _Reader:
             if inner not in learners:
                 self.refuse(where, f"there is no estimator {inner!r}; {did_you_mean(inner, learners)}")
             model.set_params(estimator=learners[inner]())
-        for name in known:
-            if name not in model.get_params():
-                self.refuse(where, f"{kind.__name__} has no {name!r}; {did_you_mean(name, model.get_params())}")
-        model.set_params(**known)
         try:
+            check_names(model, known)
+            model.set_params(**known)
             model._check_params()
         except (TypeError, ValueError) as error:
             self.refuse(where, str(error))
         return model
 
     def grid(self, estimator: Any, grid: Mapping[str, Any], where: str) -> dict[str, list[Any]]:
-        for name, values in grid.items():
-            if name not in estimator.get_params():
-                kind = type(estimator).__name__
-                self.refuse(where, f"{kind} has no {name!r}; {did_you_mean(name, estimator.get_params())}")
-            if not isinstance(values, list) or not values:
-                self.refuse(where, f"{name} must be a list of values to try, found {values!r}")
+        try:
+            check_grid(estimator, grid)
+        except ValueError as error:
+            self.refuse(where, str(error))
         return dict(grid)
 
     def selection(self, estimator: Any, grid: Mapping[str, Any], metric: Any) -> GridSelection:
