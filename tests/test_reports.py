@@ -299,6 +299,19 @@ def test_a_report_tells_of_failed_cells_with_their_errors() -> None:
         comparison_page(replace(everything, results=[]))
 
 
+def test_a_report_tells_which_parameters_were_chosen_and_how_often() -> None:
+    everything = compared(METHODS[:2], DATA[:1], folds=3)
+    assert "Parameters chosen" not in comparison_page(everything)
+    chosen = [{"alpha": 8.0}, {"alpha": [4.87968, 15.4]}, {"alpha": 8.0}, {"inner": "<b>"}, {}, {}]
+    results = [
+        replace(one, measures={**one.measures, "parameters": parameters})
+        for one, parameters in zip(everything.results, chosen, strict=True)
+    ]
+    page = comparison_page(replace(everything, results=results))
+    assert "alpha 8 (2×); alpha 4.88 / 15.4 (1×)" in page
+    assert "inner &lt;b&gt; (1×)" in page
+
+
 def test_a_method_that_always_fails_does_not_keep_the_others_from_being_compared() -> None:
     found = compared(METHODS[:3])
     results = [

@@ -39,7 +39,7 @@ from cofactor.evaluation.described import checksum, described
 from cofactor.labels import PLST, BinaryRelevance
 from cofactor.labels.selection import GridSelection
 from cofactor.metrics import label_report
-from cofactor.ratings import ALS
+from cofactor.ratings import ALS, HMF
 
 Start = Callable[..., BaseProcess]
 
@@ -357,6 +357,15 @@ def test_a_method_that_fails_leaves_a_gap(tmp_path: Path) -> None:
     assert "nan" in (tmp_path / "results.csv").read_text()
     with ResultStore(tmp_path / "s.sqlite") as store:
         assert len(store.results(status="failed")) == 3
+
+
+def test_penalties_chosen_by_validation_are_kept():
+    methods = {"ALS": ALS(3), "fixed": ALS(3, alpha=2.0), "HMF": HMF(2, max_iter=5)}
+    comparison = compare(methods, {"stars": STARS}, n_splits=2)
+    chosen = {one.method: one.measures["parameters"] for one in comparison.results}
+    assert chosen["fixed"] == {}
+    assert chosen["ALS"]["alpha"] > 0
+    assert len(chosen["HMF"]["alpha"]) == len(STARS.scale) - 1
 
 
 # ---------------------------------------------------------------- bad input
