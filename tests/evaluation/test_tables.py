@@ -101,6 +101,17 @@ def test_text_is_aligned():
     assert table[4].endswith(" 0.700 [b]")
 
 
+def test_methods_become_rows_where_there_is_no_room():
+    table = mean_table(TOY, "mae")
+    wide = len(table.text().splitlines()[1])
+    assert table.text(width=wide) == table.text()
+    lines = table.text(width=wide - 1).splitlines()
+    assert lines[0].split() == ["mae", "↓", "ml-100k", "toy_1", "average", "rank", "seconds"]
+    assert [line.split()[0] for line in lines[2:5]] == ["HMF", "ALS", "NMF"]
+    assert lines[2].split()[1:] == ["*0.710", "±", "0.014", "(1)", "0.820", "±", "0.014", "(2)", "*1.50", "0.50"]
+    assert lines[5:] == ["", table.text().splitlines()[-1]]
+
+
 def test_latex_is_escaped_and_well_formed():
     found = records({("A & B", "toy_1"): [0.5, 0.6], ("C", "toy_1"): [0.4, OSError("100% {x}^2 ~ \\")]})
     written = mean_table(found, "mae").latex()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -261,10 +263,11 @@ def _tables(comparison: Comparison) -> Iterator[tuple[str, MeanTable]]:
 
 
 def _show(comparison: Comparison, tables: Mapping[str, MeanTable], written: Iterable[Path]) -> None:
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     refused: dict[str, None] = {}  # mostly the same for all metrics
     for metric, table in tables.items():
         found = comparison.statistics(metric)
-        print(table.text(_digits(table)), *found.outcomes(), sep="\n", end="\n\n")
+        print(table.text(_digits(table), room), *found.outcomes(), sep="\n", end="\n\n")
         refused |= dict.fromkeys(found.refusals())
     for line in [*refused, *_lost(comparison)]:
         print(line)

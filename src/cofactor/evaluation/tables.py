@@ -62,15 +62,16 @@ class MeanTable:
     seconds: NDArray[np.float64]
     notes: Mapping[tuple[int, int], str]
 
-    def text(self, digits: int = 3) -> str:
-        """Return the table in aligned columns; a star marks the best of each row, and those equal as printed."""
+    def text(self, digits: int = 3, width: int | None = None) -> str:
+        """Return the table in aligned columns; a star marks the best on each data set, and those equal as printed.
+
+        Where it would be wider than `width` characters, methods become rows, and data sets columns.
+        """
         grid, notes = self.grid(digits)
-        names, *columns = zip(*grid, strict=True)
-        width = max(len(cell.mean) for cell in names)
-        aligned = [[cell.mean.ljust(width) for cell in names], *map(_aligned, columns)]
-        head, *rows = ["  ".join(line).rstrip() for line in zip(*aligned, strict=True)]
-        rule = "-" * len("  ".join(column[0] for column in aligned))
-        return "\n".join([head, rule, *rows, "", f"{self.legend()}; * the best", *notes])
+        lines = _lines(grid)
+        if width is not None and len(lines[1]) > width:
+            lines = _lines(list(zip(*grid, strict=True)))
+        return "\n".join([*lines, "", f"{self.legend()}; * the best", *notes])
 
     def markdown(self, digits: int = 3) -> str:
         """Return the table in Markdown, the best of each row in bold."""
@@ -363,6 +364,15 @@ class TableCell:
         """Return the cell in LaTeX."""
         written = _escaped(self.mean) + TableCell("", self.std, self.rank)._joined(r"$\pm$")
         return (rf"\textbf{{{written}}}" if self.best else written) + (f"$^{{{self.mark}}}$" if self.mark else "")
+
+
+def _lines(grid: Sequence[Sequence[TableCell]]) -> list[str]:
+    """Return head, rule and rows in aligned columns."""
+    names, *columns = zip(*grid, strict=True)
+    width = max(len(cell.mean) for cell in names)
+    aligned = [[cell.mean.ljust(width) for cell in names], *map(_aligned, columns)]
+    head, *rows = ["  ".join(line).rstrip() for line in zip(*aligned, strict=True)]
+    return [head, "-" * len("  ".join(column[0] for column in aligned)), *rows]
 
 
 def _aligned(column: Sequence[TableCell]) -> list[str]:
