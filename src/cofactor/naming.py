@@ -21,15 +21,16 @@ def folded(name: str) -> str:
 
 
 def nearest(name: object, known: Iterable[str]) -> list[str]:
-    """Return at most three of the known names that are like a name, the most similar first.
+    """Return at most three of the known names: those that a name is part of, then those it is like, the likest first.
 
     Examples
     --------
     >>> nearest("mirco_f1", ["mae", "macro_f1", "micro_f1"])
     ['micro_f1', 'macro_f1']
     """
-    plain = {folded(one): one for one in known}
-    return [plain[one] for one in get_close_matches(folded(str(name)), plain, n=3)]
+    plain, typed = {folded(one): one for one in known}, folded(str(name))
+    parts = [one for one in plain if typed in one] if len(typed) > 2 else []
+    return [plain[one] for one in dict.fromkeys([*parts, *get_close_matches(typed, plain, n=3)])][:3]
 
 
 def did_you_mean(name: object, known: Iterable[str], otherwise: str = "") -> str:

@@ -14,7 +14,9 @@ import pytest
 import cofactor
 from cofactor.cli.models import build_model, model_names
 from cofactor.datasets import RatingDataset
+from cofactor.model.progress import Monitor
 from cofactor.ratings import ALS, HMF, MMMF, MODELS, Ensemble
+from cofactor.solvers.result import Callback, Progress
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -312,6 +314,29 @@ def test_wrong_columns_show_as_many_duplicates(run, csv: Path) -> None:
 def test_one_row(run, model: Path, tmp_path: Path) -> None:
     out = tmp_path / "x.csv"
     assert run("predict", model, "-", "--out", out, stdin=b"1,2\n").err == f"wrote 1 row to {out}\n"
+
+
+def test_ctrl_c_ends_a_sampler_with_what_it_has(
+    run, csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    callback_of = Monitor.stage
+
+    def stopping(monitor: Monitor, name: str) -> Callback:
+        inner = callback_of(monitor, name)
+
+        def note(progress: Progress) -> None:
+            if inner is not None:
+                inner(progress)
+            if progress.iteration == 12:
+                raise KeyboardInterrupt
+
+        return note
+
+    monkeypatch.setattr(Monitor, "stage", stopping)
+    outcome = run("fit", csv, "-m", "ordinal-probit", "--param", "burn_in=5", "--out", tmp_path / "model")
+    assert outcome.status == 0
+    assert "interrupted after 12 sweeps: the 7 samples kept so far are used" in outcome.err
+    assert len(cofactor.load(tmp_path / "model").samples_["U"]) == 7
 
 
 def test_an_older_model_survives_a_failure(run, csv: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

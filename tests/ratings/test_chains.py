@@ -78,7 +78,7 @@ def test_an_interrupt_before_the_first_sample_can_be_gone_on_from(model):
 
 def test_too_little_time_can_be_gone_on_from():
     model = OrdinalProbit(2, n_implicit=3, **(SETTINGS | {"max_seconds": 1e-9}))
-    with pytest.raises(ValueError, match="no sample was kept in 1 sweeps, burn_in=8 .* warm_start=True goes on from"):
+    with pytest.raises(ValueError, match=r"no sample was kept in 1 sweep, with burn_in=8.* goes on from"):
         model.fit(DATA.X, DATA.y)
     model.set_params(warm_start=True)
     with pytest.raises(ValueError, match="no sample was kept in 2 sweeps"):
@@ -128,7 +128,7 @@ def test_an_interrupt_ends_all_chains(n_jobs, how, stage):
     assert done[2] == 0 if n_jobs == 1 or stage == "chain 1" else done[1] >= 1000
     model.set_params(callback=None, warm_start=True, n_sweeps=100).fit(DATA.X, DATA.y)
     assert len(heard) == n_heard
-    assert [chain.n_sweeps for chain in model.chains_] == [n + 100 for n in done]
+    assert [chain.n_sweeps for chain in model.chains_] == [max(done) + 100] * 3
     assert not any(chain.interrupted for chain in model.chains_)
 
 
@@ -142,7 +142,7 @@ def test_kept_sweeps(model, tmp_path: Path):
     fitted = fit(model)
     assert fitted.chains_[0].kept_sweeps == [10, 12, 14, 16, 18, 20]
     fitted.set_params(warm_start=True, burn_in=0, thin=3, n_sweeps=8).fit(DATA.X, DATA.y)
-    kept = [10, 12, 14, 16, 18, 20, 21, 24, 27]
+    kept = [12, 18, 21, 24, 27]  # what a chain keeps now: of the earlier ones every third, not every second
     assert fitted.chains_[0].kept_sweeps == kept
     assert len(fitted.samples_["U"]) == len(kept)
     fitted.save(tmp_path / "model")

@@ -1,6 +1,7 @@
 """OrdinalProbit: what it gains and from what, chains that go on or end early, decisions, calibration, odd input."""
 
 import itertools
+import time
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -216,12 +217,52 @@ def test_an_interrupted_fit_keeps_its_samples_and_says_how_many():
 def test_time_is_limited():
     X, y = small()
     m = model(n_sweeps=10**6, burn_in=2, thin=10**4, max_seconds=1e-9)
-    with pytest.raises(ValueError, match="no sample was kept in 1 sweeps, burn_in=2 of which do not count"):
+    with pytest.raises(ValueError, match="no sample was kept in 1 sweep, with burn_in=2: allow"):
         m.fit(X, y)
     m.set_params(burn_in=0, thin=1, n_sweeps=1000).fit(X, y)
     assert (m.n_iter_, len(m.samples_["U"])) == (1, 1)
     with pytest.raises(ValueError, match="max_seconds=0"):
         m.set_params(max_seconds=0).fit(X, y)
+
+
+def test_time_is_that_of_all_chains():
+    X, y = small()
+    m = model(n_sweeps=10**6, burn_in=0, thin=10, n_chains=3, n_jobs=1, max_seconds=0.6)
+    began = time.perf_counter()
+    m.fit(X, y)
+    assert 0.55 < time.perf_counter() - began < 1.5
+    assert all(chain.seconds[-1] > 0.15 for chain in m.chains_)
+
+
+def test_a_warm_start_keeps_what_its_burn_in_and_thin_ask_for():
+    X, y = small()
+    m = model(n_sweeps=30, burn_in=10, warm_start=True).fit(X, y)
+    before = m.samples_["U"]
+    m.set_params(burn_in=25, n_sweeps=10).fit(X, y)
+    assert m.chains_[0].kept_sweeps == list(range(26, 41))
+    np.testing.assert_array_equal(m.samples_["U"][:5], before[15:20])
+    m.set_params(thin=4, n_sweeps=5).fit(X, y)
+    assert m.chains_[0].kept_sweeps == [29, 33, 37, 41, 45]
+    assert len(m.samples_["U"]) == 5
+
+
+def test_chains_that_were_ended_early_catch_up():
+    X, y = small()
+    whole = model(n_sweeps=18, burn_in=3, n_chains=2, n_jobs=1).fit(X, y)
+    m = model(n_sweeps=8, burn_in=3, n_chains=2, n_jobs=1, warm_start=True).fit(X, y)
+    m.chains_[1] = model(n_sweeps=5, burn_in=3, n_chains=2, n_jobs=1).fit(X, y).chains_[1]
+    m.set_params(n_sweeps=10).fit(X, y)
+    assert [chain.n_sweeps for chain in m.chains_] == [18, 18]
+    assert same(m, whole)
+
+
+def test_a_warm_start_needs_chains(tmp_path: Path):
+    X, y = small()
+    fitted().save(tmp_path / "few", n_samples=5)
+    without = cofactor.load(tmp_path / "few").set_params(warm_start=True)
+    for m in (without, fitted().fold_in(X[:20], y[:20]).set_params(warm_start=True)):
+        with pytest.raises(ValueError, match="goes on with chains, but this model has samples, but not"):
+            m.fit(X, y)
 
 
 def test_saved_with_fewer_samples(tmp_path: Path):
@@ -367,8 +408,35 @@ def test_features_are_saved_and_folding_in_is_the_same_alone_and_among_others(im
     whole = model(implicit=implicit, n_sweeps=16, burn_in=5).fit(X, y, user_features=users, item_features=items)
     loaded.set_params(warm_start=True, n_sweeps=6).fit(X, y, user_features=users, item_features=items)
     assert same(loaded, whole)
-    with pytest.raises(ValueError, match="since then the number of features of users changed"):
+    with pytest.raises(ValueError, match="since then the features of users changed"):
         loaded.fit(X, y, item_features=items)
+    with pytest.raises(ValueError, match="since then the features of users changed"):
+        loaded.fit(X, y, user_features=table(-F), item_features=items)
+
+
+def test_constant_columns_are_left_out():
+    X, y, F, _ = described()
+    with pytest.warns(UserWarning, match="column 2 is the same for all in training: dropped"):
+        m = model(n_sweeps=10, burn_in=5).fit(X, y, user_features=table(np.hstack([F, np.ones((60, 1))])))
+    assert same(m, model(n_sweeps=10, burn_in=5).fit(X, y, user_features=table(F)))
+    with pytest.warns(UserWarning, match="column 0 is the same"):
+        m = model(n_sweeps=10, burn_in=5).fit(X, y, user_features=dict.fromkeys(range(60), 7))
+    assert same(m, model(n_sweeps=10, burn_in=5).fit(X, y))
+    with pytest.warns(UserWarning, match="column 0 is the same"):
+        m = model(n_sweeps=10, burn_in=5, implicit=None).fit(X, y, user_features=dict.fromkeys(range(60), 7))
+    assert m.links_[0].n_features == 0
+
+
+def test_frames_without_names_of_columns():
+    pd = pytest.importorskip("pandas")
+    X, y, F, _ = described()
+    expected = model(n_sweeps=6, burn_in=3).fit(X, y, user_features=table(F))
+    numbered = pd.DataFrame(np.column_stack([np.arange(60), F]))
+    assert same(model(n_sweeps=6, burn_in=3).fit(X, y, user_features=numbered.astype({0: int})), expected)
+    indexed = pd.DataFrame(F, index=pd.Index(range(60), name="user"))
+    assert same(model(n_sweeps=6, burn_in=3).fit(X, y, user_features=indexed), expected)
+    one = model(n_sweeps=6, burn_in=3).fit(X, y, user_features=(range(60), F[:, 0]))
+    assert same(one, model(n_sweeps=6, burn_in=3).fit(X, y, user_features=(range(60), F[:, :1])))
 
 
 def test_users_without_a_row_have_the_means():
@@ -428,8 +496,8 @@ def test_users_nobody_heard_of_are_known_by_their_features():
 @pytest.mark.parametrize(
     ("features", "kind", "words"),
     [
-        ({0: [1.0, np.nan]}, ValueError, "user_features: column 1 of 0 is nan"),
-        ({0: [1.0, 2.0], 1: [np.inf, 0.0]}, ValueError, "column 0 of 1 is inf"),
+        ({0: [1.0, np.nan]}, ValueError, "user_features: column 1 is nan for 0"),
+        ({0: [1.0, 2.0], 1: [np.inf, 0.0]}, ValueError, "column 0 is inf for 1"),
         ({0: [1.0, 2.0], 1: [0.0]}, ValueError, r"features of shape \(1,\) for 1 but \(2,\) for 0"),
         ({0: ["red"], 1: ["blue"]}, TypeError, "column 0 holds 'red', expected numbers; make a column of 0 and 1"),
         ({"ann": [1.0]}, ValueError, "no row for any of the 60 ids"),
@@ -437,6 +505,8 @@ def test_users_nobody_heard_of_are_known_by_their_features():
         (([0, 1], np.ones((3, 2))), ValueError, r"2 ids but an array of shape \(3, 2\)"),
         (([0, 1, 0], np.ones((3, 2))), ValueError, "several rows for 0"),
         (7, TypeError, "user_features is a int, expected a mapping"),
+        ({0: [1.0], 1: [1e200]}, ValueError, "column 0 is 1e\\+200 for 1"),
+        (([0, 1], sparse.eye_array(2).tocsr()), TypeError, r"holds a sparse matrix, expected an array: .*toarray"),
     ],
 )
 def test_bad_features_are_refused_and_leave_the_model_as_it_was(features, kind, words):
@@ -461,7 +531,7 @@ def test_columns_of_a_fold_in_must_be_those_of_training():
     m = model(n_sweeps=6, burn_in=3).fit(X, y, user_features=frame)
     with pytest.raises(ValueError, match="has the columns height, age, but those of training were age, height"):
         m.fold_in(X, y, user_features=frame.select("user", "height", "age"))
-    with pytest.raises(ValueError, match="age of 3 is nan"):
+    with pytest.raises(ValueError, match="age is nan for 3"):
         m.fit(
             X, y, user_features=frame.with_columns(age=pl.when(pl.col("user") == 3).then(None).otherwise(pl.col("age")))
         )

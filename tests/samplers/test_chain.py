@@ -157,10 +157,18 @@ def test_a_sweep_that_was_interrupted_is_done_again_to_the_bit(when, sweep):
 
 def test_a_copy_goes_on_by_itself():
     chain = run(Walk(), Chain(0, 0), 6, burn_in=2)
-    before = chain.copy()
-    run(Walk(), chain.copy(), 4, burn_in=2)
+    before = chain.thinned(0, 1)
+    run(Walk(), chain.thinned(0, 1), 4, burn_in=2)
     assert same(chain, before)
     assert same(chain, run(Walk(), Chain(0, 0), 6, burn_in=2))
+
+
+def test_samples_that_would_not_be_kept_now_are_dropped():
+    chain = run(Walk(), Chain(0, 0), 12, burn_in=2)
+    later = chain.thinned(5, 3)
+    assert later.kept_sweeps == [8, 11]
+    assert all(np.array_equal(array, chain.samples[name][[5, 8]]) for name, array in later.samples.items())
+    assert chain.kept_sweeps == list(range(3, 13))
 
 
 def test_an_interrupt_of_a_chain_that_goes_on_keeps_its_old_samples():
@@ -187,7 +195,7 @@ def test_an_interrupt_between_two_sweeps_loses_none():
 )
 def test_numbers_that_are_not_finite_end_a_chain(event, words):
     chain = Chain(1, 0)
-    with pytest.raises(DivergedError, match="chain 1 diverged at sweep 4") as caught:
+    with pytest.raises(DivergedError, match="chain 2 diverged at sweep 4") as caught:
         run(Walk({4: event}), chain, 20)
     error = caught.value
     assert words in str(error)

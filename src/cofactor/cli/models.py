@@ -177,8 +177,9 @@ def split_parameter(text: str) -> tuple[str, Any]:
 
 def _value(text: str) -> Any:
     """Return a number, a truth value, None, a list of these, or the text."""
-    if text in ("None", "True", "False"):
-        return {"None": None, "True": True, "False": False}[text]
+    words = {"none": None, "true": True, "false": False}
+    if text.lower() in words:
+        return words[text.lower()]
     try:
         return json.loads(text)
     except ValueError:

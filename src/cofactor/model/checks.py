@@ -45,11 +45,14 @@ def resolve_size(value: Any, whole: int) -> int:
     return int(value) if isinstance(value, Integral) else int(np.ceil(value * whole))
 
 
-def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+def check_choice(name: str, value: Any, choices: Iterable[str], *, or_none: bool = False) -> None:
     """Refuse a parameter which is none of its named choices."""
     known = list(choices)
+    if value is None and or_none:
+        return
     if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, known))}")
+        expected = ", ".join(map(repr, [*known, None] if or_none else known))
+        raise ValueError(f"{name}={value!r}: expected one of {expected}")
 
 
 def check_flag(name: str, value: Any) -> None:

@@ -16,9 +16,14 @@ def side_by_side(
     Each task gets the number of threads it may use as its last argument. Threads carry the tasks unless
     ``joblib.parallel_config`` says otherwise: BLAS and the kernels release the interpreter's lock.
     """
-    threads = n_threads()
-    if n_jobs is None and effective_n_jobs(None) == 1:
-        n_jobs = min(threads, n_tasks)
-    share = max(1, threads // min(effective_n_jobs(n_jobs), n_tasks))
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads")
+    at_a_time = n_side_by_side(n_tasks, n_jobs)
+    share = max(1, n_threads() // at_a_time)
+    parallel = Parallel(n_jobs=at_a_time, prefer="threads")
     return list(parallel(delayed(task)(*args, share) for args in arguments))
+
+
+def n_side_by_side(n_tasks: int, n_jobs: int | None) -> int:
+    """Return how many of the tasks run at a time: by default as many as there are threads."""
+    if n_jobs is None and effective_n_jobs(None) == 1:
+        return min(n_threads(), n_tasks)
+    return min(effective_n_jobs(n_jobs), n_tasks)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import NotFittedError
 
 from cofactor.metrics.probabilities import CalibrationBins, calibration_bins
 from cofactor.plots.figures import INK, MUTED, OKABE_ITO, new_axes, series_style, tidy
@@ -211,6 +212,8 @@ def plot_trace(model: Any, ax: Axes | None = None, *, title: str = "") -> Axes:
 
 def _checked_chains(model: Any) -> list[Chain]:
     chains: list[Chain] | None = getattr(model, "chains_", None)
+    if chains is None and hasattr(model, "n_chains"):
+        raise NotFittedError(f"this {type(model).__name__} is not fitted yet, or its fit ended before the first sample")
     if chains is None:
         raise TypeError(
             "model must be a fitted one that is drawn from its posterior by chains, such as OrdinalProbit, "

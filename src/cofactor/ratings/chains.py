@@ -155,3 +155,49 @@ def chains_from_state(
 def kept_log_likelihood(chain: Chain) -> NDArray[np.float64]:
     """Return the log-likelihood in the sweeps that were kept."""
     return np.array([chain.log_likelihood[sweep - 1] for sweep in chain.kept_sweeps])
+
+
+def identified(
+    samples: dict[str, NDArray[np.float32]], sides: dict[str, str], n_factors: int
+) -> dict[str, NDArray[np.float64]]:
+    """Return what samples of factors and priors tell that does not change when factors are turned or swapped.
+
+    Rows of strangers, the last ones, are left out; parameters of priors are named after their side.
+
+    Examples
+    --------
+    >>> U, V = np.ones((1, 4, 2), dtype="f4"), np.full((1, 6, 2), 3, dtype="f4")
+    >>> precision = np.array([[2, 8]], dtype="f4")
+    >>> found = identified({"U": U, "V": V, "user_precision": precision}, {"U": "user", "V": "item"}, 2)
+    >>> {name: float(value[0]) for name, value in found.items()}
+    {'interaction': 6.0, 'user_precision': 4.0}
+    """
+    found: dict[str, NDArray[np.float64]] = {}
+    if {"U", "V"} <= set(samples) and n_factors:
+        found["interaction"] = np.array(
+            [
+                np.sqrt((_gram(U[:-1, :n_factors]) * _gram(V[:-1, :n_factors])).sum() / ((len(U) - 1) * (len(V) - 1)))
+                for U, V in zip(samples["U"], samples["V"], strict=True)
+            ]
+        )
+    for name, array in sorted(samples.items()):
+        if name == "thresholds" and sides.get(name):
+            found[name] = array[:, :-1].mean(axis=1, dtype=np.float64)
+        elif name.startswith(("user_", "item_")) and name.endswith("_precision"):
+            found[name] = _geometric_mean(array.astype(np.float64))
+        elif not sides.get(name) and not name.startswith(("user_", "item_")) and array.ndim <= 2:
+            whole = array.astype(np.float64)
+            found[name] = whole[:, 0] if whole.shape[1:] == (1,) else whole
+    return found
+
+
+def _gram(rows: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the products of all columns, (d, d); not by BLAS, whose bits depend on threads."""
+    return np.einsum("nk,nl->kl", rows.astype(np.float64), rows.astype(np.float64))
+
+
+def _geometric_mean(precisions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the geometric mean of precisions (S, d), or of the eigenvalues of precision matrices (S, d, d)."""
+    if precisions.ndim == 3:
+        return np.exp(np.linalg.slogdet(precisions)[1] / precisions.shape[1])
+    return np.exp(np.log(precisions).mean(axis=tuple(range(1, precisions.ndim))))

@@ -468,7 +468,7 @@ def as_ratings(
         if y is not None:
             raise ValueError(f"y must be None where X is a {type(X).__name__}, which holds the ratings itself")
     elif y is None:
-        raise ValueError("y is missing: pass the ratings of the (user, item) pairs X")
+        raise ValueError("y is missing: pass the ratings of the pairs X, or one scipy sparse matrix of users × items")
     if isinstance(X, Ratings):
         if scale is not None and not np.array_equal(as_scale(scale), X.scale):
             raise ValueError(

@@ -170,12 +170,11 @@ class GibbsMMMF(MarginSamples):
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_implicit", self.n_implicit, low=1, whole=True)
-        if self.implicit is not None:
-            check_choice("implicit", self.implicit, ("low-rank",))
-            if self.prior == "fixed":
-                raise ValueError(
-                    f"implicit={self.implicit!r} with prior='fixed': features of the prior need prior='learned'"
-                )
+        check_choice("implicit", self.implicit, ("low-rank",), or_none=True)
+        if self.implicit is not None and self.prior == "fixed":
+            raise ValueError(
+                f"implicit={self.implicit!r} with prior='fixed': features of the prior need prior='learned'"
+            )
 
     def _prepare(self, ratings: Ratings) -> None:
         (link, of_users), (_, of_items) = link_sides(ratings, self.implicit, self.n_implicit, (None, None))

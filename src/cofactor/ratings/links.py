@@ -140,7 +140,7 @@ class Link:
     def n_features(self) -> int:
         """Number K of features."""
         if self.n_sparse:
-            return self.n_sparse + (0 if self.standard is None else len(self.standard.names))
+            return self.n_sparse + (0 if self.standard is None else self.standard.n_columns)
         return _n_columns(self.projection if self.projection is not None else self.axes)
 
     @classmethod
@@ -165,6 +165,9 @@ class Link:
         if standard is None:
             return cls(argument, projection=projection), None if features is None else with_stranger(features)
         own = standard.rows(table, side.ids) * _weight(standard)
+        if not own.shape[1]:
+            axes = np.zeros((0, 0 if features is None else features.shape[1]))
+            return cls(argument, 0, projection, standard, axes), None if features is None else with_stranger(features)
         joint = own if features is None else np.hstack([features, own])
         axes = principal_axes(joint)
         n_mask = joint.shape[1] - own.shape[1]
@@ -211,7 +214,7 @@ class Link:
         if link.projection is not None:
             check_array("projection", link.projection, (n_columns, link.n_features), np.float32)
         if link.axes is not None:
-            rows = 0 if standard is None else len(standard.names)
+            rows = 0 if standard is None else standard.n_columns
             check_array("axes of features", link.axes, (rows, link.n_features), np.float64)
         return link
 

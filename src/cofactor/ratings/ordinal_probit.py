@@ -172,13 +172,14 @@ class OrdinalProbit(SampledModel):
         super()._check_params()
         check_number("n_factors", self.n_factors, low=1, whole=True)
         check_number("n_implicit", self.n_implicit, low=1, whole=True)
-        if self.implicit is not None:
-            check_choice("implicit", self.implicit, ("low-rank", "sparse"))
+        check_choice("implicit", self.implicit, ("low-rank", "sparse"), or_none=True)
 
     def fit(
         self, X: Any, y: Any = None, *, user_features: Any = None, item_features: Any = None, shadow: Any = None
     ) -> Self:
         """Learn from ratings, and from what else is known of users and items.
+
+        An interrupt from the keyboard, and a warm start, do what `SampledModel.fit` says.
 
         Parameters
         ----------
@@ -289,8 +290,8 @@ class OrdinalProbit(SampledModel):
 
     def _target(self, ratings: Ratings) -> dict[str, Any]:
         target = super()._target(ratings)
-        for name, link in zip(("users", "items"), self.links_, strict=True):
-            target[f"the number of features of {name}"] = 0 if link is None else link.n_features
+        for name, table in zip(("users", "items"), self._tables, strict=True):
+            target[f"the features of {name}"] = None if table is None else table.checksum
         return target if self._shadow is None else target | {"the shadow users": checksum(self._shadow)}
 
     def _posterior(self, ratings: Ratings) -> OrdinalProbitPosterior:

@@ -138,9 +138,13 @@ class ProbabilityModel(RatingModel):
             liked = self.scale_ >= at_least
             if not liked.any():
                 raise ValueError(f"at_least={at_least!r} is above the highest rating, {self.scale_[-1]:g}")
+            if liked.all():
+                raise ValueError(f"at_least={at_least!r} says nothing: every rating is at least {self.scale_[0]:g}")
             return lambda p: expected(p, liked.astype(float))
         if quantile is not None:
             check_number("quantile", quantile, low=0, high=1)
+            if quantile in (0, 1):
+                raise ValueError(f"quantile={quantile!r} says nothing: expected a number between 0 and 1, such as 0.9")
             middles = (self.scale_[1:] + self.scale_[:-1]) / 2
             edges = np.concatenate([self.scale_[:1], middles, self.scale_[-1:]])
             return lambda p: _quantiles(p, edges, quantile)

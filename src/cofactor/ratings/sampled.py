@@ -18,13 +18,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.kernels.random import fold
 from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.metrics.ratings import counted
 from cofactor.model.checks import check_flag, check_jobs, check_number, make_generator
+from cofactor.model.parallel import n_side_by_side
 from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array, member, plain
 from cofactor.ratings.chains import (
     NothingKeptError,
     chains_from_state,
     chains_to_state,
+    identified,
     kept_log_likelihood,
     run_side_by_side,
 )
@@ -42,6 +45,10 @@ FOLD_IN_CYCLES = 20
 
 #: Ratings of new users, or items, in one task of a thread.
 _ENTRIES = 512
+
+_NO_CHAINS = (
+    "this model has samples, but not the chains they come from: fold_in, and save with n_samples, leave chains out"
+)
 
 #: Parameters that the posterior does not depend on.
 _NOT_OF_TARGET = {
@@ -127,6 +134,10 @@ class SampledModel(ProbabilityModel):
         there are none yet, it is raised, and the model stays as it was. In both cases the next ``fit`` with
         ``warm_start=True`` goes on from there, as it does after too short a time `max_seconds`.
 
+        A warm start does `n_sweeps` more sweeps; chains that were ended before others catch up with them. Of earlier
+        samples those are dropped that `burn_in` and `thin`, as they are now, would not keep. `random_state` does not
+        matter any more.
+
         Parameters
         ----------
         X, y
@@ -146,8 +157,8 @@ class SampledModel(ProbabilityModel):
                     f"interrupted after {n} sweeps, none of which is kept yet: warm_start=True goes on from here"
                 ) from None
             raise ValueError(
-                f"no sample was kept in {n} sweeps, burn_in={self.burn_in} of which do not count: allow more time, or "
-                "more sweeps; warm_start=True goes on from here"
+                f"no sample was kept in {counted(n, 'sweep')}, with burn_in={self.burn_in}: allow more time, or more "
+                "sweeps; warm_start=True goes on from here"
             ) from None
         self._unfinished = None
         return self
@@ -156,14 +167,17 @@ class SampledModel(ProbabilityModel):
         self._prepare(ratings)
         before = self._chains_to_go_on_with(ratings)
 
+        n_sweeps = self.n_sweeps + max(chain.n_sweeps for chain in before)
+        n_turns = -(-len(before) // n_side_by_side(len(before), self.n_jobs))
+
         def go_on(chain: Chain, callback: Callback) -> Chain:
             return run(
                 self._posterior(ratings),
                 chain,
-                self.n_sweeps,
+                n_sweeps - chain.n_sweeps,
                 burn_in=self.burn_in,
                 thin=self.thin,
-                max_seconds=self.max_seconds,
+                max_seconds=None if self.max_seconds is None else self.max_seconds / n_turns,
                 callback=callback,
             )
 
@@ -203,13 +217,17 @@ class SampledModel(ProbabilityModel):
         if self.warm_start and last[0][1]:
             for target, chains in last:
                 if target == self.target_:
-                    return [chain.copy() for chain in chains]
+                    return [chain.thinned(self.burn_in, self.thin) for chain in chains]
             before = last[0][0]
             names = self.target_.keys() | before.keys()
             changed = sorted(name for name in names if before.get(name) != self.target_.get(name))
             raise ValueError(
                 f"warm_start=True goes on with the chains of the last fit, but since then {', '.join(changed)} "
                 "changed: give what that fit had, or fit a new model"
+            )
+        if self.warm_start and hasattr(self, "samples_"):
+            raise ValueError(
+                f"warm_start=True goes on with chains, but {_NO_CHAINS}; go on with the model as it was fitted"
             )
         seed = int(make_generator(self.random_state).integers(2**63))
         return [Chain(number, seed) for number in range(self.n_chains)]
@@ -320,10 +338,7 @@ class SampledModel(ProbabilityModel):
         check_is_fitted(self)
         chains = [chain for chain in self.chains_ if chain.n_samples]
         if not chains:
-            raise ValueError(
-                "this model has samples, but not the chains they come from: fold_in, and save with n_samples, leave "
-                "chains out; diagnose the model as it was fitted"
-            )
+            raise ValueError(f"{_NO_CHAINS}; diagnose the model as it was fitted")
         return chains
 
     def _log_likelihoods(self, chains: list[Chain]) -> NDArray[np.float64]:
@@ -417,52 +432,6 @@ def _check_samples(samples: dict[str, NDArray[Any]], sides: dict[str, str], n_us
         side = sides.get(name, "")
         shape = (S, sizes[side], *array.shape[2:]) if side else (S, *array.shape[1:])
         check_array(f"samples of {name}", array, shape, np.float32)
-
-
-def identified(
-    samples: dict[str, NDArray[np.float32]], sides: dict[str, str], n_factors: int
-) -> dict[str, NDArray[np.float64]]:
-    """Return what samples of factors and priors tell that does not change when factors are turned or swapped.
-
-    Rows of strangers, the last ones, are left out; parameters of priors are named after their side.
-
-    Examples
-    --------
-    >>> U, V = np.ones((1, 4, 2), dtype="f4"), np.full((1, 6, 2), 3, dtype="f4")
-    >>> precision = np.array([[2, 8]], dtype="f4")
-    >>> found = identified({"U": U, "V": V, "user_precision": precision}, {"U": "user", "V": "item"}, 2)
-    >>> {name: float(value[0]) for name, value in found.items()}
-    {'interaction': 6.0, 'user_precision': 4.0}
-    """
-    found: dict[str, NDArray[np.float64]] = {}
-    if {"U", "V"} <= set(samples) and n_factors:
-        found["interaction"] = np.array(
-            [
-                np.sqrt((_gram(U[:-1, :n_factors]) * _gram(V[:-1, :n_factors])).sum() / ((len(U) - 1) * (len(V) - 1)))
-                for U, V in zip(samples["U"], samples["V"], strict=True)
-            ]
-        )
-    for name, array in sorted(samples.items()):
-        if name == "thresholds" and sides.get(name):
-            found[name] = array[:, :-1].mean(axis=1, dtype=np.float64)
-        elif name.startswith(("user_", "item_")) and name.endswith("_precision"):
-            found[name] = _geometric_mean(array.astype(np.float64))
-        elif not sides.get(name) and not name.startswith(("user_", "item_")) and array.ndim <= 2:
-            whole = array.astype(np.float64)
-            found[name] = whole[:, 0] if whole.shape[1:] == (1,) else whole
-    return found
-
-
-def _gram(rows: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the products of all columns, (d, d); not by BLAS, whose bits depend on threads."""
-    return np.einsum("nk,nl->kl", rows.astype(np.float64), rows.astype(np.float64))
-
-
-def _geometric_mean(precisions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the geometric mean of precisions (S, d), or of the eigenvalues of precision matrices (S, d, d)."""
-    if precisions.ndim == 3:
-        return np.exp(np.linalg.slogdet(precisions)[1] / precisions.shape[1])
-    return np.exp(np.log(precisions).mean(axis=tuple(range(1, precisions.ndim))))
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,6 +11,7 @@ from typing import Any, Self
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from cofactor.metrics.ratings import counted, some_of
 from cofactor.model.state import check_array
@@ -19,6 +21,9 @@ _FORMS = (
     "a mapping from ids to sequences of numbers, a frame with the ids in its first column (or in a named or "
     "non-integer pandas index), or a tuple (ids, array)"
 )
+
+
+_TOO_LARGE = 1e100  #: its square, of which there are sums, is still a number
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,12 @@ class FeatureTable:
     values: NDArray[np.float64]
     names: tuple[str, ...]
 
+    @property
+    def checksum(self) -> int:
+        """A number that tells features from others, in whatever order they came."""
+        ids = "\n".join(map(repr, self.ids.ids.tolist()))
+        return zlib.crc32(self.values.tobytes(), zlib.crc32(ids.encode()))
+
     @classmethod
     def read(cls, table: Any, argument: str) -> Self:
         """Read features from a mapping, a frame, or a pair of ids and an array.
@@ -58,7 +69,10 @@ class FeatureTable:
             ids = list(table)
             columns = _of_rows([np.atleast_1d(np.asarray(row)) for row in table.values()], ids, argument)
         elif isinstance(table, tuple) and len(table) == 2:
+            if sparse.issparse(table[1]):
+                raise TypeError(f"{argument} holds a sparse matrix, expected an array: give it with .toarray()")
             ids, values = table[0], np.asarray(table[1])
+            values = values[:, None] if values.ndim == 1 else values
             if values.ndim != 2 or len(values) != len(ids):
                 raise ValueError(
                     f"{argument} has {len(ids)} ids but an array of shape {values.shape}: expected a row for each"
@@ -81,12 +95,13 @@ class FeatureTable:
 
 def _of_frame(frame: nw.DataFrame[Any], argument: str) -> tuple[Any, dict[str, NDArray[Any]]]:
     names = list(frame.columns)
+    columns = {str(column.name): column.to_numpy() for column in frame.iter_columns()}
     index = nw.maybe_get_index(frame)
     if index is not None and (index.name is not None or np.asarray(index).dtype.kind not in "iu"):
-        return np.asarray(index), {str(name): frame[name].to_numpy() for name in names}
+        return np.asarray(index), columns
     if len(names) < 2:
         raise ValueError(f"{argument} has the column {names} only: expected ids and at least one feature")
-    return frame[names[0]].to_numpy(), {str(name): frame[name].to_numpy() for name in names[1:]}
+    return columns.pop(str(names[0])), columns
 
 
 def _of_rows(rows: Sequence[NDArray[Any]], ids: Sequence[Any], argument: str) -> dict[str, NDArray[Any]]:
@@ -112,11 +127,11 @@ def _numbers(column: NDArray[Any], name: str, ids: Any, argument: str) -> NDArra
         raise TypeError(
             f"{argument}: {name} holds {found}, expected numbers; make a column of 0 and 1 for each of its values"
         ) from None
-    bad = np.flatnonzero(~np.isfinite(numbers))
+    bad = np.flatnonzero(~(np.abs(numbers) < _TOO_LARGE))
     if bad.size:
         whose = np.asarray(ids, dtype=object)[bad].tolist()[0]
         raise ValueError(
-            f"{argument}: {name} of {whose!r} is {numbers[bad[0]]:g}, one of {counted(bad.size, 'value')} there that "
+            f"{argument}: {name} is {numbers[bad[0]]:g} for {whose!r}, one of {counted(bad.size, 'value')} there that "
             f"cannot be used: fill them in, or leave out these rows (ids without a row get the column means)"
         )
     return numbers
@@ -130,7 +145,7 @@ class Standardization:
     ----------
     names : tuple of str
     means, scales : ndarray of shape (c,), float64
-        A scale of infinity makes zeros of a column: one that was constant in training says nothing.
+        A scale of infinity stands for a column that was constant in training: it says nothing, and is left out.
     """
 
     names: tuple[str, ...]
@@ -165,8 +180,9 @@ class Standardization:
         return int(np.isfinite(self.scales).sum())
 
     def rows(self, table: FeatureTable | None, ids: IdMap) -> NDArray[np.float64]:
-        """Return standardized features (n, c) of these ids, zeros (the means) for those without."""
-        out = np.zeros((len(ids), len(self.means)))
+        """Return standardized features of these ids, without constant columns; zeros (the means) for ids without."""
+        varies = np.isfinite(self.scales)
+        out = np.zeros((len(ids), self.n_columns))
         if table is None:
             return out
         if table.names != self.names:
@@ -176,7 +192,7 @@ class Standardization:
             )
         found = table.ids.index(ids.ids)
         known = found >= 0
-        out[known] = (table.values[found[known]] - self.means) / self.scales
+        out[known] = (table.values[found[known]][:, varies] - self.means[varies]) / self.scales[varies]
         return out
 
     def to_state(self) -> dict[str, Any]:

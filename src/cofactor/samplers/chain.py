@@ -89,8 +89,9 @@ class DivergedError(FloatingPointError):
         bad = sorted(name for name, array in state.items() if not np.isfinite(array).all())
         names = ", ".join(bad) or "the log-likelihood"
         super().__init__(
-            f"chain {chain} diverged at sweep {sweep}: {names} {'are' if len(bad) > 1 else 'is'} not finite; "
-            "the error's `state` has all arrays. Take fewer factors, or check features for extreme values"
+            f"chain {chain + 1} diverged at sweep {sweep}: {names} {'are' if len(bad) > 1 else 'is'} not finite; "
+            "the error's `state` has all arrays. Look for extreme values in what the model was given, or take fewer "
+            "factors"
         )
         self.chain, self.sweep, self.state = chain, sweep, state
 
@@ -139,12 +140,13 @@ class Chain:
         """Number of samples kept."""
         return len(self.kept_sweeps)
 
-    def copy(self) -> Chain:
-        """Return a chain which can go on without changing this one."""
+    def thinned(self, burn_in: int, thin: int) -> Chain:
+        """Return a chain which can go on without changing this one, with those samples that `run` would keep now."""
+        keeps = [sweep > burn_in and (sweep - burn_in) % thin == 0 for sweep in self.kept_sweeps]
         return replace(
             self,
-            samples=dict(self.samples),
-            kept_sweeps=list(self.kept_sweeps),
+            samples={name: array if all(keeps) else array[keeps] for name, array in self.samples.items()},
+            kept_sweeps=[sweep for sweep, keep in zip(self.kept_sweeps, keeps, strict=True) if keep],
             log_likelihood=list(self.log_likelihood),
             seconds=list(self.seconds),
         )

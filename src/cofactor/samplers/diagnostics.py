@@ -61,6 +61,7 @@ class Diagnostics:
         for name, mean, sd, r_hat, ess in self.rows():
             agreed, worth = (format(v, form) if np.isfinite(v) else "–" for v, form in ((r_hat, ".2f"), (ess, ".0f")))
             lines.append(f"{name:{width}}  {mean:>10.5g} {sd:>9.3g} {agreed:>6} {worth:>6}")
+        lines.append(f"chains: {self.n_chains}, draws of each: {self.n_draws}")
         return "\n".join(lines)
 
 

@@ -209,8 +209,7 @@ class MLCHMF(LabelModel):
         check_choice("voting", self.voting, ["sign", "margin"])
         check_choice("margin", self.margin, _SMOOTH)
         check_choice("dtype", self.dtype, ["float32", "float64"])
-        if self.scale is not None:
-            check_choice("scale", self.scale, ["standard"])
+        check_choice("scale", self.scale, ["standard"], or_none=True)
         check_jobs(self.n_jobs)
 
     # ---------------------------------------------------------------- learning
