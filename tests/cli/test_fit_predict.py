@@ -197,7 +197,10 @@ def test_bad_files_are_named_with_line_and_expectation(run, tmp_path: Path, cont
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--model", "svd"], "--model svd: not a known model; expected one of binary-mmmf, mmmf, hmf, pmmmf, als"),
+        (
+            ["--model", "svd"],
+            "--model svd: not a known model (did you mean rating-svd?); expected one of ",
+        ),
         (["--alpha", "x"], "--alpha x: expected a number above 0, auto, or a comma-separated list of these"),
         (
             ["-m", "rating-svd", "--alpha", "3"],
@@ -316,6 +319,7 @@ def test_one_row(run, model: Path, tmp_path: Path) -> None:
     assert run("predict", model, "-", "--out", out, stdin=b"1,2\n").err == f"wrote 1 row to {out}\n"
 
 
+@pytest.mark.filterwarnings("default:interrupted after")
 def test_ctrl_c_ends_a_sampler_with_what_it_has(
     run, csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
