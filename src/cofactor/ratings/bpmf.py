@@ -53,7 +53,7 @@ class BPMF(SampledModel):
     burn_in : int, default=50
         Sweeps at the beginning of which nothing is kept.
     thin : int, default=1
-        Keep every so manieth sweep. A sample takes 4 d (n + m + d) bytes for n users and m items.
+        Keep every so manieth sweep. A sample takes about 4 d (n + m + d) bytes for n users and m items.
     n_chains : int, default=1
         Independent chains; their samples are pooled. Two or more tell whether they agree (`plots.plot_trace`).
     decision : {"median", "mode", "mean"}, default="median"

@@ -67,7 +67,8 @@ class GibbsIPMMMF(MarginSamples):
     burn_in : int, default=100
         Sweeps at the beginning of which nothing is kept.
     thin : int, default=2
-        Keep every so manieth sweep. A sample takes 4 ((n + m) d + n (R - 1)) bytes for n users, m items, R levels.
+        Keep every so manieth sweep. A sample takes about 4 ((n + m) d + n (R - 1)) bytes for n users, m items, R
+        levels.
     n_chains : int, default=1
         Independent chains; their samples are pooled.
     decision : {"count", "median", "mode", "mean"}, default="count"

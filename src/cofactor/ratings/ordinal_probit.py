@@ -63,7 +63,8 @@ class OrdinalProbit(SampledModel):
     burn_in : int, default=100
         Sweeps at the beginning of which nothing is kept.
     thin : int, default=1
-        Keep every so manieth sweep. A sample takes 4 ((n + m)(d + 1) + n (R - 1)) bytes for n users, m items, R levels.
+        Keep every so manieth sweep. A sample takes about 4 ((n + m)(d + 1) + n (R - 1)) bytes for n users, m items, R
+        levels.
     n_chains : int, default=1
         Independent chains; their samples are pooled. Two or more tell whether they agree
         (`diagnostics`, `plots.plot_trace`).
