@@ -435,21 +435,22 @@ def what_applies(n_data: int, n_methods: int, alpha: float = 0.05) -> dict[str, 
     return {
         "friedman": one or few or _too_few(n_data, factorial(n_methods), alpha),
         "nemenyi": one or few or _too_few(n_data, factorial(n_methods), alpha),
-        "wilcoxon_holm": one or _too_few(n_data, 2, alpha),
+        "wilcoxon_holm": one or _too_few(n_data, 2, alpha, n_methods * (n_methods - 1) // 2),
         "signed_rank": one or two,
         "correlated_t": two,
     }
 
 
-def _too_few(n_data: int, n_orders: int, alpha: float) -> str:
-    """Say so if n data sets agree by chance with a probability above alpha, there being so many orders."""
+def _too_few(n_data: int, n_orders: int, alpha: float, n_tests: int = 1) -> str:
+    """Say so if n data sets agree by chance with a probability above alpha / tests, there being so many orders."""
     chance = float(n_orders) ** (1 - n_data)
-    if chance <= alpha:
+    if chance <= alpha / n_tests:
         return ""
-    needed = next(n for n in range(n_data, 10_000) if float(n_orders) ** (1 - n) <= alpha)
+    needed = next(n for n in range(n_data, 10_000) if float(n_orders) ** (1 - n) <= alpha / n_tests)
+    limit = f"alpha = {alpha:g}" if n_tests == 1 else f"alpha = {alpha:g} shared by {n_tests} pairs"
     return (
-        f"{n_data} data sets are too few: by chance they all agree with probability {chance:.2g}, "
-        f"above alpha = {alpha:g}; at least {needed} are needed"
+        f"{n_data} data sets are too few: by chance they all agree with probability {chance:.2g}, above {limit}; "
+        f"at least {needed} are needed"
     )
 
 
