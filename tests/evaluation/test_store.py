@@ -239,3 +239,24 @@ def test_a_new_file_may_be_made_by_several_processes_at_once(path: Path, start: 
     for _ in range(3):
         start(CLAIM_MANY, path=str(path), answer=theirs, gate=gate)
     assert sorted(k for _ in range(3) for k in ours.recv()) == list(range(100))
+
+
+def test_a_new_file_may_be_opened_while_somebody_makes_it(tmp_path: Path) -> None:
+    """Whoever looks just then sees no tables, or all of them: never tables that are not ours yet."""
+    errors: list[Exception] = []
+
+    def open_one(path: Path, barrier: threading.Barrier) -> None:
+        barrier.wait()
+        try:
+            ResultStore(path).close()
+        except StoreError as error:
+            errors.append(error)
+
+    for k in range(40):
+        barrier = threading.Barrier(4)
+        threads = [threading.Thread(target=open_one, args=(tmp_path / f"{k}.sqlite", barrier)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not errors

@@ -328,7 +328,7 @@ def test_diverged_chain_is_caught_at_its_sweep():
 
     model.steps = steps | {"items": break_it}
     chain = Chain(1, 0)
-    with pytest.raises(DivergedError, match=r"chain 1 diverged at sweep 4: .*V.* finite") as caught:
+    with pytest.raises(DivergedError, match=r"chain 2 diverged at sweep 4: .*V.* finite") as caught:
         run(model, chain, 10, burn_in=1)
     assert caught.value.sweep == 4
     assert np.isnan(caught.value.state["V"][2]).all()

@@ -264,10 +264,11 @@ class ResultStore:
 
     def _version(self) -> int:
         """Return the version of the tables, 0 where there are none."""
-        version, application, tables = (
-            int(self._connection.execute(query).fetchone()[0])
-            for query in ("PRAGMA user_version", "PRAGMA application_id", "SELECT count(*) FROM sqlite_master")
-        )
+        # In one statement: between two of them somebody else may have made the tables.
+        version, application, tables = self._connection.execute(
+            "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_master) "
+            "FROM pragma_user_version, pragma_application_id"
+        ).fetchone()
         if application != _APPLICATION and (version or tables or application):
             raise StoreError(f"{self.path}: is no store of results, but a database of another program")
         if version > SCHEMA:
