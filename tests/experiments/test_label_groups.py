@@ -80,7 +80,7 @@ def test_influence_is_drawn_for_each_data_set():
         for (u, v), value in MAP.items()
     ]
     outcome = INFLUENCE.outcome(results)
-    assert [picture.name for picture in outcome.pictures] == ["influence-medical", "influence-genbase"]
+    assert [picture.name for picture in outcome.pictures] == ["thesis-figure-6.2-medical", "thesis-figure-6.2-genbase"]
     assert outcome.pictures[0].draw().images[0].get_array().tolist() == [[0.77, 0.74], [0.70, 0.60]]
 
 

@@ -12,7 +12,7 @@ import typer
 from cofactor.cli import options
 from cofactor.cli.label_fit import fit_labels
 from cofactor.cli.label_reading import LabelOptions
-from cofactor.cli.models import build_model, chosen_alpha, iterations, note_factors
+from cofactor.cli.models import build_model, iterations, note_factors
 from cofactor.cli.progress import Download, fit_progress, limited_threads
 from cofactor.cli.reading import TableOptions, check_target, ratings_of, read_ratings_from, save_model
 from cofactor.cli.tables import join_numbers, print_facts, print_json
@@ -103,6 +103,8 @@ def fit(
 
 
 def _facts(model: RatingModel, data: RatingDataset, seconds: float) -> dict[str, Any]:
+    from cofactor.evaluation.protocols import chosen_alpha
+
     assert model.ratings_ is not None
     return {
         "model": type(model).__name__,

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "build_model",
-    "chosen_alpha",
     "find_model",
     "iterations",
     "known_parameter",
@@ -207,15 +206,6 @@ def require_probabilities(model: RatingModel, file: str, option: str) -> None:
         raise InputError(
             f"{option}: {file} is a model of {type(model).__name__}, without probabilities; {having} have them"
         )
-
-
-def chosen_alpha(model: RatingModel) -> float | list[float] | None:
-    """Return the penalty weight of a fitted model: one number, or one for each stage."""
-    members = getattr(model, "members_", None)
-    if members:
-        return chosen_alpha(members[0])
-    stages: list[float] | None = getattr(model, "alphas_", None)
-    return stages if stages is not None else getattr(model, "alpha_", None)
 
 
 def iterations(model: RatingModel) -> list[int]:

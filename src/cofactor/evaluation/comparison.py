@@ -364,7 +364,7 @@ def _cells(estimators: Mapping[str, Any], data: Source, protocol: Any, n_splits:
 
 def _rating_measures(model: Any, X: Any, y: Any, parts: Parts, scale: Any) -> dict[str, Any]:
     row = measure_ratings(model, X, y, parts, scale)
-    return row | {"parameters": described(row.get("parameters", {}))}
+    return row | {"parameters": described(row["parameters"])}
 
 
 def _label_measures(model: Any, X: Any, Y: Any, parts: Parts) -> dict[str, Any]:

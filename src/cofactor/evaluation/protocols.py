@@ -75,9 +75,9 @@ def evaluate(
         For each split ``mae``, ``nmae``, ``rmse``, ``fre``, ``zero_one`` (as
         `cofactor.metrics.rating_report`), ``n_train``, ``n_test``, ``fit_seconds``, ``predict_seconds``, and
         for the strong protocol ``fold_in_seconds``. Of a model that gives every level of its ``scale_`` a probability
-        also ``log_loss``, ``rps``, ``ece`` (as `cofactor.metrics.probability_report`); of one that chooses parameters
-        these, as ``parameters``. The first fit of a process also
-        loads, or compiles, machine code: where seconds matter, fit once before.
+        also ``log_loss``, ``rps``, ``ece`` (as `cofactor.metrics.probability_report`); ``parameters`` are those
+        that the fit chose. The first fit of a process also loads, or compiles, machine code: where seconds matter, fit
+        once before.
 
     Raises
     ------
@@ -163,8 +163,17 @@ def _chosen(model: Any, fitted: Any) -> dict[str, Any]:
     """Return the parameters that the fit chose: by grid search, or a penalty by validation."""
     if hasattr(fitted, "best_params_"):
         return dict(fitted.best_params_)
-    alpha = getattr(fitted, "alphas_", getattr(fitted, "alpha_", None))  # one for each stage, or one
-    return {"alpha": alpha} if getattr(model, "alpha", None) == "auto" and alpha is not None else {}
+    alpha = chosen_alpha(fitted) if getattr(model, "alpha", None) == "auto" else None
+    return {} if alpha is None else {"alpha": alpha}
+
+
+def chosen_alpha(model: Any) -> float | list[float] | None:
+    """Return the penalty weight of a fitted model: one number, one for each stage, or that of the first member."""
+    members = getattr(model, "members_", None)
+    if members:
+        return chosen_alpha(members[0])
+    stages: list[float] | None = getattr(model, "alphas_", None)
+    return stages if stages is not None else getattr(model, "alpha_", None)
 
 
 def _probabilities(model: Any, X: Any, scale: ArrayLike) -> NDArray[np.float64] | None:

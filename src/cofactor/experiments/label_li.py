@@ -415,7 +415,7 @@ def _pictures(micro: Mapping[str, Sample], macro: Mapping[str, Sample]) -> list[
     if not micro:
         return []
     caption = "Label PCA on cal500 by the number of dimensions, with the printed numbers"
-    return [Picture("label-pca", caption, partial(_draw_dimensions, micro, macro))]
+    return [Picture("li-table-7.6", caption, partial(_draw_dimensions, micro, macro))]
 
 
 def _draw_dimensions(micro: Mapping[str, Sample], macro: Mapping[str, Sample]) -> Axes:

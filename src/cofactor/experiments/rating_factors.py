@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -65,14 +65,12 @@ def _error_cells(extent: Extent) -> list[Cell]:
 def _error_outcome(results: Sequence[Result]) -> Outcome:
     lines = _by_factors(results, "nmae")
     reached = means(results, "reached", "method", "settings.n_factors")
-    missed = [f"{method} at d = {d}" for (method, d), sample in reached.items() if sample.mean < 1]
+    missed = {place for place, sample in reached.items() if sample.mean < 1}
     notes = unfinished(results)
     if missed:
         trained = means(results, "train_nmae", "method", "settings.n_factors")
         errors = ", ".join(
-            f"{method} {sample.mean:.3f} at d = {d}"
-            for (method, d), sample in trained.items()
-            if reached[method, d].mean < 1
+            f"{method} {sample.mean:.3f} at d = {d}" for (method, d), sample in trained.items() if (method, d) in missed
         )
         notes.append(
             f"No λ brings the training NMAE into .06 to .08 on every split; what comes nearest leaves: {errors}."
@@ -81,11 +79,11 @@ def _error_outcome(results: Sequence[Result]) -> Outcome:
     if lines:
         draw = partial(_draw_lines, lines)
         pictures.append(Picture("thesis-figure-3.11", "Test NMAE against the number of factors, MovieLens 100K", draw))
-    fair = _at_equal_training_error(lines, [key for key, sample in reached.items() if sample.mean == 1])
+    fair = _at_equal_training_error(lines, reached.keys() - missed)
     return Outcome(claims=[_claim_few_factors(fair), _claim_balanced(fair)], pictures=pictures, notes=notes)
 
 
-def _at_equal_training_error(lines: Lines, reached: Sequence[tuple[Any, ...]]) -> Lines:
+def _at_equal_training_error(lines: Lines, reached: Collection[tuple[Any, ...]]) -> Lines:
     """Return the lines where every method has reached the training error: elsewhere the figure compares nothing."""
     return {
         name: {d: sample for d, sample in line.items() if all((method, d) in reached for method in lines)}

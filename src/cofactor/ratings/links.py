@@ -122,7 +122,7 @@ class Link:
     standard : Standardization or None
         What the table's columns were in training; each weighs :math:`1 / \sqrt c` if there are c.
     axes : ndarray of shape (c, K) or None
-        What they add to a row's features; None where they are features themselves.
+        What they add to a row's features; None where they are features themselves, or say nothing.
     """
 
     argument: str
@@ -162,12 +162,10 @@ class Link:
             link = cls(argument, side.n_columns, standard=standard)
             return link, link.features(side, table)
         features, projection = mask or (None, None)
-        if standard is None:
-            return cls(argument, projection=projection), None if features is None else with_stranger(features)
+        if standard is None or not standard.n_columns:
+            link = cls(argument, projection=projection, standard=standard)
+            return link, None if features is None else with_stranger(features)
         own = standard.rows(table, side.ids) * _weight(standard)
-        if not own.shape[1]:
-            axes = np.zeros((0, 0 if features is None else features.shape[1]))
-            return cls(argument, 0, projection, standard, axes), None if features is None else with_stranger(features)
         joint = own if features is None else np.hstack([features, own])
         axes = principal_axes(joint)
         n_mask = joint.shape[1] - own.shape[1]
