@@ -48,6 +48,14 @@ def test_a_bar_for_each_group():
     assert {to_hex(bar.get_color()).upper() for bar in bars} == {OKABE_ITO[0]}
 
 
+def test_bars_are_drawn_alike_in_every_process():
+    """scikit-posthocs hands over the members of a group as they come out of a set."""
+    values = np.random.default_rng(0).normal(size=(4, 9))
+    outcome = nemenyi(Scores(values, list("abcdefghi"), greater_is_better=True))
+    (bar,) = named(plot_critical_difference(outcome), "group")
+    assert list(bar.get_xdata()) == [min(outcome.average_ranks), max(outcome.average_ranks)]
+
+
 def test_bar_of_the_critical_difference():
     ax = plot_critical_difference(OUTCOME)
     (bar,) = named(ax, "critical difference")

@@ -89,7 +89,8 @@ def plot_critical_difference(outcome: Nemenyi, ax: Axes | None = None, *, title:
     for label in drawn["labels"]:
         label.set_color(INK)
     for (line,) in drawn["crossbars"]:
-        line.set_gid("group")
+        ranks = sorted(line.get_xdata())  # they come from a set, in another order in each process
+        line.set(gid="group", data=([ranks[0], ranks[-1]], line.get_ydata()[:2]))
     start = 1.0
     end = start + outcome.critical_difference
     ax.plot([start, end], [1.2, 1.2], color=INK, linewidth=1.5, marker="|", markersize=8, gid="critical difference")
