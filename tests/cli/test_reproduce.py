@@ -1,11 +1,14 @@
 """reproduce: what is listed, run, kept, shown and written; what cannot be."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+import cofactor
 from cofactor.evaluation import ResultStore, RunProgress
+from cofactor.evaluation.cells import Result
 from cofactor.experiments import experiments, reproduction
 
 GEOMETRY = "thesis-figure-3.1"  # made of printed factors: in a moment, and without a data set
@@ -66,6 +69,42 @@ def test_ctrl_c_says_what_is_kept(run, tmp_path: Path, monkeypatch: pytest.Monke
         assert len(kept) == 2
 
 
+def test_results_are_found_without_the_data(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A store tells its results on a machine that lacks the data sets, too."""
+    store = tmp_path / "kept.sqlite"
+    (one,) = [cell for cell in experiments()["thesis-table-4.1"].cells("quick") if cell.method == "ALS"]
+    facts = {field.name: getattr(one, field.name) for field in fields(Result) if hasattr(one, field.name)}
+    measures = {"mae": 0.7, "rmse": 1.0, "train_mae": 0.08}
+    done = Result(**facts, version=cofactor.__version__, status="done", measures=measures, error="", seconds=1.0)
+    with ResultStore(store) as kept:
+        kept.put(done)
+    monkeypatch.setattr("cofactor.experiments.rating_cells.checksum", lambda name: "")
+    (found,) = json.loads(
+        run("reproduce", "thesis-table-4.1", "--quick", "--from-store", "--store", store, "--json").out
+    )
+    assert (found["cells"], found["compared"]) == (3, 2)
+
+
+def test_what_is_published_only_is_shown(run, tmp_path: Path):
+    outcome = run("reproduce", "li-table-7.5", "--quick", "--store", tmp_path / "kept.sqlite")
+    assert "published only" in outcome.out
+    assert ".4775" in outcome.out
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_numbers_are_whole_in_narrow_terminals(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    outcome = run("reproduce", "thesis-table-5.11", "--quick", "--from-store", "--store", filled(tmp_path))
+    assert "…" not in outcome.out
+    assert max(map(len, outcome.out.splitlines())) <= width
+    assert ("published 5.730" in outcome.out) == (width == 40)
+
+
+def filled(folder: Path) -> Path:
+    with ResultStore(folder / "kept.sqlite") as store:
+        return store.path
+
+
 def test_missing_data_fail_cells_and_the_command(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COFACTOR_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -82,8 +121,16 @@ def test_missing_data_fail_cells_and_the_command(run, tmp_path: Path, monkeypatc
         ((GEOMETRY, "--document", "book.html"), "expected a Markdown file, ending in .md"),
         ((GEOMETRY, "--quick", "--jobs", "0"), "--jobs 0: expected a positive number"),
         ((GEOMETRY, "--from-store"), "kept.sqlite yet: without this option it is made and filled"),
+        ((GEOMETRY, "--from-store", "--retry"), "--retry has nothing to run again"),
+        ((GEOMETRY, "all"), "all stands alone"),
+        ((GEOMETRY, "--words", "words.md"), "say with --document which"),
+        ((GEOMETRY, "--document", "nowhere/book.md"), "the folder nowhere does not exist"),
+        ((GEOMETRY, "--document", "book.md", "--words", "latin.md"), "latin.md: is not UTF-8"),
+        ((GEOMETRY, "--document", "taken.md"), "taken: is a file, but the pictures of taken.md go into a folder"),
     ],
 )
 def test_bad_input(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments, message):
     monkeypatch.chdir(tmp_path)
+    Path("latin.md").write_bytes("Zürich".encode("latin-1"))
+    Path("taken").touch()
     assert message in run("reproduce", *arguments, "--store", tmp_path / "kept.sqlite").error

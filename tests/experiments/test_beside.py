@@ -7,11 +7,14 @@ import pytest
 from cofactor.evaluation.cells import Result
 from cofactor.experiments.beside import Reason, beside
 from cofactor.experiments.experiment import Sample
+from cofactor.experiments.published import Misprint
 
 
-def printed(*rows):
+def printed(*rows, errors=()):
     names = ("data", "protocol", "method", "metric", "mean", "std")
-    return SimpleNamespace(rows=[SimpleNamespace(**dict(zip(names, row, strict=True))) for row in rows])
+    return SimpleNamespace(
+        rows=[SimpleNamespace(**dict(zip(names, row, strict=True))) for row in rows], errors=list(errors)
+    )
 
 
 def result(data, method, measures, split="0", error="", **parameters):
@@ -60,8 +63,10 @@ def test_variants_have_rows_of_their_own_and_what_is_only_ours_comes_last():
 
 def test_failures_and_known_reasons_are_told():
     results = [result("ml", "HMF", {}, error="MemoryError: too large\n  at line 3", protocol="strong")]
-    reasons = [Reason("no longer distributed", method="U*"), Reason("too general")]
-    rows = {(row.protocol, row.method): row for row in beside(PRINTED, results, metrics=["nmae"], reasons=reasons)}
+    absent = [Reason("no longer distributed", method="U*"), Reason("too general")]
+    reasons = [Reason("why it differs")]
+    found = beside(PRINTED, results, metrics=["nmae"], reasons=reasons, absent=absent)
+    rows = {(row.protocol, row.method): row for row in found}
     assert rows["strong", "HMF"].reason == "failed: MemoryError: too large"
     assert rows["weak", "URP"].reason == "no longer distributed"
     assert rows["weak", "HMF"].reason == "too general"
@@ -72,3 +77,20 @@ def test_reasons_are_for_what_does_not_agree(measured, reason):
     results = [result("ml", "HMF", {"nmae": v}, str(v), protocol="weak") for v in measured]
     rows = beside(PRINTED, results, metrics=["nmae"], reasons=[Reason("other folds", method="HMF")])
     assert rows[0].reason == reason
+
+
+def test_reasons_look_at_variant_and_verdict():
+    results = [result("ml", "HMF", {"nmae": v, "learned:nmae": v - 0.4}, str(v), protocol="weak") for v in (0.60, 0.61)]
+    reasons = [Reason("the cut", variant="learned*"), Reason("luck", verdict="better"), Reason("bad luck")]
+    plain, learned = beside(PRINTED, results, metrics=["nmae"], reasons=reasons)[:2]
+    assert (plain.variant, plain.verdict, plain.reason) == ("", "worse", "bad luck")
+    assert (learned.variant, learned.verdict, learned.reason) == ("learned threshold", "better", "the cut")
+
+
+def test_misprints_are_told_before_other_reasons():
+    error = Misprint(data="ml", method="HMF", metric="nmae", field="mean", printed="0.4", right="0.3")
+    table = SimpleNamespace(rows=PRINTED.rows, errors=[error])
+    results = [result("ml", "HMF", {"nmae": v}, str(v), protocol="weak") for v in (0.30, 0.31)]
+    rows = beside(table, results, metrics=["nmae"], reasons=[Reason("other folds")])
+    assert [(row.verdict, row.reason) for row in rows[:2]] == [("differs", "0.4 should be 0.3"), ("", "")]
+    assert [row.misprint for row in rows] == [True, True, False]

@@ -7,7 +7,6 @@ import pytest
 from cofactor.experiments import experiment, experiments
 from cofactor.experiments.experiment import EXTENTS, Row, Sample
 from cofactor.experiments.ranks import PRINTED
-from cofactor.experiments.reproduction import verdict
 
 NAMES = sorted(experiments())
 
@@ -33,13 +32,34 @@ def row(published, here, metric="mae"):
     ],
 )
 def test_verdict_weighs_the_difference_by_both_deviations(published, here, metric, expected):
-    assert verdict(row(published, here, metric)) == expected
+    assert row(published, here, metric).verdict == expected
 
 
 @pytest.mark.parametrize(("here", "expected"), [(7.4703, "agrees"), (7.471, "differs"), (8.393, "differs")])
 def test_recomputed_numbers_agree_to_three_digits(here, expected):
-    one = Row(data="", method="F_F", metric="micro_f1", published=Sample(7.470), here=Sample(here), exact=True)
-    assert verdict(one) == expected
+    one = Row(data="", method="F_F", metric="micro_f1", published=Sample(7.470), here=Sample(here), tolerance=0.0)
+    assert one.verdict == expected
+
+
+def test_what_cannot_be_right_is_neither_better_nor_worse():
+    one = Row(
+        data="llog", method="MLkNN", metric="micro_f1", published=Sample(0, 0), here=Sample(0.05, 0.02), misprint=True
+    )
+    assert one.verdict == "differs"
+
+
+def test_misprints_of_further_tables_are_told_with_their_number():
+    told = experiment("thesis-table-5.9").misprints
+    assert told[0] == "human, LLSF, Hamming loss: rank 6 should be 7"
+    assert "table 5.8: plant, Instances: 948 should be 978" in told
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_claims_on_printed_numbers_are_told_as_such(name):
+    """What needs no results is recomputed from what is printed, and not counted as measured."""
+    one = experiment(name)
+    if one.cells("quick") and name != "thesis-figure-3.1":
+        assert all(claim.holds is None for claim in one.outcome([]).claims if claim.origin != "print")
 
 
 def test_sample_of_one_value_has_no_deviation():

@@ -4,6 +4,7 @@ import pytest
 
 from cofactor.evaluation.cells import Result
 from cofactor.experiments import published
+from cofactor.experiments.experiment import Row, Sample
 from cofactor.experiments.label_cells import REALIGNED
 from cofactor.experiments.label_grople import (
     EXPERIMENTS,
@@ -13,6 +14,7 @@ from cofactor.experiments.label_grople import (
     lead_claim,
     scores_here,
     threshold_claim,
+    with_cut,
 )
 
 TABLE, STATISTICS, DIAGRAM = EXPERIMENTS
@@ -103,3 +105,13 @@ def test_diagrams():
         picture for picture in outcome.pictures if picture.name == "thesis-figure-6.4-accuracy-printed-numbers"
     )
     assert {"GroPLE", "MLSF"} <= {word for text in printed.draw().texts for word in text.get_text().split()}
+
+
+def test_a_learned_threshold_is_told_where_it_reaches_what_the_plain_cut_does_not():
+    def rows(method, learned):
+        ways = {"": 0.1, "learned threshold": learned}
+        place = {"data": "corel5k", "method": method, "metric": "accuracy", "published": Sample(0.3, 0.01)}
+        return [Row(**place, variant=variant, here=Sample(mean, 0.01)) for variant, mean in ways.items()]
+
+    told = with_cut([*rows("GroPLE", 0.31), *rows("FAiE", 0.2)])
+    assert [row.reason for row in told] == ["reached with a learned threshold", "", "", ""]

@@ -13,6 +13,8 @@ from cofactor.cli import options
 from cofactor.cli.board import duration
 from cofactor.cli.errors import InputError, telling_what_is_kept
 from cofactor.cli.progress import make_bar
+from cofactor.cli.reading import check_target
+from cofactor.cli.reproduced import show_reproduction
 from cofactor.cli.tables import human_console, note, print_json
 
 if TYPE_CHECKING:
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
     from cofactor.evaluation.store import ResultStore
     from cofactor.experiments.experiment import Experiment, Extent
     from cofactor.experiments.reproduction import Reproduction
-
-_HOLDS = {True: "[green]✓ holds[/green]", False: "[red]✗ does not hold[/red]", None: "[dim]? cannot be told[/dim]"}
 
 
 def reproduce(
@@ -62,10 +62,9 @@ def reproduce(
         _list(json)
         return
     chosen = _chosen(names)
-    for path in (document, words):
-        if path is not None and not path.endswith(".md"):
-            raise InputError(f"{path}: expected a Markdown file, ending in .md")
-    text = "" if words is None else Path(words).read_text(encoding="utf-8")
+    if from_store and retry:
+        raise InputError("--from-store runs nothing, so --retry has nothing to run again: leave one of them out")
+    text = _words(document, words)
     from cofactor.evaluation.store import ResultStore
 
     place = _place(store)
@@ -73,16 +72,15 @@ def reproduce(
         raise InputError(f"--from-store: there is no store {place} yet: without this option it is made and filled")
     with ResultStore(place) as kept:
         found = _found(chosen, extent, kept, from_store, jobs, retry, json)
-        if document is not None:
-            from cofactor.experiments.document import write_document
-
-            write_document(document, found, text)
     if json:
         print_json([_plain(one) for one in found])
     else:
         for one in found:
-            _show(one)
+            show_reproduction(one)
     if document is not None:
+        from cofactor.experiments.document import write_document
+
+        write_document(document, found, text)
         note(f"wrote {document}")
     if any(one.tally.failed for one in found):
         raise typer.Exit(1)
@@ -111,7 +109,30 @@ def _chosen(names: Sequence[str]) -> list[Experiment]:
 
     if names == ["all"]:
         return list(experiments().values())
+    for word in ("all", "list"):
+        if word in names:
+            raise InputError(f"{word} stands alone: leave the other names out")
     return [experiment(name) for name in dict.fromkeys(names)]
+
+
+def _words(document: str | None, words: str | None) -> str:
+    """Return the words for the top of the document; what could not be read or written is refused before any work."""
+    for path in (document, words):
+        if path is not None and not path.endswith(".md"):
+            raise InputError(f"{path}: expected a Markdown file, ending in .md")
+    if document is not None:
+        check_target(document, words)
+        pictures = Path(document).with_suffix("")
+        if pictures.exists() and not pictures.is_dir():
+            raise InputError(f"{pictures}: is a file, but the pictures of {document} go into a folder of this name")
+    if words is None:
+        return ""
+    if document is None:
+        raise InputError("--words go to the top of a document: say with --document which")
+    try:
+        return Path(words).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{words}: is not UTF-8 ({error.reason} at byte {error.start})") from error
 
 
 def _place(store: str | None) -> Path:
@@ -154,7 +175,9 @@ def _list(as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table("name", "shows", *EXTENTS, box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("name", "shows", *EXTENTS):
+        table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(row["name"], str(row["title"]), *(str(row[extent]) for extent in EXTENTS))
     console = human_console()
@@ -165,9 +188,7 @@ def _list(as_json: bool) -> None:
 def _plain(one: Reproduction) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from cofactor.experiments.reproduction import verdict
-
-    rows = [{**asdict(row), "difference": row.difference, "verdict": verdict(row)} for row in one.outcome.rows]
+    rows = [{**asdict(row), "difference": row.difference, "verdict": row.verdict} for row in one.outcome.rows]
     return {
         "name": one.experiment.name,
         "extent": one.extent,
@@ -178,49 +199,6 @@ def _plain(one: Reproduction) -> dict[str, Any]:
         "claims_told": [asdict(claim) for claim in one.outcome.claims],
         "notes": list(one.outcome.notes),
         "missing": list(one.experiment.missing),
+        "misprints": one.experiment.misprints,
         "errors": [result.error for result in one.results if result.status == "failed"],
     }
-
-
-def _show(one: Reproduction) -> None:
-    """Print the claims of an experiment, and published and measured numbers beside each other."""
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
-    from cofactor.experiments.document import columns_of, digits_of, reasons_of
-
-    console, outcome, tally = human_console(), one.outcome, one.tally
-    console.print(f"\n[bold]{escape(one.experiment.name)}[/bold]  {escape(one.experiment.title)}")
-    console.print(
-        f"[dim]{escape(one.experiment.source)}; {len(one.results)} of {one.n_cells} cells, "
-        f"{duration(one.seconds)} of computing[/dim]"
-    )
-    for claim in outcome.claims:
-        console.print(f"{_HOLDS[claim.holds]}  {escape(claim.statement)} [dim]{escape(claim.measured)}[/dim]")
-    measured = [row for row in outcome.rows if row.here is not None]
-    for protocol, metric in dict.fromkeys((row.protocol, row.metric) for row in measured):
-        ones = [row for row in measured if (row.protocol, row.metric) == (protocol, metric)]
-        table = Table(
-            box=box.SIMPLE_HEAD, title=escape(", ".join(filter(None, (metric, protocol)))), title_justify="left"
-        )
-        reasons, digits = reasons_of(ones), digits_of(ones)
-        for name in columns_of(ones[0], reasons, digits):
-            table.add_column(name, justify="right" if name in ("published", "here", "difference") else "left")
-        for row in ones:
-            table.add_row(*map(escape, columns_of(row, reasons, digits).values()))
-        console.print(table)
-        for reason, mark in reasons.items():
-            console.print(f"[dim]{escape(mark)} {escape(reason)}[/dim]")
-    if tally.compared:
-        console.print(
-            f"{tally.compared} numbers compared: {tally.agree} within two standard deviations, {tally.better} better, "
-            f"{tally.worse} worse, {tally.differ} not as recomputed, {tally.untold} without a known deviation"
-        )
-    rest = sum(row.here is None for row in outcome.rows)
-    lines = [f"{rest} more numbers are printed and not measured here: --document shows them"] if rest else []
-    lines += [f"not run: {line}" for line in one.experiment.missing]
-    lines += outcome.notes
-    lines += sorted({result.error.partition("\n")[0] for result in one.results if result.status == "failed"})
-    for line in lines:
-        console.print(f"[dim]– {escape(line)}[/dim]")

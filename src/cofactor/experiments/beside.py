@@ -25,17 +25,19 @@ Place = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Reason:
-    """Why numbers differ, and which: patterns with ``*`` for data set, method and metric."""
+    """Why numbers differ, or one is missing, and which: patterns with ``*`` for what a `Row` calls the same."""
 
     text: str
     data: str = "*"
     method: str = "*"
     metric: str = "*"
+    variant: str = "*"
+    verdict: str = "*"
 
-    def fits(self, data: str, method: str, metric: str) -> bool:
+    def fits(self, row: Row) -> bool:
         """Return whether the reason is about this number."""
-        pairs = ((data, self.data), (method, self.method), (metric, self.metric))
-        return all(fnmatchcase(value, pattern) for value, pattern in pairs)
+        names = ("data", "method", "metric", "variant", "verdict")
+        return all(fnmatchcase(getattr(row, name), getattr(self, name)) for name in names)
 
 
 def samples(results: Iterable[Result], metrics: Iterable[str]) -> dict[Place, dict[str, Sample]]:
@@ -61,7 +63,12 @@ def samples(results: Iterable[Result], metrics: Iterable[str]) -> dict[Place, di
 
 
 def beside(
-    published: Published, results: Sequence[Result], *, metrics: Iterable[str], reasons: Iterable[Reason] = ()
+    published: Published,
+    results: Sequence[Result],
+    *,
+    metrics: Iterable[str],
+    reasons: Iterable[Reason] = (),
+    absent: Iterable[Reason] = (),
 ) -> list[Row]:
     """Return published and measured numbers of a table, joined on data set, protocol, method and metric.
 
@@ -74,7 +81,10 @@ def beside(
     metrics : iterable of str
         The metrics of the table, in the order of the source.
     reasons : iterable of Reason
-        Known reasons; the first which fits is shown where two numbers do not agree, or one is missing.
+        Why numbers differ, where that is known; the first which fits is shown where two do not agree. That the printed
+        one cannot be right, which the table itself knows, goes before.
+    absent : iterable of Reason
+        Why numbers are not measured here; the first which fits is shown.
 
     Returns
     -------
@@ -82,7 +92,10 @@ def beside(
         In the order of the source; what was measured in several variants has a row for each; what only we measured
         comes last.
     """
-    metrics, reasons = list(metrics), list(reasons)
+    metrics, reasons, absent = list(metrics), list(reasons), list(absent)
+    misprints = {
+        (error.data, error.method, error.metric): error.said for error in published.errors if error.field == "mean"
+    }
     here = samples(results, metrics)
     failures = dict(_failures(results))
     printed = {
@@ -93,7 +106,7 @@ def beside(
     rows = []
     for place in dict.fromkeys((*printed, *here)):
         data, protocol, method, metric = place
-        reason = next((reason.text for reason in reasons if reason.fits(data, method, metric)), "")
+        misprint = misprints.get((data, method, metric), "")
         variants: Mapping[str, Sample | None] = here.get(place) or {"": None}
         for variant, sample in variants.items():
             row = Row(
@@ -104,11 +117,18 @@ def beside(
                 variant=variant,
                 published=printed.get(place),
                 here=sample,
+                misprint=bool(misprint),
             )
             if sample is None:
-                reason = failures.get(place[:3], reason)
-            rows.append(replace(row, reason=reason) if row.outside or None in (row.published, row.here) else row)
+                reason = failures.get(place[:3]) or _first(absent, row)
+            else:
+                reason = misprint or (_first(reasons, row) if row.outside else "")
+            rows.append(replace(row, reason=reason))
     return rows
+
+
+def _first(reasons: Iterable[Reason], row: Row) -> str:
+    return next((reason.text for reason in reasons if reason.fits(row)), "")
 
 
 def _failures(results: Iterable[Result]) -> Iterator[tuple[tuple[str, str, str], str]]:

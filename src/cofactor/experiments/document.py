@@ -9,15 +9,23 @@ from pathlib import Path
 
 import cofactor
 from cofactor.datasets._bytes import replacing
-from cofactor.experiments.experiment import Claim, Picture, Row, Sample
-from cofactor.experiments.reproduction import Reproduction, verdict
+from cofactor.experiments.experiment import Claim, Origin, Picture, Row, Sample
+from cofactor.experiments.published import METRICS
+from cofactor.experiments.reproduction import Reproduction
 
-__all__ = ["MARKS", "columns_of", "digits_of", "reasons_of", "write_document"]
+__all__ = ["MARKS", "columns_of", "digits_of", "printed_only", "reasons_of", "title_of", "write_document"]
 
 MARKS = {"agrees": "≈", "better": "▲ better", "worse": "▼ worse", "differs": "≠", "unknown": "", "": ""}
 """What stands beside a difference: within two standard deviations, or outside, and which way."""
 
 _HOLDS = {True: "holds", False: "does not hold", None: "cannot be told"}
+
+
+_CLAIMS: Mapping[Origin, tuple[str, str, str]] = {
+    "source": ("what the source shows", "here", "measured"),
+    "print": ("what the source shows", "by its own numbers", "recomputed"),
+    "ours": ("not in the source", "here", "measured"),
+}
 
 
 def write_document(path: str | PathLike[str], reproductions: Sequence[Reproduction], words: str = "") -> None:
@@ -47,20 +55,28 @@ def _head(reproductions: Sequence[Reproduction]) -> list[str]:
     extents = ", ".join(dict.fromkeys(one.extent for one in reproductions))
     made = (
         f"Written by `cofactor reproduce` (cofactor {cofactor.__version__}; extent: {extents}; "
-        f"{seconds / 3600:.1f} hours of computing). Do not edit: run it again."
+        f"{seconds / 3600:.1f} hours of computing on one core). Do not edit: run it again."
     )
     how_to_read = (
         f"Each number is mean ± standard deviation over folds or splits. {MARKS['agrees']}: published and measured are "
         "within two standard deviations of their difference (one that is not known counts as the other); "
         f"{MARKS['better']}, {MARKS['worse']}: further apart, ours the better, or the worse; "
-        f"{MARKS['differs']}: recomputed from printed numbers, and not what is printed; no mark: no deviation is known."
+        f"{MARKS['differs']}: what is printed cannot be right; no mark: no deviation is known."
     )
     return ["# The published tables and figures, run again", "", made, "", how_to_read, ""]
+
+
+_COUNTED = (
+    "Each printed number counts once, beside what was measured as in its source. Claims are those of the sources, on "
+    "numbers measured here. Experiments that share cells show their time each."
+)
 
 
 def _glance(reproductions: Iterable[Reproduction]) -> list[str]:
     lines = [
         "## At a glance",
+        "",
+        _COUNTED,
         "",
         "| experiment | shows | numbers compared | ≈ | ▲ | ▼ | ≠ | claims that hold | cells run | minutes |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
@@ -92,18 +108,20 @@ def _section(one: Reproduction, folder: Path) -> Iterator[str]:
     for picture in outcome.pictures if one.results or not one.n_cells else ():
         yield from _picture(picture, folder)
     yield from _tables(outcome.rows)
-    for title, lines in (("Not run", experiment.missing), ("Notes", outcome.notes)):
+    parts = (("Not run", experiment.missing), ("Misprints", experiment.misprints), ("Notes", outcome.notes))
+    for title, lines in parts:
         if lines:
             yield from (f"**{title}**", "", *(f"- {line}" for line in lines), "")
 
 
 def _claims(claims: Sequence[Claim]) -> Iterator[str]:
-    if not claims:
-        return
-    yield from ("| what the source shows | here | measured |", "|---|---|---|")
-    for claim in claims:
-        yield f"| {_cell(claim.statement)} | **{_HOLDS[claim.holds]}** | {_cell(claim.measured)} |"
-    yield ""
+    for origin, heads in _CLAIMS.items():
+        ones = [claim for claim in claims if claim.origin == origin]
+        if ones:
+            yield from (f"| {' | '.join(heads)} |", "|---|---|---|")
+            for claim in ones:
+                yield f"| {_cell(claim.statement)} | **{_HOLDS[claim.holds]}** | {_cell(claim.measured)} |"
+            yield ""
 
 
 def _picture(picture: Picture, folder: Path) -> Iterator[str]:
@@ -121,7 +139,7 @@ def _tables(rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         groups[row.protocol, row.metric].append(row)
     for (protocol, metric), ones in groups.items():
-        yield from (f"**{metric}**" + (f", {protocol}" if protocol else ""), "")
+        yield from (f"**{title_of(metric, protocol)}**", "")
         measured = [row for row in ones if row.here is not None]
         if measured:
             reasons, digits = reasons_of(measured), digits_of(ones)
@@ -142,6 +160,12 @@ def _tables(rows: Sequence[Row]) -> Iterator[str]:
             )
 
 
+def title_of(metric: str, protocol: str) -> str:
+    """Return what the table of a metric and a protocol is called."""
+    title = METRICS[metric].title if metric in METRICS else metric or "All metrics"
+    return f"{title}, {protocol}" if protocol else title
+
+
 def reasons_of(rows: Iterable[Row]) -> dict[str, str]:
     """Return the reasons of some rows, each with the mark that stands for it in their table: [1], [2], ..."""
     distinct = dict.fromkeys(row.reason for row in rows if row.reason)
@@ -156,7 +180,7 @@ def columns_of(row: Row, reasons: Mapping[str, str], digits: int) -> dict[str, s
         "published": _text(row.published, digits),
         "here": _text(row.here, digits),
         "difference": "" if row.difference is None else f"{row.difference:+.{digits}f}",
-        "": f"{MARKS[verdict(row)]} {reasons.get(row.reason, '')}".strip(),
+        "": f"{MARKS[row.verdict]} {reasons.get(row.reason, '')}".strip(),
     }
 
 
@@ -170,16 +194,27 @@ def _text(sample: Sample | None, digits: int) -> str:
     return "–" if sample is None else sample.text(digits)
 
 
-def _published_only(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield data sets × methods."""
+def printed_only(rows: Sequence[Row]) -> list[list[str]]:
+    """Return the published numbers of some rows as a table, data sets × methods, with its header."""
     methods = list(dict.fromkeys(row.method for row in rows))
     at = {(row.data, row.method): row for row in rows}
     digits = digits_of(rows)
-    yield "| data | " + " | ".join(map(_cell, methods)) + " |"
-    yield "|---|" + "---:|" * len(methods)
-    for data in dict.fromkeys(row.data for row in rows):
-        cells = (at.get((data, method)) for method in methods)
-        yield (f"| {data} | " + " | ".join("" if row is None else _text(row.published, digits) for row in cells) + " |")
+    names = dict.fromkeys(row.data for row in rows)
+    lines = [[name, *(_printed(at.get((name, method)), digits) for method in methods)] for name in names]
+    return [["data", *methods], *lines]
+
+
+def _printed(row: Row | None, digits: int) -> str:
+    if row is None:
+        return ""
+    return _text(row.published, digits) + (f" {MARKS['differs']}" if row.misprint else "")
+
+
+def _published_only(rows: Sequence[Row]) -> Iterator[str]:
+    header, *lines = printed_only(rows)
+    yield "| " + " | ".join(map(_cell, header)) + " |"
+    yield "|---|" + "---:|" * (len(header) - 1)
+    yield from ("| " + " | ".join(map(_cell, line)) + " |" for line in lines)
 
 
 def _why_not(rows: Sequence[Row], measured: Collection[str]) -> Iterator[str]:

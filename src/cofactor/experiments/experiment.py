@@ -13,12 +13,14 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Literal
 
 from cofactor.evaluation.cells import Cell, Result
+from cofactor.experiments.published import METRICS, load
+from cofactor.metrics import greater_is_better
 from cofactor.metrics.ratings import without_zero
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["EXTENTS", "Claim", "Experiment", "Extent", "Outcome", "Picture", "Row", "Sample"]
+__all__ = ["EXTENTS", "Claim", "Experiment", "Extent", "Origin", "Outcome", "Picture", "Row", "Sample"]
 
 Extent = Literal["quick", "normal", "full"]
 """How much of an experiment runs: one fold of smaller sets in less than a minute; all but the heaviest sets; all."""
@@ -74,9 +76,16 @@ class Row:
         How ours was measured, where there is more than one way: ``"learned threshold"``.
     reason : str
         Why the two differ, or why one is missing, where that is known.
-    exact : bool
-        Whether both come from the same numbers, as tests recomputed from a printed table do: then three digits must
-        agree.
+    misprint : bool
+        Whether the published number cannot be right.
+    tolerance : float or None
+        How far apart the two may be where both come from the same numbers, as tests recomputed from a printed table do.
+
+    Examples
+    --------
+    >>> here, published = Sample(0.3928, 0.0085), Sample(0.4302, 0.0022)
+    >>> Row(data="ml-1m", method="HMF", metric="nmae", published=published, here=here).verdict
+    'better'
     """
 
     data: str
@@ -87,7 +96,8 @@ class Row:
     protocol: str = ""
     variant: str = ""
     reason: str = ""
-    exact: bool = False
+    misprint: bool = False
+    tolerance: float | None = None
 
     @property
     def spread(self) -> float | None:
@@ -107,13 +117,43 @@ class Row:
         """Whether the two are further apart than two standard deviations of their difference, or than rounding."""
         if self.difference is None:
             return False
-        limit = _ROUNDING if self.exact else 2 * self.spread if self.spread is not None else math.inf
+        limit = self.tolerance
+        if limit is None:
+            limit = math.inf if self.spread is None else 2 * self.spread
         return abs(self.difference) > max(limit, _ROUNDING)
+
+    @property
+    def verdict(self) -> str:
+        """``"agrees"``, ``"better"``, ``"worse"``, ``"differs"``, or ``"unknown"`` where no deviation is known.
+
+        It is empty where one of the two numbers is missing, and ``"differs"`` where the published one cannot be right.
+        """
+        if self.difference is None:
+            return ""
+        if self.misprint:
+            return "differs"
+        if self.spread is None and self.tolerance is None:
+            return "unknown"
+        if not self.outside:
+            return "agrees"
+        better = "" if self.tolerance is not None else _better(self.metric)
+        return "differs" if not better else "better" if (self.difference > 0) == (better == "higher") else "worse"
+
+
+def _better(metric: str) -> str:
+    """Return which direction is better; empty for what is no measure of methods."""
+    if metric in METRICS:
+        return METRICS[metric].better
+    return "higher" if greater_is_better(metric) else "lower"
+
+
+Origin = Literal["source", "print", "ours"]
+"""Who makes a claim, and on which numbers: the source, held against ours or against its own printed ones; or we do."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a source says that a picture or a table shows, and whether it holds here.
+    """What is said of a picture or a table, as a rule by its source, and whether it holds here.
 
     Parameters
     ----------
@@ -123,11 +163,14 @@ class Claim:
         None: cannot be told from what was run.
     measured : str
         The figures behind the answer.
+    origin : {"source", "print", "ours"}
+        Whether the source makes it and our numbers answer, or its own printed ones; or whether it is ours.
     """
 
     statement: str
     holds: bool | None
     measured: str
+    origin: Origin = "source"
 
 
 @dataclass(frozen=True)
@@ -166,6 +209,8 @@ class Experiment:
         ``outcome(results)`` is given the results of these cells, in their order, failed ones included.
     missing : sequence of str
         Data sets and methods of the source that are not run, each with the reason.
+    tables : sequence of str
+        Names of the published tables behind it (`cofactor.experiments.published`), whose misprints are told.
     """
 
     name: str
@@ -174,3 +219,13 @@ class Experiment:
     cells: Callable[[Extent], Sequence[Cell]]
     outcome: Callable[[Sequence[Result]], Outcome]
     missing: Sequence[str] = ()
+    tables: Sequence[str] = ()
+
+    @property
+    def misprints(self) -> list[str]:
+        """What cannot be right in its tables, in words."""
+        found = []
+        for name in self.tables:
+            number = "" if name == self.tables[0] else f"table {name.partition('-')[2]}: "
+            found += [f"{number}{error}" for error in load(name).errors]
+        return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,14 @@ from cofactor.evaluation.cells import Cell, Result
 from cofactor.evaluation.scores import Scores
 from cofactor.experiments import published
 from cofactor.experiments.beside import Reason, beside, samples
-from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome
-from cofactor.experiments.label_cells import REALIGNED, folds, label_cell
+from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Row
+from cofactor.experiments.label_cells import REALIGNED, REALIGNMENT, folds, label_cell
 from cofactor.experiments.label_mlchmf import realignment
 from cofactor.experiments.published import METRICS
 from cofactor.experiments.ranks import PRINTED, Sources, best_rank, diagrams, methods_differ, statistic_rows
 from cofactor.experiments.series import unfinished
 
-__all__ = ["EXPERIMENTS", "METHODS", "comparison_cells", "lead_claim", "scores_here", "threshold_claim"]
+__all__ = ["EXPERIMENTS", "METHODS", "comparison_cells", "lead_claim", "scores_here", "threshold_claim", "with_cut"]
 
 MEASURES = ("accuracy", "example_f1", "macro_f1", "micro_f1")
 SMALL = ("genbase", "medical", "cal500")
@@ -100,21 +101,19 @@ def _cell(method: str, data: str, split: str, **way: Any) -> Cell:
 
 # ---------------------------------------------------------------- table 6.2
 
-_LEARNED = (
-    "the printed number of GroPLE is reached with a learned threshold only, those of the others with the plain cut"
-)
-REASONS = (
+ABSENT = (
     Reason("not in this package", method="MLSF"),
     Reason("the data set is not here", data="mediamill"),
     Reason("the data set is not here", data="bookmarks"),
-    *(Reason(_LEARNED, method="GroPLE", data=data) for data in ("corel5k", "rcv1-*", "bibtex", "corel16k001")),
+)
+REASONS = (
+    REALIGNMENT,
+    Reason("the cut is learned; what is printed fits the plain one", variant="learned threshold", verdict="better"),
     Reason("the thesis states no C; here 1, by LIBLINEAR with the squared hinge", method="BinaryRelevance"),
 )
 MISSING = (
     "MLSF: not in this package",
     "mediamill and bookmarks: not among the data sets here",
-    "corel16k001 and delicious: in the full extent only",
-    "The grids of the thesis are searched on the small sets in the full extent; otherwise smaller ones.",
 )
 _CHOICE = (
     "d, weights and, where it is learned, one threshold for all labels are chosen on a fifth of each training part, by "
@@ -127,6 +126,7 @@ _REALIGNMENT = (
 NOTES = (
     "Features as they come, but for cal500, whose measurements are scaled to variance 1.",
     _CHOICE,
+    "corel16k001 and delicious are run with `--full`, and so are, on the small sets, the grids of the thesis.",
     _REALIGNMENT,
 )
 
@@ -135,10 +135,28 @@ def _table_outcome(results: Sequence[Result]) -> Outcome:
     table = published.load("thesis-6.2")
     claims = [lead_claim(results, metric, cut) for metric in MEASURES for cut in CUTS]
     return Outcome(
-        rows=beside(table, results, metrics=MEASURES, reasons=REASONS),
+        rows=with_cut(beside(table, results, metrics=MEASURES, reasons=REASONS, absent=ABSENT)),
         claims=[*claims, threshold_claim(results), *realignment(results, "accuracy")],
         notes=[*NOTES, *table.notes, *unfinished(results)],
     )
+
+
+def with_cut(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows; of a number that the plain cut stays below it is said if the learned threshold reaches it."""
+    reached = {_place(row) for row in rows if row.variant == CUTS["learned threshold"] and row.verdict in _REACHED}
+    return [
+        replace(row, reason="reached with a learned threshold")
+        if row.verdict == "worse" and not row.variant and _place(row) in reached
+        else row
+        for row in rows
+    ]
+
+
+_REACHED = ("agrees", "better")
+
+
+def _place(row: Row) -> tuple[str, str, str]:
+    return row.data, row.method, row.metric
 
 
 def scores_here(results: Sequence[Result], metric: str, cut: str = "") -> Scores | None:
@@ -191,13 +209,13 @@ def _wins(scores: Scores) -> int:
 def threshold_claim(results: Sequence[Result], large: float = 0.05) -> Claim:
     """Return whether a lead of GroPLE over PLST that is large in print comes from the cut of the scores alone."""
     statement = (
-        f"Not in the source: where GroPLE is printed with {large:g} more accuracy than PLST or more, it comes from the "
+        f"Where GroPLE is printed with {large:g} more accuracy than PLST or more, it comes from the "
         "cut. With the plain cut for both less than half of it remains, and PLST with a learned threshold reaches what "
         "is printed for GroPLE."
     )
     plain, learned = (scores_here(results, "accuracy", cut) for cut in CUTS)
     if plain is None or learned is None:
-        return Claim(statement, None, "no data set was run with all methods")
+        return Claim(statement, None, "no data set was run with all methods", origin="ours")
     leads = _printed("accuracy", plain.data).gains("GroPLE", "PLST")
     target = _printed("accuracy", plain.data).only("GroPLE").values[:, 0]
     kept, reached = plain.gains("GroPLE", "PLST"), learned.only("PLST").values[:, 0]
@@ -208,8 +226,9 @@ def threshold_claim(results: Sequence[Result], large: float = 0.05) -> Claim:
         for k in chosen
     )
     if not chosen.size:
-        return Claim(statement, None, "none of these data sets was run")
-    return Claim(statement, bool(np.all((kept < leads / 2)[chosen] & (reached >= target)[chosen])), measured)
+        return Claim(statement, None, "none of these data sets was run", origin="ours")
+    holds = bool(np.all((kept < leads / 2)[chosen] & (reached >= target)[chosen]))
+    return Claim(statement, holds, measured, origin="ours")
 
 
 # ---------------------------------------------------------------- table 6.3 and figure 6.4
@@ -254,6 +273,7 @@ EXPERIMENTS = (
         cells=comparison_cells,
         outcome=_table_outcome,
         missing=MISSING,
+        tables=("thesis-6.2", "thesis-6.1"),
     ),
     Experiment(
         name="thesis-table-6.3",
@@ -262,6 +282,7 @@ EXPERIMENTS = (
         cells=comparison_cells,
         outcome=_statistics_outcome,
         missing=MISSING,
+        tables=("thesis-6.3",),
     ),
     Experiment(
         name="thesis-figure-6.4",

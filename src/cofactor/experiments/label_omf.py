@@ -34,10 +34,11 @@ GRIDS: Mapping[str, Mapping[str, Any]] = {
     "OMF": {"prediction_grid": {"alpha_predict": [0.01, 0.1, 1.0, 10.0, 100.0]}},
 }
 
-REASONS = (
+ABSENT = (
     *(Reason("not in this package", method=method) for method in OTHERS),
     Reason("the data set is not among those of this package", data="mediamill"),
-    Reason("printed are the numbers of scene", data="medical", method="PLST"),
+)
+REASONS = (
     Reason("taken over from another paper, the learner is not stated; here linear SVM", method="BinaryRelevance"),
     Reason("the printed number is reached on training rows alone", data="medical", method="OMF"),
 )
@@ -77,7 +78,7 @@ def _declared(method: str, data: str) -> dict[str, Any]:
 def _outcome(results: Sequence[Result]) -> Outcome:
     table = published.load("omf-2")
     return Outcome(
-        rows=beside(table, results, metrics=table.metrics, reasons=REASONS),
+        rows=beside(table, results, metrics=table.metrics, reasons=REASONS, absent=ABSENT),
         claims=[best_three(cuts(results)), learning_the_cut(cuts(results)), seen_rows(results)],
         notes=[NOTE, *table.notes, *unfinished(results)],
     )
@@ -114,10 +115,11 @@ def learning_the_cut(reached: Mapping[tuple[str, str], tuple[float, float]]) -> 
     spread = max((max(values) - min(values) for values in best.values()), default=0.0)
     return Claim(
         "On corel5k and bibtex a learned cut gains on average more than the best method is ahead of the worst, once "
-        "all have learned theirs (not a claim of the source).",
+        "all have learned theirs.",
         sum(gains) / len(gains) > spread if gains else None,
         "; ".join(f"{data}, {method}: {b - a:+.3f}" for (data, method), (a, b) in reached.items())
         + f"; methods differ by {spread:.3f} at most",
+        origin="ours",
     )
 
 
@@ -130,10 +132,11 @@ def seen_rows(results: Sequence[Result]) -> Claim:
         unseen = max(sample.mean for way, sample in ways.items() if way != SEEN)
         holds = ways[SEEN].mean >= printed.mean > unseen
     return Claim(
-        "OMF reaches the printed micro F1 on medical on the rows it was trained on, and not on others (not a claim of "
-        "the source; one demonstration, of five settings tried four exceeded it on training rows).",
+        "OMF reaches the printed micro F1 on medical on the rows it was trained on, and not on others (one "
+        "demonstration; of five settings tried four exceeded it on training rows).",
         holds,
         ", ".join(f"{way or 'plain cut'}: {sample.mean:.3f}" for way, sample in ways.items()),
+        origin="ours",
     )
 
 
@@ -149,5 +152,6 @@ EXPERIMENTS = (
             "mediamill: not among the data sets of this package",
             *(f"{name}: not in this package" for name in OTHERS),
         ],
+        tables=("omf-2", "omf-1"),
     ),
 )

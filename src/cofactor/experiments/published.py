@@ -86,12 +86,21 @@ class Misprint:
 
     def __str__(self) -> str:
         place = ", ".join(part for part in (self.data, self.method, METRICS[self.metric].title) if part)
+        return f"{place}: {self.said}"
+
+    @property
+    def said(self) -> str:
+        """What is wrong, without the place.
+
+        >>> Misprint(data="plant", method="BP-MLL", metric="micro_f1", field="mean", printed="0.000", why="hits").said
+        '0.000 cannot be right (hits)'
+        """
         if self.field == "bold":
             said = "in bold, is not the best" if self.printed == "yes" else "not in bold, is the best"
         else:
             number = f"rank {self.printed}" if self.field == "rank" else self.printed
             said = f"{number} should be {self.right}" if self.right else f"{number} cannot be right"
-        return f"{place}: {said}" + (f" ({self.why})" if self.why else "")
+        return said + (f" ({self.why})" if self.why else "")
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from cofactor.evaluation.scores import Scores
 from cofactor.evaluation.statistics import Friedman, Nemenyi, friedman, nemenyi
-from cofactor.experiments.experiment import Claim, Picture, Row, Sample
+from cofactor.experiments.experiment import Claim, Origin, Picture, Row, Sample
 from cofactor.experiments.published import METRICS, Published
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ def statistic_rows(table: Published, sources: Sources) -> list[Row]:
             ("critical difference", ""): pairs.critical_difference,
         }
         for (name, place), value in facts.items():
+            tolerance = max(_DIGIT, abs(value - _f_of_rounded(differences)) if name == "F_F" else 0.0)
             printed = table.get("", name, place) if words == PRINTED else None
             why = reasons.get((name, place), "") if printed else ""
             row = Row(
@@ -66,11 +69,22 @@ def statistic_rows(table: Published, sources: Sources) -> list[Row]:
                 here=Sample(value),
                 variant=words,
                 reason="; ".join(part for part in (size, why) if part),
-                exact=True,
+                tolerance=tolerance,
             )
             if row not in rows:
                 rows.append(row)
     return rows
+
+
+_DIGIT = 0.001  #: the last that is printed: of tables of quantiles, too, it may be off by one
+
+
+def _f_of_rounded(test: Friedman) -> float:
+    """Return F_F of average ranks rounded to three digits, as sources print them and may go on from there."""
+    n, k = test.n_data, len(test.methods)
+    squares = float((np.round(test.average_ranks, 3) ** 2).sum())
+    chi_squared = 12 * n / (k * (k + 1)) * (squares - k * (k + 1) ** 2 / 4)
+    return (n - 1) * chi_squared / (n * (k - 1) - chi_squared)
 
 
 def methods_differ(sources: Sources) -> list[Claim]:
@@ -81,6 +95,7 @@ def methods_differ(sources: Sources) -> list[Claim]:
             differences.differ or (None if differences.n_data < _TELLING else False),
             f"F_F = {differences.f:.3f}, critical value {differences.critical_value:.3f}; "
             f"{len(differences.methods)} methods, {differences.n_data} data sets",
+            origin=_origin(words),
         )
         for metric, words, differences, _ in both_tests(sources)
     ]
@@ -94,9 +109,14 @@ def best_rank(sources: Sources, champion: str) -> list[Claim]:
             pairs.methods[0] == champion,
             ", ".join(f"{method} {rank:.2f}" for method, rank in zip(pairs.methods, pairs.average_ranks, strict=True))
             + f"; critical difference {pairs.critical_difference:.3f}, {pairs.n_data} data sets",
+            origin=_origin(words),
         )
         for metric, words, _, pairs in both_tests(sources)
     ]
+
+
+def _origin(words: str) -> Origin:
+    return "print" if words == PRINTED else "source"
 
 
 def diagrams(sources: Sources, figure: str) -> list[Picture]:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from cofactor.evaluation.cells import Result
+import cofactor
+from cofactor.evaluation.cells import Cell, Result
 from cofactor.evaluation.running import run_cells
-from cofactor.experiments.experiment import Experiment, Extent, Outcome, Row
-from cofactor.experiments.published import METRICS
-from cofactor.metrics import greater_is_better
+from cofactor.experiments.experiment import Experiment, Extent, Outcome
 
 if TYPE_CHECKING:
     from cofactor.evaluation.store import ResultStore
 
-__all__ = ["Reproduction", "Tally", "reproduce", "stored", "verdict"]
+__all__ = ["Reproduction", "Tally", "reproduce", "stored"]
 
 
 @dataclass(frozen=True)
@@ -26,17 +26,18 @@ class Tally:
     Parameters
     ----------
     compared : int
-        Numbers that are printed and were measured; the five after it add up to it.
+        Numbers that are printed and were measured, each once: beside what was measured as there, where there are other
+        variants too. The five after it add up to it.
     agree : int
         Not further apart than two standard deviations.
     better, worse : int
         Further apart, ours the better, or the worse.
     differ : int
-        Recomputed from what is printed, and not equal to it.
+        Those printed ones that cannot be right: others contradict them.
     untold : int
         Neither deviation is known.
     claims, held, unknown : int
-        Claims, those that hold, and those that cannot be told from what was run.
+        Claims of the source on what is measured here, those that hold, and those that cannot be told from what was run.
     failed : int
         Cells that failed.
     """
@@ -72,11 +73,20 @@ class Reproduction:
         """Computing time of all cells that ran, one after the other."""
         return sum(result.seconds for result in self.results)
 
+    @property
+    def _verdicts(self) -> dict[tuple[str, str, str, str], str]:
+        """The verdict on each printed number; variants come after what was measured as in the source."""
+        found: dict[tuple[str, str, str, str], str] = {}
+        for row in self.outcome.rows:
+            if row.difference is not None:
+                found.setdefault((row.data, row.protocol, row.method, row.metric), row.verdict)
+        return found
+
     @cached_property
     def tally(self) -> Tally:
         """How much agrees."""
-        verdicts = [verdict(row) for row in self.outcome.rows if row.difference is not None]
-        held = [claim.holds for claim in self.outcome.claims]
+        verdicts = list(self._verdicts.values())
+        held = [claim.holds for claim in self.outcome.claims if claim.origin == "source"]
         return Tally(
             compared=len(verdicts),
             agree=verdicts.count("agrees"),
@@ -89,35 +99,6 @@ class Reproduction:
             unknown=held.count(None),
             failed=sum(result.status == "failed" for result in self.results),
         )
-
-
-def verdict(row: Row) -> str:
-    """Return ``"agrees"``, ``"better"``, ``"worse"``, ``"differs"``, or ``"unknown"`` where no deviation is known.
-
-    It is empty where one of the two numbers is missing.
-
-    Examples
-    --------
-    >>> from cofactor.experiments.experiment import Sample
-    >>> here, published = Sample(0.3928, 0.0085), Sample(0.4302, 0.0022)
-    >>> verdict(Row(data="ml-1m", method="HMF", metric="nmae", published=published, here=here))
-    'better'
-    """
-    if row.difference is None:
-        return ""
-    if row.spread is None and not row.exact:
-        return "unknown"
-    if not row.outside:
-        return "agrees"
-    better = "" if row.exact else _better(row.metric)
-    return "differs" if not better else "better" if (row.difference > 0) == (better == "higher") else "worse"
-
-
-def _better(metric: str) -> str:
-    """Return which direction is better; empty for what is no measure of methods."""
-    if metric in METRICS:
-        return METRICS[metric].better
-    return "higher" if greater_is_better(metric) else "lower"
 
 
 def reproduce(
@@ -146,10 +127,23 @@ def reproduce(
 
 
 def stored(experiments: Iterable[Experiment], extent: Extent, store: ResultStore) -> list[Reproduction]:
-    """Return what a store holds of experiments, and run nothing."""
+    """Return what a store holds of experiments, and run nothing.
+
+    Results on data sets that are not on this machine are found too.
+    """
+    kept = {result.key: result for result in store.results()}
+    elsewhere = {
+        _without_checksum(result): result for result in kept.values() if result.version == cofactor.__version__
+    }
     found = []
     for experiment in experiments:
         cells = list(experiment.cells(extent))
-        results = [result for cell in cells if (result := store.get(cell.key)) is not None]
-        found.append(Reproduction(experiment, extent, len(cells), results))
+        places = [
+            kept.get(cell.key) or (None if cell.checksum else elsewhere.get(_without_checksum(cell))) for cell in cells
+        ]
+        found.append(Reproduction(experiment, extent, len(cells), [result for result in places if result is not None]))
     return found
+
+
+def _without_checksum(one: Cell | Result) -> str:
+    return json.dumps([one.measure, one.method, one.data, one.split, one.seed, one.parameters], sort_keys=True)

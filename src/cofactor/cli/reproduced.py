@@ -1,0 +1,94 @@
+"""A reproduction on the terminal: claims, published numbers beside ours, and what is not run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from cofactor.cli.board import duration
+from cofactor.cli.tables import human_console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cofactor.experiments.experiment import Row
+    from cofactor.experiments.reproduction import Reproduction
+
+__all__ = ["show_reproduction"]
+
+_HOLDS = {True: "[green]✓ holds[/green]", False: "[red]✗ does not hold[/red]", None: "[dim]? cannot be told[/dim]"}
+
+
+def show_reproduction(one: Reproduction) -> None:
+    """Print the claims of an experiment, and published and measured numbers beside each other."""
+    from rich.markup import escape
+
+    console, outcome = human_console(), one.outcome
+    console.print(f"\n[bold]{escape(one.experiment.name)}[/bold]  {escape(one.experiment.title)}")
+    ran = f"{len(one.results)} of {one.n_cells} cells, {duration(one.seconds)} of computing"
+    console.print(f"[dim]{escape(one.experiment.source)}; {ran if one.results else 'nothing was run'}[/dim]")
+    for claim in outcome.claims:
+        ours = "not in the source: " if claim.origin == "ours" else ""
+        console.print(f"{_HOLDS[claim.holds]}  {ours}{escape(claim.statement)} [dim]{escape(claim.measured)}[/dim]")
+    for protocol, metric in dict.fromkeys((row.protocol, row.metric) for row in outcome.rows):
+        _show_table(console, [row for row in outcome.rows if (row.protocol, row.metric) == (protocol, metric)])
+    for line in _lines(one):
+        console.print(f"[dim]– {escape(line)}[/dim]")
+
+
+def _show_table(console: Console, rows: Sequence[Row]) -> None:
+    """Print *published | here | difference* of one metric, and below it what is published only."""
+    from rich.markup import escape
+
+    from cofactor.experiments.document import columns_of, digits_of, printed_only, reasons_of, title_of
+
+    title, digits = title_of(rows[0].metric, rows[0].protocol), digits_of(rows)
+    measured, rest = [row for row in rows if row.here is not None], [row for row in rows if row.here is None]
+    if measured:
+        reasons = reasons_of(measured)
+        lines = [list(columns_of(row, reasons, digits).values()) for row in measured]
+        _show_lines(console, title, list(columns_of(measured[0], reasons, digits)), lines, n_names=2)
+        for reason, mark in reasons.items():
+            console.print(f"[dim]{escape(mark)} {escape(reason)}[/dim]")
+    if rest:
+        header, *lines = printed_only(rest)
+        _show_lines(console, f"{title}, published only", header, lines, n_names=1)
+
+
+def _show_lines(
+    console: Console, title: str, header: Sequence[str], lines: Sequence[Sequence[str]], n_names: int
+) -> None:
+    """Print a table; where the terminal is too narrow for it, each of its lines as a sentence."""
+    from rich import box
+    from rich.markup import escape
+    from rich.measure import Measurement
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title=escape(title), title_justify="left")
+    for k, name in enumerate(header):
+        table.add_column(escape(name), justify="right" if name and k >= n_names else "left", no_wrap=k >= n_names)
+    for line in lines:
+        table.add_row(*map(escape, line))
+    if Measurement.get(console, console.options.update(max_width=1000), table).minimum <= console.width:
+        console.print(table)
+        return
+    console.print(f"\n[italic]{escape(title)}[/italic]")
+    for line in lines:
+        names = ", ".join(filter(None, line[:n_names]))
+        pairs = zip(header[n_names:], line[n_names:], strict=True)
+        values = ", ".join(f"{name} {value}".strip() for name, value in pairs if value)
+        console.print(f"{escape(names)}: {escape(values)}" if names else escape(values))
+
+
+def _lines(one: Reproduction) -> Iterator[str]:
+    tally = one.tally
+    if tally.compared:
+        yield (
+            f"{tally.compared} printed numbers compared: {tally.agree} agree within two standard deviations, ours is "
+            f"better than {tally.better}, worse than {tally.worse}; {tally.differ} cannot be right, {tally.untold} have "
+            "no deviation"
+        )
+    yield from (f"not run: {line}" for line in one.experiment.missing)
+    yield from (f"misprint: {line}" for line in one.experiment.misprints)
+    yield from one.outcome.notes
+    yield from sorted({result.error.partition("\n")[0] for result in one.results if result.status == "failed"})
