@@ -85,8 +85,8 @@ def _lines(one: Reproduction) -> Iterator[str]:
     if tally.compared:
         yield (
             f"{tally.compared} printed numbers compared: {tally.agree} agree within two standard deviations, ours is "
-            f"better than {tally.better}, worse than {tally.worse}; {tally.differ} cannot be right, {tally.untold} have "
-            "no deviation"
+            f"better than {tally.better} and worse than {tally.worse}; {tally.differ} cannot be right"
+            + (f", {tally.untold} have no deviation" if tally.untold else "")
         )
     yield from (f"not run: {line}" for line in one.experiment.missing)
     yield from (f"misprint: {line}" for line in one.experiment.misprints)

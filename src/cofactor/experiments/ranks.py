@@ -58,7 +58,7 @@ def statistic_rows(table: Published, sources: Sources) -> list[Row]:
             ("critical difference", ""): pairs.critical_difference,
         }
         for (name, place), value in facts.items():
-            tolerance = max(_DIGIT, abs(value - _f_of_rounded(differences)) if name == "F_F" else 0.0)
+            tolerance = _DIGIT + (abs(value - _f_of_rounded(differences)) if name == "F_F" else 0.0)
             printed = table.get("", name, place) if words == PRINTED else None
             why = reasons.get((name, place), "") if printed else ""
             row = Row(
