@@ -343,6 +343,7 @@ def test_a_report_is_a_page(several: Comparison, tmp_path: Path) -> None:
     several.report(tmp_path / "report.html", "Toys")
     page = (tmp_path / "report.html").read_text()
     assert "<h1>Toys</h1>" in page
+    assert "bold: the best, to the digits shown." in page
     assert "DummyRegressor(strategy=" in page  # how it was measured
 
 

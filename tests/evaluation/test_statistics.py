@@ -1,10 +1,12 @@
 """Tests between methods: published worked examples, scipy and scikit-posthocs as oracles, what makes no sense."""
 
+from itertools import permutations, product
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from cofactor.evaluation import Scores, friedman, holm, nemenyi, what_applies, wilcoxon_holm
+from cofactor.evaluation import Scores, conclude, friedman, holm, nemenyi, what_applies, wilcoxon_holm
 
 NAN = float("nan")
 
@@ -135,13 +137,129 @@ def test_iman_davenport_is_the_analysis_of_variance_of_ranks():
     assert friedman(scores).f == pytest.approx(between / within, rel=1e-12)
 
 
-def test_data_sets_that_agree_and_methods_that_do():
-    agreeing = friedman(Scores(np.arange(12.0).reshape(4, 3), ["a", "b", "c"], greater_is_better=True))
-    assert agreeing.f == np.inf
-    assert agreeing.p == pytest.approx(6.0**-3)  # that three sets have the order of the first, of six orders
-    assert agreeing.differ
+def every_outcome(rows):
+    """Return all orders of the ranks on each data set, tied ones each once, and the unevenness of their averages."""
+    orders = [sorted(set(permutations(stats.rankdata(row).tolist()))) for row in rows]
+    every = np.array(list(product(*orders)))
+    return every, ((2 * every.sum(axis=1) - 2 * every[0].sum(axis=0).mean()) ** 2).sum(axis=1)
+
+
+def lower_is_better(ranks):
+    return Scores(ranks, [f"m{j}" for j in range(len(ranks[0]))], greater_is_better=False)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[1, 2, 3]] * 3,
+        [[1, 2, 3]] * 5,
+        [[1, 2, 3, 4]] * 3,
+        [[1, 2, 3, 4, 5]] * 2,
+        [[1, 1, 2]] * 3,
+        [[1, 1, 2, 2]] * 3,
+        [[1, 2, 3], [1, 1, 2], [1, 2, 2], [1, 1, 1], [1, 2, 3]],
+        [[1, 1, 2, 3], [1, 2, 3, 4], [1, 1, 1, 2]],
+        [[1, 1, 1, 2, 3], [1, 2, 2, 3, 3], [1, 1, 2, 2, 2]],
+    ],
+)
+def test_friedmans_p_counts_all_orders_and_holds_the_level(rows):
+    """Against enumeration: p is the part of all orders that are as uneven, so few of them are found to differ."""
+    every, unevenness = every_outcome(rows)
+    found = {}
+    for ranks, value in zip(every, unevenness, strict=True):
+        if value not in found:
+            found[value] = friedman(lower_is_better(ranks))
+            assert found[value].exact
+            assert found[value].p == pytest.approx(np.mean(unevenness >= value), rel=1e-12)
+    for alpha in (0.2, 0.1, 0.05, 0.01):
+        differing = np.array([found[value].p <= alpha for value in unevenness])
+        assert differing.mean() <= alpha
+    assert [outcome.differ for outcome in found.values()] == [outcome.p <= 0.05 for outcome in found.values()]
+
+
+def test_friedman_does_not_trust_f_on_few_data_sets():
+    """F has 0.049 and finds a difference here, as in 7 of 36 orders."""
+    outcome = friedman(lower_is_better([[1, 2, 3], [1, 2, 3], [1, 3, 2]]))
+    assert (round(outcome.chi_squared, 3), round(outcome.f, 3)) == (4.667, 7.000)
+    assert round(outcome.f_p, 3) == 0.049
+    assert outcome.f > outcome.critical_value
+    assert outcome.p == 7 / 36
+    assert not outcome.differ
+    assert "exact p = 0.19: no difference between the methods is shown" in str(outcome)
+
+
+def test_p_does_not_depend_on_the_correction_for_ties_nor_on_the_order_of_anything():
+    ranks = np.array([[1, 1, 2, 3], [1, 2, 3, 4], [2, 1, 1, 3], [1, 1, 2, 2]])
+    p = friedman(lower_is_better(ranks)).p
+    assert friedman(lower_is_better(ranks), correct_ties=False).p == p
+    assert friedman(lower_is_better(ranks[::-1, [2, 0, 3, 1]])).p == p
+
+
+@pytest.mark.parametrize(
+    ("row", "n_data"), [(range(7), 3), (range(6), 6), (range(10), 2), (range(8), 9), ([0, 0, 0, *range(9)], 4)]
+)
+def test_friedmans_p_is_nearly_that_of_all_orders_where_they_are_too_many(row, n_data):
+    """Against random orders: within 0.005 of what these have."""
+    rng = np.random.default_rng(0)
+    ranks = np.broadcast_to(stats.rankdata(row), (100_000, len(row)))
+    orders = np.stack([rng.permuted(ranks, axis=1) for _ in range(n_data)])
+    unevenness = (orders.sum(axis=0) ** 2).sum(axis=1)
+    order = np.argsort(unevenness)
+    for part in (0.9, 0.95, 0.99):
+        some = order[int(part * len(order))]
+        outcome = friedman(lower_is_better(orders[:, some]))
+        assert not outcome.exact
+        assert outcome.p == pytest.approx(np.mean(unevenness >= unevenness[some]), abs=0.005)
+        assert "approximate p" in str(outcome)
+
+
+def test_friedman_of_many_data_sets_is_that_of_f():
+    scores = random_scores(60, 6)
+    outcome = friedman(Scores(scores.values + np.arange(6) / 9, scores.methods, greater_is_better=True))
+    assert 0.001 < outcome.p < 0.2
+    assert outcome.p == pytest.approx(outcome.f_p, rel=0.05)
+
+
+def test_many_methods_of_which_most_are_tied():
+    """One method is the best everywhere: 30 orders on each data set. Their sums do not fit into one integer."""
+    best = np.ones((3, 30)) - np.eye(30)[[7, 7, 7]]
+    assert friedman(lower_is_better(best)).p == pytest.approx(30.0**-2)
+    twice = np.ones((3, 30)) - np.eye(30)[[7, 7, 8]]
+    assert friedman(lower_is_better(twice)).p == pytest.approx((1 + 3 * 29) / 900)  # all three alike, or any two
+
+
+@pytest.mark.parametrize("correct_ties", [True, False])
+@pytest.mark.parametrize(
+    ("row", "n_data", "n_orders"),
+    [([1, 2, 3], 4, 6), ([1, 1, 2], 3, 3), ([1, 1, 2, 2], 2, 6), (range(12), 2, 479001600), (range(9), 3, 362880)],
+)
+def test_data_sets_that_agree(row, n_data, n_orders, correct_ties):
+    """Whatever the order of the first, the others have the same by chance, one of so many."""
+    outcome = friedman(lower_is_better([row] * n_data), correct_ties=correct_ties)
+    assert outcome.p == pytest.approx(n_orders ** (1.0 - n_data))
+    assert outcome.differ == (outcome.p <= 0.05)
+    if correct_ties:
+        assert outcome.f == np.inf
+
+
+def test_methods_that_agree():
     equal = friedman(Scores(np.ones((4, 3)), ["a", "b", "c"], greater_is_better=True))
     assert (equal.chi_squared, equal.f, equal.p, equal.differ) == (0, 0, 1, False)
+    one = friedman(Scores([*np.ones((3, 3)), [1, 2, 3]], ["a", "b", "c"], greater_is_better=True))
+    assert (one.p, one.differ) == (1, False)  # one data set alone: any order is as uneven
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.05, 0.01, 0.001])
+def test_friedman_is_done_where_some_outcome_is_significant(alpha):
+    for n_methods in (3, 4, 5, 9):
+        for n_data in (2, 3, 4, 5):
+            agreeing = lower_is_better([range(n_methods)] * n_data)
+            if what_applies(n_data, n_methods, alpha)["friedman"]:
+                with pytest.raises(ValueError, match="data sets are too few"):
+                    friedman(agreeing, alpha)
+                assert friedman(agreeing, 0.9).p > alpha
+            else:
+                assert friedman(agreeing, alpha).differ
 
 
 @pytest.mark.parametrize(
@@ -161,6 +279,23 @@ def test_nemenyi_of_demsars_example():
     assert round(outcome.critical_difference, 2) == 1.12
     assert outcome.methods == ("C4.5+m+cf", "C4.5+m", "C4.5+cf", "C4.5")
     assert outcome.groups == (("C4.5+m+cf", "C4.5+m", "C4.5+cf"), ("C4.5+cf", "C4.5"))
+
+
+@pytest.mark.parametrize(
+    ("n_data", "n_methods", "words"),
+    [(2, 4, "cannot differ by so much"), (3, 3, "the level holds only roughly"), (14, 4, "")],
+)
+def test_nemenyi_says_what_few_data_sets_do(n_data, n_methods, words):
+    said = str(nemenyi(lower_is_better([range(n_methods)] * n_data)))
+    assert words in said
+    assert ("cannot differ" in said, "only roughly" in said) == ("cannot" in words, "roughly" in words)
+
+
+def test_groups_are_told_where_friedman_shows_a_difference():
+    few = conclude(lower_is_better([[1, 2, 3], [1, 2, 3], [1, 3, 2]]))
+    assert few.nemenyi is None
+    assert "As no difference is shown, Nemenyi's test does not follow" in str(few)
+    assert conclude(lower_is_better([[1, 2, 3]] * 3)).nemenyi is not None
 
 
 def test_nemenyi_p_values_are_scikit_posthocs():
@@ -284,6 +419,7 @@ def test_what_applies():
     assert fitting(1, 2) == ["correlated_t"]
     assert fitting(1, 5) == []
     assert fitting(12, 1) == []
+    assert fitting(12, 200) == ["friedman", "nemenyi"]  # whose orders are more than a float can hold
 
 
 @pytest.mark.parametrize("alpha", [0, 1, NAN])

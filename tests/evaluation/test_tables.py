@@ -60,6 +60,14 @@ def test_what_prints_like_the_best_is_bold_too():
     assert found[1][1:] == ["0.8 ± 0.0 (2)", "**0.6 ± 0.0 (1)**", "0.8 ± 0.0 (3)"]
 
 
+def test_the_legend_says_what_is_marked():
+    """Also what ranks second is, where it prints like the best."""
+    close = mean_table(records({("A", "x"): [0.6771], ("B", "x"): [0.6773]}), "mae")
+    assert cells(close.markdown().splitlines()[2]) == ["x", "**0.677 (1)**", "**0.677 (2)**"]
+    assert close.text().endswith("(rank); * the best, to the digits shown")
+    assert close.markdown().endswith("(rank); bold: the best, to the digits shown")
+
+
 def test_direction_of_the_metric():
     scored = records({("A", "x"): [0.9], ("B", "x"): [0.8]}, metric="micro_f1")
     assert cells(mean_table(scored, "micro_f1").markdown().splitlines()[2]) == ["x", "**0.900 (1)**", "0.800 (2)"]

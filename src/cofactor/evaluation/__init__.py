@@ -1,5 +1,6 @@
 """Splits and protocols for measuring models, and comparisons of many."""
 
+from cofactor.evaluation.applicability import what_applies
 from cofactor.evaluation.bayesian import Posterior, correlated_t, signed_rank
 from cofactor.evaluation.cells import Cell, Result, cell, tidy
 from cofactor.evaluation.comparison import METRICS, Comparison, compare
@@ -17,7 +18,6 @@ from cofactor.evaluation.statistics import (
     friedman,
     holm,
     nemenyi,
-    what_applies,
     wilcoxon_holm,
 )
 from cofactor.evaluation.store import ResultStore, StoreError

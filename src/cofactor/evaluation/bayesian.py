@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.utils import check_random_state
 
+from cofactor.evaluation.applicability import checked, said
 from cofactor.evaluation.scores import Scores
-from cofactor.evaluation.statistics import checked, said
 
 __all__ = ["Posterior", "correlated_t", "signed_rank"]
 

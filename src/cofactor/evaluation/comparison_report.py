@@ -16,7 +16,7 @@ from cofactor.datasets._bytes import PathLike
 from cofactor.evaluation.cells import Result
 from cofactor.evaluation.conclusions import Conclusions
 from cofactor.evaluation.statistics import Nemenyi, Wilcoxon
-from cofactor.evaluation.tables import MeanTable, TableCell, mean_table, split_scores
+from cofactor.evaluation.tables import BEST, MeanTable, TableCell, mean_table, split_scores
 from cofactor.metrics.ratings import counted
 from cofactor.reports import (
     Html,
@@ -192,7 +192,7 @@ def _means(means: MeanTable, digits: int) -> Iterator[Html]:
     grid, footnotes = means.grid(digits)
     (_, *heads), *rows = grid
     direction = "greater" if means.scores.greater_is_better else "lower"
-    yield paragraph(f"{means.legend().capitalize()}; {direction} is better, bold: the best.", soft=True)
+    yield paragraph(f"{means.legend().capitalize()}; {direction} is better, bold: {BEST}.", soft=True)
     n_data = len(means.scores.data)
     shown = [[row[0].mean, *map(_cell, row[1:])] for row in rows]
     names = ["", *(head.mean for head in heads)]

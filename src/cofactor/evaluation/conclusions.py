@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from cofactor.evaluation.applicability import what_applies
 from cofactor.evaluation.bayesian import Posterior, correlated_t, signed_rank
 from cofactor.evaluation.scores import Scores
-from cofactor.evaluation.statistics import Friedman, Nemenyi, Wilcoxon, friedman, nemenyi, what_applies, wilcoxon_holm
+from cofactor.evaluation.statistics import Friedman, Nemenyi, Wilcoxon, friedman, nemenyi, wilcoxon_holm
 
 __all__ = ["Conclusions", "conclude"]
 

@@ -28,6 +28,7 @@ Record = Mapping[str, Any]
 Split = tuple[str, int]
 
 _DASH = "–"
+BEST = "the best, to the digits shown"  #: what is marked: all that print alike, whatever their ranks
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,17 +72,17 @@ class MeanTable:
         lines = _lines(grid)
         if width is not None and len(lines[1]) > width:
             lines = _lines(list(zip(*grid, strict=True)))
-        return "\n".join([*lines, "", f"{self.legend()}; * the best", *notes])
+        return "\n".join([*lines, "", f"{self.legend()}; * {BEST}", *notes])
 
     def markdown(self, digits: int = 3) -> str:
-        """Return the table in Markdown, the best of each row in bold."""
+        """Return the table in Markdown; the best of each row, and those equal as printed, in bold."""
         grid, notes = self.grid(digits)
         head, *rows = ["| " + " | ".join(cell.markdown() for cell in row) + " |" for row in grid]
         rule = "|:---|" + "---:|" * len(self.scores.methods)
-        return "\n".join([head, rule, *rows, "", f"{self.legend()}; bold: the best", *(f"\n{note}" for note in notes)])
+        return "\n".join([head, rule, *rows, "", f"{self.legend()}; bold: {BEST}", *(f"\n{note}" for note in notes)])
 
     def latex(self, digits: int = 3) -> str:
-        r"""Return a ``tabular`` in LaTeX, which needs ``\usepackage{booktabs}``; the best of each row in bold."""
+        r"""Return a ``tabular`` in LaTeX, which needs ``\usepackage{booktabs}``; bold as in `markdown`."""
         grid, notes = self.grid(digits)
         head, *rows = [" & ".join(cell.latex() for cell in row) + r" \\" for row in grid]
         n = len(self.scores.data)
@@ -204,7 +205,7 @@ def mean_table(
     ml-100k       *0.685 ± 0.007                  – [a]
     average rank           *1.00               2.00
     <BLANKLINE>
-    mean ± standard deviation over 2 splits (rank); * the best
+    mean ± standard deviation over 2 splits (rank); * the best, to the digits shown
     a: ALS on ml-100k: 0 of 2 splits
     Average rank and seconds over 1 of 2 data sets, without ml-100k
     """
