@@ -93,7 +93,7 @@ def methods_differ(sources: Sources) -> list[Claim]:
         Claim(
             f"{METRICS[metric].title}, {words}: the methods differ.",
             differences.differ or (None if differences.n_data < _TELLING else False),
-            f"F_F = {differences.f:.3f}, critical value {differences.critical_value:.3f}; "
+            f"F_F = {differences.f:.3f}, critical value {differences.critical_value:.3f}, p = {differences.p:.2g}; "
             f"{len(differences.methods)} methods, {differences.n_data} data sets",
             origin=_origin(words),
         )
