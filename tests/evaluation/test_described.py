@@ -38,6 +38,7 @@ from cofactor.datasets import LabelDataset, make_labels
 from cofactor.evaluation import cells, compare, described
 from cofactor.evaluation.code_facts import origin
 from cofactor.evaluation.described import IndescribableError
+from cofactor.evaluation.sources import sources_of
 from cofactor.experiments.label_cells import label_fold
 from cofactor.labels import PLST
 from cofactor.ratings import ALS
@@ -523,6 +524,15 @@ def test_seeds_that_are_objects_are_part_of_the_key() -> None:
     assert keys(ALS(2, 5.0, random_state=zero)) == keys(ALS(2, 5.0, random_state=np.random.RandomState(0)))
     splitter = KFold(3, shuffle=True, random_state=np.random.RandomState(0))
     assert keys(DummyRegressor(), splits=splitter) != keys(DummyRegressor(), splits=splitter)  # it has moved on
+
+
+def test_names_of_features_are_part_of_the_checksum_of_labels_alone() -> None:
+    X, Y = np.arange(12.0).reshape(6, 2), np.eye(2)[[0, 1] * 3]
+    frames = [pd.DataFrame(X, columns=names) for names in (["a", "b"], ["b", "a"])]
+    of_labels = [sources_of({"toy": (one, Y)})[0].checksum for one in (X, *frames)]
+    assert len(set(of_labels)) == 3
+    of_ratings = [sources_of({"toy": (one, Y[:, 0])})[0].checksum for one in (X, *frames)]
+    assert len(set(of_ratings)) == 1
 
 
 def test_functions_of_this_package_are_told_by_their_names() -> None:
