@@ -15,6 +15,7 @@ from numbers import Real
 from typing import Any, Literal
 
 import cofactor
+from cofactor.evaluation.described import named
 
 __all__ = ["Cell", "Measures", "Result", "cell", "tidy"]
 
@@ -40,7 +41,7 @@ class Cell:
     checksum : str
         Of the data.
     measure : str
-        What is measured: the qualified name of a function.
+        What is measured: the qualified name of a function, and which version of it.
     """
 
     work: Callable[[], Measures] = field(compare=False, repr=False)
@@ -54,7 +55,10 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of all that says what the cell is, and of the version of this package."""
+        """SHA-256 of all that says what the cell is, and of the version of this package.
+
+        Versions of other packages, and code that no version stands for, are in `parameters` and `measure`.
+        """
         facts = [self.measure, self.method, self.data, self.checksum, self.split, self.seed, self.parameters]
         text = json.dumps([cofactor.__version__, *facts], sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
@@ -99,7 +103,8 @@ def cell(
     Parameters
     ----------
     function : callable
-        ``function(method=..., data=..., split=..., seed=..., **parameters)`` returns the measures.
+        ``function(method=..., data=..., split=..., seed=..., **parameters)`` returns the measures. Unless it is one of
+        this package, its code is part of the key.
     method, data, split, seed, checksum
         As in `Cell`.
     **parameters
@@ -114,7 +119,7 @@ def cell(
     ('constant, toy, holdout 0', {'level': 5}, {'mae': 2})
     """
     work = partial(function, method=method, data=data, split=split, seed=seed, **parameters)
-    measure = f"{function.__module__}:{function.__qualname__}"
+    measure = named(function)
     return Cell(
         work=work,
         method=method,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from cofactor.datasets._bytes import PathLike
 from cofactor.datasets.files import write_table
 from cofactor.evaluation.cells import Cell, Result, tidy
 from cofactor.evaluation.conclusions import Conclusions, conclude
-from cofactor.evaluation.described import described
+from cofactor.evaluation.described import IndescribableError, described
 from cofactor.evaluation.labels import measure_labels, own_decoding
 from cofactor.evaluation.protocols import PROTOCOLS, measure_ratings, parts_of, splitter_of
 from cofactor.evaluation.running import OnProgress, run_cells
@@ -231,7 +231,8 @@ def compare(
     ValueError
         If a name is unknown, or data, metrics and splits do not go together.
     TypeError
-        If an estimator cannot fold users in and the splits need it.
+        If an estimator cannot fold users in and the splits need it, or there is a store and nobody could tell whether
+        an estimator, or an object given as `splits`, is equal to an earlier one.
 
     Examples
     --------
@@ -262,7 +263,10 @@ def compare(
         name: _searching(estimator, (grids or {}).get(name), protocol, task, grid_metric or _BY[task])
         for name, estimator in estimators.items()
     }
-    cells = [cell for one in sets for seed in seeds for cell in _cells(searching, one, protocol, n_splits, seed)]
+    known_as = partial(_described, strict=store is not None)
+    cells = [
+        cell for one in sets for seed in seeds for cell in _cells(searching, one, protocol, n_splits, seed, known_as)
+    ]
     results = run_cells(cells, store, n_jobs, progress, retry_failed)
     return Comparison(results, shown, task, _facts(searching, sets, protocol, n_splits, seeds))
 
@@ -331,7 +335,14 @@ def _folds_in(protocol: Any) -> bool:
 # ---------------------------------------------------------------- cells
 
 
-def _cells(estimators: Mapping[str, Any], data: Source, protocol: Any, n_splits: int, seed: int) -> Iterator[Cell]:
+def _cells(
+    estimators: Mapping[str, Any],
+    data: Source,
+    protocol: Any,
+    n_splits: int,
+    seed: int,
+    known_as: Callable[[str, Any], Any],
+) -> Iterator[Cell]:
     """Yield a cell for each split and method."""
     if _folds_in(protocol):
         for name, estimator in estimators.items():
@@ -340,12 +351,17 @@ def _cells(estimators: Mapping[str, Any], data: Source, protocol: Any, n_splits:
                     f"method {name!r}: {type(estimator).__name__} cannot fold in new users, as strong generalization "
                     "needs it: leave it out, or choose other splits"
                 )
-    own = {} if isinstance(protocol, str) else {"splits": described(protocol)}
+    splits = data.train_rows if protocol == "official" else None if isinstance(protocol, str) else protocol
+    own = {} if splits is None else {"splits": known_as("splits", splits)}
     scale = data.scale if data.scale is not None or data.task == "labels" else np.unique(data.y)
     work: Any
-    for split, parts in _splits(data, protocol, n_splits, seed):
-        for name, estimator in estimators.items():
-            model = seeded(estimator, seed, data.scale)
+    drawn = list(_splits(data, protocol, n_splits, seed))  # a generator may be shared with an estimator
+    models = {
+        name: (seeded(estimator, seed, data.scale), known_as(f"method {name!r}", estimator))
+        for name, estimator in estimators.items()
+    }
+    for split, parts in drawn:
+        for name, (model, description) in models.items():
             if data.task == "ratings":
                 work = partial(_rating_measures, model, data.X, data.y, parts, scale)
             else:
@@ -356,15 +372,26 @@ def _cells(estimators: Mapping[str, Any], data: Source, protocol: Any, n_splits:
                 data=data.name,
                 split=split,
                 seed=int(seed),
-                parameters={"estimator": described(estimator), **own},
+                parameters={"estimator": description, **own},
                 checksum=data.checksum,
                 measure=f"{work.func.__module__}:{work.func.__qualname__}",
             )
 
 
+def _described(what: str, value: Any, strict: bool) -> Any:
+    """Return what is in the key of a cell; refuse what nobody would find again in a store."""
+    try:
+        return described(value, strict=strict)
+    except IndescribableError as error:
+        raise IndescribableError(
+            f"{what}: {error}, so that results of it cannot be found again in the store: give another value, or leave "
+            "the store out"
+        ) from error
+
+
 def _rating_measures(model: Any, X: Any, y: Any, parts: Parts, scale: Any) -> dict[str, Any]:
     row = measure_ratings(model, X, y, parts, scale)
-    return row | {"parameters": described(row["parameters"])}
+    return row | {"parameters": described(row["parameters"], strict=False)}
 
 
 def _label_measures(model: Any, X: Any, Y: Any, parts: Parts) -> dict[str, Any]:
@@ -372,7 +399,7 @@ def _label_measures(model: Any, X: Any, Y: Any, parts: Parts) -> dict[str, Any]:
     options = {"ranking": True, "undefined": 0, "empty": 1}
     (row,) = measure_labels(model, X, Y, 0, train, test, own_decoding, options)
     del row["fold"]
-    return row | {"parameters": described(row["parameters"])}
+    return row | {"parameters": described(row["parameters"], strict=False)}
 
 
 def _splits(data: Source, protocol: Any, n_splits: int, seed: int) -> Iterator[tuple[str, Parts]]:

@@ -299,6 +299,8 @@ def _chosen(results: Iterable[Result]) -> list[Section]:
 
 def _setting(named: tuple[str, Any]) -> str:
     name, value = named
+    if isinstance(value, dict):  # a tuple, and what else JSON has no form of its own for
+        value = value.get("items", value)
     values = value if isinstance(value, list) else [value]
     return f"{name} {' / '.join(f'{one:.4g}' if isinstance(one, float) else str(one) for one in values)}"
 

@@ -31,8 +31,15 @@ class Source:
 
     @cached_property
     def checksum(self) -> str:
-        """Of everything that results depend on."""
-        return checksum(self.X, self.y, *(() if self.scale is None else [self.scale]))
+        """Of everything that results depend on, but for the rows of an official split: not all splits are that one."""
+        known = () if self.scale is None else (self.scale,)
+        # Features may be chosen by the names of their columns.
+        return checksum(self.X, self.y, *known, *(_columns(self.X) if self.task == "labels" else ()))
+
+
+def _columns(X: Any) -> list[list[str]]:
+    """Return names and types of the columns of a frame, nothing for other tables."""
+    return [[repr(name) for name in X.columns], [str(kind) for kind in X.dtypes]] if hasattr(X, "columns") else []
 
 
 def sources_of(data: Mapping[str, Any] | Iterable[Any]) -> list[Source]:
