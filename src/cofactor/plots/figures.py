@@ -62,7 +62,7 @@ _LINES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 _FORMATS = ("png", "svg", "pdf")
 _LONGEST = 40  # letters of a name at an axis; beyond them the names would leave no room for the data
-_LINE = 36  # letters in a line of the legend, for the same reason
+_LINE = 32  # letters in a line of the legend, for the same reason
 _CJK = (
     "Noto Sans CJK JP",
     "Noto Sans CJK SC",
@@ -79,7 +79,7 @@ _CJK = (
 _NO_GLYPH = re.compile(r"Glyph (\d+) .* missing from font")
 
 
-def new_axes(ax: Axes | None, width: float = 7.4, height: float = 4.2) -> Axes:
+def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
     """Return `ax`, or the axes of a new figure (size in inches) which pyplot does not know of.
 
     Raises
@@ -96,9 +96,28 @@ def new_panels(n: int, width: float = 6.4, height: float = 4.2) -> list[Axes]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
+    figure = Figure(figsize=(width, height), dpi=150, layout=_settled_layout())
     FigureCanvasAgg(figure)
     return [figure.add_subplot(1, n, k + 1) for k in range(n)]
+
+
+def _settled_layout() -> Any:
+    """Return the constrained layout of matplotlib, made until it settles.
+
+    Axes of another size may have other ticks, whose labels need other room. Made once, the layout now and then cuts a
+    label off, and a figure drawn twice is not the same.
+    """
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    class SettledLayout(ConstrainedLayoutEngine):  # here, since matplotlib need not be installed
+        def execute(self, fig: Any) -> None:
+            for _ in range(3):
+                super().execute(fig)
+
+        def __reduce__(self) -> tuple[Any, ...]:  # so that figures can be pickled
+            return _settled_layout, ()
+
+    return SettledLayout()
 
 
 def require_matplotlib() -> None:
@@ -132,16 +151,19 @@ def colour_bar(ax: Axes, mapped: Any, label: str, width: float = 0.045) -> None:
     bar.ax.tick_params(labelsize=9, color=MUTED, labelcolor=INK)
 
 
-def legend(ax: Axes, title: str | None = None, at: float = 1.02) -> None:
-    """Explain the series to the right of the axes, where no data are; long names go over several lines."""
+def legend(ax: Axes, title: str | None = None, pad: float = 1.0) -> None:
+    """Explain the series to the right of the axes, where no data are; long names go over several lines.
+
+    The distance is in letters, not a share of the axes: so the layout is the same however often it is made.
+    """
     drawn = ax.legend(
         frameon=False,
         fontsize=9,
         title=title,
         title_fontsize=9,
         loc="upper left",
-        bbox_to_anchor=(at, 1.0),
-        borderaxespad=0,
+        bbox_to_anchor=(1.0, 1.0),
+        borderaxespad=pad,
     )
     for text in drawn.get_texts():
         text.set_text(textwrap.fill(text.get_text(), _LINE, replace_whitespace=False, drop_whitespace=False))

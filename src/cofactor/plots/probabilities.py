@@ -82,7 +82,7 @@ def plot_reliability(
     ['calibrated', 'most probable level: ECE 0.050']
     """
     bins = calibration_bins(y, probabilities, scale, n_bins=n_bins, over=over)
-    ax = new_axes(ax, 7.8, 5.4)
+    ax = new_axes(ax, 7.4, 5.2)
     ax.plot([0, 1], [0, 1], color=MUTED, linestyle="--", linewidth=1.2, label="calibrated")
     full = bins.counts > 0
     across, height = bins.predicted[full], bins.observed[full]

@@ -228,7 +228,7 @@ def plot_embedding(
     _draw_thresholds(ax, direction, theta, low, high)
     _draw_direction(ax, direction, low, high)
     tidy(ax, "item factor 1", "item factor 2", grid=False)
-    legend(ax, "rating", at=1.07)
+    legend(ax, "rating", pad=2.5)  # beyond the names of the lines
     return ax
 
 
