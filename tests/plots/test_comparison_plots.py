@@ -82,6 +82,33 @@ def test_methods_are_labelled_best_on_the_left():
     assert ax.get_title(loc="left") == "MAE"
 
 
+def test_methods_at_the_ends_of_the_axis_are_joined_to_their_names():
+    """Average ranks of exactly 1 and K: nothing of lines and marks is clipped, and the lines reach the names."""
+    outcome = nemenyi(Scores([[1, 2, 3]] * 4, list("abc"), greater_is_better=False))
+    assert list(outcome.average_ranks) == [1, 2, 3]
+    ax = plot_critical_difference(outcome)
+    low, high = ax.get_xlim()
+    ends = {}
+    for line in ax.lines:
+        assert low <= min(line.get_xdata())
+        assert max(line.get_xdata()) <= high
+        if line.get_gid() is None:
+            ends[line.get_xdata()[1]] = (line.get_xdata()[0], line.get_ydata()[0])
+    names = {text.get_text().strip(): text.get_position() for text in ax.texts}
+    assert [ends[rank] for rank in (1, 2, 3)] == [names["a (1.00)"], names["b (2.00)"], names["(3.00) c"]]
+    ax.figure.canvas.draw()
+    width = ax.get_window_extent().width * 72 / ax.figure.dpi
+    assert min(1 - low, high - 3) * width / (high - low) > 4  # points: half a mark, or the round end of a bar
+    assert ends[1][0] < 1
+    assert ends[3][0] > 3
+
+
+def test_names_alike_when_shortened():
+    names = [f"{'long ' * 20}{k}" for k in range(3)]
+    ax = plot_critical_difference(nemenyi(Scores([[1, 2, 3]] * 4, names, greater_is_better=False)))
+    assert sorted(text.get_text().count("…") for text in ax.texts) == [0, 1, 1, 1]
+
+
 def test_no_bar_where_all_differ():
     values = np.tile(np.arange(3.0), (40, 1))
     assert named(plot_critical_difference(nemenyi(Scores(values, list("abc"), greater_is_better=True))), "group") == []

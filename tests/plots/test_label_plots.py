@@ -20,7 +20,8 @@ from cofactor.plots import (
     prediction_table,
     save_figure,
 )
-from cofactor.plots.labels import label_jaccard, shortened
+from cofactor.plots.figures import shortened
+from cofactor.plots.labels import label_jaccard
 from cofactor.plots.trees import tree_positions
 
 RNG = np.random.default_rng(0)

@@ -19,7 +19,6 @@ from cofactor.plots import (
     plot_confusion,
     plot_convergence,
     plot_embedding,
-    plot_hyperplanes,
     plot_reliability,
     plot_scaling,
     plot_trace,
@@ -232,7 +231,10 @@ def test_validation_sorts_and_marks_the_best():
     corners = {(x, round(y, 6)) for x, y in band.get_paths()[0].vertices}
     assert corners == {(1, 0.29), (1, 0.31), (10, 0.18), (10, 0.22), (100, 0.37), (100, 0.43)}
     assert (ax.get_xscale(), ax.get_ylabel()) == ("log", "validation zero-one error")
-    assert legend(ax) == ["± one standard deviation", "mean", "chosen: alpha = 10"]
+    assert legend(ax) == ["± one standard deviation", "mean", "chosen alpha"]
+    assert (ax.get_title("left"), ax.get_xlabel()) == ("chosen alpha = 10", "alpha (weight of the penalty)")
+    ax = plot_validation([10, 1], [0.2, 0.3], None, best=10.0, parameter="λ", title="stage 1")
+    assert (ax.get_title("left"), ax.get_xlabel()) == ("stage 1: chosen λ = 10", "λ (weight of the penalty)")
 
 
 def test_validation_without_spread(tmp_path):
@@ -469,16 +471,6 @@ def test_panels_share_a_figure():
     plot_convergence(HISTORIES, right)
     assert left.figure is right.figure
     assert (len(left.lines), len(right.lines)) == (2, 2)
-
-
-def test_hyperplanes_have_a_line_and_an_arrow_for_each_user() -> None:
-    U, V = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), np.array([[-1.0, 1.0], [1.0, -1.0], [0.5, 0.5]])
-    ax = plot_hyperplanes(U, V, threshold=0.5)
-    for line, user in zip(ax.lines, U, strict=True):
-        np.testing.assert_allclose(line.get_xydata() @ user, 0.5, atol=1e-9)
-    texts = {text.get_text(): text for text in ax.texts}
-    assert set(texts) >= {"$U_{1}$", "$U_{3}$", "$V_{1}$"}
-    for k, user in enumerate(U, 1):  # the arrow ends on the upper side
-        assert np.dot(texts[f"$U_{{{k}}}$"].xy, user) > 0.5
-    with pytest.raises(ValueError, match="zero"):
-        plot_hyperplanes([[0.0, 0.0]], V)
+    figures.share_legend([left, right])
+    assert left.get_legend() is None
+    assert right.get_legend() is not None

@@ -14,7 +14,7 @@ from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, 
 from cofactor.experiments.rating_cells import THESIS, errors_at_stage, errors_on_rest, rating_cell
 from cofactor.experiments.series import done, facet, groups, means, unfinished
 from cofactor.plots.curves import plot_tradeoff, plot_validation
-from cofactor.plots.figures import new_panels
+from cofactor.plots.figures import new_panels, share_legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,12 +93,13 @@ def _claim_own_alpha(data: str, curves: Mapping[int, Mapping[float, Sample]]) ->
 
 
 def _draw_validation(curves: Mapping[int, Mapping[float, Sample]]) -> list[Axes]:
-    panels = new_panels(len(curves), 4.2 * len(curves), 3.6)
+    panels = new_panels(len(curves), 3.6 * len(curves) + 1.8, 3.6)
     for ax, (stage, curve) in zip(panels, curves.items(), strict=True):
         deviations = [sample.std for sample in curve.values()]
         known = None if None in deviations else np.array(deviations, dtype=float)
-        plot_validation(list(curve), [sample.mean for sample in curve.values()], known, _best(curve), ax)
-        ax.set_title(f"stage {stage}", fontsize=10, loc="left")
+        mean = [sample.mean for sample in curve.values()]
+        plot_validation(list(curve), mean, known, _best(curve), ax, parameter="λ", title=f"stage {stage}")
+    share_legend(panels)
     return panels
 
 
@@ -222,9 +223,31 @@ def _outcome_made(results: Sequence[Result]) -> Outcome:
         panel = _PANELS[_DENSITIES.index(density)]
         claims.append(claim_lower(curves, "PMMMF", ["MMMF", "ALS"], "mae", f"({panel}) {percent} % observed"))
         caption = f"Test against training MAE along λ, synthetic 1000 × 1000 with {percent} % observed, d = 100"
-        draw = partial(plot_tradeoff, curves, title=f"({panel}) {percent} % observed")
+        draw = partial(_draw_made, curves, f"({panel}) {percent} % observed")
         pictures.append(Picture(f"thesis-figure-4.2{panel}", caption, draw))
     return Outcome(claims=claims, pictures=pictures, notes=[*unfinished(results), _MADE])
+
+
+def _draw_made(curves: Curves, title: str) -> list[Axes]:
+    """Draw the whole curves and, beside them, the training errors that all methods reach: there the claim lies."""
+    panels = new_panels(2, 11.6, 4.2)
+    shared = min(float(train.max()) for train, _ in curves.values())
+    whole, near = (
+        plot_tradeoff(curves, ax, title=words)
+        for ax, words in zip(panels, (title, f"training MAE up to {shared:.2g}, which all reach"), strict=True)
+    )
+    inside = np.concatenate([_within(train, test, shared) for train, test in curves.values()])
+    margin = np.maximum(0.06 * np.array([shared, np.ptp(inside)]), 1e-3)
+    near.set_xlim(-margin[0], shared + margin[0])
+    near.set_ylim(inside.min() - margin[1], inside.max() + margin[1])
+    share_legend(panels)
+    return [whole, near]
+
+
+def _within(train: NDArray[Any], test: NDArray[Any], end: float) -> NDArray[Any]:
+    """Return the test errors up to a training error, and where the curve passes it."""
+    order = np.argsort(train, kind="stable")
+    return np.append(test[train <= end], np.interp(end, train[order], test[order]))
 
 
 _MADE = (

@@ -25,8 +25,9 @@
 
 Each ``plot_`` function takes data, draws into `ax` or into a new figure, and returns the Axes. New figures do
 not pass through ``matplotlib.pyplot``: they need no display, are never shown by themselves, and are freed
-like any other object. The colours, `OKABE_ITO`, can be told apart with any kind of colour vision, and each
-series also has a marker or a line style of its own.
+like any other object. Names are drawn as they are: a ``$`` begins no formula. Legends stand to the right of the data;
+a figure of your own makes room for them if its ``layout`` is ``"constrained"``. The colours, `OKABE_ITO`, can be told
+apart with any kind of colour vision, and each series also has a marker or a line style of its own.
 """
 
 from cofactor.plots.comparison import plot_critical_difference, plot_error_by_level, plot_learning_curves

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.metrics.ratings import as_scale
-from cofactor.plots.figures import INK, MUTED, OKABE_ITO, new_axes, numbers, require_matplotlib, series_style, tidy
+from cofactor.plots.figures import (
+    INK,
+    MUTED,
+    OKABE_ITO,
+    as_written,
+    inches,
+    legend,
+    new_axes,
+    numbers,
+    require_matplotlib,
+    series_style,
+    shortened,
+    tidy,
+)
 from cofactor.plots.parameters import plot_parameter_lines
 
 if TYPE_CHECKING:
@@ -70,24 +83,22 @@ def plot_critical_difference(outcome: Nemenyi, ax: Axes | None = None, *, title:
         ) from error
     from pandas import DataFrame, Series
 
-    names = list(outcome.methods)
-    room = 0.15 * (max(map(len, names)) + 7)  # inches, for the names on both sides
+    names = [shortened(name) for name in outcome.methods]
+    room = 2 * inches(names) + 1  # for names and ranks on both sides
     ax = new_axes(ax, max(6.4, 4 + room), 1.3 + 0.24 * len(names))
+    # Methods go by their number, as two names may be the same when they are shortened.
     drawn = critical_difference_diagram(
-        Series(outcome.average_ranks, index=names),
-        DataFrame(outcome.p_values, index=names, columns=names),
+        Series(outcome.average_ranks),
+        DataFrame(outcome.p_values),
         alpha=outcome.alpha,
         ax=ax,
-        label_fmt_left="{label} ({rank:.2f}) ",
-        label_fmt_right=" ({rank:.2f}) {label}",
+        label_fmt_left="{label}",
+        label_fmt_right="{label}",
         label_props={"fontsize": 9},
         elbow_props={"color": MUTED, "linewidth": 1},
         marker_props={"color": INK, "s": 16},
         crossbar_props={"color": OKABE_ITO[0], "linewidth": 4, "solid_capstyle": "round", "marker": ""},
-        text_h_margin=0.02 * len(names),
     )
-    for label in drawn["labels"]:
-        label.set_color(INK)
     for (line,) in drawn["crossbars"]:
         ranks = sorted(line.get_xdata())  # they come from a set, in another order in each process
         line.set(gid="group", data=([ranks[0], ranks[-1]], line.get_ydata()[:2]))
@@ -95,14 +106,35 @@ def plot_critical_difference(outcome: Nemenyi, ax: Axes | None = None, *, title:
     end = start + outcome.critical_difference
     ax.plot([start, end], [1.2, 1.2], color=INK, linewidth=1.5, marker="|", markersize=8, gid="critical difference")
     ax.text((start + end) / 2, 1.5, f"CD = {outcome.critical_difference:.3f}", ha="center", fontsize=9, color=INK)
-    ax.set_xlim(1, max(len(names), end))
+    last = max(len(names), end)
+    margin = 0.025 * (last - start)  # for the marks at both ends
+    ax.set_xlim(start - margin, last + margin)
     ax.set_ylim(top=2.4)
     ax.set_xticks(range(1, len(names) + 1))
-    ax.set_title(title, fontsize=10, color=INK, loc="left")
+    ax.spines["top"].set_bounds(start, last)
+    _write_names(ax, drawn, names, outcome.average_ranks)
+    as_written(ax.set_title(title, fontsize=10, color=INK, loc="left"))
     ax.set_xlabel(f"average rank over {outcome.n_data} data sets (1 = best)", color=INK, fontsize=9, labelpad=8)
     ax.tick_params(color=MUTED, labelcolor=INK, labelsize=9)
     ax.spines["top"].set_color(MUTED)
     return ax
+
+
+def _write_names(ax: Axes, drawn: Mapping[str, Any], names: Sequence[str], ranks: Sequence[float]) -> None:
+    """Write names and ranks at the two ends of the axis, and join them to their methods.
+
+    There the room that they need beside the axes does not depend on the width of the axes, so that the layout finds it.
+    """
+    ends = ax.get_xlim()
+    n_left = (len(names) + 1) // 2
+    for place, (label, elbow) in enumerate(zip(drawn["labels"], drawn["elbows"], strict=True)):
+        method = int(label.get_text())
+        name, rank = names[method], ranks[method]
+        on_left = place < n_left
+        x = ends[0] if on_left else ends[1]
+        elbow.set_xdata([x, rank, rank])
+        label.set(x=x, text=f"{name} ({rank:.2f}) " if on_left else f" ({rank:.2f}) {name}", color=INK)
+        as_written(label)
 
 
 def plot_error_by_level(
@@ -170,7 +202,7 @@ def plot_error_by_level(
     ax.set_xticks(range(levels.size), words)
     ax.set_ylim(bottom=0)
     tidy(ax, f"true rating ({unit})", f"MAE ({unit})", title)
-    ax.legend(frameon=False, fontsize=9)
+    legend(ax)
     return ax
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from cofactor.plots.figures import (
     MUTED,
     OKABE_ITO,
+    legend,
     new_axes,
     numbers,
     same_size,
@@ -107,7 +108,7 @@ def plot_convergence(
         f"objective J − {lowest:,.6g}, the lowest seen" if gap else "objective J",
         title,
     )
-    ax.legend(frameon=False, loc="upper right")
+    legend(ax)
     return ax
 
 
@@ -183,7 +184,7 @@ def plot_tradeoff(
         label="lowest test error",
     )
     tidy(ax, f"training {error}", f"test {error}", title)
-    ax.legend(frameon=False)
+    legend(ax)
     return ax
 
 
@@ -195,6 +196,8 @@ def plot_validation(
     ax: Axes | None = None,
     *,
     score: str = "zero-one error",
+    parameter: str = "alpha",
+    title: str = "",
 ) -> Axes:
     """Plot the validation error along alpha, with its spread and the chosen alpha.
 
@@ -212,11 +215,15 @@ def plot_validation(
         Where to draw; by default in a new figure.
     score : str, default="zero-one error"
         Name of the error, with its unit if it has one: for the label of the axis.
+    parameter : str, default="alpha"
+        What the weight of the penalty is called.
+    title : str, default=""
+        What the title begins with.
 
     Returns
     -------
     matplotlib Axes
-        The horizontal axis is logarithmic.
+        The horizontal axis is logarithmic. The title gives the chosen alpha.
 
     Raises
     ------
@@ -232,8 +239,8 @@ def plot_validation(
     Examples
     --------
     >>> ax = plot_validation([1, 10, 100], [0.31, 0.27, 0.35], [0.01, 0.01, 0.02], best=10)
-    >>> ax.get_xscale(), ax.get_legend_handles_labels()[1][-1]
-    ('log', 'chosen: alpha = 10')
+    >>> ax.get_xscale(), ax.get_title(loc="left")
+    ('log', 'chosen alpha = 10')
     """
     across = numbers(alphas, "alphas", positive=True)
     mean = numbers(scores_mean, "scores_mean")
@@ -252,10 +259,11 @@ def plot_validation(
         low, high = (mean - spread)[order], (mean + spread)[order]
         ax.fill_between(across[order], low, high, alpha=0.2, linewidth=0, label="± one standard deviation", **style)
     ax.plot(across[order], mean[order], marker="o", markersize=4, linewidth=1.6, label="mean", **style)
-    ax.axvline(chosen, color=OKABE_ITO[1], linestyle="--", linewidth=1.4, label=f"chosen: alpha = {chosen:.4g}")
+    ax.axvline(chosen, color=OKABE_ITO[1], linestyle="--", linewidth=1.4, label=f"chosen {parameter}")
     _plain_ticks(ax.xaxis, across)
-    tidy(ax, "alpha (weight of the penalty)", f"validation {score}")
-    ax.legend(frameon=False)
+    words = f"chosen {parameter} = {chosen:.4g}"
+    tidy(ax, f"{parameter} (weight of the penalty)", f"validation {score}", f"{title}: {words}" if title else words)
+    legend(ax)
     return ax
 
 
@@ -338,7 +346,7 @@ def plot_scaling(
     _plain_ticks(ax.xaxis, across, at_values=True)
     _plain_ticks(ax.yaxis, np.concatenate(list(drawn.values())))
     tidy(ax, size, "time (seconds)")
-    ax.legend(frameon=False)
+    legend(ax)
     return ax
 
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
+import re
 import sys
-from collections.abc import Iterator, Mapping
+import textwrap
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +21,21 @@ from cofactor.datasets._bytes import PathLike, replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 __all__ = [
     "INK",
     "MARKERS",
     "MUTED",
     "OKABE_ITO",
+    "as_written",
     "colour_bar",
     "draw",
+    "inches",
+    "legend",
+    "name_ticks",
     "new_axes",
     "new_panels",
     "numbers",
@@ -34,8 +45,12 @@ __all__ = [
     "save_figure",
     "series",
     "series_style",
+    "share_legend",
+    "shortened",
     "tidy",
 ]
+
+_LOG = logging.getLogger(__name__)
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 """The colour-blind safe palette of Okabe and Ito (2008); the yellow, weak on white, comes last."""
@@ -46,6 +61,22 @@ _GRID = "#E6E6E6"
 _LINES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 _FORMATS = ("png", "svg", "pdf")
+_LONGEST = 40  # letters of a name at an axis; beyond them the names would leave no room for the data
+_LINE = 32  # letters in a line of the legend, for the same reason
+_CJK = (
+    "Noto Sans CJK JP",
+    "Noto Sans CJK SC",
+    "Source Han Sans",
+    "WenQuanYi Micro Hei",
+    "WenQuanYi Zen Hei",
+    "Microsoft YaHei",
+    "Yu Gothic",
+    "Malgun Gothic",
+    "PingFang SC",
+    "Hiragino Sans",
+    "Arial Unicode MS",
+)
+_NO_GLYPH = re.compile(r"Glyph (\d+) .* missing from font")
 
 
 def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
@@ -65,9 +96,28 @@ def new_panels(n: int, width: float = 6.4, height: float = 4.2) -> list[Axes]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
+    figure = Figure(figsize=(width, height), dpi=150, layout=_settled_layout())
     FigureCanvasAgg(figure)
     return [figure.add_subplot(1, n, k + 1) for k in range(n)]
+
+
+def _settled_layout() -> Any:
+    """Return the constrained layout of matplotlib, made until it settles.
+
+    Axes of another size may have other ticks, whose labels need other room. Made once, the layout now and then cuts a
+    label off, and a figure drawn twice is not the same.
+    """
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    class SettledLayout(ConstrainedLayoutEngine):  # here, since matplotlib need not be installed
+        def execute(self, fig: Any) -> None:
+            for _ in range(3):
+                super().execute(fig)
+
+        def __reduce__(self) -> tuple[Any, ...]:  # so that figures can be pickled
+            return _settled_layout, ()
+
+    return SettledLayout()
 
 
 def require_matplotlib() -> None:
@@ -80,10 +130,10 @@ def require_matplotlib() -> None:
 
 def tidy(ax: Axes, xlabel: str, ylabel: str, title: str = "", grid: bool = True) -> None:
     """Label the axes and give them the quiet look which all pictures share."""
-    ax.set_xlabel(xlabel, color=INK)
-    ax.set_ylabel(ylabel, color=INK)
+    as_written(ax.set_xlabel(xlabel, color=INK))
+    as_written(ax.set_ylabel(ylabel, color=INK))
     if title:
-        ax.set_title(title, fontsize=10, color=INK, loc="left")
+        as_written(ax.set_title(title, fontsize=10, color=INK, loc="left"))
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(MUTED)
     ax.tick_params(which="both", color=MUTED, labelcolor=INK, labelsize=9)
@@ -96,8 +146,80 @@ def colour_bar(ax: Axes, mapped: Any, label: str, width: float = 0.045) -> None:
     """Explain the colours of what is `mapped` by a bar to the right of the axes (width as a share of theirs)."""
     bar = ax.figure.colorbar(mapped, cax=ax.inset_axes((1.03, 0, width, 1)))
     bar.set_label(label, color=INK)
+    as_written(bar.ax.yaxis.label)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=9, color=MUTED, labelcolor=INK)
+
+
+def legend(ax: Axes, title: str | None = None, pad: float = 1.0) -> None:
+    """Explain the series to the right of the axes, where no data are; long names go over several lines.
+
+    The distance is in letters, not a share of the axes: so the layout is the same however often it is made.
+    """
+    drawn = ax.legend(
+        frameon=False,
+        fontsize=9,
+        title=title,
+        title_fontsize=9,
+        loc="upper left",
+        bbox_to_anchor=(1.0, 1.0),
+        borderaxespad=pad,
+    )
+    for text in drawn.get_texts():
+        text.set_text(textwrap.fill(text.get_text(), _LINE, replace_whitespace=False, drop_whitespace=False))
+        as_written(text)
+
+
+def share_legend(panels: Sequence[Axes]) -> None:
+    """Leave panels side by side, of the same series, the legend of the last."""
+    for ax in panels[:-1]:
+        drawn = ax.get_legend()
+        if drawn is not None:
+            drawn.remove()
+
+
+def name_ticks(axis: Axis, names: Sequence[str], longest: int = _LONGEST, **style: Any) -> None:
+    """Write names at 0, 1, 2, … of an axis, shortened where they are long."""
+    axis.set_ticks(range(len(names)), [shortened(name, longest) for name in names], **style)
+    for text in axis.get_ticklabels():
+        as_written(text)
+
+
+def as_written(text: Text) -> None:
+    """Draw a text as it is: a dollar sign begins no formula, and letters which the font lacks come from others.
+
+    Every text that comes from the caller passes through here: those of `tidy`, `colour_bar`, `legend` and `name_ticks`.
+    The text is not escaped, so that it can be read from the picture as it was given.
+    """
+    text.set_parse_math(False)
+    if not text.get_text().isascii():
+        text.set_fontfamily([*text.get_fontfamily(), *_cjk_fonts()])
+
+
+@cache
+def _cjk_fonts() -> tuple[str, ...]:
+    """Return the fonts for Chinese, Japanese and Korean that this machine has: matplotlib complains of others."""
+    from matplotlib.font_manager import fontManager
+
+    known = set(fontManager.get_font_names())
+    return tuple(name for name in _CJK if name in known)
+
+
+def inches(names: Sequence[str]) -> float:
+    """Return about how wide the longest of these names is, in the letters of nine points that stand at an axis."""
+    wide = [sum(letter.isupper() or not letter.isascii() for letter in name) for name in names]
+    return max(0.075 * min(len(name), _LONGEST) + 0.045 * min(n, _LONGEST) for name, n in zip(names, wide, strict=True))
+
+
+def shortened(text: str, longest: int = _LONGEST) -> str:
+    """Cut a text to a length, and say so by an ellipsis.
+
+    Examples
+    --------
+    >>> shortened("Emotion-Emotional_/_Passionate", 22)
+    'Emotion-Emotional_/_P…'
+    """
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def series_style(index: int) -> dict[str, Any]:
@@ -198,15 +320,34 @@ def save_figure(ax_or_fig: Axes | Figure, path: PathLike) -> None:
 
 
 def draw(ax_or_fig: Axes | Figure, form: str) -> bytes:
-    """Return the whole figure as PNG, SVG or PDF; the bytes depend on the picture alone."""
+    """Return the whole figure as PNG, SVG or PDF; the bytes depend on the picture alone.
+
+    Of letters that no font has matplotlib warns one by one, at every drawing; here they are named once, in the log.
+    """
     from matplotlib import rc_context
 
     # Without these two, SVG and PDF files would differ from run to run.
     dates: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     stream = io.BytesIO()
-    with rc_context({"svg.hashsalt": "cofactor", "svg.fonttype": "path"}):
+    with rc_context({"svg.hashsalt": "cofactor", "svg.fonttype": "path"}), warnings.catch_warnings(record=True) as seen:
+        warnings.filterwarnings("always", _NO_GLYPH.pattern)
         root_figure(ax_or_fig).savefig(stream, format=form, metadata=dates.get(form), facecolor="white")
+    _report(seen)
     return stream.getvalue()
+
+
+def _report(seen: list[warnings.WarningMessage]) -> None:
+    """Name the letters without a glyph, and pass on what else was warned of."""
+    letters: dict[str, None] = {}
+    for one in seen:
+        found = _NO_GLYPH.match(str(one.message))
+        if found:
+            letters[chr(int(found[1]))] = None
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno, source=one.source)
+    if letters:
+        shown = shortened("".join(letters))
+        _LOG.warning("no font on this machine has %s: boxes are drawn instead; install Noto Sans CJK, say", shown)
 
 
 def root_figure(ax_or_fig: Axes | Figure) -> Any:

@@ -9,7 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.metrics._tables import as_label_sets
-from cofactor.plots.figures import INK, MUTED, OKABE_ITO, colour_bar, new_axes, numbers, series, series_style, tidy
+from cofactor.plots.figures import (
+    INK,
+    MUTED,
+    OKABE_ITO,
+    colour_bar,
+    legend,
+    name_ticks,
+    new_axes,
+    numbers,
+    series,
+    series_style,
+    tidy,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -248,7 +260,7 @@ def plot_threshold_curves(
         ax.plot(x, y, label=words, linewidth=1.8, color=style["color"], linestyle=style["linestyle"])
     ax.axvline(0, color=MUTED, linewidth=1.2, linestyle=":", label="plain cut")
     tidy(ax, "cut of the scores", measure, title)
-    ax.legend(frameon=False, loc="best", fontsize=9)
+    legend(ax)
     return ax
 
 
@@ -312,23 +324,12 @@ def _name_ticks(ax: Axes, names: Sequence[Any] | None, placed: NDArray[np.int64]
             ax.set_yticks([])
         return
     known = _one_per_label(np.array(names, dtype=object), "names", len(placed))
-    words = [shortened(str(name)) for name in known[placed]]
+    words = [str(name) for name in known[placed]]
     size = 8 if len(placed) <= 25 else 6
-    ax.set_xticks(range(len(placed)), words, rotation=90, fontsize=size)
+    name_ticks(ax.xaxis, words, _LONGEST, rotation=90, fontsize=size)
     if both:
-        ax.set_yticks(range(len(placed)), words, fontsize=size)
+        name_ticks(ax.yaxis, words, _LONGEST, fontsize=size)
     ax.tick_params(length=0)
-
-
-def shortened(text: str, longest: int = _LONGEST) -> str:
-    """Cut a text to a length, and say so by an ellipsis.
-
-    Examples
-    --------
-    >>> shortened("Emotion-Emotional_/_Passionate")
-    'Emotion-Emotional_/_P…'
-    """
-    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _checked_matrix(values: ArrayLike, name: str) -> NDArray[np.float64]:

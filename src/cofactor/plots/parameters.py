@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.metrics.ratings import without_zero
-from cofactor.plots.figures import colour_bar, new_axes, numbers, same_size, series_style, tidy
+from cofactor.plots.figures import colour_bar, legend, name_ticks, new_axes, numbers, same_size, series_style, tidy
 from cofactor.plots.ratings import _readable_on
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ def plot_parameter_map(
         value = table[row, column]
         colour = _readable_on(image.to_rgba(value))
         ax.text(column, row, without_zero(value), ha="center", va="center", fontsize=9, color=colour)
-    ax.set_xticks(range(len(columns)), [_word(value) for value in columns])
-    ax.set_yticks(range(len(rows)), [_word(value) for value in rows])
+    name_ticks(ax.xaxis, [_word(value) for value in columns])
+    name_ticks(ax.yaxis, [_word(value) for value in rows])
     tidy(ax, column_name, row_name, title, grid=False)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
@@ -163,7 +163,7 @@ def plot_parameter_lines(
     if logarithmic:
         ax.set_xscale("log")
     tidy(ax, parameter, measure, title)
-    ax.legend(frameon=False, fontsize=9)
+    legend(ax)
     return ax
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 
 from cofactor.metrics.probabilities import CalibrationBins, calibration_bins
-from cofactor.plots.figures import INK, MUTED, OKABE_ITO, new_axes, series_style, tidy
+from cofactor.plots.figures import INK, MUTED, OKABE_ITO, legend, new_axes, series_style, tidy
 from cofactor.samplers.diagnostics import split_r_hat
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def plot_reliability(
     ['calibrated', 'most probable level: ECE 0.050']
     """
     bins = calibration_bins(y, probabilities, scale, n_bins=n_bins, over=over)
-    ax = new_axes(ax, 5.4, 5.4)
+    ax = new_axes(ax, 7.4, 5.2)
     ax.plot([0, 1], [0, 1], color=MUTED, linestyle="--", linewidth=1.2, label="calibrated")
     full = bins.counts > 0
     across, height = bins.predicted[full], bins.observed[full]
@@ -107,7 +107,7 @@ def plot_reliability(
     ax.set_xticks(ticks)
     ax.set_yticks(ticks)
     tidy(ax, "predicted probability (below: number of predictions)", "observed frequency", title)
-    ax.legend(frameon=False, loc="upper left")
+    legend(ax)
     return ax
 
 
@@ -206,7 +206,7 @@ def plot_trace(model: Any, ax: Axes | None = None, *, title: str = "") -> Axes:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.yaxis.set_major_formatter("{x:,.6g}")
     tidy(ax, "sweeps", "log-likelihood", title)
-    ax.legend(frameon=False, loc="lower right", title=_agreement(chains, burn_in))
+    legend(ax, _agreement(chains, burn_in))
     return ax
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.metrics.ratings import as_scale
-from cofactor.plots.figures import INK, MARKERS, MUTED, OKABE_ITO, colour_bar, new_axes, numbers, tidy
+from cofactor.plots.figures import INK, MARKERS, MUTED, OKABE_ITO, colour_bar, legend, new_axes, numbers, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -228,7 +228,7 @@ def plot_embedding(
     _draw_thresholds(ax, direction, theta, low, high)
     _draw_direction(ax, direction, low, high)
     tidy(ax, "item factor 1", "item factor 2", grid=False)
-    ax.legend(frameon=False, title="rating", loc="upper left", bbox_to_anchor=(1.07, 1.0), borderaxespad=0)
+    legend(ax, "rating", pad=2.5)  # beyond the names of the lines
     return ax
 
 
@@ -278,8 +278,12 @@ def plot_hyperplanes(U: ArrayLike, V: ArrayLike, threshold: float = 0.0, ax: Axe
     ax.set_xlim(low[0], high[0])
     ax.set_ylim(low[1], high[1])
     ax.set_aspect("equal", adjustable="box")
-    for index, row in enumerate(users):
-        _draw_side(ax, index, _checked_plane(V, row)[1], theta, low, high)
+    directions = np.array([_checked_plane(V, row)[1] for row in users])
+    lengths = np.linalg.norm(directions, axis=1)
+    normals, offsets = directions / lengths[:, None], theta / lengths
+    taken = [*points, *(points + 0.04 * (high - low).min())]  # items, and their names beside them
+    for index in range(len(users)):
+        _draw_side(ax, index, normals, offsets, (low, high), taken)
     ax.scatter(points[:, 0], points[:, 1], s=26, color=INK, zorder=3)
     for index, point in enumerate(points):
         ax.annotate(f"$V_{{{index + 1}}}$", point, xytext=(5, 4), textcoords="offset points", fontsize=10, color=INK)
@@ -290,24 +294,45 @@ def plot_hyperplanes(U: ArrayLike, V: ArrayLike, threshold: float = 0.0, ax: Axe
 def _draw_side(
     ax: Axes,
     index: int,
-    direction: NDArray[np.float64],
-    theta: float,
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
+    normals: NDArray[np.float64],
+    offsets: NDArray[np.float64],
+    window: tuple[NDArray[np.float64], NDArray[np.float64]],
+    taken: list[NDArray[np.float64]],
 ) -> None:
-    """Draw the line u·v = θ of a user with an arrow to its upper side and his name."""
-    length = np.linalg.norm(direction)
-    normal = direction / length
-    ends = _clip(normal * (theta / length), np.array([-normal[1], normal[0]]), low, high)
+    """Draw the line of a user with an arrow to its upper side and his name, and add their place to those taken.
+
+    The arrow stands where its foot and the name are the farthest from places taken, and the name from the lines of
+    others and from the frame.
+    """
+    normal = normals[index]
+    ends = _clip(normal * offsets[index], np.array([-normal[1], normal[0]]), *window)
     if ends is None:
         return
+    reach = 0.09 * (window[1] - window[0]).min() * normal
+    feet = ends[0] + np.linspace(0.04, 0.96, 47)[:, None] * (ends[1] - ends[0])
+    names = feet + 1.4 * reach
+    others = np.arange(len(normals)) != index
+    distances = (
+        np.linalg.norm(names[:, None] - np.array(taken), axis=2),
+        np.linalg.norm(feet[:, None] - np.array(taken), axis=2),
+        np.abs(names @ normals[others].T - offsets[others]),
+        np.hstack([names - window[0], window[1] - names]),
+    )
+    best = int(np.argmax(np.hstack(distances).min(axis=1)))
+    foot, tip = feet[best], feet[best] + reach
+    taken += [foot, tip, names[best]]
     colour = OKABE_ITO[index % 7]
     ax.plot(*ends.T, color=colour, linewidth=1.3, zorder=1.5)
-    # The arrow stands near one end, where the lines, which all pass near the origin, are apart.
-    foot = ends[0] + 0.12 * (ends[1] - ends[0])
-    tip = foot + 0.09 * (high - low).min() * normal
     ax.annotate("", tip, xytext=foot, arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 1.4, "shrinkA": 0})
-    ax.annotate(f"$U_{{{index + 1}}}$", tip, xytext=tuple(5 * normal), textcoords="offset points", color=colour)
+    ax.annotate(
+        f"$U_{{{index + 1}}}$",
+        tip,
+        xytext=tuple(8 * normal),
+        textcoords="offset points",
+        ha="center",
+        va="center",
+        color=colour,
+    )
 
 
 def _checked_plane(V: ArrayLike, U_row: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

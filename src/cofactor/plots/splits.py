@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cofactor.plots.figures import INK, OKABE_ITO, new_axes, numbers, tidy
+from cofactor.plots.figures import INK, OKABE_ITO, inches, name_ticks, new_axes, numbers, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_splits"]
 
 _ROW = 0.3  # inches
-_WIDTH = 4.8  # inches: legible on a phone, too
+_WIDTH = 4.8  # inches: legible on a phone, too; more for long names
 
 
 def plot_splits(scores: Mapping[str, ArrayLike], ax: Axes | None = None, *, metric: str = "", title: str = "") -> Axes:
@@ -51,12 +51,12 @@ def plot_splits(scores: Mapping[str, ArrayLike], ax: Axes | None = None, *, metr
     if not scores:
         raise ValueError("scores is empty: give at least one method with its scores")
     checked = {str(name): numbers(values, f"scores[{name!r}]") for name, values in scores.items()}
-    ax = new_axes(ax, _WIDTH, _ROW * len(checked) + 0.9)
+    ax = new_axes(ax, _WIDTH + max(0.0, inches(list(checked)) - 1.2), _ROW * len(checked) + 0.9)
     for row, values in enumerate(checked.values()):
         places = np.full(len(values), row)
         ax.plot(values, places, "o", color=OKABE_ITO[0], alpha=0.45, markersize=5, markeredgewidth=0, zorder=2)
         ax.plot([values.mean()], [row], "D", color=INK, markersize=5, zorder=3)
-    ax.set_yticks(range(len(checked)), list(checked))
+    name_ticks(ax.yaxis, list(checked))
     ax.set_ylim(len(checked) - 0.5, -0.5)
     ax.locator_params(axis="x", nbins=6)
     tidy(ax, f"{metric}; ◆ mean" if metric else "◆ mean", "", title)
