@@ -8,7 +8,7 @@ import multiprocessing
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,8 +18,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.datasets import make_multilabel_classification
 from sklearn.dummy import DummyRegressor
-from sklearn.linear_model import RidgeClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, ShuffleSplit
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC
 
 from cofactor.datasets import LabelDataset, make_labels, make_ratings
@@ -117,6 +122,43 @@ def test_any_estimator_of_scikit_learn_may_take_part() -> None:
     comparison = compare(methods, {"toy": (X, Y), "sparse": (sparse.csr_array(X), sparse.csr_array(Y))})
     assert not comparison.failed
     assert measures(comparison, "ridge", ("hamming",)) == measures(comparison, "BR", ("hamming",))
+
+
+SCIKIT_LEARN = {
+    "logistic": MultiOutputClassifier(LogisticRegression()),
+    "forest": RandomForestClassifier(5, random_state=0),
+    "neighbours": KNeighborsClassifier(),
+    "search": GridSearchCV(MultiOutputClassifier(LogisticRegression()), {"estimator__C": [0.1, 1.0]}, cv=2),
+}
+
+
+@pytest.mark.parametrize("name", SCIKIT_LEARN)
+def test_estimators_which_take_no_sparse_labels_get_an_array(name: str) -> None:
+    sets = {"dense": (X, Y), "sparse": (sparse.csr_array(X), sparse.csr_array(Y))}
+    dense, thin = compare({name: SCIKIT_LEARN[name]}, sets, n_splits=2).table("hamming").means[:, 0]
+    assert dense == pytest.approx(thin, abs=0.05)  # a solver may differ by the form of the features
+    assert thin < 0.35
+
+
+class Watching(PLST):
+    """Writes down in which form it got its labels."""
+
+    forms: ClassVar[list[bool]] = []
+
+    def fit(self, X: Any, Y: Any) -> Watching:
+        self.forms.append(sparse.issparse(Y))
+        super().fit(X, Y)
+        return self
+
+
+def test_label_models_get_sparse_labels_also_inside_of_pipelines_and_searches() -> None:
+    scaled = make_pipeline(MaxAbsScaler(), Watching(1))
+    methods = {"plain": Watching(1), "pipeline": scaled, "search": Watching(1)}
+    Watching.forms.clear()
+    grids = {"search": {"alpha": [1.0]}, "pipeline": {"watching__alpha": [1.0]}}
+    comparison = compare(methods, {"toy": (sparse.csr_array(X), sparse.csr_array(Y))}, n_splits=2, grids=grids)
+    assert not comparison.failed
+    assert Watching.forms == [True] * 18  # of each fold the fit; of a search also three inner ones
 
 
 def test_the_form_of_the_data_changes_nothing() -> None:
