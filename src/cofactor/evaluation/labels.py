@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -269,7 +269,7 @@ def _last_step(model: Any) -> Any:
 
 def _labels_for(model: Any, Y: Any) -> Any:
     """Return labels in a form that an estimator takes: most of scikit-learn's refuse sparse ones, or misread them."""
-    return Y.toarray() if sparse.issparse(Y) and not _takes_sparse(model) else Y
+    return cast(Any, Y).toarray() if sparse.issparse(Y) and not _takes_sparse(model) else Y
 
 
 def _takes_sparse(model: Any) -> bool:
