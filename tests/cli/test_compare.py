@@ -161,6 +161,41 @@ def test_what_fails_is_told_in_a_line_each(run, csv: Path, tmp_path: Path) -> No
     assert "\n" not in found["failed"][0]["error"]
 
 
+@pytest.mark.filterwarnings("default")
+def test_pictures_that_cannot_be_drawn_cost_nothing_else(
+    run, csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise ValueError("\n$x: ParseSyntaxException\n^")
+
+    monkeypatch.setattr("cofactor.plots.plot_splits", broken)
+    out = tmp_path / "out"
+    outcome = run("compare", csv, *METHODS, "--splits", 2, "--metric", "mae", "--out", out)
+    assert outcome.status == 0
+    assert {path.name for path in out.iterdir()} == FILES
+    assert "warning: a picture of the report could not be drawn (ValueError" in outcome.err
+    page = (out / "report.html").read_text()
+    assert re.search(r"mean of each method: ALS \d\.\d+, RatingSVD \d\.\d+\. The picture could not be drawn", page)
+
+
+@pytest.mark.parametrize("json_too", [False, True])
+def test_a_report_that_cannot_be_written_costs_only_itself(
+    run, csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, json_too: bool
+) -> None:
+    out = tmp_path / "out"
+    (out / "report.html").mkdir(parents=True)
+    outcome = run("compare", csv, *METHODS, "--splits", 2, "--out", out, *(["--json"] if json_too else []))
+    assert outcome.status == 2
+    assert "report.html" in outcome.err
+    assert {path.name for path in out.iterdir()} == FILES
+    if json_too:
+        found = json.loads(outcome.out)
+        assert {Path(name).name for name in found["files"]} == FILES - {"report.html", "results.sqlite"}
+    else:
+        assert outcome.out.startswith("mae ↓")
+        assert outcome.err.count("wrote ") == 4
+
+
 def test_ctrl_c_says_what_is_kept(run, csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(board: Board, progress: RunProgress) -> None:
         if progress.done == 3:

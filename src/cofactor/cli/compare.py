@@ -127,11 +127,18 @@ def compare(
     with telling_what_is_kept(), Board(declared, quiet=json) as board:
         comparison = declared.compare(store=place, n_jobs=jobs, retry_failed=retry, progress=board.show)
     tables = dict(_tables(comparison))
-    written = _write(folder, comparison, declared.title, tables) if folder is not None else []
+    files = iter(()) if folder is None else _write(folder, comparison, declared.title, tables)
     if json:
-        print_json(_plain(comparison, tables, written))
+        written: list[Path] = []
+        try:
+            for path in files:
+                written.append(path)  # noqa: PERF402 -- those before one that cannot be written count
+        finally:
+            print_json(_plain(comparison, tables, written))
     else:
-        _show(comparison, tables, written)
+        _show(comparison, tables)
+        for path in files:
+            note(f"wrote {path}")
     if comparison.failed:
         raise typer.Exit(1)
 
@@ -262,7 +269,7 @@ def _tables(comparison: Comparison) -> Iterator[tuple[str, MeanTable]]:
             note(f"cofactor: note: no method here has {metric}")
 
 
-def _show(comparison: Comparison, tables: Mapping[str, MeanTable], written: Iterable[Path]) -> None:
+def _show(comparison: Comparison, tables: Mapping[str, MeanTable]) -> None:
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     refused: dict[str, None] = {}  # mostly the same for all metrics
     for metric, table in tables.items():
@@ -277,8 +284,7 @@ def _show(comparison: Comparison, tables: Mapping[str, MeanTable], written: Iter
         note(
             f"{len(warned)} of {len(comparison.results)} cells warned; {first.method}: {first.measures['warnings'][0]}"
         )
-    for path in written:
-        note(f"wrote {path}")
+    sys.stdout.flush()  # before anything else that may fail
 
 
 def _lost(comparison: Comparison) -> Iterator[str]:
@@ -292,21 +298,21 @@ def _digits(table: MeanTable) -> int:
     return 2 if table.metric.endswith("seconds") else 4
 
 
-def _write(folder: Path, comparison: Comparison, title: str, tables: Mapping[str, MeanTable]) -> list[Path]:
-    """Write all files, each whole or not at all; return their names."""
+def _write(folder: Path, comparison: Comparison, title: str, tables: Mapping[str, MeanTable]) -> Iterator[Path]:
+    """Write all files, each whole or not at all, and yield their names: the one with pictures is the last."""
     from cofactor.datasets._bytes import replacing
 
-    texts = {"tables.md": _markdown(comparison, title, tables), "tables.tex": _latex(tables)}
-    for name, text in texts.items():
-        with replacing(folder / name) as stream:
-            stream.write(text.encode())
     comparison.to_csv(folder / "results.csv")
-    comparison.report(folder / "report.html", title)
-    names = ["results.csv", *texts, "report.html"]
+    yield folder / "results.csv"
     if find_spec("pyarrow"):
         comparison.to_parquet(folder / "results.parquet")
-        names.append("results.parquet")
-    return [folder / name for name in names]
+        yield folder / "results.parquet"
+    for name, text in (("tables.md", _markdown(comparison, title, tables)), ("tables.tex", _latex(tables))):
+        with replacing(folder / name) as stream:
+            stream.write(text.encode())
+        yield folder / name
+    comparison.report(folder / "report.html", title)
+    yield folder / "report.html"
 
 
 def _markdown(comparison: Comparison, title: str, tables: Mapping[str, MeanTable]) -> str:
