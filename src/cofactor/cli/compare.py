@@ -132,7 +132,7 @@ def compare(
         written: list[Path] = []
         try:
             for path in files:
-                written.append(path)  # noqa: PERF402 -- those before one that cannot be written count
+                written.append(path)
         finally:
             print_json(_plain(comparison, tables, written))
     else:

@@ -252,7 +252,7 @@ def _installed(*packages: str) -> bool:
 
 def _tests(outcome: Conclusions) -> Iterator[Html]:
     """Yield the tests in words, Nemenyi's also as a picture, Wilcoxon's as a table."""
-    words = replace(outcome, wilcoxon=None).lines()
+    words = replace(outcome, wilcoxon=None, absent={}).lines()  # the table names those
     yield bullets(f"{line}." for line in dict.fromkeys(words))
     if outcome.nemenyi is not None and _installed("matplotlib", "scikit_posthocs"):
         yield _diagram(outcome.nemenyi)
