@@ -240,6 +240,22 @@ def test_all_that_fails_is_told_without_a_table(run, csv: Path, tmp_path: Path) 
     assert "strict failed wherever it ran" in (tmp_path / "out" / "tables.md").read_text()
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("n_splits = 0", "comparison.toml: n_splits=0: holdout of 'ratings.csv' can be done from 1 on"),
+        ("seeds = [-1]", "comparison.toml: seeds=[-1]: expected a list of whole numbers"),
+        ('methods = [{name = "ALS", parameters = {alpha = "x"}}]', "(ALS), parameters: alpha='x': expected a number"),
+    ],
+)
+def test_errors_of_a_file_speak_of_its_keys(run, csv: Path, tmp_path: Path, line: str, message: str) -> None:
+    toml = write_toml(tmp_path, '{name = "ALS"}')
+    key = line.partition(" ")[0]
+    kept = [known for known in toml.read_text().splitlines() if not known.startswith(f"{key} ")]
+    toml.write_text("\n".join([*kept, line]))
+    assert message in run("compare", toml).error
+
+
 def test_ctrl_c_says_what_is_kept(run, csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(board: Board, progress: RunProgress) -> None:
         if progress.done == 3:
