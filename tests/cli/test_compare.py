@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from markdown_it import MarkdownIt
 from rich.console import Console
 
 from cofactor.cli.board import Board
@@ -94,10 +95,11 @@ def test_tables_tests_and_files(run, csv: Path, tmp_path: Path) -> None:
 
 def test_labels(run) -> None:
     outcome = run("compare", "emotions", "flags", "-m", "plst", "-m", "mlknn", "--alpha", 10, "--splits", 2, "--json")
-    assert outcome.status == 2
-    assert "--alpha: MLkNN has no such parameter" in outcome.err
-    outcome = run("compare", "emotions", "flags", "-m", "plst", "-m", "cssp", "--alpha", 10, "--splits", 2, "--json")
+    assert outcome.status == 0
+    assert outcome.err == "cofactor: note: --alpha 10 does not concern MLkNN, which has no such parameter\n"
     found = json.loads(outcome.out)
+    assert "GridSelection" in found["facts"]["method MLkNN"]  # as without --alpha
+    assert found["facts"]["method PLST"].startswith("PLST(alpha=10")
     assert list(found["metrics"]) == ["micro_f1", "macro_f1", "hamming"]
     assert found["metrics"]["micro_f1"]["greater_is_better"] is True
     assert set(found["metrics"]["micro_f1"]["data"]) == {"emotions", "flags"}
@@ -161,6 +163,99 @@ def test_what_fails_is_told_in_a_line_each(run, csv: Path, tmp_path: Path) -> No
     assert "\n" not in found["failed"][0]["error"]
 
 
+@pytest.mark.filterwarnings("default")
+def test_pictures_that_cannot_be_drawn_cost_nothing_else(
+    run, csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise ValueError("\n$x: ParseSyntaxException\n^")
+
+    monkeypatch.setattr("cofactor.plots.plot_splits", broken)
+    out = tmp_path / "out"
+    outcome = run("compare", csv, *METHODS, "--splits", 2, "--metric", "mae", "--out", out)
+    assert outcome.status == 0
+    assert {path.name for path in out.iterdir()} == FILES
+    assert "warning: a picture of the report could not be drawn (ValueError" in outcome.err
+    page = (out / "report.html").read_text()
+    assert re.search(r"mean of each method: ALS \d\.\d+, RatingSVD \d\.\d+\. The picture could not be drawn", page)
+
+
+@pytest.mark.parametrize("json_too", [False, True])
+def test_a_report_that_cannot_be_written_costs_only_itself(
+    run, csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, json_too: bool
+) -> None:
+    out = tmp_path / "out"
+    (out / "report.html").mkdir(parents=True)
+    outcome = run("compare", csv, *METHODS, "--splits", 2, "--out", out, *(["--json"] if json_too else []))
+    assert outcome.status == 2
+    assert "report.html" in outcome.err
+    assert {path.name for path in out.iterdir()} == FILES
+    if json_too:
+        found = json.loads(outcome.out)
+        assert {Path(name).name for name in found["files"]} == FILES - {"report.html", "results.sqlite"}
+    else:
+        assert outcome.out.startswith("mae ↓")
+        assert outcome.err.count("wrote ") == 4
+
+
+def test_odd_names_and_titles_keep_the_form_of_files(run, csv: Path, tmp_path: Path) -> None:
+    svd = {"model": "rating-svd"}
+    methods = {"a|b *c* <i>\n# d": svd, "[x]": svd, "lost $1$": {"model": "als", "parameters": {"unknown": "error"}}}
+    odd = csv.with_name("[odd] | file_.csv")
+    odd.write_text(csv.read_text() + "7777,8888,3\n7777,9999,3\n")  # who is held out is not known to one method
+    lines = [f"{{name = {json.dumps(name)}, {_toml(known)}}}" for name, known in methods.items()]
+    toml = write_toml(tmp_path, ", ".join(lines))
+    text = toml.read_text().replace('"ratings.csv"', json.dumps(odd.name)).replace('"Stars"', json.dumps("A\n# *b*"))
+    toml.write_text(text.replace('"holdout"', '"weak"'))
+    outcome = run("compare", toml, "--out", tmp_path / "out")
+    assert outcome.status == 1
+    written = (tmp_path / "out" / "tables.md").read_text()
+    page = MarkdownIt("commonmark").enable("table").render(written)
+    assert re.findall("<h1>(.*)</h1>", page) == ["A # *b*"]
+    assert re.findall("<h2>(.*)</h2>", page) == ["mae", "rmse", "zero_one", "How it was measured"]
+    heads = re.findall("<th[^>]*>(.*?)</th>", page)
+    assert heads[:3] == ["mae ↓", "a|b *c* &lt;i&gt; # d", "[x]"]
+    assert "<em>" not in page
+    assert page.count("<tr>") == 3 * 3 + len(re.findall("^\\| (?!\\|)", written.split("How it was")[1], re.M)) + 1
+    assert "\n[odd]" not in (tmp_path / "out" / "tables.tex").read_text()
+    assert "{[}odd{]}" in (tmp_path / "out" / "tables.tex").read_text()
+    assert sum(line.startswith("[odd] | file_.csv") for line in outcome.out.splitlines()) == 6  # a row, and a test
+    assert "# d" not in {line.strip() for line in outcome.out.splitlines()}
+
+
+def _toml(table: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{key} = " + (f"{{{_toml(value)}}}" if isinstance(value, dict) else json.dumps(value))
+        for key, value in table.items()
+    )
+
+
+def test_all_that_fails_is_told_without_a_table(run, csv: Path, tmp_path: Path) -> None:
+    csv.write_text(csv.read_text() + "7777,8888,3\n7777,9999,3\n")
+    toml = write_toml(tmp_path, '{name = "strict", model = "ALS", parameters = {unknown = "error"}}')
+    toml.write_text(toml.read_text().replace('"holdout"', '"weak"'))
+    outcome = run("compare", toml, "--out", tmp_path / "out")
+    assert outcome.status == 1
+    assert outcome.out.startswith("strict failed wherever it ran, and is in no table and no test: ValueError: ")
+    assert "strict failed wherever it ran" in (tmp_path / "out" / "tables.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("n_splits = 0", "comparison.toml: n_splits=0: holdout of 'ratings.csv' can be done from 1 on"),
+        ("seeds = [-1]", "comparison.toml: seeds=[-1]: expected a list of whole numbers"),
+        ('methods = [{name = "ALS", parameters = {alpha = "x"}}]', "(ALS), parameters: alpha='x': expected a number"),
+    ],
+)
+def test_errors_of_a_file_speak_of_its_keys(run, csv: Path, tmp_path: Path, line: str, message: str) -> None:
+    toml = write_toml(tmp_path, '{name = "ALS"}')
+    key = line.partition(" ")[0]
+    kept = [known for known in toml.read_text().splitlines() if not known.startswith(f"{key} ")]
+    toml.write_text("\n".join([*kept, line]))
+    assert message in run("compare", toml).error
+
+
 def test_ctrl_c_says_what_is_kept(run, csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(board: Board, progress: RunProgress) -> None:
         if progress.done == 3:
@@ -187,6 +282,16 @@ def test_ctrl_c_says_what_is_kept(run, csv: Path, tmp_path: Path, monkeypatch: p
         (["nowhere.csv"], "nowhere.csv: no such file, and no known data set"),
         (["ml-100k", "emotions"], "ml-100k holds ratings and emotions labels: compare each kind by itself"),
         (["FILE", "-m", "asl"], "--model asl: not a known model (did you mean als?); expected one of"),
+        (["FILE", "-m", "PL-ST"], "--model PL-ST: is a label model; models of ratings are "),
+        (["flags", "-m", "als"], "--model als: is a model of ratings; label models are "),
+        (
+            ["FILE", "--metric", "log_loss", "-m", "als"],
+            "no method here has log_loss, for which predict_proba is needed",
+        ),
+        (
+            ["FILE", "--seeds", 99999999999],
+            "--seeds 99999999999: expected a list of whole numbers from 0 to 4294967295",
+        ),
         (["ml-100"], "ml-100: no such file, and no known data set; did you mean ml-100k, ml-1m?"),
         (["FILE", "--metric", "mea", "--alpha", 5], "metric 'mea' is not known; did you mean mae?"),
         (["FILE", "--metric", "micro_f1"], "metric 'micro_f1' is for labels, but the data are ratings: choose among"),

@@ -8,7 +8,7 @@ import multiprocessing
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,8 +18,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.datasets import make_multilabel_classification
 from sklearn.dummy import DummyRegressor
-from sklearn.linear_model import RidgeClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, ShuffleSplit
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC
 
 from cofactor.datasets import LabelDataset, make_labels, make_ratings
@@ -39,7 +44,7 @@ from cofactor.evaluation.described import checksum, described
 from cofactor.labels import PLST, BinaryRelevance
 from cofactor.labels.selection import GridSelection
 from cofactor.metrics import label_report
-from cofactor.ratings import ALS, HMF
+from cofactor.ratings import ALS, HMF, OrdinalProbit
 
 Start = Callable[..., BaseProcess]
 
@@ -117,6 +122,43 @@ def test_any_estimator_of_scikit_learn_may_take_part() -> None:
     comparison = compare(methods, {"toy": (X, Y), "sparse": (sparse.csr_array(X), sparse.csr_array(Y))})
     assert not comparison.failed
     assert measures(comparison, "ridge", ("hamming",)) == measures(comparison, "BR", ("hamming",))
+
+
+SCIKIT_LEARN = {
+    "logistic": MultiOutputClassifier(LogisticRegression()),
+    "forest": RandomForestClassifier(5, random_state=0),
+    "neighbours": KNeighborsClassifier(),
+    "search": GridSearchCV(MultiOutputClassifier(LogisticRegression()), {"estimator__C": [0.1, 1.0]}, cv=2),
+}
+
+
+@pytest.mark.parametrize("name", SCIKIT_LEARN)
+def test_estimators_which_take_no_sparse_labels_get_an_array(name: str) -> None:
+    sets = {"dense": (X, Y), "sparse": (sparse.csr_array(X), sparse.csr_array(Y))}
+    dense, thin = compare({name: SCIKIT_LEARN[name]}, sets, n_splits=2).table("hamming").means[:, 0]
+    assert dense == pytest.approx(thin, abs=0.05)  # a solver may differ by the form of the features
+    assert thin < 0.35
+
+
+class Watching(PLST):
+    """Writes down in which form it got its labels."""
+
+    forms: ClassVar[list[bool]] = []
+
+    def fit(self, X: Any, Y: Any) -> Watching:
+        self.forms.append(sparse.issparse(Y))
+        super().fit(X, Y)
+        return self
+
+
+def test_label_models_get_sparse_labels_also_inside_of_pipelines_and_searches() -> None:
+    scaled = make_pipeline(MaxAbsScaler(), Watching(1))
+    methods = {"plain": Watching(1), "pipeline": scaled, "search": Watching(1)}
+    Watching.forms.clear()
+    grids = {"search": {"alpha": [1.0]}, "pipeline": {"watching__alpha": [1.0]}}
+    comparison = compare(methods, {"toy": (sparse.csr_array(X), sparse.csr_array(Y))}, n_splits=2, grids=grids)
+    assert not comparison.failed
+    assert Watching.forms == [True] * 18  # of each fold the fit; of a search also three inner ones
 
 
 def test_the_form_of_the_data_changes_nothing() -> None:
@@ -360,6 +402,44 @@ def test_a_method_that_fails_leaves_a_gap(tmp_path: Path) -> None:
         assert len(store.results(status="failed")) == 3
 
 
+def test_what_failed_everywhere_is_told() -> None:
+    broken = DummyRegressor(strategy="nonsense")
+    comparison = compare({"mean": DummyRegressor(), "broken": broken}, {"toy": TOY}, splits="weak")
+    said = "broken failed wherever it ran, and is in no table and no test: InvalidParameterError: The 'strategy'"
+    assert list(comparison.absent()) == ["broken"]
+    table = comparison.table()
+    for text in (str(table), table.latex(), str(comparison.statistics())):
+        assert said in text
+    assert said in table.markdown()
+    alone = compare({"broken": broken}, {"toy": TOY}, splits="weak")
+    for ask in (alone.table, alone.statistics):
+        with pytest.raises(ValueError, match="only failures, first of broken on toy: InvalidParameterError: The 'str"):
+            ask()
+
+
+def test_what_lacks_a_metric_is_told() -> None:
+    comparison = compare({"ALS": ALS(2, 5.0), "probit": OrdinalProbit(2)}, [STARS], n_splits=1, metrics=["log_loss"])
+    assert comparison.absent("mae") == {}
+    assert comparison.absent() == {"ALS": "has no log_loss, and is not in this table"}
+    assert str(comparison.table()).splitlines()[-1] == "ALS has no log_loss, and is not in this table"
+
+
+def test_one_data_set_and_names_of_known_ones() -> None:
+    data, _ = make_labels(40, 6, 4, n_groups=2, random_state=0)
+    assert compare({"PLST": PLST()}, data, n_splits=2).table().scores.data == (data.name,)
+    found = [compare({"PLST": PLST()}, named, n_splits=2) for named in ("emotions", ["emotions"], {"a": "emotions"})]
+    assert [one.table().scores.data for one in found] == [("emotions",), ("emotions",), ("a",)]
+    assert len({one.table().means.item() for one in found}) == 1
+
+
+def test_a_seed_given_twice_counts_once() -> None:
+    twice = compare(MEANS, {"toy": TOY}, splits="weak", seeds=(0, np.int64(0), 3))
+    assert [one.key for one in twice.results] == [
+        one.key for one in compare(MEANS, {"toy": TOY}, splits="weak", seeds=(0, 3)).results
+    ]
+    assert twice.facts["seeds"] == "0, 3"
+
+
 def test_penalties_chosen_by_validation_are_kept():
     methods = {"ALS": ALS(3), "fixed": ALS(3, alpha=2.0), "HMF": HMF(2, max_iter=5)}
     comparison = compare(methods, {"stars": STARS}, n_splits=2)
@@ -388,6 +468,24 @@ def test_penalties_chosen_by_validation_are_kept():
         ({"grids": {"mean": {"constnat": [1]}}}, "grids: DummyRegressor has no 'constnat'; did you mean constant?"),
         ({"grids": {"mean": [{"constant": 1}]}}, "grids: constant must be a list of values to try, found 1"),
         ({"grids": {"mean": {"constant": []}}}, r"grids: constant must be a list of values to try, found \[\]"),
+        ({"grid_metric": "auc"}, "grid_metric: metric 'auc' is not known; expected one of mae"),
+        ({"data": {"tags": (X, Y)}, "grid_metric": "mae"}, "grid_metric: metric 'mae' is not known; .*macro_f1"),
+        ({"seeds": []}, r"seeds=\[\]: expected a list of whole numbers from 0 to 4294967295, such as \[0, 1, 2\]"),
+        ({"seeds": 5}, "seeds=5: expected a list"),
+        ({"seeds": "01"}, "seeds='01': expected a list"),
+        ({"seeds": [-1]}, r"seeds=\[-1\]: expected"),
+        ({"seeds": [2**32]}, r"seeds=\[4294967296\]: expected"),
+        ({"seeds": [True]}, r"seeds=\[True\]: expected"),
+        ({"seeds": [0.5]}, r"seeds=\[0.5\]: expected"),
+        ({"metrics": ["log_loss"]}, "no method here has log_loss, for which predict_proba is needed"),
+        (
+            {"data": {"tags": (X, Y)}, "metrics": ["coverage", "one_error"]},
+            "no method here has coverage or one_error, for which decision_function is needed",
+        ),
+        ({"data": {"toy": ([], [])}}, "data set 'toy' is empty"),
+        ({"data": {"toy": (X[:0], Y[:0])}}, "data set 'toy' is empty"),
+        ({"data": {"toy": (TOY[0], TOY[1][1:])}}, "data set 'toy': Found input variables with inconsistent numbers"),
+        ({"data": ["ml-100"]}, "data: 'ml-100' is no known data set; did you mean ml-100k, .*read_ratings and load_"),
         ({"estimators": {}}, "estimators is empty"),
         ({"data": {}}, "data is empty"),
         ({"data": {"toy": TOY, "tags": (X, Y)}}, "'toy' holds ratings and 'tags' labels: compare each kind by itself"),
@@ -411,5 +509,15 @@ def test_bad_kinds_of_input() -> None:
         compare(MEANS, {"toy": 3})
     with pytest.raises(TypeError, match="splits must be a name or an object with split"):
         compare(MEANS, {"toy": TOY}, splits=5)
-    with pytest.raises(TypeError, match="found a str inside"):
-        compare(MEANS, ["ml-100k"])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="found a int inside"):
+        compare(MEANS, [3])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="data: expected a mapping of names to .*, found a int"):
+        compare(MEANS, 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="estimators must be a mapping of names to estimators, .* found a list"):
+        compare([ALS()], {"toy": TOY})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"method 'als': expected an estimator, found the class ALS: write ALS\(\)"):
+        compare({"als": ALS}, {"toy": TOY})
+    with pytest.raises(TypeError, match="method 'als': expected an estimator, found a str, which has no fit"):
+        compare({"als": "ALS"}, {"toy": TOY})
+    with pytest.raises(TypeError, match="estimators: the name of a method must be a text, found 1"):
+        compare({1: ALS()}, {"toy": TOY})  # type: ignore[dict-item]

@@ -8,11 +8,13 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -352,3 +354,94 @@ def test_ctrl_c_ends_all_processes_of_a_run(path: Path, start: Start) -> None:
     with ResultStore(path) as store:
         assert len(store) == done
         assert store._query("SELECT * FROM claims") == []
+
+
+NAPPING = """
+import os, time
+from cofactor.evaluation import Cell, Interrupted, run_cells
+
+def nap(k):
+    time.sleep(0.02)
+    return {"pid": os.getpid()}
+
+cells = [Cell(work=lambda k=k: nap(k), method="m", split=str(k)) for k in range(2000)]
+try:
+    run_cells(cells, n_jobs=2, on_progress=lambda progress: print(progress.result.measures["pid"], flush=True))
+except Interrupted as stop:
+    print(stop)
+"""
+
+
+@pytest.fixture
+def napping() -> Iterator[subprocess.Popen[str]]:
+    """Start a run of two jobs in a group of its own, and wait until both do something."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", NAPPING],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    yield child
+    child.kill()
+    child.communicate()
+
+
+def workers_of(child: subprocess.Popen[str]) -> set[int]:
+    assert child.stdout is not None
+    workers: set[int] = set()
+    while len(workers) < 2:
+        workers.add(int(child.stdout.readline()))
+    return workers
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and has not ended: one that nobody waits for stays as a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize("pause", [0.02, 0.06])
+def test_ctrl_c_pressed_twice_ends_a_run_as_once_does(napping: subprocess.Popen[str], pause: float) -> None:
+    workers = workers_of(napping)
+    os.killpg(napping.pid, signal.SIGINT)
+    time.sleep(pause)
+    os.killpg(napping.pid, signal.SIGINT)
+    out, err = napping.communicate(timeout=60)
+    assert out.splitlines()[-1].startswith("interrupted: ")
+    assert err == ""
+    assert not any(map(is_running, workers))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="tells whether processes run by what Linux says")
+def test_workers_end_with_a_parent_that_is_killed(napping: subprocess.Popen[str]) -> None:
+    workers = workers_of(napping)
+    assert all(map(is_running, workers))
+    napping.kill()
+    until = time.monotonic() + 20
+    while any(map(is_running, workers)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not any(map(is_running, workers))
+
+
+def test_an_interruption_leaves_ctrl_c_as_it_was() -> None:
+    def stop(progress: RunProgress) -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            signal.raise_signal(signal.SIGINT)  # pressed again: what ends the run is not broken off
+            again.append(progress.done)
+
+    again: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(Interrupted, match="1 of 3 cells"):
+        run_cells(make_cells(3, lambda k: {"k": k}), on_progress=stop)
+    assert again == [1]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_concerns_the_parent_of_workers_alone() -> None:
+    results = run_cells(make_cells(2, lambda k: {"k": signal.getsignal(signal.SIGINT) is signal.SIG_IGN}), n_jobs=2)
+    assert [result.measures["k"] for result in results] == [True, True]

@@ -120,6 +120,27 @@ def test_methods_become_rows_where_there_is_no_room():
     assert lines[5:] == ["", table.text().splitlines()[-1]]
 
 
+@pytest.mark.parametrize("width", [60, 40, 25, 5])
+def test_columns_go_below_each_other_where_turning_is_not_enough(width):
+    table = mean_table(TOY, "mae")
+    lines = table.text(width=width).splitlines()
+    body = lines[: -lines[::-1].index("") - 1]
+    widest = max(map(len, body))
+    assert widest <= max(width, len("mae ↓  *0.710 ± 0.014 (2.5)"))
+    blocks = "\n".join(body).split("\n\n")
+    assert [line.split()[0] for line in blocks[-1].splitlines()[2:]] == ["HMF", "ALS", "NMF"]
+    heads = [name for block in blocks for name in block.splitlines()[0].split()[2:]]
+    assert heads == ["ml-100k", "toy_1", "average", "rank", "seconds"]
+    (row,) = zip(*(line.split("HMF", 1)[1:] for line in body if line.startswith("HMF")), strict=True)
+    assert " ".join("".join(row).split()) == "*0.710 ± 0.014 (1) 0.820 ± 0.014 (2) *1.50 0.50"
+
+
+def test_methods_that_are_absent_are_named_below():
+    table = mean_table(TOY, "mae", absent={"PMF": "failed wherever it ran"})
+    for written in (table.text(), table.markdown(), table.latex()):
+        assert "PMF failed wherever it ran" in written.split("seconds")[1]
+
+
 def test_latex_is_escaped_and_well_formed():
     found = records({("A & B", "toy_1"): [0.5, 0.6], ("C", "toy_1"): [0.4, OSError("100% {x}^2 ~ \\")]})
     written = mean_table(found, "mae").latex()
@@ -156,5 +177,5 @@ def test_what_is_refused():
         split_scores(TOY, "mae", "ml-1m")
     with pytest.raises(ValueError, match="digits must not be negative"):
         mean_table(TOY, "mae").text(-1)
-    with pytest.raises(ValueError, match="only failures"):
+    with pytest.raises(ValueError, match="only failures, first of A on x: OSError: full$"):
         mean_table(records({("A", "x"): [OSError("full")]}), "mae")

@@ -134,7 +134,26 @@ ALS_ALONE = 'methods = [{name = "ALS"}]\n'
         ),
         ('data = ["ml-100"]\nmethods = [{name = "ALS"}]', "did you mean ml-100k, ml-1m"),
         ('data = ["emotions"]\nmethods = [{name = "ALS"}]', "emotions holds labels, but the methods are for ratings"),
-        ('data = {a = {file = "ratings.csv", usr = "u"}}\nmethods = [{name = "ALS"}]', "there is no option 'usr'"),
+        (
+            'data = {a = {file = "ratings.csv", usr = "u"}}\nmethods = [{name = "ALS"}]',
+            "no option 'usr'; did you mean user?",
+        ),
+        (
+            'data = {a = {file = "ratings.csv", bin = 3}}\nmethods = [{name = "ALS"}]',
+            "no option 'bin'; did you mean bins?",
+        ),
+        (
+            'data = {a = {file = "tags.csv", labels = "tag", dorp = ["x0"]}}\nmethods = [{name = "PLST"}]',
+            "no option 'dorp'; did you mean drop?",
+        ),
+        (DATA + ALS_ALONE + "n_splits = 0", r"toml: n_splits=0: holdout of 'ratings.csv' can be done from 1 on$"),
+        (DATA + ALS_ALONE + "splits = 'weka'", r"toml: splits: protocol 'weka' is not known; did you mean weak"),
+        (DATA + ALS_ALONE + "metrics = ['mea']", r"toml: metric 'mea' is not known; did you mean mae"),
+        (
+            DATA + ALS_ALONE + "grid_metric = 'auc'",
+            r"toml: grid_metric: metric 'auc' is not known; expected one of mae",
+        ),
+        (DATA + ALS_ALONE + "seeds = [99999999999]", r"toml: seeds=\[99999999999\]: expected a list of whole numbers"),
         ('data = {a = {file = "tags.csv"}}\nmethods = [{name = "PLST"}]', "data, a: .*tags.csv: .*labels="),
         (
             'grid_metric = "mikro_f1"\ndata = ["tags.csv"]\nmethods = [{name = "PLST", grid = {alpha = [1]}}]',

@@ -15,7 +15,7 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.board import Board
-from cofactor.cli.errors import InputError, telling_what_is_kept
+from cofactor.cli.errors import InputError, is_refusal, renamed, telling_what_is_kept
 from cofactor.cli.label_reading import LabelOptions, read_labels_from
 from cofactor.cli.progress import Download
 from cofactor.cli.reading import TableOptions, ratings_of, read_ratings_from
@@ -127,12 +127,19 @@ def compare(
     with telling_what_is_kept(), Board(declared, quiet=json) as board:
         comparison = declared.compare(store=place, n_jobs=jobs, retry_failed=retry, progress=board.show)
     tables = dict(_tables(comparison))
-    written = _write(folder, comparison, declared.title, tables) if folder is not None else []
+    files = iter(()) if folder is None else _write(folder, comparison, declared.title, tables)
     if json:
-        print_json(_plain(comparison, tables, written))
+        written: list[Path] = []
+        try:
+            for path in files:
+                written.append(path)
+        finally:
+            print_json(_plain(comparison, tables, written))
     else:
-        _show(comparison, tables, written)
-    if comparison.failed:
+        _show(comparison, tables)
+        for path in files:
+            note(f"wrote {path}")
+    if comparison.failed or not tables:
         raise typer.Exit(1)
 
 
@@ -161,7 +168,10 @@ class Reading:
 def _seeds(text: str) -> list[int]:
     if not re.fullmatch(r"\d+([, ]+\d+)*", text.strip()):
         raise InputError(f"--seeds {text}: expected whole numbers with commas between, such as 0,1,2")
-    return list(dict.fromkeys(int(part) for part in re.split(r"[, ]+", text.strip())))
+    from cofactor.evaluation.checks import checked_seeds
+
+    with renamed(seeds="--seeds"):
+        return list(checked_seeds([int(part) for part in re.split(r"[, ]+", text.strip())]))
 
 
 def _from_file(context: typer.Context, data: Sequence[str]) -> Declared:
@@ -170,7 +180,12 @@ def _from_file(context: typer.Context, data: Sequence[str]) -> Declared:
         raise InputError(f"{odd[0] if odd else data[1]}: a TOML file declares all that is compared: put it there")
     from cofactor.experiments.declared import read_comparison
 
-    return read_comparison(data[0])
+    try:
+        return read_comparison(data[0])
+    except (ValueError, TypeError) as error:
+        if not is_refusal(error):
+            raise
+        raise InputError(str(error)) from error  # which speaks of keys in the file, not of options
 
 
 def _from_options(
@@ -194,7 +209,7 @@ def _from_options(
         raise InputError(f"{one} holds ratings and {other} labels: compare each kind by itself")
     of_labels = Task.LABELS in tasks.values()
     asked = list(dict.fromkeys(names or (["plst", "mlknn"] if of_labels else ["mmmf", "als"])))
-    models = [_label_model(name, settings) if of_labels else _rating_model(name, settings, asked) for name in asked]
+    models = [_label_model(name, settings) if of_labels else _rating_model(name, settings) for name in asked]
     sets = [
         reading.labels_of(file) if of_labels else reading.ratings_of(file, settings["duplicates"]) for file in tasks
     ]
@@ -228,15 +243,17 @@ def _name(model: Any) -> str:
     return type(inside(model)).__name__
 
 
-def _rating_model(name: str, settings: Mapping[str, Any], names: Sequence[str]) -> Any:
+def _rating_model(name: str, settings: Mapping[str, Any]) -> Any:
+    from cofactor.cli.label_models import refuse_label_model
     from cofactor.cli.models import build_model
 
+    refuse_label_model(name)
     return build_model(
         name,
         alpha=settings["alpha"],
         factors=settings["factors"],
         seed=None,
-        where_it_has=len(names) > 1,
+        where_it_has=True,
         duplicates=settings["duplicates"],
     )
 
@@ -246,7 +263,9 @@ def _label_model(name: str, settings: Mapping[str, Any]) -> Any:
     from cofactor.cli.label_models import build_label_model
 
     known = {name: settings[name] for name in ("alpha", "factors", "threshold")}
-    model = build_label_model(name, seed=None, **known)
+    model = build_label_model(name, seed=None, where_it_has=True, **known)
+    if known["alpha"] != "auto" and "alpha" not in model.get_params(deep=False):
+        known["alpha"] = "auto"  # what does not concern a model leaves it as it would be
     return selecting(model, {**known, "params": None, "seed": None})
 
 
@@ -262,60 +281,63 @@ def _tables(comparison: Comparison) -> Iterator[tuple[str, MeanTable]]:
             note(f"cofactor: note: no method here has {metric}")
 
 
-def _show(comparison: Comparison, tables: Mapping[str, MeanTable], written: Iterable[Path]) -> None:
+def _show(comparison: Comparison, tables: Mapping[str, MeanTable]) -> None:
+    from cofactor.evaluation.escaping import one_line
+
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     refused: dict[str, None] = {}  # mostly the same for all metrics
     for metric, table in tables.items():
         found = comparison.statistics(metric)
-        print(table.text(_digits(table), room), *found.outcomes(), sep="\n", end="\n\n")
+        print(table.text(_digits(table), room), *map(one_line, found.outcomes()), sep="\n", end="\n\n")
         refused |= dict.fromkeys(found.refusals())
-    for line in [*refused, *_lost(comparison)]:
-        print(line)
+    for line in [*refused, *_lost(comparison, tables)]:
+        print(one_line(line))
     warned = [result for result in comparison.results if "warnings" in result.measures]
     if warned:
         first = warned[0]
         note(
             f"{len(warned)} of {len(comparison.results)} cells warned; {first.method}: {first.measures['warnings'][0]}"
         )
-    for path in written:
-        note(f"wrote {path}")
+    sys.stdout.flush()  # before anything else that may fail
 
 
-def _lost(comparison: Comparison) -> Iterator[str]:
-    """Yield a line for each method without a single result, which is in no table and no test."""
-    done = {result.method for result in comparison.results if result.status == "done"}
-    for method, error in {one.method: one.error for one in comparison.failed if one.method not in done}.items():
-        yield f"{method} failed wherever it ran, and is in no table and no test: {_first(error)}"
+def _lost(comparison: Comparison, tables: Mapping[str, MeanTable]) -> Iterator[str]:
+    """Yield why there is nothing of each method where there is no table that would say it."""
+    if not tables:
+        yield from (f"{method} {why}" for method, why in comparison.absent().items())
 
 
 def _digits(table: MeanTable) -> int:
     return 2 if table.metric.endswith("seconds") else 4
 
 
-def _write(folder: Path, comparison: Comparison, title: str, tables: Mapping[str, MeanTable]) -> list[Path]:
-    """Write all files, each whole or not at all; return their names."""
+def _write(folder: Path, comparison: Comparison, title: str, tables: Mapping[str, MeanTable]) -> Iterator[Path]:
+    """Write all files, each whole or not at all, and yield their names: the one with pictures is the last."""
     from cofactor.datasets._bytes import replacing
 
-    texts = {"tables.md": _markdown(comparison, title, tables), "tables.tex": _latex(tables)}
-    for name, text in texts.items():
-        with replacing(folder / name) as stream:
-            stream.write(text.encode())
     comparison.to_csv(folder / "results.csv")
-    comparison.report(folder / "report.html", title)
-    names = ["results.csv", *texts, "report.html"]
+    yield folder / "results.csv"
     if find_spec("pyarrow"):
         comparison.to_parquet(folder / "results.parquet")
-        names.append("results.parquet")
-    return [folder / name for name in names]
+        yield folder / "results.parquet"
+    for name, text in (("tables.md", _markdown(comparison, title, tables)), ("tables.tex", _latex(tables))):
+        with replacing(folder / name) as stream:
+            stream.write(text.encode())
+        yield folder / name
+    comparison.report(folder / "report.html", title)
+    yield folder / "report.html"
 
 
 def _markdown(comparison: Comparison, title: str, tables: Mapping[str, MeanTable]) -> str:
-    parts = [f"# {title}"]
+    from cofactor.evaluation.escaping import in_markdown
+
+    parts = [f"# {in_markdown(title)}"]
     for metric, table in tables.items():
-        lines = comparison.statistics(metric).lines()
-        parts += [f"## {metric}", table.markdown(_digits(table)), "\n".join(f"- {line.strip()}" for line in lines)]
-    parts += [f"**{line}**" for line in _lost(comparison)]
-    facts = "\n".join(f"| {name} | {value} |" for name, value in comparison.facts.items())
+        found = comparison.statistics(metric)
+        lines = (f"- {in_markdown(line)}" for line in [*found.outcomes(), *found.refusals()])
+        parts += [f"## {in_markdown(metric)}", table.markdown(_digits(table)), "\n".join(lines)]
+    parts += [f"**{in_markdown(line)}**" for line in _lost(comparison, tables)]
+    facts = "\n".join(f"| {in_markdown(name)} | {in_markdown(value)} |" for name, value in comparison.facts.items())
     return "\n\n".join([*parts, f"## How it was measured\n\n| | |\n|---|---|\n{facts}"]) + "\n"
 
 

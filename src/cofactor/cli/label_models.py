@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from cofactor.cli.errors import InputError
 from cofactor.cli.models import find_model, known_parameter, model_names, parse_alpha, split_parameter
+from cofactor.cli.tables import note
+from cofactor.naming import folded
 
 if TYPE_CHECKING:
     from cofactor.labels import LabelModel
@@ -19,6 +21,7 @@ __all__ = [
     "label_model_names",
     "parameter_names",
     "parse_threshold",
+    "refuse_label_model",
     "rules_of",
 ]
 
@@ -39,6 +42,7 @@ _GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
     "GroPLE": {"alpha_v": (0.3, 3.0, 30.0), "alpha_z": (0.03, 0.3)},
     "MLkNN": {"n_neighbors": (5, 10, 20)},
 }
+_FACTORS = ("n_components", "n_factors")
 _COSTS = (0.01, 0.1, 1.0)  #: C of the support vector machines of binary relevance
 
 
@@ -81,6 +85,7 @@ def build_label_model(
     seed: int | None = 0,
     threshold: str = "0",
     params: Sequence[str] | None = None,
+    where_it_has: bool = False,
 ) -> LabelModel:
     """Return the unfitted model which the options describe.
 
@@ -92,6 +97,8 @@ def build_label_model(
         As on the command line. ``alpha="auto"`` leaves the parameter at its default: see `grid_of`.
     params : sequence of str, optional
         Other parameters, each ``name=value``; the estimator of binary relevance by its class name.
+    where_it_has : bool, default=False
+        Leave alpha or factors out, with a note, where the model has no such parameter; by default that is an error.
 
     Raises
     ------
@@ -105,10 +112,10 @@ def build_label_model(
         if key == "estimator" and key in known:
             model.set_params(estimator=_component(model, str(value)))
     values: dict[str, Any] = {"random_state": seed, "threshold": parse_threshold(threshold)}
-    if alpha != "auto":
-        values[_one_of(model, "--alpha", ("alpha",))] = parse_alpha(alpha)
-    if factors is not None:
-        values[_one_of(model, "--factors", ("n_components", "n_factors"))] = factors
+    if alpha != "auto" and (own := _one_of(model, f"--alpha {alpha}", ("alpha",), where_it_has)):
+        values[own] = parse_alpha(alpha)
+    if factors is not None and (own := _one_of(model, f"--factors {factors}", _FACTORS, where_it_has)):
+        values[own] = factors
     for key, value in given:
         if not (key == "estimator" and key in known):
             values[known_parameter(model, key)] = value
@@ -140,6 +147,12 @@ def _kind(name: str) -> type[LabelModel]:
     return find_model(name, names)
 
 
+def refuse_label_model(name: str) -> None:
+    """Refuse a label model where the data are ratings, and say which models are for these."""
+    if folded(name) in {folded(known) for known in label_model_names()}:
+        raise InputError(f"--model {name}: is a label model; models of ratings are {', '.join(model_names())}")
+
+
 def _component(model: LabelModel, name: str) -> Any:
     kinds = model._components
     if name not in kinds:
@@ -147,10 +160,12 @@ def _component(model: LabelModel, name: str) -> Any:
     return kinds[name]()
 
 
-def _one_of(model: LabelModel, option: str, names: tuple[str, ...]) -> str:
-    """Return the parameter which an option sets."""
+def _one_of(model: LabelModel, option: str, names: Sequence[str], lenient: bool) -> str | None:
+    """Return the parameter which an option sets; if the model has none, None with a note, or an error."""
     found = next((name for name in names if name in model.get_params(deep=False)), None)
-    if found is None:
+    if found is None and lenient:
+        note(f"cofactor: note: {option} does not concern {type(model).__name__}, which has no such parameter")
+    elif found is None:
         hidden = {"callback", "verbose", "random_state", "threshold", "n_jobs"}
         options = ", ".join(sorted(set(model.get_params()) - hidden))
         raise InputError(f"{option}: {type(model).__name__} has no such parameter; set others with --param: {options}")
@@ -170,7 +185,7 @@ def grid_of(model: LabelModel, params: Sequence[str] | None = None, factors: int
     """
     known = model.get_params(deep=False)
     fixed = {split_parameter(text)[0] for text in params or ()}
-    fixed |= {"n_components", "n_factors"} if factors is not None else set()
+    fixed |= set(_FACTORS) if factors is not None else set()
     if type(model).__name__ == "BinaryRelevance":
         from sklearn.svm import LinearSVC
 

@@ -3,7 +3,8 @@
 from cofactor.evaluation.applicability import what_applies
 from cofactor.evaluation.bayesian import Posterior, correlated_t, signed_rank
 from cofactor.evaluation.cells import Cell, Result, cell, tidy
-from cofactor.evaluation.comparison import METRICS, Comparison, compare
+from cofactor.evaluation.checks import METRICS
+from cofactor.evaluation.comparison import Comparison, compare
 from cofactor.evaluation.conclusions import Conclusions, conclude
 from cofactor.evaluation.labels import decodings, evaluate_labels, fold_means
 from cofactor.evaluation.protocols import PROTOCOLS, FoldInScorer, evaluate

@@ -2,54 +2,40 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import sklearn
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit
+from sklearn.model_selection import GridSearchCV, KFold
 
 import cofactor
 from cofactor.datasets import LabelDataset, RatingDataset
 from cofactor.datasets._bytes import PathLike
 from cofactor.datasets.files import write_table
 from cofactor.evaluation.cells import Cell, Result, tidy
+from cofactor.evaluation.checks import Request, checked, folds_in, splitter_for
 from cofactor.evaluation.conclusions import Conclusions, conclude
 from cofactor.evaluation.described import IndescribableError, described
 from cofactor.evaluation.labels import measure_labels, own_decoding
-from cofactor.evaluation.protocols import PROTOCOLS, measure_ratings, parts_of, splitter_of
+from cofactor.evaluation.protocols import measure_ratings, parts_of
 from cofactor.evaluation.running import OnProgress, run_cells
-from cofactor.evaluation.search import Grid, RatingSearch, check_grid, seeded
-from cofactor.evaluation.sources import Source, Task, sources_of, task_of
-from cofactor.evaluation.splits import Holdout, Rows
+from cofactor.evaluation.search import Grid, RatingSearch, seeded
+from cofactor.evaluation.sources import Source, Task
+from cofactor.evaluation.splits import Rows
 from cofactor.evaluation.store import ResultStore
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
-from cofactor.metrics import LABEL_METRICS, PROBABILITY_METRICS, RATING_METRICS
+from cofactor.metrics import LABEL_METRICS
 from cofactor.metrics.ratings import counted
-from cofactor.naming import did_you_mean
 
-__all__ = ["LABEL_PROTOCOLS", "METRICS", "Comparison", "compare"]
+__all__ = ["Comparison", "compare"]
 
 Parts = tuple[Rows, Rows | None, Rows]
-
-LABEL_PROTOCOLS: tuple[str, ...] = ("kfold", "holdout", "official")
-"""Names of the ways to split instances."""
-
-_COSTS = ("fit_seconds", "predict_seconds")
-METRICS: dict[str, tuple[str, ...]] = {
-    "ratings": (*RATING_METRICS, *PROBABILITY_METRICS, *_COSTS),
-    "labels": (*LABEL_METRICS, *_COSTS),
-}
-"""Names of what is measured, by task."""
-
-_SHOWN = {"ratings": ("mae", "rmse", "zero_one"), "labels": ("micro_f1", "macro_f1", "hamming")}
-_BY = {"ratings": "mae", "labels": "micro_f1"}  #: metric of a choice of parameters
 
 
 @dataclass(frozen=True)
@@ -109,7 +95,8 @@ class Comparison:
     def table(self, metric: str | None = None) -> MeanTable:
         """Return mean ± standard deviation (rank) of each method on each data set.
 
-        Methods without a single number are left out, since nobody could be ranked beside them; see `failed`.
+        Methods without a single number are left out, since nobody could be ranked beside them, and named below the
+        table; see `absent`.
 
         Parameters
         ----------
@@ -122,8 +109,31 @@ class Comparison:
             If nothing of that name was measured.
         """
         records, metric = self.records(), metric or self.metrics[0]
-        methods = dict.fromkeys(one["method"] for one in records if one["metric"] == metric)
-        return mean_table(records, metric, methods=list(methods) or None)
+        absent = self.absent(metric)
+        methods = [method for method in _methods(records) if method not in absent]
+        return mean_table(records, metric, methods=methods or None, absent=absent)
+
+    def absent(self, metric: str | None = None) -> dict[str, str]:
+        """Return the methods without a single number of a metric, and why: in words that follow their names.
+
+        Parameters
+        ----------
+        metric : str, optional
+            By default the first of `metrics`.
+        """
+        records, metric = self.records(), metric or self.metrics[0]
+        there = {one["method"] for one in records if one["metric"] == metric}
+        done = {result.method for result in self.results if result.status == "done"}
+        errors: dict[str, str] = {}
+        for result in self.failed:
+            errors.setdefault(result.method, result.error.partition("\n")[0])
+        return {
+            method: f"has no {metric}, and is not in this table"
+            if method in done
+            else f"failed wherever it ran, and is in no table and no test: {errors[method]}"
+            for method in _methods(records)
+            if method not in there
+        }
 
     def statistics(self, metric: str | None = None, alpha: float = 0.05) -> Conclusions:
         """Test whether the differences are more than chance, by the tests which make sense here.
@@ -146,7 +156,7 @@ class Comparison:
             kept = [data for data in table.scores.data if data not in table.scores.left_out]
             runs = {data: split_scores(records, table.metric, data).only(*table.scores.methods) for data in kept}
             folds = {data: (scores, self._test_share(data)) for data, scores in runs.items()}
-        return conclude(table.scores, folds, alpha)
+        return replace(conclude(table.scores, folds, alpha), absent=table.absent)
 
     def report(self, path: PathLike, title: str = "Comparison") -> None:
         """Write a page that shows everything: tables, tests, pictures, failures. It opens from disk, without a network.
@@ -175,7 +185,7 @@ class Comparison:
 
 def compare(
     estimators: Mapping[str, Any],
-    data: Mapping[str, Any] | Iterable[RatingDataset | LabelDataset],
+    data: Mapping[str, Any] | Iterable[RatingDataset | LabelDataset | str] | RatingDataset | LabelDataset | str,
     *,
     splits: Any = None,
     n_splits: int = 3,
@@ -195,9 +205,10 @@ def compare(
     estimators : mapping of str to estimator
         Methods by name: rating models, label models, or any estimators of scikit-learn which take such data. They are
         cloned, not changed. A method is judged by what it predicts: a label model with a learned threshold by that.
-    data : mapping of str to (X, y), or iterable of data sets
+    data : mapping of str to (X, y), data set, or iterable of data sets
         Data by name. Pairs of ids with a vector of ratings are ratings; features with an indicator matrix are labels. A
-        `RatingDataset` brings its scale, a `LabelDataset` its official split.
+        `RatingDataset` brings its scale, a `LabelDataset` its official split. The name of a known data set stands for
+        it: ``["emotions", "scene"]``.
     splits : str or splitter, optional
         For ratings "holdout" (the default), "weak", "strong" or "kfold", see `evaluate`; for labels "kfold" (the
         default), "holdout" or "official". Or a splitter of scikit-learn's kind, which brings its own settings.
@@ -205,7 +216,7 @@ def compare(
         Number of splits, or folds.
     seeds : sequence of int, default=(0,)
         Everything is repeated for each: it seeds the splits, and whatever in an estimator has a ``random_state`` of
-        None.
+        None. A seed given twice counts once.
     metrics : sequence of str, optional
         What to show and to test, the most important first; see `METRICS`. Everything is measured anyhow, so that a look
         at other metrics computes nothing again.
@@ -231,8 +242,8 @@ def compare(
     ValueError
         If a name is unknown, or data, metrics and splits do not go together.
     TypeError
-        If an estimator cannot fold users in and the splits need it, or there is a store and nobody could tell whether
-        an estimator, or an object given as `splits`, is equal to an earlier one.
+        If an estimator is none, or cannot fold users in and the splits need it, or there is a store and nobody could
+        tell whether an estimator, or an object given as `splits`, is equal to an earlier one.
 
     Examples
     --------
@@ -250,112 +261,61 @@ def compare(
     >>> print(comparison.statistics("mae").correlated_t["toy"])
     Bayesian correlated t-test over 6 splits: probability that mean is better 0.083, median 0.917
     """
-    sets = sources_of(data)
-    task = task_of(sets)
-    if not estimators:
-        raise ValueError("estimators is empty: give at least one method")
-    shown = shown_metrics(task, metrics)
-    for name in grids or {}:
-        if name not in estimators:
-            raise ValueError(f"grids: {_unknown('method', name, estimators)}")
-    protocol = splits if splits is not None else "holdout" if task == "ratings" else "kfold"
-    searching = {
-        name: _searching(estimator, (grids or {}).get(name), protocol, task, grid_metric or _BY[task])
-        for name, estimator in estimators.items()
-    }
+    asked = checked(
+        estimators,
+        data,
+        splits=splits,
+        n_splits=n_splits,
+        seeds=seeds,
+        metrics=metrics,
+        grids=grids,
+        grid_metric=grid_metric,
+    )
+    searching = {name: _searching(name, asked) for name in asked.estimators}
     known_as = partial(_described, strict=store is not None)
     cells = [
-        cell for one in sets for seed in seeds for cell in _cells(searching, one, protocol, n_splits, seed, known_as)
+        cell for one in asked.sets for seed in asked.seeds for cell in _cells(searching, one, asked, seed, known_as)
     ]
     results = run_cells(cells, store, n_jobs, progress, retry_failed)
-    return Comparison(results, shown, task, _facts(searching, sets, protocol, n_splits, seeds))
+    return Comparison(results, asked.metrics, asked.task, _facts(searching, asked))
 
 
-# ---------------------------------------------------------------- methods and metrics
+# ---------------------------------------------------------------- methods
 
 
-def _unknown(what: str, name: Any, known: Iterable[str]) -> str:
-    """Return what to say of a name that is not known."""
-    return f"{what} {name!r} is not known; {did_you_mean(name, known)}"
+def _methods(records: Iterable[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(record["method"] for record in records))
 
 
-def shown_metrics(task: Task, metrics: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the metrics to show, the most important first; refuse those which do not exist, or are not for the task.
-
-    Examples
-    --------
-    >>> shown_metrics("ratings", None)
-    ('mae', 'rmse', 'zero_one')
-    >>> shown_metrics("ratings", ["mea"])
-    Traceback (most recent call last):
-    ...
-    ValueError: metric 'mea' is not known; did you mean mae?
-    """
-    if isinstance(metrics, str):
-        metrics = [metrics]
-    if metrics is not None and not metrics:
-        raise ValueError("metrics is empty: give at least one, or None for the usual ones")
-    other: Task = "labels" if task == "ratings" else "ratings"
-    for metric in metrics or ():
-        if metric in METRICS[task]:
-            continue
-        if metric in METRICS[other]:
-            raise ValueError(
-                f"metric {metric!r} is for {other}, but the data are {task}: choose among {', '.join(METRICS[task])}"
-            )
-        raise ValueError(_unknown("metric", metric, METRICS[task]))
-    return tuple(dict.fromkeys(metrics or _SHOWN[task]))
-
-
-def _searching(estimator: Any, grid: Grid | None, protocol: Any, task: Task, metric: str) -> Any:
-    """Return the estimator, or one that chooses its parameters in each training part."""
-    if grid is None:
+def _searching(name: str, asked: Request) -> Any:
+    """Return the estimator of a method, or one that chooses its parameters in each training part."""
+    estimator, metric = asked.estimators[name], asked.grid_metric
+    if name not in asked.grids:
         return estimator
-    try:
-        check_grid(estimator, grid)
-    except ValueError as error:
-        raise ValueError(f"grids: {error}") from None
-    if task == "ratings":
-        if metric not in RATING_METRICS:
-            raise ValueError(f"grid_metric: {_unknown('metric', metric, RATING_METRICS)}")
-        kind = protocol if isinstance(protocol, str) else "strong" if _folds_in(protocol) else "holdout"
+    grid = asked.grids[name]
+    if asked.task == "ratings":
+        inner = "strong" if folds_in(asked.protocol) else "holdout"
+        kind = asked.protocol if isinstance(asked.protocol, str) else inner
         return RatingSearch(estimator, grid, kind, metric=metric)
-    if metric not in LABEL_METRICS:
-        raise ValueError(f"grid_metric: {_unknown('metric', metric, LABEL_METRICS)}")
     measure = LABEL_METRICS[metric]
     response = "predict" if measure.takes == "labels" else "decision_function"
     scorer = make_scorer(measure.function, response_method=response, greater_is_better=measure.greater_is_better)
     return GridSearchCV(estimator, grid, scoring=scorer, cv=KFold(3, shuffle=True, random_state=0), error_score="raise")
 
 
-def _folds_in(protocol: Any) -> bool:
-    return protocol == "strong" if isinstance(protocol, str) else hasattr(protocol, "split_fold_in")
-
-
 # ---------------------------------------------------------------- cells
 
 
 def _cells(
-    estimators: Mapping[str, Any],
-    data: Source,
-    protocol: Any,
-    n_splits: int,
-    seed: int,
-    known_as: Callable[[str, Any], Any],
+    estimators: Mapping[str, Any], data: Source, asked: Request, seed: int, known_as: Callable[[str, Any], Any]
 ) -> Iterator[Cell]:
     """Yield a cell for each split and method."""
-    if _folds_in(protocol):
-        for name, estimator in estimators.items():
-            if not hasattr(estimator, "fold_in"):
-                raise TypeError(
-                    f"method {name!r}: {type(estimator).__name__} cannot fold in new users, as strong generalization "
-                    "needs it: leave it out, or choose other splits"
-                )
+    protocol = asked.protocol
     splits = data.train_rows if protocol == "official" else None if isinstance(protocol, str) else protocol
     own = {} if splits is None else {"splits": known_as("splits", splits)}
     scale = data.scale if data.scale is not None or data.task == "labels" else np.unique(data.y)
     work: Any
-    drawn = list(_splits(data, protocol, n_splits, seed))  # a generator may be shared with an estimator
+    drawn = list(_splits(data, protocol, asked.n_splits, seed))  # a generator may be shared with an estimator
     models = {
         name: (seeded(estimator, seed, data.scale), known_as(f"method {name!r}", estimator))
         for name, estimator in estimators.items()
@@ -404,52 +364,22 @@ def _label_measures(model: Any, X: Any, Y: Any, parts: Parts) -> dict[str, Any]:
 
 def _splits(data: Source, protocol: Any, n_splits: int, seed: int) -> Iterator[tuple[str, Parts]]:
     """Yield name and rows of each split."""
-    splitter = _splitter(data, protocol, n_splits, seed)
+    splitter = splitter_for(data, protocol, n_splits, seed)
     kind = protocol if isinstance(protocol, str) else type(protocol).__name__
     parts = list(parts_of(splitter, data.X, data.y))
     for k, rows in enumerate(parts, 1):
         yield kind if kind == "official" else f"{kind} {k}/{len(parts)}" if "fold" in kind else f"{kind} {k}", rows
 
 
-def _splitter(data: Source, protocol: Any, n_splits: int, seed: int) -> Any:
-    if not isinstance(protocol, str):
-        if not hasattr(protocol, "split"):
-            raise TypeError(f"splits must be a name or an object with split(X), found {protocol!r}")
-        splitter = copy.copy(protocol)
-        if getattr(splitter, "random_state", seed) is None:
-            splitter.random_state = seed
-        return splitter
-    known = PROTOCOLS if data.task == "ratings" else LABEL_PROTOCOLS
-    if protocol not in known:
-        other = set(PROTOCOLS + LABEL_PROTOCOLS) - set(known)
-        raise ValueError(
-            f"splits={protocol!r} is not for {data.task}; these have {', '.join(known)}"
-            if protocol in other
-            else f"splits: {_unknown('protocol', protocol, known)}"
-        )
-    n = len(data.y) if data.task == "ratings" else np.shape(data.X)[0]
-    if not (2 if protocol == "kfold" else 1) <= n_splits or (protocol == "kfold" and n_splits > n):
-        most = f"2 to {n}" if protocol == "kfold" else "1 on"
-        raise ValueError(f"n_splits={n_splits}: {protocol} of {data.name!r} can be done from {most}")
-    if protocol == "official":
-        if data.train_rows is None:
-            raise ValueError(f"data set {data.name!r} has no official split: choose kfold or holdout")
-        return PredefinedSplit(np.where(data.train_rows, -1, 0))
-    if data.task == "ratings":
-        return splitter_of(protocol, n_splits, seed)
-    return KFold(n_splits, shuffle=True, random_state=seed) if protocol == "kfold" else Holdout(0.2, n_splits, seed)
-
-
-def _facts(
-    estimators: Mapping[str, Any], sets: Sequence[Source], protocol: Any, n_splits: int, seeds: Sequence[int]
-) -> dict[str, str]:
+def _facts(estimators: Mapping[str, Any], asked: Request) -> dict[str, str]:
     """Return how it was measured, for people."""
+    protocol, n_splits = asked.protocol, asked.n_splits
     whole = protocol if isinstance(protocol, str) else " ".join(repr(protocol).split())
     return {
         "splits": whole if protocol == "official" or not isinstance(protocol, str) else f"{whole}, {n_splits}",
-        "seeds": ", ".join(map(str, seeds)),
+        "seeds": ", ".join(map(str, asked.seeds)),
         **{f"method {name}": " ".join(repr(estimator).split()) for name, estimator in estimators.items()},
-        **{f"data {one.name}": f"{_extent(one)}, SHA-256 {one.checksum[:16]}" for one in sets},
+        **{f"data {one.name}": f"{_extent(one)}, SHA-256 {one.checksum[:16]}" for one in asked.sets},
         "versions": f"cofactor {cofactor.__version__}, NumPy {np.__version__}, scikit-learn {sklearn.__version__}, "
         f"Python {platform.python_version()}",
         "machine": f"{platform.machine()}, {os.cpu_count()} processors",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -225,10 +227,20 @@ def _split_pictures(records: Sequence[Record], means: MeanTable, digits: int) ->
             numbers = ", ".join(f"{name} {values.mean():.{digits}f}" for name, values in there.items())
             alt = f"{title} on {data}, mean of each method: {numbers}"
             caption = f"{title} on {data}: a point for each split."
-            pictures.append(figure(plot_splits(there, metric=title, title=data), caption, alt=alt))
+            pictures.append(_picture(partial(plot_splits, there, metric=title, title=data), caption, alt))
     if pictures:
         shown = side_by_side(*pictures)
         yield shown if len(pictures) <= _MANY_PICTURES else fold(f"Each split, on {len(pictures)} data sets", shown)
+
+
+def _picture(draw: Callable[[], Any], caption: str, alt: str) -> Html:
+    """Return a picture, or, where it cannot be drawn, its numbers: the page does not depend on what draws."""
+    try:
+        return figure(draw(), caption, alt=alt)
+    except Exception as error:
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        warnings.warn(f"a picture of the report could not be drawn ({why}): {caption}", RuntimeWarning, stacklevel=2)
+        return paragraph(f"{alt}. The picture could not be drawn: {why}", soft=True)
 
 
 def _installed(*packages: str) -> bool:
@@ -240,7 +252,7 @@ def _installed(*packages: str) -> bool:
 
 def _tests(outcome: Conclusions) -> Iterator[Html]:
     """Yield the tests in words, Nemenyi's also as a picture, Wilcoxon's as a table."""
-    words = replace(outcome, wilcoxon=None).lines()
+    words = replace(outcome, wilcoxon=None, absent={}).lines()  # the table names those
     yield bullets(f"{line}." for line in dict.fromkeys(words))
     if outcome.nemenyi is not None and _installed("matplotlib", "scikit_posthocs"):
         yield _diagram(outcome.nemenyi)
@@ -254,7 +266,7 @@ def _diagram(which: Nemenyi) -> Html:
     ranks = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(which.methods, which.average_ranks, strict=True))
     alt = f"Average ranks: {ranks}; critical difference: {which.critical_difference:.3f}"
     caption = "Average ranks, the best to the left; a bar joins methods among which no difference is shown."
-    return figure(plot_critical_difference(which), caption, alt=alt)
+    return _picture(partial(plot_critical_difference, which), caption, alt)
 
 
 def _pairs(outcome: Wilcoxon) -> Html:

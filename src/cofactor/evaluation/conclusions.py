@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from cofactor.evaluation.applicability import what_applies
 from cofactor.evaluation.bayesian import Posterior, correlated_t, signed_rank
+from cofactor.evaluation.escaping import one_line
 from cofactor.evaluation.scores import Scores
 from cofactor.evaluation.statistics import Friedman, Nemenyi, Wilcoxon, friedman, nemenyi, wilcoxon_holm
 
@@ -37,6 +38,8 @@ class Conclusions:
         The same for each data set, given its splits.
     refused : dict of str to str
         Tests that were not done, and why.
+    absent : dict of str to str
+        Methods that are in no test, and why.
     """
 
     friedman: Friedman | None = None
@@ -45,10 +48,11 @@ class Conclusions:
     signed_rank: Posterior | None = None
     correlated_t: Mapping[str, Posterior] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """Say it in words."""
-        return [*self.outcomes(), *self.refusals()]
+        return [*self.outcomes(), *self.refusals(), *(f"{method} {why}" for method, why in self.absent.items())]
 
     def outcomes(self) -> list[str]:
         """Say in words what the tests show."""
@@ -66,7 +70,7 @@ class Conclusions:
         return [f"{test} is not done: {reason}" for test, reason in self.refused.items()]
 
     def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return "\n".join(map(one_line, self.lines()))
 
 
 def conclude(

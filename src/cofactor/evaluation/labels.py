@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing, check_consistent_length
@@ -43,7 +44,8 @@ def evaluate_labels(
     model : estimator
         With ``fit(X, Y)`` and ``predict(X)``: a label model, a scikit-learn ``Pipeline`` or multi-label classifier, or
         `cofactor.labels.selection.GridSelection`, which chooses parameters inside each training part. It is cloned,
-        and not changed.
+        and not changed. Where Y is sparse, estimators get it as an array unless they have, as all label models do, an
+        attribute ``takes_sparse_labels`` that is true.
     X : array, sparse matrix or frame of shape (n, D)
         Features.
     Y : array, sparse matrix or frame of shape (n, L)
@@ -216,7 +218,7 @@ def measure_labels(
 ) -> list[dict[str, Any]]:
     """Fit a copy of a model and measure it: a row for each of its ways to turn scores into labels."""
     began = time.perf_counter()
-    fitted = clone(model).fit(_safe_indexing(X, train), _safe_indexing(Y, train))
+    fitted = clone(model).fit(_safe_indexing(X, train), _labels_for(model, _safe_indexing(Y, train)))
     fit_seconds = time.perf_counter() - began
     truth, features = _safe_indexing(Y, test), _safe_indexing(X, test)
     began = time.perf_counter()
@@ -263,6 +265,20 @@ def _number(value: Any) -> float | None:
 def _last_step(model: Any) -> Any:
     """Return the estimator at the end of a pipeline, or the model itself."""
     return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def _labels_for(model: Any, Y: Any) -> Any:
+    """Return labels in a form that an estimator takes: most of scikit-learn's refuse sparse ones, or misread them."""
+    return cast(Any, Y).toarray() if sparse.issparse(Y) and not _takes_sparse(model) else Y
+
+
+def _takes_sparse(model: Any) -> bool:
+    """Whether an estimator, or what a pipeline or search passes its labels to, says that they may be sparse."""
+    if getattr(model, "takes_sparse_labels", False):
+        return True
+    last = _last_step(model)
+    inner = last if last is not model else getattr(model, "estimator", None)
+    return inner is not None and _takes_sparse(inner)
 
 
 def _n_rows(X: Any) -> int:

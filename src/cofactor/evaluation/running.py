@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import json
 import os
+import signal
 import threading
 import time
 import traceback
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, NamedTuple
@@ -29,6 +30,7 @@ __all__ = ["Interrupted", "RunProgress", "run_cells"]
 _FRAMES = 3  #: last places of a traceback that are kept
 _BATCH = 0.1  #: seconds of work that go to a process at once: handing a cell over takes a millisecond or two
 _SETTLE = 0.05  #: seconds for joblib's threads to pass on what they hold; they stumble if ended in the middle of it
+_WATCH = 2.0  #: seconds between two looks of a worker at whether the process it works for is still there
 _PAUSE = 0.2  #: seconds between two looks at what other processes have finished
 
 
@@ -162,17 +164,18 @@ class _Run:
 
     def all_results(self) -> list[Result]:
         """Compute what is missing, wait for what others compute."""
-        try:
-            self._look_up()
-            while self.missing:
-                self._compute()
-                if self.missing and not self._look_up():
-                    time.sleep(_PAUSE)
-        except KeyboardInterrupt:
-            raise Interrupted(self._summary(), list(self.results.values())) from None
-        finally:
-            if self.store is not None:
-                self.store.release()
+        with _interrupted_once():
+            try:
+                self._look_up()
+                while self.missing:
+                    self._compute()
+                    if self.missing and not self._look_up():
+                        time.sleep(_PAUSE)
+            except KeyboardInterrupt:
+                raise Interrupted(self._summary(), list(self.results.values())) from None
+            finally:
+                if self.store is not None:
+                    self.store.release()
         return [self.results[cell.key] for cell in self.cells]
 
     def _look_up(self) -> bool:
@@ -304,6 +307,28 @@ class _Pace:
             yield batch
 
 
+@contextmanager
+def _interrupted_once() -> Iterator[None]:
+    """Within the block, Ctrl-C interrupts once: pressed again, it would break off what ends the workers.
+
+    joblib ends them by a program (``pgrep``) which inherits this, and would otherwise be interrupted itself.
+    """
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def _task(cells: Sequence[Cell], threads: int, sender: tuple[int, int]) -> Any:
     """Return what joblib sends to a worker."""
     return delayed(_attempts)([(cell.key, cell.work) for cell in cells], threads, sender)
@@ -328,7 +353,7 @@ def _attempts(
     """Do the work of cells, in whatever process or thread this is."""
     limits: AbstractContextManager[object] = nullcontext()  # where the sender works itself, its own hold
     if os.getpid() != sender[0]:
-        _settle_in()
+        _settle_in(sender[0])
         limits = library_limit(1)
     elif _here() != sender:
         limits = library_limit(1, "openmp")  # that of BLAS is one for the process: threads would lift each other's
@@ -337,13 +362,26 @@ def _attempts(
 
 
 @cache
-def _settle_in() -> None:
-    """Spare the garbage collector what a worker process has imported.
+def _settle_in(parent: int) -> None:
+    """Make a worker process one that does its work and nothing else.
 
-    After a task joblib's workers let it look at everything, once a second at most: a tenth of their time.
+    After a task joblib's workers let the garbage collector look at everything, once a second at most: a tenth of their
+    time. It is spared what they have imported. Ctrl-C, which a terminal sends to all processes, concerns the parent
+    alone: it ends its workers, and two that do it get into each other's way.
     """
     gc.collect()
     gc.freeze()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if os.getppid() == parent:  # else the worker is on another machine, or of another kind
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent, who was killed: joblib's workers would wait for minutes, or work on."""
+    while os.getppid() == parent:
+        time.sleep(_WATCH)
+    os._exit(1)
 
 
 def _attempt(key: str, work: Callable[[], Measures]) -> _Attempt:

@@ -10,8 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_consistent_length
 
-from cofactor.datasets import LabelDataset, RatingDataset
+from cofactor.datasets import LabelDataset, RatingDataset, load_dataset, load_labels
+from cofactor.datasets.registry import KNOWN
 from cofactor.evaluation.described import checksum
+from cofactor.naming import did_you_mean
 
 __all__ = ["Source", "Task", "sources_of", "task_of"]
 
@@ -42,9 +44,12 @@ def _columns(X: Any) -> list[list[str]]:
     return [[repr(name) for name in X.columns], [str(kind) for kind in X.dtypes]] if hasattr(X, "columns") else []
 
 
-def sources_of(data: Mapping[str, Any] | Iterable[Any]) -> list[Source]:
+def sources_of(data: Any) -> list[Source]:
     """Return data sets by name; refuse what is none."""
-    named: Iterable[Any] = data.items() if isinstance(data, Mapping) else [(_name_of(one), one) for one in data]
+    given = [data] if isinstance(data, str | RatingDataset | LabelDataset) else data
+    if not isinstance(given, Iterable):
+        raise TypeError(f"data: expected a mapping of names to (X, y), or data sets, found a {type(given).__name__}")
+    named: Iterable[Any] = given.items() if isinstance(given, Mapping) else [(_name_of(one), one) for one in given]
     sets = [_source(str(name), one) for name, one in named]
     if not sets:
         raise ValueError("data is empty: give at least one data set")
@@ -54,6 +59,8 @@ def sources_of(data: Mapping[str, Any] | Iterable[Any]) -> list[Source]:
 
 
 def _name_of(one: Any) -> str:
+    if isinstance(one, str):
+        return one
     if not isinstance(one, RatingDataset | LabelDataset):
         raise TypeError(
             f"data: expected a mapping of names to (X, y), or data sets, found a {type(one).__name__} inside"
@@ -62,20 +69,43 @@ def _name_of(one: Any) -> str:
 
 
 def _source(name: str, given: Any) -> Source:
+    given = _loaded(given) if isinstance(given, str) else given
     if isinstance(given, RatingDataset):
-        return Source(name, given.X, given.y, "ratings", scale=given.scale)
-    if isinstance(given, LabelDataset):
-        return Source(name, given.X, given.Y, "labels", train_rows=given.train_rows)
+        source = Source(name, given.X, given.y, "ratings", scale=given.scale)
+    elif isinstance(given, LabelDataset):
+        source = Source(name, given.X, given.Y, "labels", train_rows=given.train_rows)
+    else:
+        source = _source_of_pair(name, given)
+    if not np.shape(source.X)[0]:
+        raise ValueError(f"data set {name!r} is empty")
+    return source
+
+
+def _loaded(name: str) -> RatingDataset | LabelDataset:
+    if name not in KNOWN:
+        raise ValueError(
+            f"data: {name!r} is no known data set; {did_you_mean(name, KNOWN)} "
+            "Files are read by read_ratings and load_labels"
+        )
+    return load_dataset(name) if KNOWN[name].task == "ratings" else load_labels(name)
+
+
+def _source_of_pair(name: str, given: Any) -> Source:
     try:
         X, y = given
     except (TypeError, ValueError):
         raise TypeError(f"data set {name!r}: expected (X, y) or a data set, found {type(given).__name__}") from None
-    check_consistent_length(X, y)
-    shape, target = np.shape(X), np.shape(y)
+    try:
+        check_consistent_length(X, y)
+        shape, target = np.shape(X), np.shape(y)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"data set {name!r}: {error}") from None
     if len(target) == 2 and len(shape) == 2:
         return Source(name, X, y, "labels")
     if len(target) == 1 and len(shape) == 2 and shape[1] == 2:
         return Source(name, X, np.asarray(y), "ratings")
+    if not target[0]:
+        raise ValueError(f"data set {name!r} is empty")
     raise ValueError(
         f"data set {name!r}: X has shape {shape} and y {target}; expected pairs of ids with a vector of ratings, or "
         "features with an indicator matrix of labels"

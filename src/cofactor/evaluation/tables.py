@@ -12,13 +12,14 @@ returns them; ``seconds``, ``status``, ``error`` and ``parameters`` are used whe
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.evaluation.escaping import in_latex, in_markdown, one_line
 from cofactor.evaluation.scores import Scores
 from cofactor.metrics import greater_is_better
 
@@ -49,6 +50,8 @@ class MeanTable:
         Mean seconds of a split, NaN where they are not known.
     notes : dict of (int, int) to str
         What is wrong with a cell, by row and column: splits that are missing, and the first error.
+    absent : dict of str to str
+        Methods that are not in the table, and why: said below it.
 
     Examples
     --------
@@ -62,24 +65,28 @@ class MeanTable:
     n_splits: tuple[int, ...]
     seconds: NDArray[np.float64]
     notes: Mapping[tuple[int, int], str]
+    absent: Mapping[str, str] = field(default_factory=dict)
 
     def text(self, digits: int = 3, width: int | None = None) -> str:
         """Return the table in aligned columns; a star marks the best on each data set, and those equal as printed.
 
-        Where it would be wider than `width` characters, methods become rows, and data sets columns.
+        Where it would be wider than `width` characters, methods become rows, and data sets columns; where that is too
+        wide as well, as many columns as there is room for stand side by side, and the others below them.
         """
         grid, notes = self.grid(digits)
+        turned = list(zip(*grid, strict=True))
         lines = _lines(grid)
         if width is not None and len(lines[1]) > width:
-            lines = _lines(list(zip(*grid, strict=True)))
-        return "\n".join([*lines, "", f"{self.legend()}; * {BEST}", *notes])
+            lines = [line for part in _side_by_side(turned, width) for line in ("", *_lines(part))][1:]
+        return "\n".join([*lines, "", f"{self.legend()}; * {BEST}", *map(one_line, notes)])
 
     def markdown(self, digits: int = 3) -> str:
         """Return the table in Markdown; the best of each row, and those equal as printed, in bold."""
         grid, notes = self.grid(digits)
         head, *rows = ["| " + " | ".join(cell.markdown() for cell in row) + " |" for row in grid]
         rule = "|:---|" + "---:|" * len(self.scores.methods)
-        return "\n".join([head, rule, *rows, "", f"{self.legend()}; bold: {BEST}", *(f"\n{note}" for note in notes)])
+        below = [f"\n{in_markdown(note)}" for note in notes]
+        return "\n".join([head, rule, *rows, "", f"{self.legend()}; bold: {BEST}", *below])
 
     def latex(self, digits: int = 3) -> str:
         r"""Return a ``tabular`` in LaTeX, which needs ``\usepackage{booktabs}``; bold as in `markdown`."""
@@ -87,7 +94,7 @@ class MeanTable:
         head, *rows = [" & ".join(cell.latex() for cell in row) + r" \\" for row in grid]
         n = len(self.scores.data)
         width = len(self.scores.methods) + 1
-        below = [rf"\multicolumn{{{width}}}{{l}}{{\footnotesize {_escaped(note)}}} \\" for note in notes]
+        below = [rf"\multicolumn{{{width}}}{{l}}{{\footnotesize {in_latex(note)}}} \\" for note in notes]
         return "\n".join(
             [
                 rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}",
@@ -124,8 +131,9 @@ class MeanTable:
             cells = [self._cell(i, j, digits, best=bool(bold[j]), mark=marks.get((i, j), "")) for j in range(len(bold))]
             grid.append([TableCell(data), *cells])
         kept = [name not in self.scores.left_out for name in self.scores.data]
+        absent = [f"{method} {why}" for method, why in self.absent.items()]
         if not any(kept):
-            return grid, footnotes
+            return grid, footnotes + absent
         if len(kept) > 1:
             average = self.scores.ranks[kept].mean(axis=0)
             bold = _best(average, 2, greater_is_better=False)
@@ -136,7 +144,7 @@ class MeanTable:
         if self.scores.left_out:
             over = f"{sum(kept)} of {len(kept)} data sets"
             footnotes.append(f"Average rank and seconds over {over}, without {', '.join(self.scores.left_out)}")
-        return grid, footnotes
+        return grid, footnotes + absent
 
     def _cell(self, i: int, j: int, digits: int, *, best: bool, mark: str) -> TableCell:
         mean, std, rank = self.means[i, j], self.stds[i, j], self.scores.ranks[i, j]
@@ -165,6 +173,7 @@ def mean_table(
     methods: Sequence[str] | None = None,
     data: Sequence[str] | None = None,
     greater: bool | None = None,
+    absent: Mapping[str, str] | None = None,
 ) -> MeanTable:
     """Return the means of a measure over splits, for each data set and method.
 
@@ -179,6 +188,8 @@ def mean_table(
         records has dashes.
     greater : bool, optional
         Whether a greater value is better; by default what `cofactor.metrics.greater_is_better` says.
+    absent : mapping of str to str, optional
+        Methods that were left out, and why: said below the table.
 
     Returns
     -------
@@ -218,7 +229,7 @@ def mean_table(
     for record in kept:
         place = record["data"], record["method"]
         if record.get("status") == "failed":
-            errors.setdefault(place, str(record.get("error", "")).partition("\n")[0])
+            errors.setdefault(place, _first_error(record))
         elif record.get("seconds") is not None:
             seconds[place][_split(record)] = record["seconds"]
     shape = len(rows), len(columns)
@@ -245,6 +256,7 @@ def mean_table(
         n_splits=tuple(len(splits[row]) for row in rows),
         seconds=spent,
         notes=notes,
+        absent=absent or {},
     )
 
 
@@ -296,10 +308,12 @@ def _values(
     """Return the finite values by data set and method, then by split; and the splits of each data set, in order."""
     values: dict[tuple[str, str], dict[Split, float]] = defaultdict(dict)
     splits: dict[str, dict[Split, None]] = defaultdict(dict)
-    others = set()
+    others, failures = set(), ""
     for record in records:
         place, split = (record["data"], record["method"]), _split(record)
-        if record["metric"] != metric and record.get("status") != "failed":
+        if record.get("status") == "failed":
+            failures = failures or f"failures, first of {place[1]} on {place[0]}: {_first_error(record)}"
+        elif record["metric"] != metric:
             others.add(record["metric"])
             continue
         splits[place[0]][split] = None
@@ -312,12 +326,18 @@ def _values(
             )
         values[place][split] = float(record["value"])
     if not values:
-        raise ValueError(f"nothing was measured under {metric!r}, only {', '.join(sorted(others)) or 'failures'}")
+        raise ValueError(
+            f"nothing was measured under {metric!r}, only {', '.join(sorted(others)) or failures or 'failures'}"
+        )
     return values, splits
 
 
 def _split(record: Record) -> Split:
     return str(record.get("split", "")), int(record.get("seed", 0))
+
+
+def _first_error(record: Record) -> str:
+    return str(record.get("error", "")).partition("\n")[0]
 
 
 def _names(records: Iterable[Record], key: str) -> list[str]:
@@ -354,26 +374,48 @@ class TableCell:
     def plain(self) -> tuple[str, str]:
         """Return number and deviation, then rank and mark."""
         rank, mark = f" ({self.rank})" if self.rank else "", f" [{self.mark}]" if self.mark else ""
-        return ("*" if self.best else "") + TableCell(self.mean, self.std)._joined("±"), rank + mark
+        return ("*" if self.best else "") + TableCell(one_line(self.mean), self.std)._joined("±"), rank + mark
 
     def markdown(self) -> str:
         """Return the cell in Markdown."""
-        written = self._joined("±").replace("|", r"\|")
+        written = in_markdown(self.mean) + TableCell("", self.std, self.rank)._joined("±")
         return (f"**{written}**" if self.best else written) + (f" <sup>{self.mark}</sup>" if self.mark else "")
 
     def latex(self) -> str:
         """Return the cell in LaTeX."""
-        written = _escaped(self.mean) + TableCell("", self.std, self.rank)._joined(r"$\pm$")
+        written = in_latex(self.mean) + TableCell("", self.std, self.rank)._joined(r"$\pm$")
         return (rf"\textbf{{{written}}}" if self.best else written) + (f"$^{{{self.mark}}}$" if self.mark else "")
 
 
 def _lines(grid: Sequence[Sequence[TableCell]]) -> list[str]:
     """Return head, rule and rows in aligned columns."""
     names, *columns = zip(*grid, strict=True)
-    width = max(len(cell.mean) for cell in names)
-    aligned = [[cell.mean.ljust(width) for cell in names], *map(_aligned, columns)]
+    aligned = [_names_aligned(names), *map(_aligned, columns)]
     head, *rows = ["  ".join(line).rstrip() for line in zip(*aligned, strict=True)]
     return [head, "-" * len("  ".join(column[0] for column in aligned)), *rows]
+
+
+def _side_by_side(grid: Sequence[Sequence[TableCell]], width: int) -> Iterator[list[tuple[TableCell, ...]]]:
+    """Yield parts of a table, each with the names of the rows and as many columns as there is room for."""
+    names, *columns = zip(*grid, strict=True)
+    room = width - len(_names_aligned(names)[0])
+    part: list[Sequence[TableCell]] = []
+    taken = 0
+    for column in columns:
+        own = len(_aligned(column)[0]) + 2
+        if part and taken + own > room:
+            yield list(zip(names, *part, strict=True))
+            part, taken = [], 0
+        part.append(column)
+        taken += own
+    yield list(zip(names, *part, strict=True))
+
+
+def _names_aligned(column: Sequence[TableCell]) -> list[str]:
+    """Return the names of the rows, to the left."""
+    names = [one_line(cell.mean) for cell in column]
+    width = max(map(len, names))
+    return [name.ljust(width) for name in names]
 
 
 def _aligned(column: Sequence[TableCell]) -> list[str]:
@@ -381,23 +423,7 @@ def _aligned(column: Sequence[TableCell]) -> list[str]:
     head, *cells = column
     numbers, ranks = zip(*(cell.plain() for cell in cells), strict=True)
     left, right = max(map(len, numbers)), max(map(len, ranks))
-    width = max(len(head.mean), left + right)
+    name = one_line(head.mean)
+    width = max(len(name), left + right)
     body = [number.rjust(left) + rank.ljust(right) for number, rank in zip(numbers, ranks, strict=True)]
-    return [line.rjust(width) for line in (head.mean, *body)]
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "–": "--",
-    "↑": r"$\uparrow$",
-    "↓": r"$\downarrow$",
-}
-
-
-def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
+    return [line.rjust(width) for line in (name, *body)]

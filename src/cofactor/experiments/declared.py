@@ -5,6 +5,7 @@ The same as a call of `cofactor.evaluation.compare`; ``docs/comparing.md`` shows
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import tomllib
@@ -13,8 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
+from cofactor import datasets
 from cofactor.datasets import LabelDataset, RatingDataset, bin_ratings, load_dataset, load_labels, read_ratings
 from cofactor.datasets.registry import KNOWN
+from cofactor.evaluation.checks import checked
 from cofactor.evaluation.comparison import Comparison, compare
 from cofactor.evaluation.search import check_grid, check_names
 from cofactor.evaluation.sources import Task
@@ -134,18 +137,21 @@ class _Reader:
         for key in ("data", "methods"):
             if not table.get(key):
                 self.refuse(key, "is missing: it says what to compare")
-        task, estimators, grids = self.methods(table["methods"], table.get("grid_metric"))
-        return Declared(
-            estimators=estimators,
-            data=self.data(table["data"], task),
-            grids=grids,
-            splits=self.typed(table, "splits", str, None),
-            n_splits=self.typed(table, "n_splits", int, 3),
-            seeds=self.listed(table, "seeds", int) or (0,),
-            metrics=self.listed(table, "metrics", str),
-            grid_metric=self.typed(table, "grid_metric", str, None),
-            title=self.typed(table, "title", str, "Comparison"),
-        )
+        asked = {
+            "splits": self.typed(table, "splits", str, None),
+            "n_splits": self.typed(table, "n_splits", int, 3),
+            "seeds": self.listed(table, "seeds", int) or (0,),
+            "metrics": self.listed(table, "metrics", str),
+            "grid_metric": self.typed(table, "grid_metric", str, None),
+        }
+        title = self.typed(table, "title", str, "Comparison")
+        task, estimators, asked["grids"] = self.methods(table["methods"], asked["grid_metric"])
+        data = self.data(table["data"], task)
+        try:
+            checked(estimators, data, **asked)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{self.file}: {error}") from None
+        return Declared(estimators=estimators, data=data, title=title, **asked)
 
     # ---------------------------------------------------------------- methods
 
@@ -244,7 +250,7 @@ class _Reader:
         try:
             return _load(source if source in KNOWN else path, task, options)
         except TypeError as error:
-            self.refuse(where, re.sub(r"^\w+\(\) got an unexpected keyword argument", "there is no option", str(error)))
+            self.refuse(where, _unknown_option(str(error)) or str(error))
         except ValueError as error:
             self.refuse(where, str(error))
 
@@ -275,6 +281,17 @@ class _Reader:
 
 
 _KINDS = {str: "a text in quotes", int: "a whole number", dict: "a table"}
+
+
+def _unknown_option(message: str) -> str | None:
+    """Return what to say of an option that a reader of files does not have; None if it is about something else."""
+    found = re.match(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'", message)
+    reader = None if found is None else getattr(datasets, found[1], None)
+    if found is None or reader is None:
+        return None
+    _, *parameters = inspect.signature(reader).parameters.values()
+    known = [one.name for one in parameters if one.kind is not one.VAR_KEYWORD] + ["bins"] * (reader is read_ratings)
+    return f"there is no option {found[2]!r}; {did_you_mean(found[2], known)}"
 
 
 def _load(source: Any, task: Task, options: dict[str, Any]) -> RatingDataset | LabelDataset:

@@ -31,6 +31,9 @@ _FOLDS = 5
 class LabelTagsMixin:
     """Features may be sparse, and labels are a table: what scikit-learn's tools need to know."""
 
+    #: Labels may be sparse in `fit`, which scikit-learn has no tag for: `cofactor.evaluation` looks for this one.
+    takes_sparse_labels = True
+
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's description of the estimator."""
         tags = super().__sklearn_tags__()  # type: ignore[misc]

@@ -1,0 +1,249 @@
+"""What may be asked of a comparison: everything is checked before anything is computed."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold, PredefinedSplit
+
+from cofactor.evaluation.protocols import PROTOCOLS, splitter_of
+from cofactor.evaluation.search import Grid, check_grid
+from cofactor.evaluation.sources import Source, Task, sources_of, task_of
+from cofactor.evaluation.splits import Holdout
+from cofactor.metrics import LABEL_METRICS, PROBABILITY_METRICS, RATING_METRICS
+from cofactor.naming import did_you_mean
+
+__all__ = [
+    "LABEL_PROTOCOLS",
+    "METRICS",
+    "Request",
+    "checked",
+    "checked_seeds",
+    "folds_in",
+    "shown_metrics",
+    "splitter_for",
+]
+
+LABEL_PROTOCOLS: tuple[str, ...] = ("kfold", "holdout", "official")
+"""Names of the ways to split instances."""
+
+_COSTS = ("fit_seconds", "predict_seconds")
+METRICS: dict[str, tuple[str, ...]] = {
+    "ratings": (*RATING_METRICS, *PROBABILITY_METRICS, *_COSTS),
+    "labels": (*LABEL_METRICS, *_COSTS),
+}
+"""Names of what is measured, by task."""
+
+_SHOWN = {"ratings": ("mae", "rmse", "zero_one"), "labels": ("micro_f1", "macro_f1", "hamming")}
+_CHOOSING: Mapping[Task, Iterable[str]] = {"ratings": RATING_METRICS, "labels": LABEL_METRICS}
+_BY = {"ratings": "mae", "labels": "micro_f1"}  #: metric of a choice of parameters
+_LAST_SEED = 2**32 - 1  #: of NumPy's generators
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A comparison that can be done: what `compare` was given, with its defaults filled in."""
+
+    estimators: Mapping[str, Any]
+    sets: Sequence[Source]
+    task: Task
+    protocol: Any
+    n_splits: int
+    seeds: tuple[int, ...]
+    metrics: tuple[str, ...]
+    grids: Mapping[str, Grid]
+    grid_metric: str
+
+
+def checked(
+    estimators: Any,
+    data: Any,
+    *,
+    splits: Any = None,
+    n_splits: int = 3,
+    seeds: Any = (0,),
+    metrics: Sequence[str] | None = None,
+    grids: Mapping[str, Grid] | None = None,
+    grid_metric: str | None = None,
+) -> Request:
+    """Return what is asked of a comparison, or refuse it; the parameters are those of `compare`."""
+    _check_estimators(estimators)
+    sets = sources_of(data)
+    task = task_of(sets)
+    shown = shown_metrics(task, metrics)
+    _check_measurable(task, shown, estimators)
+    if grid_metric is not None and grid_metric not in _CHOOSING[task]:
+        raise ValueError(f"grid_metric: {_unknown('metric', grid_metric, _CHOOSING[task])}")
+    for name, grid in (grids or {}).items():
+        if name not in estimators:
+            raise ValueError(f"grids: {_unknown('method', name, estimators)}")
+        try:
+            check_grid(estimators[name], grid)
+        except ValueError as error:
+            raise ValueError(f"grids: {error}") from None
+    kept = checked_seeds(seeds)
+    protocol = splits if splits is not None else "holdout" if task == "ratings" else "kfold"
+    for one in sets:
+        splitter_for(one, protocol, n_splits, kept[0])
+    if folds_in(protocol):
+        _check_fold_in(estimators)
+    return Request(
+        estimators=estimators,
+        sets=sets,
+        task=task,
+        protocol=protocol,
+        n_splits=n_splits,
+        seeds=kept,
+        metrics=shown,
+        grids=grids or {},
+        grid_metric=grid_metric or _BY[task],
+    )
+
+
+# ---------------------------------------------------------------- methods
+
+
+def _check_estimators(estimators: Any) -> None:
+    if not isinstance(estimators, Mapping):
+        kind = type(estimators).__name__
+        raise TypeError(f"estimators must be a mapping of names to estimators, as {{'mine': ...}}, found a {kind}")
+    if not estimators:
+        raise ValueError("estimators is empty: give at least one method")
+    for name, estimator in estimators.items():
+        if not isinstance(name, str):
+            raise TypeError(f"estimators: the name of a method must be a text, found {name!r}")
+        if isinstance(estimator, type):
+            kind = estimator.__name__
+            raise TypeError(f"method {name!r}: expected an estimator, found the class {kind}: write {kind}()")
+        missing = [part for part in ("fit", "predict", "get_params") if not hasattr(estimator, part)]
+        if missing:
+            raise TypeError(
+                f"method {name!r}: expected an estimator, found a {type(estimator).__name__}, which has no {missing[0]}"
+            )
+
+
+def _check_fold_in(estimators: Mapping[str, Any]) -> None:
+    for name, estimator in estimators.items():
+        if not hasattr(estimator, "fold_in"):
+            raise TypeError(
+                f"method {name!r}: {type(estimator).__name__} cannot fold in new users, as strong generalization "
+                "needs it: leave it out, or choose other splits"
+            )
+
+
+# ---------------------------------------------------------------- metrics
+
+
+def _unknown(what: str, name: Any, known: Iterable[str]) -> str:
+    """Return what to say of a name that is not known."""
+    return f"{what} {name!r} is not known; {did_you_mean(name, known)}"
+
+
+def shown_metrics(task: Task, metrics: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the metrics to show, the most important first; refuse those which do not exist, or are not for the task.
+
+    Examples
+    --------
+    >>> shown_metrics("ratings", None)
+    ('mae', 'rmse', 'zero_one')
+    >>> shown_metrics("ratings", ["mea"])
+    Traceback (most recent call last):
+    ...
+    ValueError: metric 'mea' is not known; did you mean mae?
+    """
+    if isinstance(metrics, str):
+        metrics = [metrics]
+    if metrics is not None and not metrics:
+        raise ValueError("metrics is empty: give at least one, or None for the usual ones")
+    other: Task = "labels" if task == "ratings" else "ratings"
+    for metric in metrics or ():
+        if metric in METRICS[task]:
+            continue
+        if metric in METRICS[other]:
+            raise ValueError(
+                f"metric {metric!r} is for {other}, but the data are {task}: choose among {', '.join(METRICS[task])}"
+            )
+        raise ValueError(_unknown("metric", metric, METRICS[task]))
+    return tuple(dict.fromkeys(metrics or _SHOWN[task]))
+
+
+def _check_measurable(task: Task, metrics: Iterable[str], estimators: Mapping[str, Any]) -> None:
+    """Refuse to compute where no method can have any of the metrics: there would be nothing to show."""
+    lacking = [metric for metric in metrics if not any(_can_have(task, metric, one) for one in estimators.values())]
+    if lacking == list(metrics):
+        needs = " or ".join(dict.fromkeys(_needed(task, metric) for metric in lacking))
+        raise ValueError(f"no method here has {' or '.join(lacking)}, for which {needs} is needed")
+
+
+def _can_have(task: Task, metric: str, estimator: Any) -> bool:
+    # A selection answers with `decodings` for what it will choose.
+    needed = _needed(task, metric)
+    return not needed or hasattr(estimator, needed) or (task == "labels" and hasattr(estimator, "decodings"))
+
+
+def _needed(task: Task, metric: str) -> str:
+    """Return the method of an estimator without which there is no such measure, empty if none is needed."""
+    if task == "labels":
+        return "decision_function" if metric in LABEL_METRICS and LABEL_METRICS[metric].takes == "scores" else ""
+    return "predict_proba" if metric in PROBABILITY_METRICS else ""
+
+
+# ---------------------------------------------------------------- seeds and splits
+
+
+def checked_seeds(seeds: Any) -> tuple[int, ...]:
+    """Return seeds, each once, or refuse them.
+
+    Examples
+    --------
+    >>> checked_seeds([3, 0, 3])
+    (3, 0)
+    >>> checked_seeds(3)
+    Traceback (most recent call last):
+    ...
+    ValueError: seeds=3: expected a list of whole numbers from 0 to 4294967295, such as [0, 1, 2]
+    """
+    listed: list[Any] = list(seeds) if np.iterable(seeds) and not isinstance(seeds, str) else [None]
+    whole = all(isinstance(seed, int | np.integer) and not isinstance(seed, bool) for seed in listed)
+    if not listed or not whole or not all(0 <= seed <= _LAST_SEED for seed in listed):
+        raise ValueError(f"seeds={seeds!r}: expected a list of whole numbers from 0 to {_LAST_SEED}, such as [0, 1, 2]")
+    return tuple(dict.fromkeys(map(int, listed)))
+
+
+def folds_in(protocol: Any) -> bool:
+    """Whether the splits have users of whom a model sees nothing before the end of its fit."""
+    return protocol == "strong" if isinstance(protocol, str) else hasattr(protocol, "split_fold_in")
+
+
+def splitter_for(data: Source, protocol: Any, n_splits: int, seed: int) -> Any:
+    """Return what splits a data set, or refuse to split it so."""
+    if not isinstance(protocol, str):
+        if not hasattr(protocol, "split"):
+            raise TypeError(f"splits must be a name or an object with split(X), found {protocol!r}")
+        splitter = copy.copy(protocol)
+        if getattr(splitter, "random_state", seed) is None:
+            splitter.random_state = seed
+        return splitter
+    known = PROTOCOLS if data.task == "ratings" else LABEL_PROTOCOLS
+    if protocol not in known:
+        other = set(PROTOCOLS + LABEL_PROTOCOLS) - set(known)
+        raise ValueError(
+            f"splits={protocol!r} is not for {data.task}; these have {', '.join(known)}"
+            if protocol in other
+            else f"splits: {_unknown('protocol', protocol, known)}"
+        )
+    n = len(data.y) if data.task == "ratings" else np.shape(data.X)[0]
+    if not (2 if protocol == "kfold" else 1) <= n_splits or (protocol == "kfold" and n_splits > n):
+        most = f"2 to {n}" if protocol == "kfold" else "1 on"
+        raise ValueError(f"n_splits={n_splits}: {protocol} of {data.name!r} can be done from {most}")
+    if protocol == "official":
+        if data.train_rows is None:
+            raise ValueError(f"data set {data.name!r} has no official split: choose kfold or holdout")
+        return PredefinedSplit(np.where(data.train_rows, -1, 0))
+    if data.task == "ratings":
+        return splitter_of(protocol, n_splits, seed)
+    return KFold(n_splits, shuffle=True, random_state=seed) if protocol == "kfold" else Holdout(0.2, n_splits, seed)
