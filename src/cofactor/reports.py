@@ -73,6 +73,7 @@ th:first-child, td:first-child, .text { text-align: left; }
 .words :is(th, td) { text-align: left; white-space: normal; }
 tbody .text { white-space: normal; } tbody td.text { min-width: 12rem; overflow-wrap: anywhere; }
 .scroll th:first-child { position: sticky; left: 0; background: var(--back); }
+.scroll tbody th { white-space: normal; overflow-wrap: break-word; min-width: 6rem; max-width: 24rem; }
 td b { color: var(--good); }
 sup { font-size: .8rem; line-height: 0; }
 .spread { display: block; color: var(--soft); font-weight: 400; font-size: .8rem; }
@@ -95,7 +96,7 @@ summary { cursor: pointer; padding: .6rem 0; font-weight: 600; }
 .big div { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .6rem .8rem; }
 .big b { display: block; font-size: 1.35rem; line-height: 1.3; color: var(--accent); }
 .held { color: var(--good); font-weight: 600; }
-@media (max-width: 30rem) { .scroll tbody th { white-space: normal; max-width: 9rem; }
+@media (max-width: 30rem) { .scroll tbody th { max-width: 9rem; }
   figure, figure img { padding: .25rem; } figcaption { padding: .5rem .25rem .25rem; } }
 @media print { nav { display: none; } .scroll { overflow: visible; } figure, tr { break-inside: avoid; } }
 """

@@ -10,6 +10,7 @@ from cofactor.experiments.label_li import (
     EXPERIMENTS,
     MEASURES,
     dimension_claims,
+    frequency_claims,
     label_measures,
     learned_split,
     random_claims,
@@ -74,11 +75,11 @@ def test_random_claims():
     good["label_accuracy"] = {name: Sample(-value.mean) for name, value in good["label_accuracy"].items()}
     good["expected_label_accuracy"] = good["label_accuracy"]
     good["micro_mcc"] = {name: Sample(0.001) for name in rates} | {"random (label frequency)": Sample(0.2)}
-    assert verdicts(random_claims(good)) == [True] * 5
+    assert verdicts([*random_claims(good), *frequency_claims(good)]) == [True] * 5
     bad = found(**{name: -value for name, value in rates.items()}, **{"random (label frequency)": -9})
     bad["label_accuracy"] = {name: Sample(value) for name, value in rates.items()}
     bad["expected_label_accuracy"] = {name: Sample(0.5) for name in bad["label_accuracy"]}
-    assert verdicts(random_claims(bad)) == [False] * 5
+    assert verdicts([*random_claims(bad), *frequency_claims(bad)]) == [False] * 5
 
 
 def test_claims_on_learners():

@@ -89,7 +89,7 @@ def test_statistics_of_our_numbers_are_those_of_the_printed_ones_where_they_agre
         assert values["F_F", metric, "ours in place"] == values["F_F", metric, "printed numbers"]
     assert values["critical value", "", "printed numbers"] == pytest.approx(2.239, abs=5e-4)
     assert outcome.claims[0].holds is False  # no printed F_F follows from the printed numbers
-    assert "hamming: printed 5.730, follows 8.393" in outcome.claims[0].measured
+    assert "F_F Hamming loss: printed 5.730, follows 8.393" in outcome.claims[0].measured
 
 
 def test_without_results_the_printed_numbers_are_tested():

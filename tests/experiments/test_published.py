@@ -354,6 +354,9 @@ def test_descriptions_differ_from_the_public_files_exactly_where_listed(data_dir
                 right = round(float(fact), 3)
                 if row is not None and row.mean != right:
                     wrong.setdefault(name, {})[data, "", metric] = right
+    # The public file of this sample lost its first label; the thesis has the number of the subset.
+    assert wrong["thesis-5.8"].pop(("rcv1-sample5", "", "cardinality")) == 2.625
+    assert load("thesis-5.8").get("rcv1-sample5", "", "cardinality").mean == 2.642
     listed = {
         name: {place: float(e.right) for place, e in errors(load(name), "mean").items()}
         for name in ("thesis-5.8", "thesis-6.1", "omf-1")

@@ -14,7 +14,7 @@ from cofactor.cli.board import duration
 from cofactor.cli.errors import InputError, telling_what_is_kept
 from cofactor.cli.progress import make_bar
 from cofactor.cli.reading import check_target
-from cofactor.cli.reproduced import show_reproduction
+from cofactor.cli.reproduced import show_lines, show_reproduction
 from cofactor.cli.tables import human_console, note, print_json
 
 if TYPE_CHECKING:
@@ -162,9 +162,6 @@ def _progress(quiet: bool) -> Iterator[Any]:
 
 
 def _list(as_json: bool) -> None:
-    from rich import box
-    from rich.table import Table
-
     from cofactor.experiments import experiments
     from cofactor.experiments.experiment import EXTENTS
 
@@ -175,13 +172,9 @@ def _list(as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("name", "shows", *EXTENTS):
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(row["name"], str(row["title"]), *(str(row[extent]) for extent in EXTENTS))
     console = human_console()
-    console.print(table)
+    lines = [[str(row[name]) for name in ("name", "title", *EXTENTS)] for row in rows]
+    show_lines(console, "", ["name", "shows", *EXTENTS], lines, n_names=2, folded=("shows", 24))
     console.print("Numbers of cells (fits, with what chooses their parameters): --quick, without an option, --full.")
 
 

@@ -9,27 +9,32 @@ from cofactor.cli.board import duration
 from cofactor.cli.tables import human_console
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, JustifyMethod
 
-    from cofactor.experiments.experiment import Row
+    from cofactor.experiments.experiment import Origin, Row
     from cofactor.experiments.reproduction import Reproduction
 
-__all__ = ["show_reproduction"]
+__all__ = ["show_lines", "show_reproduction"]
 
 _HOLDS = {True: "[green]✓ holds[/green]", False: "[red]✗ does not hold[/red]", None: "[dim]? cannot be told[/dim]"}
+
+_ORIGIN: dict[Origin, str] = {"source": "", "print": "by the printed numbers: ", "ours": "not in the source: "}
 
 
 def show_reproduction(one: Reproduction) -> None:
     """Print the claims of an experiment, and published and measured numbers beside each other."""
     from rich.markup import escape
+    from rich.padding import Padding
 
     console, outcome = human_console(), one.outcome
     console.print(f"\n[bold]{escape(one.experiment.name)}[/bold]  {escape(one.experiment.title)}")
     ran = f"{len(one.results)} of {one.n_cells} cells, {duration(one.seconds)} of computing"
     console.print(f"[dim]{escape(one.experiment.source)}; {ran if one.results else 'nothing was run'}[/dim]")
-    for claim in outcome.claims:
-        ours = "not in the source: " if claim.origin == "ours" else ""
-        console.print(f"{_HOLDS[claim.holds]}  {ours}{escape(claim.statement)} [dim]{escape(claim.measured)}[/dim]")
+    for origin, words in _ORIGIN.items():
+        for claim in (claim for claim in outcome.claims if claim.origin == origin):
+            console.print(f"{_HOLDS[claim.holds]}  {words}{escape(claim.statement)}")
+            if claim.measured:
+                console.print(Padding(f"[dim]{escape(claim.measured)}[/dim]", (0, 0, 0, 3)))
     for protocol, metric in dict.fromkeys((row.protocol, row.metric) for row in outcome.rows):
         _show_table(console, [row for row in outcome.rows if (row.protocol, row.metric) == (protocol, metric)])
     for line in _lines(one):
@@ -47,32 +52,45 @@ def _show_table(console: Console, rows: Sequence[Row]) -> None:
     if measured:
         reasons = reasons_of(measured)
         lines = [list(columns_of(row, reasons, digits).values()) for row in measured]
-        _show_lines(console, title, list(columns_of(measured[0], reasons, digits)), lines, n_names=2)
+        header = ["diff" if name == "difference" else name for name in columns_of(measured[0], reasons, digits)]
+        show_lines(console, title, header, lines, n_names=2, folded=("method", 16))
         for reason, mark in reasons.items():
             console.print(f"[dim]{escape(mark)} {escape(reason)}[/dim]")
     if rest:
         header, *lines = printed_only(rest)
-        _show_lines(console, f"{title}, published only", header, lines, n_names=1)
+        show_lines(console, f"{title}, published only", header, lines, n_names=1)
 
 
-def _show_lines(
-    console: Console, title: str, header: Sequence[str], lines: Sequence[Sequence[str]], n_names: int
+def show_lines(
+    console: Console,
+    title: str,
+    header: Sequence[str],
+    lines: Sequence[Sequence[str]],
+    n_names: int,
+    folded: tuple[str, int] = ("", 0),
 ) -> None:
-    """Print a table; where the terminal is too narrow for it, each of its lines as a sentence."""
+    """Print a table, one column of it folded to a width if need be; without room for it, its lines as sentences."""
     from rich import box
     from rich.markup import escape
     from rich.measure import Measurement
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, title=escape(title), title_justify="left")
+    table = Table(
+        box=box.SIMPLE_HEAD, title=escape(title) or None, title_justify="left", pad_edge=False, collapse_padding=True
+    )
     for k, name in enumerate(header):
-        table.add_column(escape(name), justify="right" if name and k >= n_names else "left", no_wrap=k >= n_names)
+        side: JustifyMethod = "right" if name and k >= n_names else "left"
+        # A column that may be folded is measured as narrow as it can be.
+        narrow = folded[1] if name == folded[0] else None
+        table.add_column(escape(name), justify=side, no_wrap=narrow is None, max_width=narrow, overflow="fold")
     for line in lines:
         table.add_row(*map(escape, line))
-    if Measurement.get(console, console.options.update(max_width=1000), table).minimum <= console.width:
+    if Measurement.get(console, console.options.update(max_width=1000), table).maximum <= console.width:
+        for column in table.columns:
+            column.max_width = None
         console.print(table)
         return
-    console.print(f"\n[italic]{escape(title)}[/italic]")
+    console.print(f"\n[italic]{escape(title)}[/italic]" if title else "")
     for line in lines:
         names = ", ".join(filter(None, line[:n_names]))
         pairs = zip(header[n_names:], line[n_names:], strict=True)
@@ -84,7 +102,7 @@ def _lines(one: Reproduction) -> Iterator[str]:
     tally = one.tally
     if tally.compared:
         yield (
-            f"{tally.compared} printed numbers compared: {tally.agree} agree within two standard deviations, ours is "
+            f"{tally.compared} printed numbers compared: {tally.agree} agree, ours is "
             f"better than {tally.better} and worse than {tally.worse}; {tally.differ} cannot be right"
             + (f", {tally.untold} have no deviation" if tally.untold else "")
         )

@@ -33,8 +33,8 @@ def what_applies(n_data: int, n_methods: int, alpha: float = 0.05) -> dict[str, 
     --------
     >>> for test, reason in what_applies(n_data=4, n_methods=2).items():
     ...     print(f"{test}: {reason or 'yes'}")
-    friedman: it compares three methods or more, found 2: take wilcoxon_holm or signed_rank
-    nemenyi: it compares three methods or more, found 2: take wilcoxon_holm or signed_rank
+    friedman: it compares three methods or more, found 2
+    nemenyi: it compares three methods or more, found 2
     wilcoxon_holm: 4 data sets are too few: by chance they all agree with probability 0.12, above alpha = 0.05; at
         least 6 are needed
     signed_rank: yes
@@ -44,7 +44,7 @@ def what_applies(n_data: int, n_methods: int, alpha: float = 0.05) -> dict[str, 
         alone = "there is only one method: nothing to compare it with"
         return dict.fromkeys(("friedman", "nemenyi", "wilcoxon_holm", "signed_rank", "correlated_t"), alone)
     one = "with one data set nothing can be said about others: take correlated_t over its folds" if n_data < 2 else ""
-    few = "it compares three methods or more, found 2: take wilcoxon_holm or signed_rank" if n_methods < 3 else ""
+    few = "it compares three methods or more, found 2" if n_methods < 3 else ""
     two = "" if n_methods == 2 else f"it compares two methods, found {n_methods}: choose them by scores.only"
     return {
         "friedman": one or few or _too_few(n_data, factorial(n_methods), alpha),

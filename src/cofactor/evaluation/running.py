@@ -166,21 +166,23 @@ class _Run:
         """Compute what is missing, wait for what others compute."""
         with _interrupted_once():
             try:
-                self._look_up()
+                self._look_up(self.missing)
                 while self.missing:
                     self._compute()
-                    if self.missing and not self._look_up():
+                    if self.missing and not self._look_up(self.missing):
                         time.sleep(_PAUSE)
             except KeyboardInterrupt:
+                self.on_progress = None
+                self._look_up(self.handed_out - self.results.keys())  # some may have been stored, and not noted yet
                 raise Interrupted(self._summary(), list(self.results.values())) from None
             finally:
                 if self.store is not None:
                     self.store.release()
         return [self.results[cell.key] for cell in self.cells]
 
-    def _look_up(self) -> bool:
-        """Take results from the store; whether there were any."""
-        found = [] if self.store is None else [self.store.get(key) for key in self.missing]
+    def _look_up(self, keys: Iterable[str]) -> bool:
+        """Take results of cells from the store; whether there were any."""
+        found = [] if self.store is None else [self.store.get(key) for key in keys]
         for result in found:
             if result is not None:
                 self._add(result)
@@ -238,7 +240,6 @@ class _Run:
         results = [self._result(attempt) for attempt in attempts]
         if self.store is not None:
             self.store.put(*results)
-        self.handed_out.difference_update(result.key for result in results)
         for result in results:
             self.computed += 1
             self._add(result)
@@ -250,8 +251,9 @@ class _Run:
         return Result(**attempt._asdict(), **facts, version=cofactor.__version__)
 
     def _add(self, result: Result) -> None:
-        cell = self.missing.pop(result.key)
         self.results[result.key] = result
+        cell = self.missing.pop(result.key)
+        self.handed_out.discard(result.key)
         self.failed += result.status == "failed"
         self.pace.note(cell, result.seconds)
         if self.on_progress is not None:

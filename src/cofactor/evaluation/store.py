@@ -286,8 +286,8 @@ class ResultStore:
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Do all of the block, or nothing."""
         with self._explained(), self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
+            try:  # here, since Ctrl-C may come right after the beginning
+                self._connection.execute("BEGIN IMMEDIATE")
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:

@@ -59,7 +59,8 @@ def _head(reproductions: Sequence[Reproduction]) -> list[str]:
     )
     how_to_read = (
         f"Each number is mean ± standard deviation over folds or splits. {MARKS['agrees']}: published and measured are "
-        "within two standard deviations of their difference (one that is not known counts as the other); "
+        "within two standard deviations of their difference (one that is not known counts as the other; what is "
+        "recomputed from printed numbers, within rounding); "
         f"{MARKS['better']}, {MARKS['worse']}: further apart, ours the better, or the worse; "
         f"{MARKS['differs']}: what is printed cannot be right; no mark: no deviation is known."
     )

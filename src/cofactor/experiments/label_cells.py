@@ -51,7 +51,9 @@ LEARNERS: dict[str, type[BaseEstimator]] = {kind.__name__: kind for kind in (Lin
 REALIGNED = "realigned labels"
 """Variant of the cells whose labels of rcv1 are where they belong."""
 
-REALIGNMENT = Reason("all labels stand in their columns; as published half do not", variant=f"*{REALIGNED}*")
+REALIGNMENT = Reason(
+    "all labels stand in their columns; as published half do not", variant=f"*{REALIGNED}*", verdict="better"
+)
 """Why their numbers are not those printed."""
 
 

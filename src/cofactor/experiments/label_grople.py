@@ -101,6 +101,7 @@ def _cell(method: str, data: str, split: str, **way: Any) -> Cell:
 
 # ---------------------------------------------------------------- table 6.2
 
+_LEARNED = "learned threshold"
 ABSENT = (
     Reason("not in this package", method="MLSF"),
     Reason("the data set is not here", data="mediamill"),
@@ -108,7 +109,7 @@ ABSENT = (
 )
 REASONS = (
     REALIGNMENT,
-    Reason("the cut of the scores is learned here", variant="*learned threshold", verdict="better"),
+    Reason("the cut of the scores is learned here", variant=f"*{_LEARNED}", verdict="better"),
     Reason("the thesis states no C; here 1, by LIBLINEAR with the squared hinge", method="BinaryRelevance"),
 )
 MISSING = (
@@ -143,20 +144,18 @@ def _table_outcome(results: Sequence[Result]) -> Outcome:
 
 def with_cut(rows: Sequence[Row]) -> list[Row]:
     """Return the rows; of a number that the plain cut stays below it is said if the learned threshold reaches it."""
-    reached = {_place(row) for row in rows if row.variant == CUTS["learned threshold"] and row.verdict in _REACHED}
+    reached = {_place(row) for row in rows if _LEARNED in row.variant and row.verdict in ("agrees", "better")}
     return [
         replace(row, reason="reached with a learned threshold")
-        if row.verdict == "worse" and not row.variant and _place(row) in reached
+        if row.verdict == "worse" and _LEARNED not in row.variant and _place(row) in reached
         else row
         for row in rows
     ]
 
 
-_REACHED = ("agrees", "better")
-
-
-def _place(row: Row) -> tuple[str, str, str]:
-    return row.data, row.method, row.metric
+def _place(row: Row) -> tuple[str, str, str, str]:
+    """Return what is measured, by which grid and labels, but for the cut."""
+    return row.data, row.method, row.metric, row.variant.removesuffix(_LEARNED).removesuffix(", ")
 
 
 def scores_here(results: Sequence[Result], metric: str, cut: str = "") -> Scores | None:

@@ -306,7 +306,7 @@ def small_claims(found: Found) -> list[Claim]:
 
 
 def random_claims(found: Found) -> list[Claim]:
-    """Return what the thesis says of tables 7.2 and 7.3."""
+    """Return what the thesis says of table 7.2."""
     rates = [f"random ({rate:g})" for rate in RATES]
     steps = list(zip(rates[1:], rates, strict=False))
     ours, expected = found["label_accuracy"], found["expected_label_accuracy"]
@@ -328,17 +328,23 @@ def random_claims(found: Found) -> list[Claim]:
             largest < 0.02 if found["micro_mcc"] else None,
             f"at most {largest:.4f}" if found["micro_mcc"] else "",
         ),
-        _all_better(
-            "With the frequency of each label, random predictions are better than with any one rate, by all measures "
-            "but the accuracy per label and macro-F1.",
-            found,
-            [(metric, "random (label frequency)", name) for metric in _UNLIKE for name in rates],
-        ),
         Claim(
             "The simulated accuracies per label are those which follow from the probabilities (within .005).",
             gap < 0.005 if ours else None,
             f"largest difference {gap:.4f}" if ours else "",
             origin="ours",
+        ),
+    ]
+
+
+def frequency_claims(found: Found) -> list[Claim]:
+    """Return what the thesis says of table 7.3."""
+    return [
+        _all_better(
+            "With the frequency of each label, random predictions are better than with any one rate, by all measures "
+            "but the accuracy per label and macro-F1.",
+            found,
+            [(metric, "random (label frequency)", f"random ({rate:g})") for metric in _UNLIKE for rate in RATES],
         ),
     ]
 
@@ -445,7 +451,7 @@ EXPERIMENTS = tuple(
     for number, cells, claims, missing in (
         ("7.1", _small_cells, small_claims, ("CML, CMLF, multi-class: not in this package",)),
         ("7.2", _random_cells, random_claims, ()),
-        ("7.3", _random_cells, random_claims, ()),
+        ("7.3", _random_cells, frequency_claims, ()),
         ("7.4", _whole_cells, whole_claims, (_CRF,)),
         ("7.5", _no_cells, _nothing, ("Conditional random fields: not in this package",)),
         ("7.6", _dimension_cells, dimension_claims, ()),

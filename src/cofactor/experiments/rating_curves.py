@@ -76,10 +76,12 @@ def _best(curve: Mapping[float, Sample]) -> float:
 def _claim_interior(data: str, curves: Mapping[int, Mapping[float, Sample]]) -> Claim:
     ends = [_best(curve) in (min(curve), max(curve)) for curve in curves.values()]
     measured = ", ".join(
-        f"stage {stage}: {curve[_best(curve)].mean:.3f} at {_best(curve):.1f}" for stage, curve in curves.items()
+        f"stage {stage}: {curve[min(curve)].mean:.3f}, {curve[_best(curve)].mean:.3f} at {_best(curve):.1f}, "
+        f"{curve[max(curve)].mean:.3f}"
+        for stage, curve in curves.items()
     )
     return Claim(
-        f"{data}: at every stage the validation error falls and rises again along λ, so the candidates hold the best",
+        f"{data}: at every stage the validation error is least between the ends of the candidates for λ",
         not any(ends),
         measured,
     )

@@ -82,7 +82,7 @@ def _error_outcome(results: Sequence[Result]) -> Outcome:
         draw = partial(_draw_lines, drawn)
         pictures.append(Picture("thesis-figure-3.11", "Test NMAE against the number of factors, MovieLens 100K", draw))
     fair = _at_equal_training_error(lines, reached.keys() - missed)
-    return Outcome(claims=[_claim_few_factors(fair), _claim_balanced(fair)], pictures=pictures, notes=notes)
+    return Outcome(claims=[_claim_few_factors(fair), _claim_balanced(drawn)], pictures=pictures, notes=notes)
 
 
 def _without(lines: Lines, missed: Collection[tuple[Any, ...]]) -> Lines:

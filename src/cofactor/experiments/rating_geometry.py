@@ -172,8 +172,12 @@ def _outcome_of_regions(name: str, caption: str, claims_of: Any, results: Sequen
     # The picture is of the user whose rarest level is the least rare.
     best = max(drawn, key=lambda one: min(map(one["levels"].count, range(1, 6))), default=None)
     pictures = [Picture(name, caption, partial(plot_embedding, **best))] if best else []
-    return Outcome(claims=claims_of(found, users), pictures=pictures, notes=unfinished(results))
+    return Outcome(claims=claims_of(found, users), pictures=pictures, notes=[_SAMPLED, *unfinished(results)])
 
+
+_SAMPLED = (
+    "The matrix is drawn anew for each sample; users who have ratings of all levels are looked at, of five in each."
+)
 
 Users = Sequence[Mapping[str, Any]]
 
@@ -183,7 +187,8 @@ def _claim_inside(found: Sequence[Mapping[str, Any]], users: Users) -> Claim:
     perfect = sum(share == 1.0 for share in right)
     measured = f"so in {perfect} of {len(right)} samples; {min(right):.1%} of the items at least" if right else ""
     holds = perfect > len(right) / 2 if right else None
-    return Claim("The embedding is learned perfectly: all rated items lie in their region", holds, measured)
+    statement = "The embedding is learned perfectly: all rated items lie in their region, in most samples"
+    return Claim(statement, holds, measured)
 
 
 def _claims_even(found: Sequence[Mapping[str, Any]], users: Users) -> list[Claim]:
@@ -216,7 +221,8 @@ def _claims_uneven(found: Sequence[Mapping[str, Any]], users: Users) -> list[Cla
         measured += f"; the widest region is {np.median(wide):.2f} times the narrowest"
     return [
         Claim(
-            "Margins are not equal: lines come closer around a level with few ratings, whose region is the narrowest",
+            "Margins are not equal: for most users lines come closer around a level with few ratings, whose region is "
+            "the narrowest",
             agree > len(users) / 2 if users else None,
             measured if users else "",
         ),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cofactor.plots.figures import INK, OKABE_ITO, inches, name_ticks, new_axes, numbers, tidy
+from cofactor.plots.figures import INK, OKABE_ITO, inches, name_ticks, new_axes, numbers, shortened, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +17,7 @@ __all__ = ["plot_splits"]
 
 _ROW = 0.3  # inches
 _WIDTH = 4.8  # inches: legible on a phone, too; more for long names
+_TITLE = 50  # letters, which that width has room for
 
 
 def plot_splits(scores: Mapping[str, ArrayLike], ax: Axes | None = None, *, metric: str = "", title: str = "") -> Axes:
@@ -59,5 +60,5 @@ def plot_splits(scores: Mapping[str, ArrayLike], ax: Axes | None = None, *, metr
     name_ticks(ax.yaxis, list(checked))
     ax.set_ylim(len(checked) - 0.5, -0.5)
     ax.locator_params(axis="x", nbins=6)
-    tidy(ax, f"{metric}; ◆ mean" if metric else "◆ mean", "", title)
+    tidy(ax, f"{metric}; ◆ mean" if metric else "◆ mean", "", shortened(title, _TITLE))
     return ax
