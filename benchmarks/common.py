@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cofactor.datasets import load_dataset
+from cofactor.datasets import load_ratings
 from cofactor.metrics import rating_report
 
 README = Path(__file__).with_name("README.md")
@@ -35,12 +35,12 @@ def split_80_20(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ml100k() -> tuple[np.ndarray, np.ndarray]:
-    data = load_dataset("ml-100k")
+    data = load_ratings("ml-100k")
     return data.X, data.y
 
 
 def ml1m() -> tuple[np.ndarray, np.ndarray]:
-    data = load_dataset("ml-1m")
+    data = load_ratings("ml-1m")
     return data.X, data.y
 
 

@@ -126,7 +126,7 @@ def seconds_per_sweep(ratings, d: int) -> list[float]:
 _MEMORY = """
 import time
 import numpy as np
-from cofactor.datasets import load_dataset
+from cofactor.datasets import load_ratings
 from cofactor.evaluation import WeakGeneralization
 from cofactor.metrics import rating_report
 from cofactor.ratings import OrdinalProbit
@@ -134,7 +134,7 @@ pairs = [(u, i) for u in range(9) for i in range(9)]
 OrdinalProbit(20, n_sweeps=3, burn_in=1, random_state=0).fit(pairs, [1 + k % 5 for k in range(81)]).predict(pairs)
 def now(name):
     return int(next(line.split()[1] for line in open('/proc/self/status') if line.startswith(name)))
-data = load_dataset('ml-1m')
+data = load_ratings('ml-1m')
 train, test = next(WeakGeneralization(1, random_state=0).split(data.X, data.y))
 loaded = now('VmRSS')
 open('/proc/self/clear_refs', 'w').write('5')  # the high-water mark starts afresh

@@ -126,8 +126,8 @@ HMF(n_factors=2, alpha=1.0, random_state=0).fit([(u, i) for u in range(5) for i 
 def now():
     return int(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmRSS')))
 imported = now()
-from cofactor.datasets import load_dataset
-data = load_dataset('ml-1m')
+from cofactor.datasets import load_ratings
+data = load_ratings('ml-1m')
 X, y = data.X, data.y
 del data
 loaded = now()

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cofactor.datasets import RatingDataset, bin_ratings, load_dataset
+from cofactor.datasets import RatingDataset, bin_ratings, load_ratings
 from cofactor.ratings import ALS, HMF, MMMF, PMMMF, BinaryMMMF, Ensemble, RatingModel
 
 
 @lru_cache
 def movielens(data_dir: Path) -> RatingDataset:
-    return load_dataset("ml-100k", data_dir)
+    return load_ratings("ml-100k", data_dir)
 
 
 def split(data: RatingDataset, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -84,7 +84,7 @@ def test_the_objective_of_a_stage(data_dir):
 
 
 def test_half_stars(data_dir):
-    data = load_dataset("ml-latest-small", data_dir)
+    data = load_ratings("ml-latest-small", data_dir)
     assert len(data.scale) == 10
     model = MMMF(20, 25.0, random_state=0)
     mae, _, _ = errors(model, data)
@@ -97,7 +97,7 @@ def test_half_stars(data_dir):
 
 def test_binned_jester(data_dir):
     """The first 1,000 users of Jester 1, on five bins of equal width."""
-    jester = load_dataset("jester-1", data_dir)
+    jester = load_ratings("jester-1", data_dir)
     y, scale = bin_ratings(jester.y, 5, limits=(-10, 10))
     first = jester.X[:, 0] < np.unique(jester.X[:, 0])[1000]
     data = RatingDataset("jester", jester.X[first], y[first], scale)

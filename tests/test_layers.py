@@ -14,11 +14,12 @@ ROOT = Path(cofactor.__file__).parent
 
 #: From the lowest to the highest. A package may import those below it, and its neighbours in the same layer.
 LAYERS = (
+    {"errors", "text", "typing", "files"},
     {"kernels"},
     {"losses", "penalties"},
     {"solvers", "samplers"},
     {"problems"},
-    {"evaluation", "metrics", "datasets", "plots", "persistence", "correlation", "reports", "naming"},
+    {"evaluation", "metrics", "datasets", "plots", "persistence", "correlation", "reports"},
     {"model"},
     {"ratings", "labels"},
     {"experiments"},

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from sklearn.cluster import KMeans
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 
 __all__ = [
@@ -266,7 +267,7 @@ def spectral_groups(affinity: NDArray[Any], n_groups: int, random_state: int = 0
     array([0, 1, 0, 1])
     """
     if n_groups < 1:
-        raise ValueError(f"n_groups={n_groups!r}: expected at least 1")
+        raise InvalidInputError("expected at least 1", argument="n_groups", found=n_groups)
     n_columns = len(affinity)
     n_groups = min(n_groups, n_columns)
     if n_groups == 1:

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels import vectors
 
 
@@ -30,7 +31,9 @@ class Penalty(ABC):
 
     def __init__(self, alpha: float = 1.0) -> None:
         if not (np.isfinite(alpha) and alpha >= 0):
-            raise ValueError(f"alpha={alpha!r}: the weight of a penalty must be a finite number of at least 0")
+            raise InvalidInputError(
+                "the weight of a penalty must be a finite number of at least 0", argument="alpha", found=alpha
+            )
         self.alpha = float(alpha)
 
     @abstractmethod

@@ -32,7 +32,8 @@ from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
 import cofactor
-from cofactor.datasets._bytes import PathLike, replacing
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.files import PathLike, replacing
 
 __all__ = ["FORMAT", "ModelFileError", "Storable", "load", "read_model", "save", "write_model"]
 
@@ -47,7 +48,7 @@ _DTYPES = frozenset({"bool", "float16", "float32", "float64", "complex64"} | _IN
 Arrays = dict[str, NDArray[Any]]
 
 
-class ModelFileError(ValueError):
+class ModelFileError(InvalidInputError):
     """A file is not a whole model file which this version of cofactor can read."""
 
 
@@ -110,7 +111,7 @@ def write_model(path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, 
     data = safetensors.save(tidy, metadata={_ENTRY: json.dumps(full, allow_nan=False)})
     size = int.from_bytes(data[:8], "little")
     if size > _MAX_HEADER:
-        raise ValueError(
+        raise InvalidInputError(
             f"the header takes {size:,} bytes, more than the {_MAX_HEADER:,} a reader accepts: "
             "put long lists among the arrays"
         )
@@ -293,7 +294,7 @@ def _parse_header(data: bytes, name: str) -> dict[str, Any]:
 
 def _strict_json(text: str | bytes, name: str, what: str) -> dict[str, Any]:
     def refuse_constant(constant: str) -> NoReturn:
-        raise ValueError(f"{constant} is no JSON number")
+        raise InvalidInputError(f"{constant} is no JSON number")
 
     try:
         value = json.loads(text, parse_constant=refuse_constant)
@@ -314,33 +315,33 @@ def _plain(value: Any, where: str) -> Any:
         return int(value)
     if isinstance(value, float | np.floating):
         if not math.isfinite(value):
-            raise ValueError(f"{where} is {value}, which JSON cannot hold: put it among the arrays")
+            raise InvalidInputError(f"{where} is {value}, which JSON cannot hold: put it among the arrays")
         return float(value)
     if isinstance(value, Mapping):
         wrong = [key for key in value if not isinstance(key, str)]
         if wrong:
-            raise TypeError(f"{where} has the key {wrong[0]!r}: keys of a header must be strings")
+            raise InvalidTypeError(f"{where} has the key {wrong[0]!r}: keys of a header must be strings")
         return {str(key): _plain(part, f"{where}[{key!r}]") for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(part, f"{where}[{index}]") for index, part in enumerate(value)]
     advice = "put it among the arrays" if isinstance(value, np.ndarray) else "keep a plain description of it"
-    raise TypeError(f"{where} is a {type(value).__name__}, which JSON cannot hold: {advice}")
+    raise InvalidTypeError(f"{where} is a {type(value).__name__}, which JSON cannot hold: {advice}")
 
 
 def _checked_name(name: str) -> str:
     if not isinstance(name, str):
-        raise TypeError(f"the array name {name!r} is a {type(name).__name__}, expected str")
+        raise InvalidTypeError(f"the array name {name!r} is a {type(name).__name__}, expected str")
     if name == "__metadata__":
-        raise ValueError("an array cannot be called '__metadata__': safetensors keeps its header there")
+        raise InvalidInputError("an array cannot be called '__metadata__': safetensors keeps its header there")
     return name
 
 
 def _tidy(array: NDArray[Any], name: str) -> NDArray[Any]:
     """Return a contiguous little-endian array, the same one where it is that already."""
     if not isinstance(array, np.ndarray):
-        raise TypeError(f"arrays[{name!r}] is a {type(array).__name__}, expected a NumPy array")
+        raise InvalidTypeError(f"arrays[{name!r}] is a {type(array).__name__}, expected a NumPy array")
     if array.dtype.name not in _DTYPES:
-        raise TypeError(
+        raise InvalidTypeError(
             f"arrays[{name!r}] has dtype {array.dtype}, which a model file cannot hold: "
             f"convert it to one of {', '.join(sorted(_DTYPES))}"
         )

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cofactor.datasets._bytes import PathLike, replacing
+from cofactor.errors import InvalidInputError
+from cofactor.files import PathLike, replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -330,7 +331,7 @@ def figure(picture: Axes | Figure | PathLike, caption: str, *, alt: str = "", fo
         content, inches = draw(picture, form), root_figure(picture).get_figwidth()
         alt = alt or _described(picture)
     if form not in _TYPES:
-        raise ValueError(f"pictures in a page are png or svg, found {form!r}")
+        raise InvalidInputError(f"pictures in a page are png or svg, found {form!r}")
     # Much below its own size its text could not be read: there the picture scrolls.
     natural = None if inches is None else f"--natural: {round(inches * _PIXELS_PER_INCH)}px"
     image = tag("img", alt=alt or caption, src=_data(_TYPES[form], content), style=natural)

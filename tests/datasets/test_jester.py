@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cofactor.datasets import bin_ratings, load_dataset, load_jester
+from cofactor.datasets import bin_ratings, load_jester, load_ratings
 
 
 def test_counts_and_range(data_dir):
@@ -31,7 +31,7 @@ def test_agrees_with_a_parse_by_hand(data_dir):
 
 def test_binned(data_dir):
     plain = load_jester(data_dir)
-    data = load_dataset("jester-1", data_dir, bins=4)
+    data = load_ratings("jester-1", data_dir, bins=4)
     assert data.scale.tolist() == [1, 2, 3, 4]
     np.testing.assert_array_equal(data.y, 1 + (plain.y >= -5) + (plain.y >= 0) + (plain.y >= 5))
     edges = load_jester(data_dir, bins=[-10, 0, 10])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.io
 
-from cofactor.datasets import DatasetNotFoundError, load_dataset, load_movielens
+from cofactor.datasets import DatasetNotFoundError, load_movielens, load_ratings
 
 COUNTS = {
     "100k": (943, 1682, 100_000, [6110, 11370, 27145, 34174, 21201], 1682),
@@ -76,7 +76,7 @@ def test_titles_with_accents_and_quotes(name, item, title, data_dir):
 
 
 def test_names_with_and_without_prefix(data_dir):
-    assert load_dataset("ml-100k", data_dir).y.sum() == load_movielens("ml-100k", data_dir).y.sum() == 352_986
+    assert load_ratings("ml-100k", data_dir).y.sum() == load_movielens("ml-100k", data_dir).y.sum() == 352_986
     with pytest.raises(ValueError, match="'20m'.*100k, 1m, latest-small"):
         load_movielens("20m")
 
@@ -157,9 +157,9 @@ def test_missing_data_tells_what_to_put_where(tmp_path):
 
 def test_bins_are_refused_for_sets_with_levels(data_dir):
     with pytest.raises(ValueError, match="bins= is for continuous ratings"):
-        load_dataset("ml-100k", data_dir, bins=3)
+        load_ratings("ml-100k", data_dir, bins=3)
     with pytest.raises(ValueError, match="'netflix' is not known; expected one of ml-100k"):
-        load_dataset("netflix", data_dir)
+        load_ratings("netflix", data_dir)
 
 
 def test_loading_imports_nothing_heavy(data_dir):

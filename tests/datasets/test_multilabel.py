@@ -11,8 +11,8 @@ from scipy.sparse import csr_array, issparse
 from cofactor.datasets import (
     DatasetNotFoundError,
     available,
-    load_dataset,
     load_labels,
+    load_ratings,
     read_arff,
     read_mat,
     registry,
@@ -298,7 +298,7 @@ def test_every_format_by_its_content(tmp_path, root):
             {},
             "data set 'emotion' is not known, and there is no such file; did you mean emotions",
         ),
-        (("ml-100k",), {}, r"'ml-100k' holds ratings, not labels; load it with load_dataset\('ml-100k'\)"),
+        (("ml-100k",), {}, r"'ml-100k' holds ratings, not labels; load it with load_ratings\('ml-100k'\)"),
         (("emotions", "tag"), {}, "'emotions' is a known data set; labels=, drop= and format= are for files"),
         (("emotions",), {"aligned": "realigned"}, "aligned= is for the sets of rcv1"),
         (("emotions",), {"aligned": "yes"}, "aligned='yes' is not known"),
@@ -324,7 +324,7 @@ def test_options_which_do_not_apply_to_a_file(root, tmp_path):
     with pytest.raises(
         ValueError, match=r"'emotions' holds labels, not ratings; load it with load_labels\('emotions'\)"
     ):
-        load_dataset("emotions")
+        load_ratings("emotions")
 
 
 def test_a_missing_set_says_what_to_put_where(tmp_path):

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cofactor.datasets import _bytes, read_pairs, read_ratings, write_table
+from cofactor import files as _bytes
+from cofactor.datasets import read_pairs, read_ratings, write_table
 
 COLUMNS = {
     "user": np.array(["ann", "bob, jr"], dtype=object),

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cofactor.datasets import load_dataset
+from cofactor.datasets import load_ratings
 from cofactor.evaluation import FoldInScorer, StrongGeneralization, evaluate
 from cofactor.ratings import ALS, HMF, MMMF, PMMMF, RatingModel
 
@@ -39,7 +39,7 @@ def test_nothing_known_is_an_error() -> None:
 
 def test_strong_generalization_on_movielens(data_dir: Path) -> None:
     """Held-out users always have rated some films that nobody else has."""
-    data = load_dataset("ml-100k", data_home=data_dir)
+    data = load_ratings("ml-100k", data_home=data_dir)
     model = ALS(alpha=10, random_state=0)
     split = StrongGeneralization(random_state=0)
     reports = evaluate(model, data.X, data.y, protocol=split)

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from cofactor.evaluation import WeakGeneralization
-from cofactor.metrics.ratings import counted
 from cofactor.ratings import ALS
 from cofactor.ratings.data import as_ratings
+from cofactor.text import counted
 
 PAIRS = [(u, i) for u in range(1, 7) for i in range(11, 16)]
 STARS = [1 + (u + i) % 3 for u, i in PAIRS]

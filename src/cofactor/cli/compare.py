@@ -229,7 +229,7 @@ def _from_options(
 def _check_names(files: Iterable[str]) -> None:
     """Refuse what is neither a file nor a data set, but looks like the name of one."""
     from cofactor.datasets.registry import KNOWN
-    from cofactor.naming import nearest
+    from cofactor.text import nearest
 
     for file in files:
         near = nearest(file, KNOWN)
@@ -313,7 +313,7 @@ def _digits(table: MeanTable) -> int:
 
 def _write(folder: Path, comparison: Comparison, title: str, tables: Mapping[str, MeanTable]) -> Iterator[Path]:
     """Write all files, each whole or not at all, and yield their names: the one with pictures is the last."""
-    from cofactor.datasets._bytes import replacing
+    from cofactor.files import replacing
 
     comparison.to_csv(folder / "results.csv")
     yield folder / "results.csv"

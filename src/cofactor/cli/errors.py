@@ -13,6 +13,8 @@ from typing import Any, cast
 
 import typer
 
+from cofactor.errors import InvalidInputError
+
 __all__ = ["InputError", "explain", "is_abort", "is_refusal", "renamed", "silence_stdout", "telling_what_is_kept"]
 
 _PACKAGE = str(Path(__file__).parents[1])
@@ -59,7 +61,7 @@ EXPLAINED: tuple[type[Exception], ...] = (
 )
 
 
-class InputError(ValueError):
+class InputError(InvalidInputError):
     """Bad input found by the command line itself."""
 
 

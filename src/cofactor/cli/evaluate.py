@@ -116,7 +116,7 @@ def evaluate(
     protocol, splits = protocol or Protocol.HOLDOUT, splits or 3
     if protocol is Protocol.OFFICIAL:
         raise InputError("--protocol official: is for labels; ratings have holdout, weak, strong and kfold")
-    from cofactor.metrics.ratings import counted
+    from cofactor.text import counted
 
     data = read_ratings_from(
         file, TableOptions(user, item, rating, sep, header, encoding, levels, bins), progress=Download(file, quiet=json)

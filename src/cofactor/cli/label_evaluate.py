@@ -54,7 +54,7 @@ def evaluate_label_models(
     json: bool,
 ) -> None:
     """Measure label models and a baseline on the same splits."""
-    from cofactor.metrics.ratings import counted
+    from cofactor.text import counted
 
     models: dict[str, Any] = {}
     for name in names or [DEFAULT]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cofactor.cli.errors import InputError
 from cofactor.cli.models import find_model, known_parameter, model_names, parse_alpha, split_parameter
 from cofactor.cli.tables import note
-from cofactor.naming import folded
+from cofactor.text import folded
 
 if TYPE_CHECKING:
     from cofactor.labels import LabelModel

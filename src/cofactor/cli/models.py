@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cofactor.cli.errors import InputError
 from cofactor.cli.tables import note
-from cofactor.naming import folded, nearest
+from cofactor.text import folded, nearest
 
 if TYPE_CHECKING:
     from cofactor.ratings import RatingModel

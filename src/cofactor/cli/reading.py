@@ -117,7 +117,7 @@ def read_ratings_from(file: str, options: TableOptions, *, progress: Any = None)
     if file in known and not os.path.exists(file):
         if file != "jester-1":
             datasets.fetch(file, progress=progress)
-        data = datasets.load_dataset(file)
+        data = datasets.load_ratings(file)
         if levels is not None and not np.isin(data.y, levels).all():
             raise InputError(f"--levels {options.levels}: does not hold all ratings of {file}")
     elif file != "-" and not os.path.exists(file):

@@ -172,8 +172,8 @@ def _check_known(ids: list[Any], model: RatingModel, ratings: str | None) -> Non
 
 
 def _read_candidates(file: str, model: RatingModel, encoding: str) -> list[Any]:
-    from cofactor.datasets._bytes import display_name, read_bytes, to_utf8
     from cofactor.datasets._columns import ALIASES, plain
+    from cofactor.files import display_name, read_bytes, to_utf8
 
     name = display_name(file)
     lines = [line.strip() for line in to_utf8(read_bytes(file), name, encoding).decode().split("\n")]
@@ -197,11 +197,11 @@ def _read_titles(source: str, encoding: str) -> dict[str, str]:
     import csv
     import io
 
-    from cofactor.datasets import available, load_dataset
-    from cofactor.datasets._bytes import read_bytes, to_utf8
+    from cofactor.datasets import available, load_ratings
+    from cofactor.files import read_bytes, to_utf8
 
     if not os.path.exists(source) and source in {status.name for status in available()}:
-        return {str(item): title for item, title in load_dataset(source).item_names.items()}
+        return {str(item): title for item, title in load_ratings(source).item_names.items()}
     text = to_utf8(read_bytes(source), source, encoding).decode()
     sep = next((sep for sep in ("::", "\t", "|") if sep in text.partition("\n")[0]), ",")
     rows = [line.split(sep) for line in text.splitlines()] if sep != "," else list(csv.reader(io.StringIO(text)))

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cofactor.datasets._bytes import replacing
+from cofactor.files import replacing
 from cofactor.reports import (
     Html,
     Section,

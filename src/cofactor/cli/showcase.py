@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.cli.baselines import MostFrequentLevel, UserMedian
-from cofactor.datasets import DatasetNotFoundError, RatingDataset, load_dataset, make_ratings
+from cofactor.datasets import DatasetNotFoundError, RatingDataset, load_ratings, make_ratings
 from cofactor.evaluation import Holdout
 from cofactor.metrics import confusion_matrix, rating_report
 from cofactor.ratings import ALS, HMF, MMMF, PMMMF, Ensemble, OrdinalProbit, RatingModel
@@ -113,7 +113,7 @@ def load_data(seed: int, quick: bool, download: bool, progress: Any = None) -> t
     try:
         if download:
             fetch("ml-100k", progress=progress)
-        return load_dataset("ml-100k", download=False), ""
+        return load_ratings("ml-100k", download=False), ""
     except DatasetNotFoundError as error:
         n_users, n_items = (400, 300) if quick else (900, 700)
         return make_ratings(n_users, n_items, 5, density=0.15, random_state=seed), str(error)

@@ -70,7 +70,7 @@ def write_rows(columns: Mapping[str, Any], out: str | None, *, as_json: bool, ti
         Title of the table for the eye.
     """
     from cofactor.datasets import write_table
-    from cofactor.metrics.ratings import counted
+    from cofactor.text import counted
 
     names = list(columns)
     n_rows = len(columns[names[0]])

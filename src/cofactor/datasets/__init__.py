@@ -1,7 +1,7 @@
 """Ratings and labels from files, from the known public sets, and from generators.
 
 ============================  ======================================================================
-`load_dataset`                a known set by name: ml-100k, ml-1m, ml-latest-small, jester-1
+`load_ratings`                a known set by name: ml-100k, ml-1m, ml-latest-small, jester-1
 `load_movielens`              MovieLens 100K, 1M, latest-small, with titles
 `load_jester`                 Jester 1, continuous or binned
 `read_ratings`, `read_pairs`  any CSV, TSV, ``::``-separated or Parquet file
@@ -28,7 +28,7 @@ checksum.
 """
 
 from cofactor.datasets._label_types import LabelDataset
-from cofactor.datasets._load import load_dataset
+from cofactor.datasets._load import load_ratings
 from cofactor.datasets._types import RatingDataset
 from cofactor.datasets.arff import read_arff
 from cofactor.datasets.chunks import LabelChunks, write_chunks
@@ -69,10 +69,10 @@ __all__ = [
     "cache_dir",
     "fetch",
     "find_file",
-    "load_dataset",
     "load_jester",
     "load_labels",
     "load_movielens",
+    "load_ratings",
     "locate",
     "make_labels",
     "make_ratings",

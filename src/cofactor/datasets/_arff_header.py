@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from cofactor.errors import InvalidInputError
+
 Kind = Literal["numeric", "string", "nominal"]
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
@@ -63,7 +65,7 @@ class Header:
         if found is None:
             return None
         if "filters.unsupervised.attribute" in self.relation[found.end() :]:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{self.name}: the relation says {found.group()}, but a filter changed the attributes after that "
                 f"({self.relation[found.end() : found.end() + 70].strip()}...); say which are labels with labels="
             )
@@ -101,27 +103,29 @@ def read_header(lines: Iterator[tuple[int, str]], name: str) -> Header:
                 attribute = _attribute(line, f"{name}, line {number}", number)
                 if attribute.name in declared:
                     first = declared[attribute.name]
-                    raise ValueError(
+                    raise InvalidInputError(
                         f"{name}, line {number}: the attribute {attribute.name!r} was declared in line {first} already"
                     )
                 declared[attribute.name] = number
                 attributes.append(attribute)
             case "data":
                 if not attributes:
-                    raise ValueError(f"{name}, line {number}: @data without any @attribute before it")
+                    raise InvalidInputError(f"{name}, line {number}: @data without any @attribute before it")
                 return Header(name, relation or "", tuple(attributes), number)
             case _:
-                raise ValueError(
+                raise InvalidInputError(
                     f"{name}, line {number}: expected @relation, @attribute or @data, found {line[:40]!r}; "
                     "is this an ARFF file?"
                 )
-    raise ValueError(f"{name}: no @data up to the end of the file (line {number}); is it cut short?")
+    raise InvalidInputError(f"{name}: no @data up to the end of the file (line {number}); is it cut short?")
 
 
 def _attribute(line: str, where: str, number: int) -> Attribute:
     found = _ATTRIBUTE.match(line)
     if found is None:
-        raise ValueError(f"{where}: expected '@attribute name type', found {line[:60]!r}; is a quotation mark missing?")
+        raise InvalidInputError(
+            f"{where}: expected '@attribute name type', found {line[:60]!r}; is a quotation mark missing?"
+        )
     name, kind = unquote(found.group(1)), found.group(2)
     if kind.startswith("{"):
         return Attribute(name, "nominal", _values(kind, f"{where}: values of attribute {name!r}"), number)
@@ -130,7 +134,7 @@ def _attribute(line: str, where: str, number: int) -> Attribute:
         return Attribute(name, "numeric", (), number)
     if word == "string":
         return Attribute(name, "string", (), number)
-    raise ValueError(
+    raise InvalidInputError(
         f"{where}: the attribute {name!r} has type {kind[:40]!r}; expected numeric, real, integer, string or "
         "{value, ...} (dates and relational attributes cannot be features or labels)"
     )
@@ -143,7 +147,7 @@ def _values(text: str, where: str) -> tuple[str, ...]:
     while True:
         found = _VALUE.match(text, position)
         if found is None:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{where}: no comma or closing brace after {text[max(position - 20, 0) : position + 20]!r}"
             )
         if found.group(1) or values or found.group(2) == ",":
@@ -152,10 +156,10 @@ def _values(text: str, where: str) -> tuple[str, ...]:
         if found.group(2) == "}":
             break
     if not values:
-        raise ValueError(f"{where}: there are none; found {text[:40]!r}")
+        raise InvalidInputError(f"{where}: there are none; found {text[:40]!r}")
     if len(set(values)) < len(values):
-        raise ValueError(f"{where}: {next(v for v in values if values.count(v) > 1)!r} is listed twice")
+        raise InvalidInputError(f"{where}: {next(v for v in values if values.count(v) > 1)!r} is listed twice")
     rest = text[position:].strip()
     if rest and not rest.startswith("%"):
-        raise ValueError(f"{where}: unexpected {rest[:40]!r} after the closing brace")
+        raise InvalidInputError(f"{where}: unexpected {rest[:40]!r} after the closing brace")
     return tuple(values)

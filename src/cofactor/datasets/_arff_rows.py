@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.datasets._arff_header import Attribute, Header
-from cofactor.metrics.ratings import counted
+from cofactor.errors import InvalidInputError
+from cofactor.text import counted
 
 _NOT_TEXT = {"0", "1"}
 
@@ -81,7 +82,7 @@ def read_rows(header: Header, lines: Iterator[tuple[int, str]]) -> Rows:
     library = _library()
     first = next(lines, None)
     if first is None:
-        raise ValueError(f"{header.name}: no rows after @data (line {header.last_line}); is the file cut short?")
+        raise InvalidInputError(f"{header.name}: no rows after @data (line {header.last_line}); is the file cut short?")
     sparse = first[1].startswith("{")
     textual = tuple(j for j, attribute in enumerate(header.attributes) if _is_textual(attribute, sparse))
     rows = Rows(header, sparse, textual)
@@ -91,7 +92,7 @@ def read_rows(header: Header, lines: Iterator[tuple[int, str]]) -> Rows:
         found = library.ArffDecoder().decode(stream, return_type=kind)["data"]
         (_take_sparse if sparse else _take_dense)(rows, found, stream)
     except library.ArffException:
-        raise ValueError(_fault(header, stream.number, stream.line, sparse)) from None
+        raise InvalidInputError(_fault(header, stream.number, stream.line, sparse)) from None
     _check_finite(rows)
     _check_truths(rows)
     return rows
@@ -104,12 +105,12 @@ def _take_dense(rows: Rows, found: Iterator[list], stream: _Stream) -> None:
     taken = [array("i") for _ in rows.textual]
     for row in found:
         if stream.line.startswith("{"):
-            raise ValueError(f"{rows.header.name}, line {stream.number}: a sparse row among dense ones")
+            raise InvalidInputError(f"{rows.header.name}, line {stream.number}: a sparse row among dense ones")
         rows.lines.append(stream.number)
         try:
             rows.numbers.extend(row if not textual else [row[j] for j in numeric])
         except TypeError:
-            raise ValueError(_missing(rows.header, stream.number, row)) from None
+            raise InvalidInputError(_missing(rows.header, stream.number, row)) from None
         for j, code, column in zip(rows.textual, codes, taken, strict=True):
             column.append(_code(rows.header, j, code, row[j], stream.number))
     rows.numbers = np.frombuffer(rows.numbers, dtype=np.float64).reshape(rows.n, len(numeric))
@@ -124,7 +125,7 @@ def _take_sparse(rows: Rows, found: Iterator[dict], stream: _Stream) -> None:
         rows.lines.append(stream.number)
         line = stream.line
         if "'" not in line and '"' not in line and len(row) != line.count(",") + bool(row):
-            raise ValueError(f"{rows.header.name}, line {stream.number}: an index occurs twice")
+            raise InvalidInputError(f"{rows.header.name}, line {stream.number}: an index occurs twice")
         if not textual.isdisjoint(row):
             for j in textual.intersection(row):
                 taken.append((rows.n - 1, j, _code(rows.header, j, codes[j], row.pop(j), stream.number)))
@@ -133,7 +134,7 @@ def _take_sparse(rows: Rows, found: Iterator[dict], stream: _Stream) -> None:
         try:
             rows.numbers.extend(row.values())
         except TypeError:
-            raise ValueError(_missing(rows.header, stream.number, row)) from None
+            raise InvalidInputError(_missing(rows.header, stream.number, row)) from None
     rows.numbers = np.frombuffer(rows.numbers, dtype=np.float64)
     rows.codes = {j: np.zeros(rows.n, dtype=np.int32) for j in rows.textual}
     for i, j, code in taken:
@@ -144,11 +145,11 @@ def _code(header: Header, j: int, codes: dict[str, int], value: str | None, line
     """Code of a value among the declared ones; strings, which declare none, count from 0."""
     attribute = header.attributes[j]
     if value is None and attribute.kind == "nominal":
-        raise ValueError(f"{header.name}, line {line}: the attribute {attribute.name!r} has no value ('?')")
+        raise InvalidInputError(f"{header.name}, line {line}: the attribute {attribute.name!r} has no value ('?')")
     if attribute.kind == "string":
         return codes.setdefault(str(value), len(codes))
     if value not in codes:
-        raise ValueError(
+        raise InvalidInputError(
             f"{header.name}, line {line}: the attribute {attribute.name!r} has the value {value!r}, expected one of "
             f"those declared in line {attribute.line}: {', '.join(attribute.values[:6])}"
             + (", ..." if len(attribute.values) > 6 else "")
@@ -212,7 +213,7 @@ def _check_finite(rows: Rows) -> None:
     """Refuse NaN and infinities, which the library takes for numbers."""
     bad = np.argwhere(~np.isfinite(rows.numbers))
     if len(bad):
-        raise ValueError(
+        raise InvalidInputError(
             f"{rows.header.name}, line {rows.lines[_row_of(rows, bad[0])]}: the value {rows.numbers[tuple(bad[0])]} "
             f"of {rows.header.attributes[_attribute_of(rows, bad[0])].name!r} is no finite number"
         )
@@ -244,7 +245,7 @@ def _check_truths(rows: Rows) -> None:
     wrong = np.argwhere(~right)
     if len(wrong):
         attribute = attributes[_attribute_of(rows, wrong[0])]
-        raise ValueError(
+        raise InvalidInputError(
             f"{rows.header.name}, line {rows.lines[_row_of(rows, wrong[0])]}: the attribute {attribute.name!r} has the "
             f"value {values[tuple(wrong[0])]:g}, expected one of {', '.join(attribute.values)}"
         )

@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.metrics.ratings import counted
+from cofactor.errors import InvalidInputError
+from cofactor.text import counted
 
 Column = str | int
 IdMode = Literal["auto", "int", "str", "each"]
@@ -74,11 +75,11 @@ def resolve_columns(
     places = [ROLES.index(role) for role in missing]
     named_otherwise = any(_is_known(cell) for k, cell in enumerate(header or ()) if k in places)
     if missing and header is not None and (named_otherwise or not in_usual_place):
-        raise ValueError(_unclear(header, missing, name))
+        raise InvalidInputError(_unclear(header, missing, name))
     for role in missing:
         position = ROLES.index(role)
         if position >= n_columns or position in found.values():
-            raise ValueError(
+            raise InvalidInputError(
                 f"{name}: no column for the {role}; found {counted(n_columns, 'column')}"
                 + (f" ({', '.join(header)})" if header else "")
                 + f"; check the separator (sep=), or give {role}="
@@ -103,7 +104,7 @@ def refuse_matrix(
     if asked or len(row) <= _MOST_COLUMNS or named > 1 or not numeric or timed:
         return
     options = ", ".join(f"{role}=" for role in wanted)
-    raise ValueError(
+    raise InvalidInputError(
         f"{name}: looks like a matrix, one row for each user and one column for each item ({len(row)} columns); "
         "expected a long table, one line for each rating, with user, item and rating. In pandas: "
         "table.melt(table.columns[0], var_name='item', value_name='rating').dropna(). "
@@ -115,7 +116,7 @@ def check_pair_names(names: Sequence[object]) -> None:
     """Refuse two columns which are named item and user, in this order."""
     first, second = names
     if plain(str(first)) in ALIASES["item"] and plain(str(second)) in ALIASES["user"]:
-        raise ValueError(
+        raise InvalidInputError(
             f"X has the columns {first!r} and {second!r}, but users come first: pass X[[{second!r}, {first!r}]]"
         )
 
@@ -143,15 +144,17 @@ def _by_alias(header: Sequence[str] | None, role: str) -> int | None:
 def _explicit(header: Sequence[str] | None, n_columns: int, role: str, column: Column, name: str) -> int:
     if isinstance(column, str):
         if header is None:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{name}: {role}={column!r} names a column, but the file has no header; "
                 f"give its position counted from 0, for example {role}=0"
             )
         if column not in header:
-            raise ValueError(f"{name}: no column {column!r} ({role}=); the columns are {', '.join(header)}")
+            raise InvalidInputError(f"{name}: no column {column!r} ({role}=); the columns are {', '.join(header)}")
         return list(header).index(column)
     if not 0 <= column < n_columns:
-        raise ValueError(f"{name}: {role}={column} is out of range; the file has {n_columns} columns, 0 the first")
+        raise InvalidInputError(
+            f"{name}: {role}={column} is out of range; the file has {n_columns} columns, 0 the first"
+        )
     return int(column)
 
 
@@ -168,21 +171,21 @@ def _check_distinct(found: Mapping[str, int], name: str) -> None:
     for k, role in enumerate(roles):
         for other in roles[:k]:
             if found[role] == found[other]:
-                raise ValueError(f"{name}: {other}= and {role}= name the same column (position {found[role]})")
+                raise InvalidInputError(f"{name}: {other}= and {role}= name the same column (position {found[role]})")
 
 
 def ids_from_text(cells: Sequence[str], mode: IdMode, role: str, name: str, lines: Sequence[int]) -> NDArray:
     """Ids from cells: int64 where every cell is a plain integer (or, with mode 'each', those cells only)."""
     distinct = set(cells)
     if "" in distinct:
-        raise ValueError(f"{name}, line {lines[cells.index('')]}: the {role} id is empty, expected an id")
+        raise InvalidInputError(f"{name}, line {lines[cells.index('')]}: the {role} id is empty, expected an id")
     numbers = {} if mode == "str" else {c: int(c) for c in distinct if _INTEGER.fullmatch(c)}
     numbers = {c: value for c, value in numbers.items() if _INT64.min <= value <= _INT64.max}
     if len(numbers) == len(distinct):
         return np.array([numbers[c] for c in cells], dtype=np.int64)
     if mode == "int":
         k = next(k for k, c in enumerate(cells) if c not in numbers)
-        raise ValueError(f"{name}, line {lines[k]}: the {role} id must be an integer, found {cells[k]!r}")
+        raise InvalidInputError(f"{name}, line {lines[k]}: the {role} id must be an integer, found {cells[k]!r}")
     ids = np.empty(len(cells), dtype=object)
     ids[:] = [numbers.get(c, c) for c in cells] if mode == "each" else cells
     return ids
@@ -198,7 +201,9 @@ def numbers_from_text(cells: Sequence[str], label: str, name: str, lines: Sequen
         k = next(k for k, cell in enumerate(cells) if not is_number(cell))
         found = repr(cells[k]) if cells[k] else "an empty cell"
         hint = " (write decimals with a point)" if is_number(cells[k].replace(",", ".", 1)) else ""
-        raise ValueError(f"{name}, line {lines[k]}: expected a number in column {label}, found {found}{hint}") from None
+        raise InvalidInputError(
+            f"{name}, line {lines[k]}: expected a number in column {label}, found {found}{hint}"
+        ) from None
 
 
 def stack_pairs(users: NDArray, items: NDArray) -> NDArray:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from cofactor.metrics.ratings import counted
+from cofactor.errors import InvalidInputError
+from cofactor.text import counted
 
 Form = Literal["auto"] | bool
 
@@ -70,14 +71,16 @@ class LabelDataset:
     def __post_init__(self) -> None:
         n = self.X.shape[0]
         if self.X.shape != (n, len(self.feature_names)):
-            raise ValueError(f"X has shape {self.X.shape}, but there are {len(self.feature_names)} feature names")
+            raise InvalidInputError(
+                f"X has shape {self.X.shape}, but there are {len(self.feature_names)} feature names"
+            )
         if self.Y.shape != (n, len(self.label_names)):
-            raise ValueError(
+            raise InvalidInputError(
                 f"Y has shape {self.Y.shape}, but there are {counted(n, 'instance')} "
                 f"and {len(self.label_names)} label names"
             )
         if self.train_rows is not None and self.train_rows.shape != (n,):
-            raise ValueError(f"train_rows must have shape ({n},); found {self.train_rows.shape}")
+            raise InvalidInputError(f"train_rows must have shape ({n},); found {self.train_rows.shape}")
 
     def __len__(self) -> int:
         return self.n_instances
@@ -137,7 +140,9 @@ class LabelDataset:
         (391, 202)
         """
         if self.train_rows is None:
-            raise ValueError(f"data set {self.name!r} has no official split; use folds (sklearn.model_selection.KFold)")
+            raise InvalidInputError(
+                f"data set {self.name!r} has no official split; use folds (sklearn.model_selection.KFold)"
+            )
         return self.take(self.train_rows), self.take(~self.train_rows)
 
     def align(self, feature_names: Sequence[str]) -> Any:
@@ -172,7 +177,7 @@ class LabelDataset:
         prefixes = tuple(f"{name}=" for name in self.nominal)
         missing = [name for name in feature_names if name not in position and not name.startswith(prefixes)]
         if missing:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{self.name}: no feature {_few(missing)}; expected {len(feature_names)} features as trained"
             )
         wanted = set(feature_names)
@@ -180,7 +185,7 @@ class LabelDataset:
         unseen = [name for name in self.feature_names if name not in wanted]
         extra = [name for name in unseen if not name.startswith(spread)] if spread else unseen
         if extra:
-            raise ValueError(f"{self.name}: feature {_few(extra)} was not there in training")
+            raise InvalidInputError(f"{self.name}: feature {_few(extra)} was not there in training")
         columns = np.array([position.get(name, len(position)) for name in feature_names])
         self._warn_of_unseen([name for name in unseen if self.X[:, [position[name]]].sum()])
         if is_sparse(self.X):
@@ -228,7 +233,7 @@ def in_form(X: Any, sparse: Form, name: str) -> Any:
     With ``sparse="auto"`` it is sparse if at most a fifth of its numbers differ from 0, whatever form the file has.
     """
     if sparse not in ("auto", True, False):
-        raise ValueError(f"sparse={sparse!r} is not known; expected 'auto', True or False")
+        raise InvalidInputError(f"sparse={sparse!r} is not known; expected 'auto', True or False")
     if is_sparse(X):
         X = csr_array(X, copy=True)  # of CSC this sorts the indices as well; the caller's X stays as it was
         X.sum_duplicates()
@@ -246,7 +251,7 @@ def in_form(X: Any, sparse: Form, name: str) -> Any:
 def _check_finite(values: NDArray[np.float64], name: str) -> None:
     step = max(_BLOCK // max(values.shape[1], 1), 1)
     if not all(np.isfinite(values[k : k + step]).all() for k in range(0, len(values), step)):
-        raise ValueError(f"{name}: a feature is NaN or infinite; replace or drop such values before")
+        raise InvalidInputError(f"{name}: a feature is NaN or infinite; replace or drop such values before")
 
 
 def small_indices(X: csr_array) -> csr_array:
@@ -276,12 +281,12 @@ def indicator(values: Any, name: str) -> csr_array:
 def _check_codes(found: NDArray, name: str) -> None:
     """Refuse anything but 0/1, -1/+1 and booleans."""
     if found.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: labels must be numbers or booleans, found {found.dtype}")
+        raise InvalidInputError(f"{name}: labels must be numbers or booleans, found {found.dtype}")
     codes = set(found.tolist())
     if not (codes <= {0, 1} or codes <= {-1, 1}):
         odd = next((code for code in found.tolist() if code not in (-1, 0, 1)), None)
         reason = f"found {odd:g}" if odd is not None else "found -1, 0 and 1 together"
-        raise ValueError(f"{name}: labels must be 0/1, -1/+1 or booleans, {reason}")
+        raise InvalidInputError(f"{name}: labels must be 0/1, -1/+1 or booleans, {reason}")
 
 
 def from_entries(
@@ -299,7 +304,7 @@ def from_entries(
 def first_or_last(count: int, n: int, file: str, what: str) -> list[int]:
     """Positions of the labels among n columns: the first ones, or the last ones where their number is negative."""
     if not 0 < abs(count) < n:
-        raise ValueError(f"{file}: {count} labels among {counted(n, what)}; expected 1 to {n - 1}")
+        raise InvalidInputError(f"{file}: {count} labels among {counted(n, what)}; expected 1 to {n - 1}")
     return list(range(count)) if count > 0 else list(range(n + count, n))
 
 
@@ -308,9 +313,9 @@ def positions_of(present: Sequence[str], names: Sequence[str], file: str, what: 
     position = {name: j for j, name in enumerate(present)}
     missing = [name for name in names if name not in position]
     if missing:
-        raise ValueError(f"{file}: has no {what} {_few(missing)}, which {source} names")
+        raise InvalidInputError(f"{file}: has no {what} {_few(missing)}, which {source} names")
     if len(set(names)) < len(names):
-        raise ValueError(f"{source} names {next(name for name in names if list(names).count(name) > 1)!r} twice")
+        raise InvalidInputError(f"{source} names {next(name for name in names if list(names).count(name) > 1)!r} twice")
     return [position[name] for name in names]
 
 

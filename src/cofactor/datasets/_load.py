@@ -9,12 +9,13 @@ from cofactor.datasets._types import RatingDataset
 from cofactor.datasets.jester import load_jester
 from cofactor.datasets.movielens import load_movielens
 from cofactor.datasets.registry import KNOWN
-from cofactor.naming import did_you_mean
+from cofactor.errors import InvalidInputError
+from cofactor.text import did_you_mean
 
-__all__ = ["load_dataset"]
+__all__ = ["load_ratings"]
 
 
-def load_dataset(
+def load_ratings(
     name: str,
     data_home: str | os.PathLike[str] | None = None,
     *,
@@ -45,17 +46,17 @@ def load_dataset(
 
     Examples
     --------
-    >>> from cofactor.datasets import load_dataset
-    >>> load_dataset("ml-latest-small").level_counts().tolist()
+    >>> from cofactor.datasets import load_ratings
+    >>> load_ratings("ml-latest-small").level_counts().tolist()
     [1370, 2811, 1791, 7551, 5550, 20047, 13136, 26818, 8551, 13211]
     """
     known = [entry.name for entry in KNOWN.values() if entry.task == "ratings"]
     if name in KNOWN and name not in known:
-        raise ValueError(f"data set {name!r} holds labels, not ratings; load it with load_labels({name!r})")
+        raise InvalidInputError(f"data set {name!r} holds labels, not ratings; load it with load_labels({name!r})")
     if name not in known:
-        raise ValueError(f"data set {name!r} is not known; {did_you_mean(name, known)}")
+        raise InvalidInputError(f"data set {name!r} is not known; {did_you_mean(name, known)}")
     if name == "jester-1":
         return load_jester(data_home, bins=bins)
     if bins is not None:
-        raise ValueError(f"bins= is for continuous ratings; those of {name!r} have levels already")
+        raise InvalidInputError(f"bins= is for continuous ratings; those of {name!r} have levels already")
     return load_movielens(name, data_home, download=download)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.datasets._columns import Column, IdMode, ids_from_text
+from cofactor.errors import InvalidInputError
 
 MAGIC = b"PAR1"
 
@@ -47,7 +48,7 @@ class ParquetTable:
             column = column.dictionary_decode()
         if column.null_count:
             row = column.is_null().to_pylist().index(True) + 1
-            raise ValueError(f"{self.name}, row {row}: column {self.names[position]!r} has no value")
+            raise InvalidInputError(f"{self.name}, row {row}: column {self.names[position]!r} has no value")
         return column
 
 
@@ -58,9 +59,9 @@ def read(data: bytes, name: str, content: str) -> ParquetTable:
         table = parquet.read_table(pa.BufferReader(data))
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise ValueError(f"{name}: the Parquet file is damaged or cut short ({reason}); copy it again") from None
+        raise InvalidInputError(f"{name}: the Parquet file is damaged or cut short ({reason}); copy it again") from None
     if table.num_rows == 0:
-        raise ValueError(f"{name}: the file is empty, expected rows with {content}")
+        raise InvalidInputError(f"{name}: the file is empty, expected rows with {content}")
     return ParquetTable(name, tuple(table.column_names), table)
 
 
@@ -73,7 +74,7 @@ def ids(table: ParquetTable, position: int, mode: IdMode, role: str) -> NDArray:
         values = column.to_numpy(zero_copy_only=False).astype(np.float64)
         bad = np.flatnonzero(~(np.isfinite(values) & (values == np.rint(values)) & (np.abs(values) < 2.0**53)))
         if len(bad):
-            raise ValueError(
+            raise InvalidInputError(
                 f"{table.name}, row {bad[0] + 1}: the {role} id {values[bad[0]]} is no whole number; "
                 "store ids as integers or text"
             )
@@ -82,10 +83,10 @@ def ids(table: ParquetTable, position: int, mode: IdMode, role: str) -> NDArray:
         try:
             numbers = column.cast(pa.int64()).to_numpy().copy()
         except pa.ArrowInvalid:
-            raise ValueError(f"{label} holds ids beyond 64-bit integers; store them as text") from None
+            raise InvalidInputError(f"{label} holds ids beyond 64-bit integers; store them as text") from None
         return _as_text(numbers.tolist()) if mode == "str" else numbers
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        raise ValueError(f"{label} has type {column.type}, expected integers or text")
+        raise InvalidInputError(f"{label} has type {column.type}, expected integers or text")
     cells = [cell.strip() for cell in column.to_pylist()]
     return ids_from_text(cells, mode, role, table.name, range(1, len(cells) + 1))
 
@@ -102,7 +103,7 @@ def numbers(table: ParquetTable, position: int) -> NDArray[np.float64]:
     column = table.column(position)
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        raise ValueError(f"{table.name}: column {table.names[position]!r} has type {kind}, expected numbers")
+        raise InvalidInputError(f"{table.name}: column {table.names[position]!r} has type {kind}, expected numbers")
     if pa.types.is_decimal(kind):
         column = column.cast(pa.float64())
     values: NDArray[np.float64] = column.to_numpy(zero_copy_only=False).astype(np.float64)
@@ -123,7 +124,9 @@ def times(table: ParquetTable, position: int, asked: Column | None) -> NDArray[n
         return values
     if asked is None:
         return None
-    raise ValueError(f"{table.name}: column {table.names[position]!r} has type {kind}, expected integers or times")
+    raise InvalidInputError(
+        f"{table.name}: column {table.names[position]!r} has type {kind}, expected integers or times"
+    )
 
 
 def encode(columns: Mapping[str, NDArray]) -> bytes:
@@ -133,7 +136,7 @@ def encode(columns: Mapping[str, NDArray]) -> bytes:
         table = pa.table({name: pa.array(values) for name, values in columns.items()})
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         reason = str(error).splitlines()[0]
-        raise ValueError(f"Parquet cannot hold a column of mixed types ({reason}); write .csv instead") from None
+        raise InvalidInputError(f"Parquet cannot hold a column of mixed types ({reason}); write .csv instead") from None
     buffer = io.BytesIO()
     parquet.write_table(table, buffer)
     return buffer.getvalue()

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from cofactor.datasets import _parquet
-from cofactor.datasets._bytes import PathLike, display_name
 from cofactor.datasets._label_types import (
     Form,
     LabelDataset,
@@ -23,7 +22,9 @@ from cofactor.datasets._label_types import (
 )
 from cofactor.datasets._svm_layout import Extent, settle
 from cofactor.datasets._svm_text import Block
-from cofactor.metrics.ratings import counted
+from cofactor.errors import InvalidInputError
+from cofactor.files import PathLike, display_name
+from cofactor.text import counted
 
 ROW_GROUP = 16_384  # rows; a reader holds about one group in memory
 
@@ -54,7 +55,7 @@ def _parquet_file(path: PathLike) -> Any:
         return parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 16)
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise ValueError(f"{display_name(path)}: the Parquet file is damaged or cut short ({reason})") from None
+        raise InvalidInputError(f"{display_name(path)}: the Parquet file is damaged or cut short ({reason})") from None
 
 
 def _batches(path: PathLike, columns: Sequence[str] | None, rows: int) -> Iterator[tuple[Any, int]]:
@@ -68,7 +69,9 @@ def _batches(path: PathLike, columns: Sequence[str] | None, rows: int) -> Iterat
                 first += batch.num_rows
         except (pa.ArrowException, OSError) as error:
             reason = str(error).splitlines()[0]
-            raise ValueError(f"{display_name(path)}: the Parquet file is damaged ({reason}); copy it again") from None
+            raise InvalidInputError(
+                f"{display_name(path)}: the Parquet file is damaged ({reason}); copy it again"
+            ) from None
 
 
 def is_list_layout(schema: Any) -> bool:
@@ -94,20 +97,22 @@ def _list_block(batch: Any, first_row: int, name: str) -> Block:
         array = batch.column(column)
         values = array.flatten()
         if array.null_count or values.null_count:
-            raise ValueError(f"{name}: there are nulls in column {column!r} after row {first_row}; write empty lists")
+            raise InvalidInputError(
+                f"{name}: there are nulls in column {column!r} after row {first_row}; write empty lists"
+            )
         lengths = np.diff(array.offsets.to_numpy()).astype(np.int64)
         parts.append((lengths, values.to_numpy(zero_copy_only=False)))
     (n_entries, indices), (n_values, values), (n_labels, labels) = parts
     rows = np.arange(first_row + 1, first_row + 1 + batch.num_rows)
     if not np.array_equal(n_entries, n_values):
         row = rows[np.flatnonzero(n_entries != n_values)[0]]
-        raise ValueError(f"{name}, row {row}: indices and values have different lengths")
+        raise InvalidInputError(f"{name}, row {row}: indices and values have different lengths")
     if indices.dtype.kind not in "iu" or labels.dtype.kind not in "iu" or values.dtype.kind not in "iuf":
-        raise ValueError(f"{name}: indices and labels must be lists of integers, values of numbers")
+        raise InvalidInputError(f"{name}: indices and labels must be lists of integers, values of numbers")
     if not np.isfinite(values).all():
         at = int(np.flatnonzero(~np.isfinite(values))[0])
         row = rows[np.searchsorted(np.cumsum(n_entries), at, side="right")]
-        raise ValueError(f"{name}, row {row}: a value is NaN or infinite")
+        raise InvalidInputError(f"{name}, row {row}: a value is NaN or infinite")
     values = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
     return Block(n_labels, labels.astype(np.int64), n_entries, indices.astype(np.int64), values, rows)
 
@@ -141,11 +146,11 @@ class ColumnSource:
             schema = file.schema_arrow
         labels = stored_labels(schema) if labels is None else labels
         if labels is None:
-            raise ValueError(f"{self.name}: which of the {len(schema.names)} columns are labels? Give labels=")
+            raise InvalidInputError(f"{self.name}: which of the {len(schema.names)} columns are labels? Give labels=")
         if isinstance(labels, str):
             targets = [j for j, column in enumerate(schema.names) if labels and column.startswith(labels)]
             if not targets:
-                raise ValueError(f"{self.name}: no column begins with labels={labels!r}")
+                raise InvalidInputError(f"{self.name}: no column begins with labels={labels!r}")
         else:
             targets = positions_of(schema.names, labels, self.name, "column", "labels")
         dropped = positions_of(schema.names, drop, self.name, "column", "drop")
@@ -153,7 +158,7 @@ class ColumnSource:
         for j in features:
             kind = str(schema.field(j).type)
             if not kind.startswith(("int", "uint", "float", "double", "half", "bool")):
-                raise ValueError(
+                raise InvalidInputError(
                     f"{self.name}: column {schema.names[j]!r} has type {kind}; chunks need features of numbers. Read "
                     f"the whole file with load_labels, or leave it out with drop=[{schema.names[j]!r}]"
                 )
@@ -167,7 +172,7 @@ class ColumnSource:
             where = f"{self.name}, rows {first + 1} to {first + batch.num_rows}"
             X = self._matrix(batch, self.feature_names, where, self.dtype)
             if not np.isfinite(X).all():
-                raise ValueError(f"{where}: a feature is NaN or infinite")
+                raise InvalidInputError(f"{where}: a feature is NaN or infinite")
             yield X, indicator(self._matrix(batch, self.label_names, where, np.float64), where)
 
     @staticmethod
@@ -176,7 +181,7 @@ class ColumnSource:
         for k, name in enumerate(names):
             column = batch.column(name)
             if column.null_count:
-                raise ValueError(f"{where}: column {name!r} has no value somewhere")
+                raise InvalidInputError(f"{where}: column {name!r} has no value somewhere")
             result[:, k] = column.to_numpy(zero_copy_only=False)
         return result
 
@@ -205,9 +210,9 @@ class ParquetWriter:
     def __init__(self, stream: Any, X: Any, features: Sequence[str], labels: Sequence[str]):
         pa, parquet = _parquet._pyarrow()
         if (len(features), X.shape[1]) != (X.shape[1], len(features)):
-            raise ValueError(f"{len(features)} feature names for {X.shape[1]} features")
+            raise InvalidInputError(f"{len(features)} feature names for {X.shape[1]} features")
         if len(set(features) | set(labels)) < len(features) + len(labels):
-            raise ValueError("the names of features and labels must all be different")
+            raise InvalidInputError("the names of features and labels must all be different")
         self.pa = pa
         self.lists = is_sparse(X)
         self.features, self.labels = list(features), list(labels)

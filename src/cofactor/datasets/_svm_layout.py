@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from cofactor.datasets._label_types import generic_names, small_indices
 from cofactor.datasets._svm_text import Block, Sizes
+from cofactor.errors import InvalidInputError
 
 Base = Literal["auto"] | bool | tuple[Literal["auto"] | bool, Literal["auto"] | bool]
 Places = tuple[str, NDArray[np.int64]]
@@ -82,7 +83,7 @@ class Layout:
         outside = np.flatnonzero((columns < 0) | (columns >= n))
         if len(outside):
             line = lines[np.searchsorted(indptr, outside[0], side="right") - 1]
-            raise ValueError(
+            raise InvalidInputError(
                 f"{self.name}, {unit} {line}: the {what} {columns[outside[0]] + first} is outside of {first} to "
                 f"{n + first - 1}; give n_{'features' if what == 'index' else 'labels'}= or zero_based= if it is right"
             )
@@ -92,7 +93,7 @@ class Layout:
         rows = np.searchsorted(indptr, twice, side="right")
         twice, rows = twice[indptr[rows] > twice + 1], rows[indptr[rows] > twice + 1]
         if len(twice):
-            raise ValueError(
+            raise InvalidInputError(
                 f"{self.name}, {unit} {lines[rows[0] - 1]}: the {what} {matrix.indices[twice[0]] + first} occurs twice"
             )
         return matrix
@@ -107,7 +108,7 @@ def _bases(zero_based: Base) -> tuple[Literal["auto"] | bool, Literal["auto"] | 
     """Whether indices and labels count from 0."""
     bases = zero_based if isinstance(zero_based, tuple) else (zero_based, zero_based)
     if len(bases) != 2 or any(base not in ("auto", True, False) for base in bases):
-        raise ValueError(
+        raise InvalidInputError(
             f"zero_based={zero_based!r} is not known; expected 'auto', True or False, or two of these in a tuple"
         )
     return bases
@@ -125,14 +126,14 @@ def settle(
     bases = _bases(zero_based)
     for option, given in (("n_features", n_features), ("n_labels", n_labels)):
         if given is not None and given < 0:
-            raise ValueError(f"{option} must be at least 0, found {given}")
+            raise InvalidInputError(f"{option} must be at least 0, found {given}")
     if sizes is not None:
         for option, given, found in (
             ("n_features", n_features, sizes.n_features),
             ("n_labels", n_labels, sizes.n_labels),
         ):
             if given not in (None, found):
-                raise ValueError(f"{name}, line 1: announces {found} {option[2:]}, but {option}={given}")
+                raise InvalidInputError(f"{name}, line 1: announces {found} {option[2:]}, but {option}={given}")
         return Layout(name, sizes.n_features, sizes.n_labels, 0, 0)
     firsts = [
         (extent.least[k] if extent is not None else 0) if base == "auto" else (0 if base else 1)
@@ -140,7 +141,7 @@ def settle(
     ]
     for k, (given, what, option) in enumerate(((n_features, "index", "n_features"), (n_labels, "label", "n_labels"))):
         if given is None and extent is not None and extent.most[k] > _LARGEST:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{name}, line {extent.lines[k]}: the {what} {extent.most[k]} is out of all proportion; if it is "
                 f"right, begin the file with a line of the numbers of instances, features and labels, or give {option}="
             )

@@ -19,7 +19,8 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.datasets._bytes import PathLike, display_name
+from cofactor.errors import InvalidInputError
+from cofactor.files import PathLike, display_name
 
 BLOCK_BYTES = 1 << 21
 
@@ -69,7 +70,7 @@ def opened(path: PathLike) -> Iterator[IO[bytes]]:
             with gzip.open(stream) as unpacked:
                 yield unpacked  # type: ignore[misc]
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(f"{name}: the gzip file is damaged or cut short ({error}); copy it again") from None
+            raise InvalidInputError(f"{name}: the gzip file is damaged or cut short ({error}); copy it again") from None
 
 
 def head(path: PathLike, size: int = 1 << 16) -> bytes:
@@ -119,7 +120,9 @@ def _counted(blocks: Iterator[Block], n_rows: int, name: str) -> Iterator[Block]
             beyond = np.flatnonzero((block.n_labels + block.n_entries)[missing:])
             if len(beyond):
                 line = block.lines[missing + beyond[0]]
-                raise ValueError(f"{name}, line {line}: more rows than the {n_rows} which the first line announces")
+                raise InvalidInputError(
+                    f"{name}, line {line}: more rows than the {n_rows} which the first line announces"
+                )
             block = replace(
                 block,
                 n_labels=block.n_labels[:missing],
@@ -129,7 +132,7 @@ def _counted(blocks: Iterator[Block], n_rows: int, name: str) -> Iterator[Block]
         missing -= len(block.lines)
         yield block
     if missing:
-        raise ValueError(
+        raise InvalidInputError(
             f"{name}: the first line announces {n_rows} rows, found {n_rows - missing}; is the file cut short?"
         )
 
@@ -196,7 +199,9 @@ def _careful(data: bytes, number: int, name: str, keep_blank: bool) -> Block:
         for word in words:
             index, colon, value = word.partition(":")
             if not colon:
-                raise ValueError(f"{where}: expected index:value, found {word[:40]!r}; labels are joined by commas")
+                raise InvalidInputError(
+                    f"{where}: expected index:value, found {word[:40]!r}; labels are joined by commas"
+                )
             indices.append(_integer(index, "index", where))
             values.append(_number(value, where))
         counts.append((len(labels) - before[0], len(indices) - before[1], at))
@@ -215,16 +220,16 @@ def _text(raw: bytes, where: str) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        raise ValueError(f"{where}: is no text") from None
+        raise InvalidInputError(f"{where}: is no text") from None
 
 
 def _integer(word: str, what: str, where: str) -> int:
     if not (word.isascii() and word.isdigit()):
         found = repr(word[:40]) if word else "none"
         article = "an" if what == "index" else "a"
-        raise ValueError(f"{where}: expected {article} {what}, which is an integer from 0, found {found}")
+        raise InvalidInputError(f"{where}: expected {article} {what}, which is an integer from 0, found {found}")
     if int(word) > _LARGEST_INDEX:
-        raise ValueError(f"{where}: the {what} {word} is larger than {_LARGEST_INDEX}")
+        raise InvalidInputError(f"{where}: the {what} {word} is larger than {_LARGEST_INDEX}")
     return int(word)
 
 
@@ -234,5 +239,5 @@ def _number(word: str, where: str) -> float:
     except ValueError:
         value = math.nan
     if "_" in word or not math.isfinite(value):
-        raise ValueError(f"{where}: expected a finite number after the colon, found {word[:40]!r}")
+        raise InvalidInputError(f"{where}: expected a finite number after the colon, found {word[:40]!r}")
     return value

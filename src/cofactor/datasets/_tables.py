@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.metrics.ratings import counted
+from cofactor.errors import InvalidInputError
+from cofactor.text import counted
 
 _QUOTED = re.compile(r'"[^"]*"')
 _QUOTES = "; is a quotation mark missing, or one too many?"
@@ -53,11 +54,11 @@ def split_table(
     """Find separator, header and number of columns from the first lines; messages say what should be there."""
     start, line_number = _skip_blank(data, 0, 1)
     if start == len(data):
-        raise ValueError(f"{name}: the file is empty, expected lines with {content}")
+        raise InvalidInputError(f"{name}: the file is empty, expected lines with {content}")
     first, after = _line_at(data, start)
     sep = _sniff(first) if sep is None else {"\\t": "\t", "tab": "\t"}.get(sep, sep)
     if not sep or "\n" in sep or sep == '"':
-        raise ValueError(f"sep={sep!r} cannot separate columns; give for example ',', ';', '\\t' or '::'")
+        raise InvalidInputError(f"sep={sep!r} cannot separate columns; give for example ',', ';', '\\t' or '::'")
     cells = _split_line(first, sep, f"{name}, line {line_number}")
     next_start, next_line = _skip_blank(data, after, line_number + 1)
     following: list[str] = []
@@ -66,7 +67,9 @@ def split_table(
     if not is_header(cells, following):
         return TextTable(name, sep, None, len(cells), data[start:], line_number, line_number, cells)
     if next_start == len(data):
-        raise ValueError(f"{name}: only a header ({first!r}), expected lines with data after it, {content} in each")
+        raise InvalidInputError(
+            f"{name}: only a header ({first!r}), expected lines with data after it, {content} in each"
+        )
     return TextTable(name, sep, tuple(cells), len(cells), data[next_start:], next_line, line_number, following)
 
 
@@ -106,7 +109,7 @@ def _split_line(line: str, sep: str, where: str | None = None) -> list[str]:
     try:
         rows = list(csv.reader([line], delimiter=sep, strict=where is not None))
     except csv.Error as error:
-        raise ValueError(f"{where}: {error}{_QUOTES}") from None
+        raise InvalidInputError(f"{where}: {error}{_QUOTES}") from None
     return [cell.strip() for cell in rows[0]]
 
 
@@ -177,7 +180,7 @@ def text_columns(table: TextTable, positions: Sequence[int]) -> tuple[list[list[
     for line, row in _rows(table):
         if len(row) != table.n_columns:
             expected = counted(table.n_columns, "column")
-            raise ValueError(
+            raise InvalidInputError(
                 f"{table.where(line)}: expected {expected} as in line {table.width_line}, found {len(row)}"
             )
         lines.append(line)
@@ -201,4 +204,4 @@ def _rows(table: TextTable) -> Iterator[tuple[int, list[str]]]:
                 yield line, row
             line = table.first_line + reader.line_num
     except csv.Error as error:
-        raise ValueError(f"{table.where(line)}: {error}{_QUOTES}") from None
+        raise InvalidInputError(f"{table.where(line)}: {error}{_QUOTES}") from None

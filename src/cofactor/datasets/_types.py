@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.metrics.ratings import counted
+from cofactor.errors import InvalidInputError
+from cofactor.text import counted
 
 
 def _n_distinct(ids: NDArray) -> int:
@@ -60,13 +61,17 @@ class RatingDataset:
 
     def __post_init__(self) -> None:
         if self.X.ndim != 2 or self.X.shape[1] != 2:
-            raise ValueError(f"X must have shape (n, 2), a user id and an item id per rating; found {self.X.shape}")
+            raise InvalidInputError(
+                f"X must have shape (n, 2), a user id and an item id per rating; found {self.X.shape}"
+            )
         if self.y.shape != (len(self.X),):
-            raise ValueError(f"y must have shape ({len(self.X)},), one rating per row of X; found {self.y.shape}")
+            raise InvalidInputError(
+                f"y must have shape ({len(self.X)},), one rating per row of X; found {self.y.shape}"
+            )
         if self.timestamps is not None and self.timestamps.shape != self.y.shape:
-            raise ValueError(f"timestamps must have shape {self.y.shape}; found {self.timestamps.shape}")
+            raise InvalidInputError(f"timestamps must have shape {self.y.shape}; found {self.timestamps.shape}")
         if self.scale is not None and (self.scale.ndim != 1 or not np.all(np.diff(self.scale) > 0)):
-            raise ValueError("scale must be a 1-d array of increasing ratings")
+            raise InvalidInputError("scale must be a 1-d array of increasing ratings")
 
     def __len__(self) -> int:
         return len(self.y)
@@ -108,7 +113,9 @@ class RatingDataset:
         [0, 0, 2]
         """
         if self.scale is None:
-            raise ValueError(f"data set {self.name!r} is continuous; bin it first (cofactor.datasets.bin_ratings)")
+            raise InvalidInputError(
+                f"data set {self.name!r} is continuous; bin it first (cofactor.datasets.bin_ratings)"
+            )
         return np.bincount(np.searchsorted(self.scale, self.y), minlength=len(self.scale))
 
     def __repr__(self) -> str:

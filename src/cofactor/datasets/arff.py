@@ -17,7 +17,6 @@ from scipy.sparse import csr_array
 
 from cofactor.datasets._arff_header import Attribute, Header, read_header
 from cofactor.datasets._arff_rows import Rows, read_rows
-from cofactor.datasets._bytes import PathLike, display_name, read_bytes, to_utf8
 from cofactor.datasets._label_types import (
     Form,
     LabelDataset,
@@ -29,7 +28,9 @@ from cofactor.datasets._label_types import (
     warn_of_row_names,
 )
 from cofactor.datasets.mulan_xml import read_label_names
-from cofactor.metrics.ratings import counted
+from cofactor.errors import InvalidInputError
+from cofactor.files import PathLike, display_name, read_bytes, to_utf8
+from cofactor.text import counted
 
 __all__ = ["Labels", "read_arff"]
 
@@ -166,7 +167,7 @@ def _label_columns(header: Header, labels: Labels, path: PathLike) -> list[int]:
             return sorted(_positions(header, read_label_names(xml), display_name(xml)))
         labels = header.meka_labels()
         if labels is None:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{header.name}: cannot tell which attributes are labels: there is no .xml file of its name beside it "
                 "and no '-C n' in the relation; say it with labels="
             )
@@ -175,7 +176,7 @@ def _label_columns(header: Header, labels: Labels, path: PathLike) -> list[int]:
     if isinstance(labels, str) and not labels.lower().endswith((".xml", ".xml.gz")):
         found = [j for j, attribute in enumerate(header.attributes) if attribute.name.startswith(labels)]
         if not found or not labels:
-            raise ValueError(f"{header.name}: no attribute begins with labels={labels!r}")
+            raise InvalidInputError(f"{header.name}: no attribute begins with labels={labels!r}")
         return found
     if not isinstance(labels, Sequence) or isinstance(labels, str):
         return sorted(_positions(header, read_label_names(labels), display_name(labels)))
@@ -210,7 +211,7 @@ def _features(rows: Rows, columns: NDArray[np.intp]) -> tuple[Any, tuple[str, ..
     for j in columns:
         attribute = rows.header.attributes[j]
         if attribute.kind == "string":
-            raise ValueError(
+            raise InvalidInputError(
                 f"{rows.header.name}, line {attribute.line}: the attribute {attribute.name!r} is a string, which "
                 f"cannot be a feature; leave it out with drop=[{attribute.name!r}]"
             )
@@ -224,7 +225,7 @@ def _check_labels(rows: Rows, columns: Sequence[int]) -> None:
         attribute = rows.header.attributes[j]
         if attribute.kind == "string" or _is_spread(attribute):
             found = f"the values {', '.join(attribute.values[:4])}" if attribute.values else "type string"
-            raise ValueError(
+            raise InvalidInputError(
                 f"{rows.header.name}, line {attribute.line}: the label {attribute.name!r} has {found}; expected "
                 "0/1, -1/1, no/yes or the like"
             )

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from cofactor.datasets import _parquet, _svm_text
-from cofactor.datasets._bytes import PathLike, display_name, replacing
 from cofactor.datasets._label_types import generic_names
 from cofactor.datasets._parquet_rows import (
     Chunk,
@@ -28,6 +27,8 @@ from cofactor.datasets._parquet_rows import (
 )
 from cofactor.datasets._svm_layout import Base, Extent, needs_extent, settle
 from cofactor.datasets.libsvm import LibsvmWriter, check_pair
+from cofactor.errors import InvalidInputError
+from cofactor.files import PathLike, display_name, replacing
 
 __all__ = ["LabelChunks", "write_chunks"]
 
@@ -108,19 +109,23 @@ class LabelChunks:
         zero_based: Base = "auto",
     ):
         if chunk_rows < 1:
-            raise ValueError(f"chunk_rows must be at least 1, found {chunk_rows}")
+            raise InvalidInputError(f"chunk_rows must be at least 1, found {chunk_rows}")
         if os.fspath(path) == "-":
-            raise ValueError("chunks of standard input cannot be read, since it can be read only once; give a file")
+            raise InvalidInputError(
+                "chunks of standard input cannot be read, since it can be read only once; give a file"
+            )
         self.path = path
         self.chunk_rows = chunk_rows
         is_parquet = _svm_text.head(path, 4) == _parquet.MAGIC
         source: _TextSource | ColumnSource | ListSource
         if not is_parquet:
             if labels is not None or drop:
-                raise ValueError(f"{display_name(path)}: labels= and drop= are for Parquet, whose columns have names")
+                raise InvalidInputError(
+                    f"{display_name(path)}: labels= and drop= are for Parquet, whose columns have names"
+                )
             first = _svm_text.head(path).lstrip().partition(b"\n")[0].partition(b"#")[0].strip()
             if first and b":" not in first and not re.fullmatch(rb"[\d, \t]+", first):
-                raise ValueError(
+                raise InvalidInputError(
                     f"{display_name(path)}: is neither libsvm text nor Parquet, the formats read in chunks; read a CSV "
                     "or ARFF file whole (load_labels), and write it anew with write_chunks"
                 )
@@ -232,11 +237,11 @@ def write_chunks(
     iterator = iter(chunks)
     first = next(iterator, None)
     if first is None:
-        raise ValueError("there are no chunks to write")
+        raise InvalidInputError("there are no chunks to write")
     widths = first[0].shape[1], first[1].shape[1]
     is_parquet = Path(path).suffix.lower() in (".parquet", ".pq")
     if not is_parquet and (feature_names is not None or label_names is not None):
-        raise ValueError("libsvm text has no place for names; write a .parquet file")
+        raise InvalidInputError("libsvm text has no place for names; write a .parquet file")
     n_rows = 0
     with replacing(path) as stream:
         writer: LibsvmWriter | ParquetWriter
@@ -248,7 +253,7 @@ def write_chunks(
         with closing(writer):  # also after an error, while there is still a file to write to
             for X, Y in chain([first], iterator):
                 if (X.shape[1], Y.shape[1]) != widths:
-                    raise ValueError(
+                    raise InvalidInputError(
                         f"a chunk has {X.shape[1]} features and {Y.shape[1]} labels, the first one {widths}"
                     )
                 writer.write(*check_pair(X, Y))

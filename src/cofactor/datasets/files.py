@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.datasets import _parquet
-from cofactor.datasets._bytes import PathLike, display_name, read_bytes, replacing, to_utf8
 from cofactor.datasets._columns import (
     Column,
     IdMode,
@@ -32,7 +31,9 @@ from cofactor.datasets._columns import (
 )
 from cofactor.datasets._tables import TextTable, numeric_columns, split_table, text_columns
 from cofactor.datasets._types import RatingDataset
-from cofactor.metrics.ratings import counted
+from cofactor.errors import InvalidInputError
+from cofactor.files import PathLike, display_name, read_bytes, replacing, to_utf8
+from cofactor.text import counted
 
 __all__ = ["MAX_INFERRED_LEVELS", "read_pairs", "read_ratings", "write_table"]
 
@@ -120,7 +121,7 @@ def read_ratings(
     assert y is not None
     if len(y) and not np.isfinite(y).all():
         k = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise ValueError(f"{columns.where(k)}: the rating is {y[k]}, expected a finite number")
+        raise InvalidInputError(f"{columns.where(k)}: the rating is {y[k]}, expected a finite number")
     levels = _check_scale(scale, columns) if scale is not None else _infer_scale(y)
     return RatingDataset(
         name=name or ("stdin" if os.fspath(path) == "-" else Path(path).name),
@@ -206,7 +207,7 @@ def _read(
     ids: IdMode,
 ) -> _Columns:
     if ids not in ("auto", "int", "str", "each"):
-        raise ValueError(f"ids={ids!r} is not known; expected 'auto', 'int', 'str' or 'each'")
+        raise InvalidInputError(f"ids={ids!r} is not known; expected 'auto', 'int', 'str' or 'each'")
     name = display_name(path)
     data = read_bytes(path)
     content = "a user, an item and a rating" if "rating" in wanted else "a user and an item"
@@ -297,13 +298,15 @@ def _infer_scale(y: NDArray[np.float64]) -> NDArray[np.float64] | None:
 def _check_scale(scale: ArrayLike, columns: _Columns) -> NDArray[np.float64]:
     levels = np.array(scale, dtype=np.float64)
     if levels.ndim != 1 or len(levels) == 0 or not np.all(np.diff(levels) > 0):
-        raise ValueError("scale must be a 1-d sequence of increasing ratings")
+        raise InvalidInputError("scale must be a 1-d sequence of increasing ratings")
     y = columns.ratings
     assert y is not None
     off = np.flatnonzero(~np.isin(y, levels))
     if len(off):
         expected = ", ".join(f"{level:g}" for level in levels)
-        raise ValueError(f"{columns.where(int(off[0]))}: the rating {y[off[0]]:g} is not on the scale {expected}")
+        raise InvalidInputError(
+            f"{columns.where(int(off[0]))}: the rating {y[off[0]]:g} is not on the scale {expected}"
+        )
     return levels
 
 
@@ -340,13 +343,13 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike]) -> None:
     """
     arrays = {name: np.asarray(values) for name, values in columns.items()}
     if not arrays:
-        raise ValueError("columns is empty, expected at least one column")
+        raise InvalidInputError("columns is empty, expected at least one column")
     for name, values in arrays.items():
         if values.ndim != 1:
-            raise ValueError(f"column {name!r} has shape {values.shape}, expected one dimension")
+            raise InvalidInputError(f"column {name!r} has shape {values.shape}, expected one dimension")
     if len({len(values) for values in arrays.values()}) > 1:
         sizes = ", ".join(f"{name}: {len(values)}" for name, values in arrays.items())
-        raise ValueError(f"columns must have the same length, found {sizes}")
+        raise InvalidInputError(f"columns must have the same length, found {sizes}")
     if os.fspath(path) == "-":
         sys.stdout.write(_delimited(arrays, ","))
         return
@@ -359,7 +362,7 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike]) -> None:
         content = _delimited(arrays, "," if kind == [".csv"] else "\t").encode()
         content = gzip.compress(content, mtime=0) if zipped else content
     else:
-        raise ValueError(
+        raise InvalidInputError(
             f"{os.fspath(path)}: cannot tell the format from the suffix; use .csv, .tsv, .csv.gz, .tsv.gz or .parquet"
         )
     with replacing(path) as stream:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from cofactor.datasets import _parquet
 from cofactor.datasets._arff_header import truth_of
-from cofactor.datasets._bytes import PathLike, display_name, read_bytes, to_utf8
 from cofactor.datasets._columns import is_number
 from cofactor.datasets._label_types import (
     Form,
@@ -27,7 +26,9 @@ from cofactor.datasets._label_types import (
 )
 from cofactor.datasets._parquet_rows import is_list_layout, read_whole_lists, stored_labels
 from cofactor.datasets._tables import TextTable, numeric_columns, split_table, text_columns
-from cofactor.metrics.ratings import counted
+from cofactor.errors import InvalidInputError
+from cofactor.files import PathLike, display_name, read_bytes, to_utf8
+from cofactor.text import counted
 
 __all__ = ["read_label_table"]
 
@@ -144,7 +145,7 @@ def _roles(
     """Positions of labels and of features."""
     n = len(source.names)
     if labels is None:
-        raise ValueError(
+        raise InvalidInputError(
             f"{source.file}: which of the {counted(n, 'column')} are labels? Give labels= the beginning of "
             "their names, their names, or their number (n: the first n; -n: the last)"
         )
@@ -153,13 +154,17 @@ def _roles(
     elif isinstance(labels, str):
         targets = [j for j, column in enumerate(source.names) if column.startswith(labels)]
         if not targets or not labels:
-            raise ValueError(f"{source.file}: no column begins with labels={labels!r}; there are {_some(source.names)}")
+            raise InvalidInputError(
+                f"{source.file}: no column begins with labels={labels!r}; there are {_some(source.names)}"
+            )
     else:
         targets = positions_of(source.names, labels, source.file, "column", "labels")
     dropped = positions_of(source.names, drop, source.file, "column", "drop")
     features = [j for j in range(n) if j not in {*targets, *dropped}]
     if not features:
-        raise ValueError(f"{source.file}: all {counted(n, 'column')} are labels or dropped; none is left as a feature")
+        raise InvalidInputError(
+            f"{source.file}: all {counted(n, 'column')} are labels or dropped; none is left as a feature"
+        )
     return targets, features
 
 
@@ -203,7 +208,7 @@ class _TextSource(_Source):
         found = self.columns[j]
         if isinstance(found, list):
             if "" in found:
-                raise ValueError(f"{self.where(found.index(''))}: no value in column {self.names[j]!r}")
+                raise InvalidInputError(f"{self.where(found.index(''))}: no value in column {self.names[j]!r}")
             return np.array(found, dtype=np.float64) if all(map(is_number, set(found))) else found
         return found
 
@@ -233,7 +238,7 @@ class _ParquetSource(_Source):
 def _check_distinct(source: _Source) -> None:
     if len(set(source.names)) < len(source.names):
         twice = next(column for column in source.names if source.names.count(column) > 1)
-        raise ValueError(f"{source.file}: two columns are named {twice!r}")
+        raise InvalidInputError(f"{source.file}: two columns are named {twice!r}")
 
 
 def _features(source: _Source, features: Sequence[int]) -> tuple[NDArray[np.float64], tuple[str, ...], tuple[str, ...]]:
@@ -256,7 +261,7 @@ def _coded(source: _Source, j: int) -> Iterator[tuple[str, NDArray]]:
     if not isinstance(found, list):
         bad = np.flatnonzero(~np.isfinite(found))
         if len(bad):
-            raise ValueError(
+            raise InvalidInputError(
                 f"{source.where(int(bad[0]))}: {found[bad[0]]} in column {name!r}, expected a finite number"
             )
         yield name, found
@@ -281,9 +286,9 @@ def _label(source: _Source, j: int) -> NDArray[np.bool_]:
         if truth is not None:
             return np.array(truth, dtype=bool)[codes]
         odd = next(row for row, value in enumerate(found) if truth_of((value,)) is None or row == len(found) - 1)
-        raise ValueError(f"{source.where(odd)}: {found[odd]!r} {expected}")
+        raise InvalidInputError(f"{source.where(odd)}: {found[odd]!r} {expected}")
     allowed = (0, 1) if (found == 0).any() else (-1, 1)
     odd_rows = np.flatnonzero(~np.isin(found, allowed))
     if len(odd_rows):
-        raise ValueError(f"{source.where(int(odd_rows[0]))}: {found[odd_rows[0]]:g} {expected}")
+        raise InvalidInputError(f"{source.where(int(odd_rows[0]))}: {found[odd_rows[0]]:g} {expected}")
     return found > 0

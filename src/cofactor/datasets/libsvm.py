@@ -11,10 +11,11 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from cofactor.datasets import _svm_text
-from cofactor.datasets._bytes import PathLike, display_name, replacing
 from cofactor.datasets._label_types import Form, LabelDataset, in_form, indicator
 from cofactor.datasets._svm_layout import Base, Extent, settle
-from cofactor.metrics.ratings import counted
+from cofactor.errors import InvalidInputError
+from cofactor.files import PathLike, display_name, replacing
+from cofactor.text import counted
 
 __all__ = ["looks_like_libsvm", "read_libsvm", "write_libsvm"]
 
@@ -92,7 +93,7 @@ def read_libsvm(
         blocks = list(found)
     if not sum(len(block.lines) for block in blocks):
         has = "holds no instances, only sizes" if sizes else "is empty"
-        raise ValueError(f"{label}: the file {has}, expected lines '1,3 5:0.2 ...'")
+        raise InvalidInputError(f"{label}: the file {has}, expected lines '1,3 5:0.2 ...'")
     layout = settle(label, sizes, Extent.of(blocks), n_features, n_labels, zero_based)
     pairs = [layout.matrices(block) for block in blocks]
     X, Y = (csr_array(vstack(parts, format="csr")) for parts in zip(*pairs, strict=True))
@@ -175,10 +176,10 @@ def check_pair(X: Any, Y: Any) -> tuple[csr_array, csr_array]:
     if X.dtype.kind != "f":
         X = X.astype(np.float64)
     if not np.isfinite(X.data).all():
-        raise ValueError("X is NaN or infinite somewhere, which cannot be written")
+        raise InvalidInputError("X is NaN or infinite somewhere, which cannot be written")
     Y = indicator(Y, "Y")
     if X.shape[0] != Y.shape[0]:
-        raise ValueError(f"X has {counted(X.shape[0], 'row')}, Y has {Y.shape[0]}")
+        raise InvalidInputError(f"X has {counted(X.shape[0], 'row')}, Y has {Y.shape[0]}")
     return X, Y
 
 
@@ -187,7 +188,7 @@ class LibsvmWriter:
 
     def __init__(self, stream: IO[bytes], n_features: int, n_labels: int, header: bool, zero_based: bool | None):
         if header and zero_based is False:
-            raise ValueError("zero_based=False contradicts header=True: behind sizes all indices count from 0")
+            raise InvalidInputError("zero_based=False contradicts header=True: behind sizes all indices count from 0")
         self.stream = stream
         self.widths = n_features, n_labels
         self.header = header

@@ -2,7 +2,8 @@
 
 from xml.etree import ElementTree
 
-from cofactor.datasets._bytes import PathLike, display_name, read_bytes
+from cofactor.errors import InvalidInputError
+from cofactor.files import PathLike, display_name, read_bytes
 
 __all__ = ["read_label_names"]
 
@@ -43,9 +44,9 @@ def read_label_names(path: PathLike) -> tuple[str, ...]:
     try:
         root = ElementTree.fromstring(read_bytes(path))
     except ElementTree.ParseError as error:
-        raise ValueError(f"{name}: is not a well-formed XML file ({error})") from None
+        raise InvalidInputError(f"{name}: is not a well-formed XML file ({error})") from None
     if _local(root.tag) != "labels":
-        raise ValueError(f"{name}: expected a root element 'labels' as in Mulan, found {_local(root.tag)!r}")
+        raise InvalidInputError(f"{name}: expected a root element 'labels' as in Mulan, found {_local(root.tag)!r}")
     names: list[str] = []
     seen: set[str] = set()
     for element in root.iter():
@@ -53,13 +54,13 @@ def read_label_names(path: PathLike) -> tuple[str, ...]:
             continue
         label = element.get("name")
         if not label:
-            raise ValueError(f"{name}: label number {len(names) + 1} has no name")
+            raise InvalidInputError(f"{name}: label number {len(names) + 1} has no name")
         if label in seen:
-            raise ValueError(f"{name}: the label {label!r} is named twice")
+            raise InvalidInputError(f"{name}: the label {label!r} is named twice")
         seen.add(label)
         names.append(label)
     if not names:
-        raise ValueError(f"{name}: names no label")
+        raise InvalidInputError(f"{name}: names no label")
     return tuple(names)
 
 

@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from cofactor.datasets import _parquet, _svm_text, registry
-from cofactor.datasets._bytes import PathLike, display_name, read_bytes
 from cofactor.datasets._known_labels import KnownLabels
 from cofactor.datasets._label_types import Form, LabelDataset, in_form, indicator, is_sparse
 from cofactor.datasets.arff import Labels, read_arff
 from cofactor.datasets.label_tables import read_label_table
 from cofactor.datasets.libsvm import looks_like_libsvm, read_libsvm
 from cofactor.datasets.matlab import looks_like_mat, read_mat
-from cofactor.naming import did_you_mean
+from cofactor.errors import InvalidInputError
+from cofactor.files import PathLike, display_name, read_bytes
+from cofactor.text import did_you_mean
 
 __all__ = ["Aligned", "load_labels"]
 
@@ -98,20 +99,20 @@ def load_labels(
     LabelDataset('emotions': 593 instances, 72 features, 6 labels, 1.868 labels per instance, dense)
     """
     if aligned not in (None, "published", "realigned"):
-        raise ValueError(f"aligned={aligned!r} is not known; expected 'published' or 'realigned'")
+        raise InvalidInputError(f"aligned={aligned!r} is not known; expected 'published' or 'realigned'")
     entry = registry.KNOWN.get(os.fspath(name_or_path))
     if entry is None and not os.path.exists(name_or_path) and os.fspath(name_or_path) != "-":
         raise _unknown(name_or_path)
     if entry is not None and not isinstance(entry, KnownLabels):
-        raise ValueError(
-            f"data set {entry.name!r} holds ratings, not labels; load it with load_dataset({entry.name!r})"
+        raise InvalidInputError(
+            f"data set {entry.name!r} holds ratings, not labels; load it with load_ratings({entry.name!r})"
         )
     if entry is not None:
         if labels is not None or drop or format is not None or options:
-            raise ValueError(f"{entry.name!r} is a known data set; labels=, drop= and format= are for files")
+            raise InvalidInputError(f"{entry.name!r} is a known data set; labels=, drop= and format= are for files")
         return _known(entry, aligned, sparse, data_home)
     if data_home is not None:
-        raise ValueError(f"data_home= is for known data sets; {display_name(name_or_path)} is a file")
+        raise InvalidInputError(f"data_home= is for known data sets; {display_name(name_or_path)} is a file")
     return _file(name_or_path, labels, aligned, sparse, drop, format, options)
 
 
@@ -141,11 +142,15 @@ def _known(entry: KnownLabels, aligned: Aligned, sparse: Form, data_home: PathLi
             test = read_arff(registry.find_file(entry.name, "test", folder), names, drop=entry.drop, sparse=sparse)
             data = _stack(data, test)
     if len(data) != entry.rows:
-        raise ValueError(f"{main}: {len(data)} rows, expected {entry.rows}; cofactor datasets verify {entry.name}")
+        raise InvalidInputError(
+            f"{main}: {len(data)} rows, expected {entry.rows}; cofactor datasets verify {entry.name}"
+        )
     if entry.folder.endswith("rcv1") and main.suffix == ".mat":
         _check_cut(entry.name, aligned)
     elif aligned is not None and "offsets" not in roles:
-        raise ValueError(f"aligned= is for the sets of rcv1; the labels of {entry.name!r} are where they should be")
+        raise InvalidInputError(
+            f"aligned= is for the sets of rcv1; the labels of {entry.name!r} are where they should be"
+        )
     train_rows = None if entry.train is None else _mask(len(data), *entry.train)
     return replace(data, name=entry.name, train_rows=train_rows, description=entry.description)
 
@@ -158,7 +163,7 @@ def _mask(n: int, start: int, stop: int) -> NDArray[np.bool_]:
 def _stack(first: LabelDataset, second: LabelDataset) -> LabelDataset:
     """Rows of the first, then those of the second, whose columns must be the same."""
     if first.label_names != second.label_names:
-        raise ValueError(f"{first.name} and {second.name} have different labels")
+        raise InvalidInputError(f"{first.name} and {second.name} have different labels")
     X, Xt = first.X, second.align(first.feature_names)
     if is_sparse(X) or is_sparse(Xt):
         X = csr_array(vstack([csr_array(X), csr_array(Xt)], format="csr"))
@@ -209,7 +214,7 @@ def _shifted(name: str, path: Path, offsets: Path, aligned: Aligned, sparse: For
 
 def _check_cut(name: str, aligned: Aligned) -> None:
     if aligned == "realigned":
-        raise ValueError(
+        raise InvalidInputError(
             f"{name!r} cannot be realigned, since its rows are in another order than those of the files it was made "
             "from; use rcv1subset1 to rcv1subset5"
         )
@@ -238,10 +243,10 @@ def _file(
     options: dict[str, Any],
 ) -> LabelDataset:
     if format not in (None, "arff", "mat", "libsvm", "table"):
-        raise ValueError(f"format={format!r} is not known; expected 'arff', 'mat', 'libsvm' or 'table'")
+        raise InvalidInputError(f"format={format!r} is not known; expected 'arff', 'mat', 'libsvm' or 'table'")
     kind = format or _kind(path)
     if kind in ("mat", "libsvm") and (labels is not None or drop):
-        raise ValueError(
+        raise InvalidInputError(
             f"{display_name(path)}: labels= and drop= are for ARFF files and tables, whose columns have names"
         )
     name = Path(path).name.removesuffix(".gz").removesuffix(".arff")
@@ -249,7 +254,7 @@ def _file(
     if kind == "arff" and labels is None and not drop and offsets.is_file() and name in json.loads(read_bytes(offsets)):
         return _shifted(name, Path(path), offsets, aligned, sparse)
     if aligned is not None:
-        raise ValueError(
+        raise InvalidInputError(
             f"aligned= is for the sets of rcv1; nothing is known of shifted labels in {display_name(path)}"
         )
     if kind == "arff":
@@ -264,7 +269,7 @@ def _file(
 def _kind(path: PathLike) -> Format:
     """Format of a file by its content."""
     if os.fspath(path) == "-":
-        raise ValueError("standard input: its format cannot be told before reading; give format=")
+        raise InvalidInputError("standard input: its format cannot be told before reading; give format=")
     return kind_of(_svm_text.head(path))
 
 

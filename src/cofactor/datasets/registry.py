@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, overload
 
-from cofactor.datasets._bytes import read_bytes
 from cofactor.datasets._download import DownloadError, Progress, download_archive
 from cofactor.datasets._known import RATING_SETS, KnownDataset, Role, Task
 from cofactor.datasets._known_labels import LABEL_SETS
-from cofactor.naming import did_you_mean
+from cofactor.errors import InvalidInputError
+from cofactor.files import read_bytes
+from cofactor.text import did_you_mean
 
 __all__ = [
     "DATA_VARIABLE",
@@ -330,7 +331,7 @@ def _check_file(entry: KnownDataset, role: Role, folder: Path) -> FileCheck:
 
 def _entry(name: str) -> KnownDataset:
     if name not in KNOWN:
-        raise ValueError(f"data set {name!r} is not known; {did_you_mean(name, KNOWN)}")
+        raise InvalidInputError(f"data set {name!r} is not known; {did_you_mean(name, KNOWN)}")
     return KNOWN[name]
 
 

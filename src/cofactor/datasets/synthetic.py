@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.datasets._types import RatingDataset
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import library_limit
 
 __all__ = ["make_ratings"]
@@ -218,9 +219,9 @@ def check_whole(given: Mapping[str, Any], least: int) -> None:
     """Refuse parameters which are not whole numbers, or less than they may be."""
     for name, value in given.items():
         if not isinstance(value, int | np.integer) or isinstance(value, bool):
-            raise TypeError(f"{name} must be an integer, found {value!r}")
+            raise InvalidTypeError(f"{name} must be an integer, found {value!r}")
         if value < least:
-            raise ValueError(f"{name} must be at least {least}, found {value}")
+            raise InvalidInputError(f"{name} must be at least {least}, found {value}")
 
 
 def generator(random_state: RandomState) -> np.random.Generator:
@@ -236,8 +237,10 @@ def _check(
     check_whole(given, least=1)
     check_whole({"n_levels": n_levels}, least=2)
     if n_factors > min(n_users, n_items):
-        raise ValueError(f"n_factors={n_factors} must not exceed min(n_users, n_items) = {min(n_users, n_items)}")
+        raise InvalidInputError(
+            f"n_factors={n_factors} must not exceed min(n_users, n_items) = {min(n_users, n_items)}"
+        )
     if not 0 < density <= 1:
-        raise ValueError(f"density must lie in (0, 1], found {density}")
+        raise InvalidInputError(f"density must lie in (0, 1], found {density}")
     if start not in ("factors", "uniform"):
-        raise ValueError(f"start must be 'factors' or 'uniform', found {start!r}")
+        raise InvalidInputError(f"start must be 'factors' or 'uniform', found {start!r}")

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 from cofactor.datasets._label_types import LabelDataset, generic_names, small_indices
 from cofactor.datasets.synthetic import RandomState, check_whole, generator
+from cofactor.errors import InvalidInputError
 
 __all__ = ["LabelTruth", "make_labels"]
 
@@ -160,11 +161,11 @@ def _directions(
 
 def _frequencies(rng: np.random.Generator, n_labels: int, cardinality: float, tail: float) -> NDArray[np.float64]:
     if tail < 0:
-        raise ValueError(f"tail must be at least 0, found {tail}")
+        raise InvalidInputError(f"tail must be at least 0, found {tail}")
     weights = np.arange(1.0, n_labels + 1) ** -tail
     frequencies: NDArray[np.float64] = cardinality * weights / weights.sum()
     if cardinality <= 0 or frequencies.max() > 1:
-        raise ValueError(
+        raise InvalidInputError(
             f"cardinality={cardinality} with tail={tail} asks for a label in {frequencies.max():.2f} of the instances; "
             "expected a cardinality above 0, and no frequency above 1"
         )
@@ -192,14 +193,16 @@ def _check(n_instances: int, n_features: int, n_labels: int, n_groups: int, n_fa
     }
     check_whole(given, least=1)
     if n_groups > n_labels:
-        raise ValueError(f"n_groups={n_groups} must not exceed n_labels={n_labels}")
+        raise InvalidInputError(f"n_groups={n_groups} must not exceed n_labels={n_labels}")
     if n_groups * n_factors > n_features:
-        raise ValueError(f"n_groups * n_factors = {n_groups * n_factors} must not exceed n_features={n_features}")
+        raise InvalidInputError(
+            f"n_groups * n_factors = {n_groups * n_factors} must not exceed n_features={n_features}"
+        )
 
 
 def _check_shares(correlation: float, noise: float, density: float) -> None:
     for name, value in (("correlation", correlation), ("noise", noise)):
         if not 0 <= value <= 1:
-            raise ValueError(f"{name} must lie in [0, 1], found {value}")
+            raise InvalidInputError(f"{name} must lie in [0, 1], found {value}")
     if not 0 < density <= 1:
-        raise ValueError(f"density must lie in (0, 1], found {density}")
+        raise InvalidInputError(f"density must lie in (0, 1], found {density}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import factorial
 
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation.scores import Scores
 
 __all__ = ["checked", "said", "what_applies"]
@@ -71,11 +72,11 @@ def _too_few(n_data: int, n_orders: int, alpha: float, n_tests: int = 1) -> str:
 def checked(scores: Scores, test: str, alpha: float = 0.05) -> Scores:
     """Return the complete data sets, or say why the test makes no sense."""
     if not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie between 0 and 1, found {alpha!r}")
+        raise InvalidInputError(f"alpha must lie between 0 and 1, found {alpha!r}")
     complete = scores.complete
     reason = what_applies(len(complete.data), len(complete.methods), alpha)[test]
     if reason:
-        raise ValueError(f"{test}: {'; '.join([reason, *said(scores.left_out)])}")
+        raise InvalidInputError(f"{test}: {'; '.join([reason, *said(scores.left_out)])}")
     return complete
 
 

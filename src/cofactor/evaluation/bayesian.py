@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.utils import check_random_state
 
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation.applicability import checked, said
 from cofactor.evaluation.scores import Scores
 
@@ -123,7 +124,7 @@ def signed_rank(
     """
     for name, value in (("prior_strength", prior_strength), ("n_samples", n_samples)):
         if not value > 0:
-            raise ValueError(f"{name} must be positive, found {value!r}")
+            raise InvalidInputError(f"{name} must be positive, found {value!r}")
     gains = _gains(scores, rope, "signed_rank")
     z = np.concatenate([[0.0], gains])
     sums = np.round(z[:, None] + z, scores.decimals)
@@ -178,11 +179,11 @@ def correlated_t(scores: Scores, test_share: float, rope: float = 0.0) -> Poster
     Bayesian correlated t-test over 5 splits: probability that HMF is better 0.980, MMMF 0.020
     """
     if not 0 < test_share < 1:
-        raise ValueError(f"test_share must lie between 0 and 1, found {test_share!r}: 1 / number of folds")
+        raise InvalidInputError(f"test_share must lie between 0 and 1, found {test_share!r}: 1 / number of folds")
     z = _gains(scores, rope, "correlated_t")
     n = len(z)
     if n < 2:
-        raise ValueError(f"correlated_t: it needs the scores of two splits or more, found {n}")
+        raise InvalidInputError(f"correlated_t: it needs the scores of two splits or more, found {n}")
     scale = np.sqrt((1 / n + test_share / (1 - test_share)) * z.var(ddof=1))
     mean_gain = stats.t(n - 1, loc=z.mean(), scale=scale if np.ptp(z) > 0 else _LEAST)
     p_first, p_second = float(mean_gain.sf(rope)), float(mean_gain.cdf(-rope))
@@ -192,7 +193,7 @@ def correlated_t(scores: Scores, test_share: float, rope: float = 0.0) -> Poster
 def _gains(scores: Scores, rope: float, test: str) -> NDArray[np.float64]:
     """Return the gains of the first method over the second on the complete rows."""
     if not 0 <= rope < np.inf:
-        raise ValueError(f"rope must be a number not below 0, found {rope!r}")
+        raise InvalidInputError(f"rope must be a number not below 0, found {rope!r}")
     complete = checked(scores, test)
     return complete.gains(*complete.methods)
 

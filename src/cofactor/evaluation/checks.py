@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, PredefinedSplit
 
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.protocols import PROTOCOLS, splitter_of
 from cofactor.evaluation.search import Grid, check_grid
 from cofactor.evaluation.sources import Source, Task, sources_of, task_of
 from cofactor.evaluation.splits import Holdout
 from cofactor.metrics import LABEL_METRICS, PROBABILITY_METRICS, RATING_METRICS
-from cofactor.naming import did_you_mean
+from cofactor.text import did_you_mean
 
 __all__ = [
     "LABEL_PROTOCOLS",
@@ -77,14 +78,14 @@ def checked(
     shown = shown_metrics(task, metrics)
     _check_measurable(task, shown, estimators)
     if grid_metric is not None and grid_metric not in _CHOOSING[task]:
-        raise ValueError(f"grid_metric: {_unknown('metric', grid_metric, _CHOOSING[task])}")
+        raise InvalidInputError(f"grid_metric: {_unknown('metric', grid_metric, _CHOOSING[task])}")
     for name, grid in (grids or {}).items():
         if name not in estimators:
-            raise ValueError(f"grids: {_unknown('method', name, estimators)}")
+            raise InvalidInputError(f"grids: {_unknown('method', name, estimators)}")
         try:
             check_grid(estimators[name], grid)
         except ValueError as error:
-            raise ValueError(f"grids: {error}") from None
+            raise InvalidInputError(f"grids: {error}") from None
     kept = checked_seeds(seeds)
     protocol = splits if splits is not None else "holdout" if task == "ratings" else "kfold"
     for one in sets:
@@ -110,18 +111,20 @@ def checked(
 def _check_estimators(estimators: Any) -> None:
     if not isinstance(estimators, Mapping):
         kind = type(estimators).__name__
-        raise TypeError(f"estimators must be a mapping of names to estimators, as {{'mine': ...}}, found a {kind}")
+        raise InvalidTypeError(
+            f"estimators must be a mapping of names to estimators, as {{'mine': ...}}, found a {kind}"
+        )
     if not estimators:
-        raise ValueError("estimators is empty: give at least one method")
+        raise InvalidInputError("estimators is empty: give at least one method")
     for name, estimator in estimators.items():
         if not isinstance(name, str):
-            raise TypeError(f"estimators: the name of a method must be a text, found {name!r}")
+            raise InvalidTypeError(f"estimators: the name of a method must be a text, found {name!r}")
         if isinstance(estimator, type):
             kind = estimator.__name__
-            raise TypeError(f"method {name!r}: expected an estimator, found the class {kind}: write {kind}()")
+            raise InvalidTypeError(f"method {name!r}: expected an estimator, found the class {kind}: write {kind}()")
         missing = [part for part in ("fit", "predict", "get_params") if not hasattr(estimator, part)]
         if missing:
-            raise TypeError(
+            raise InvalidTypeError(
                 f"method {name!r}: expected an estimator, found a {type(estimator).__name__}, which has no {missing[0]}"
             )
 
@@ -129,7 +132,7 @@ def _check_estimators(estimators: Any) -> None:
 def _check_fold_in(estimators: Mapping[str, Any]) -> None:
     for name, estimator in estimators.items():
         if not hasattr(estimator, "fold_in"):
-            raise TypeError(
+            raise InvalidTypeError(
                 f"method {name!r}: {type(estimator).__name__} cannot fold in new users, as strong generalization "
                 "needs it: leave it out, or choose other splits"
             )
@@ -158,16 +161,16 @@ def shown_metrics(task: Task, metrics: Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(metrics, str):
         metrics = [metrics]
     if metrics is not None and not metrics:
-        raise ValueError("metrics is empty: give at least one, or None for the usual ones")
+        raise InvalidInputError("metrics is empty: give at least one, or None for the usual ones")
     other: Task = "labels" if task == "ratings" else "ratings"
     for metric in metrics or ():
         if metric in METRICS[task]:
             continue
         if metric in METRICS[other]:
-            raise ValueError(
+            raise InvalidInputError(
                 f"metric {metric!r} is for {other}, but the data are {task}: choose among {', '.join(METRICS[task])}"
             )
-        raise ValueError(_unknown("metric", metric, METRICS[task]))
+        raise InvalidInputError(_unknown("metric", metric, METRICS[task]))
     return tuple(dict.fromkeys(metrics or _SHOWN[task]))
 
 
@@ -176,7 +179,7 @@ def _check_measurable(task: Task, metrics: Iterable[str], estimators: Mapping[st
     lacking = [metric for metric in metrics if not any(_can_have(task, metric, one) for one in estimators.values())]
     if lacking == list(metrics):
         needs = " or ".join(dict.fromkeys(_needed(task, metric) for metric in lacking))
-        raise ValueError(f"no method here has {' or '.join(lacking)}, for which {needs} is needed")
+        raise InvalidInputError(f"no method here has {' or '.join(lacking)}, for which {needs} is needed")
 
 
 def _can_have(task: Task, metric: str, estimator: Any) -> bool:
@@ -210,7 +213,9 @@ def checked_seeds(seeds: Any) -> tuple[int, ...]:
     listed: list[Any] = list(seeds) if np.iterable(seeds) and not isinstance(seeds, str) else [None]
     whole = all(isinstance(seed, int | np.integer) and not isinstance(seed, bool) for seed in listed)
     if not listed or not whole or not all(0 <= seed <= _LAST_SEED for seed in listed):
-        raise ValueError(f"seeds={seeds!r}: expected a list of whole numbers from 0 to {_LAST_SEED}, such as [0, 1, 2]")
+        raise InvalidInputError(
+            f"expected a list of whole numbers from 0 to {_LAST_SEED}, such as [0, 1, 2]", argument="seeds", found=seeds
+        )
     return tuple(dict.fromkeys(map(int, listed)))
 
 
@@ -223,7 +228,7 @@ def splitter_for(data: Source, protocol: Any, n_splits: int, seed: int) -> Any:
     """Return what splits a data set, or refuse to split it so."""
     if not isinstance(protocol, str):
         if not hasattr(protocol, "split"):
-            raise TypeError(f"splits must be a name or an object with split(X), found {protocol!r}")
+            raise InvalidTypeError(f"splits must be a name or an object with split(X), found {protocol!r}")
         splitter = copy.copy(protocol)
         if getattr(splitter, "random_state", seed) is None:
             splitter.random_state = seed
@@ -231,7 +236,7 @@ def splitter_for(data: Source, protocol: Any, n_splits: int, seed: int) -> Any:
     known = PROTOCOLS if data.task == "ratings" else LABEL_PROTOCOLS
     if protocol not in known:
         other = set(PROTOCOLS + LABEL_PROTOCOLS) - set(known)
-        raise ValueError(
+        raise InvalidInputError(
             f"splits={protocol!r} is not for {data.task}; these have {', '.join(known)}"
             if protocol in other
             else f"splits: {_unknown('protocol', protocol, known)}"
@@ -239,10 +244,10 @@ def splitter_for(data: Source, protocol: Any, n_splits: int, seed: int) -> Any:
     n = len(data.y) if data.task == "ratings" else np.shape(data.X)[0]
     if not (2 if protocol == "kfold" else 1) <= n_splits or (protocol == "kfold" and n_splits > n):
         most = f"2 to {n}" if protocol == "kfold" else "1 on"
-        raise ValueError(f"n_splits={n_splits}: {protocol} of {data.name!r} can be done from {most}")
+        raise InvalidInputError(f"n_splits={n_splits}: {protocol} of {data.name!r} can be done from {most}")
     if protocol == "official":
         if data.train_rows is None:
-            raise ValueError(f"data set {data.name!r} has no official split: choose kfold or holdout")
+            raise InvalidInputError(f"data set {data.name!r} has no official split: choose kfold or holdout")
         return PredefinedSplit(np.where(data.train_rows, -1, 0))
     if data.task == "ratings":
         return splitter_of(protocol, n_splits, seed)

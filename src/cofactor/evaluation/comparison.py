@@ -16,7 +16,6 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 import cofactor
 from cofactor.datasets import LabelDataset, RatingDataset
-from cofactor.datasets._bytes import PathLike
 from cofactor.datasets.files import write_table
 from cofactor.evaluation.cells import Cell, Result, tidy
 from cofactor.evaluation.checks import Request, checked, folds_in, splitter_for
@@ -30,8 +29,9 @@ from cofactor.evaluation.sources import Source, Task
 from cofactor.evaluation.splits import Rows
 from cofactor.evaluation.store import ResultStore
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
+from cofactor.files import PathLike
 from cofactor.metrics import LABEL_METRICS
-from cofactor.metrics.ratings import counted
+from cofactor.text import counted
 
 __all__ = ["Comparison", "compare"]
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cofactor.datasets._bytes import PathLike
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation.cells import Result
 from cofactor.evaluation.conclusions import Conclusions
 from cofactor.evaluation.statistics import Nemenyi, Wilcoxon
 from cofactor.evaluation.tables import BEST, MeanTable, TableCell, mean_table, split_scores
-from cofactor.metrics.ratings import counted
+from cofactor.files import PathLike
 from cofactor.reports import (
     Html,
     Section,
@@ -38,6 +38,7 @@ from cofactor.reports import (
     tag,
     write_page,
 )
+from cofactor.text import counted
 
 if TYPE_CHECKING:
     from cofactor.evaluation.comparison import Comparison
@@ -92,7 +93,7 @@ def comparison_page(comparison: Comparison, *, title: str = "Comparison", digits
     """
     records = comparison.records()
     if not records:
-        raise ValueError("there are no results to report: run the comparison first")
+        raise InvalidInputError("there are no results to report: run the comparison first")
     measured = {record["metric"] for record in records}
     shown = [metric for metric in comparison.metrics if metric in measured]
     tables = {metric: comparison.table(metric) for metric in shown}

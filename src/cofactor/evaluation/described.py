@@ -19,6 +19,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.code_facts import Code, closure, facts, is_wrapper, module_of, origin, wrapped
 
 __all__ = ["IndescribableError", "checksum", "described", "named"]
@@ -34,7 +35,7 @@ _USUAL = (np.float64, np.int64, np.bool_, np.str_)  #: numbers of NumPy that are
 _LONG = 400  #: characters of the description of an object beyond which its checksum stands for it
 
 
-class IndescribableError(TypeError):
+class IndescribableError(InvalidTypeError):
     """An object of which nobody can tell whether another one is equal to it; the message says where it is."""
 
 
@@ -271,7 +272,7 @@ class _Walk:
         """Describe what stands under this name in its module."""
         module = cast(Any, pickle).whichmodule(value, name)
         if functools.reduce(getattr, name.split("."), sys.modules[module]) is not value:
-            raise ValueError(f"{module}.{name} is another object")
+            raise InvalidInputError(f"{module}.{name} is another object")
         return {"class": type(value).__name__, "name": name, "of": self.label(sys.modules[module])}
 
     def short(self, found: dict[str, Any]) -> Any:

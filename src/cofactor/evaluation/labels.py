@@ -19,6 +19,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing, check_consistent_length
 
+from cofactor.errors import InvalidTypeError
 from cofactor.metrics._ranked import Undefined
 from cofactor.metrics.labels import label_report
 
@@ -88,7 +89,7 @@ def evaluate_labels(
     if isinstance(splitter, int | np.integer):
         splitter = KFold(int(splitter), shuffle=True, random_state=random_state)
     if isinstance(splitter, str) or not hasattr(splitter, "split"):
-        raise TypeError(f"splitter must be a number of folds or an object with split(X), found {splitter!r}")
+        raise InvalidTypeError(f"splitter must be a number of folds or an object with split(X), found {splitter!r}")
     folds = enumerate(splitter.split(np.zeros(_n_rows(X))))
     options = {"ranking": ranking, "undefined": undefined, "empty": empty}
     tasks = (

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.splits import (
     Holdout,
     KFold,
@@ -95,7 +96,7 @@ def evaluate(
     [(15, 5), (15, 5), (15, 5)]
     """
     if n_splits < 1:
-        raise ValueError(f"n_splits must be a positive integer, found {n_splits!r}")
+        raise InvalidInputError(f"n_splits must be a positive integer, found {n_splits!r}")
     splitter = splitter_of(protocol, n_splits, random_state, test_size, test_users)
     check_consistent_length(X, y)
     ratings = np.asarray(y)
@@ -103,7 +104,7 @@ def evaluate(
         scale = model.get_params().get("levels")
     levels = np.unique(ratings) if scale is None else scale
     if hasattr(splitter, "split_fold_in") and not hasattr(model, "fold_in"):
-        raise TypeError(f"{type(model).__name__} has no method fold_in, which the strong protocol needs")
+        raise InvalidTypeError(f"{type(model).__name__} has no method fold_in, which the strong protocol needs")
     return [measure_ratings(model, X, ratings, parts, levels) for parts in parts_of(splitter, X, ratings)]
 
 
@@ -113,7 +114,7 @@ def splitter_of(
     """Return the splitter which a protocol stands for; see `evaluate`."""
     if not isinstance(protocol, str):
         if not hasattr(protocol, "split"):
-            raise TypeError(f"protocol must be one of {', '.join(PROTOCOLS)} or a splitter, found {protocol!r}")
+            raise InvalidTypeError(f"protocol must be one of {', '.join(PROTOCOLS)} or a splitter, found {protocol!r}")
         return protocol
     makers: dict[str, Callable[[], Any]] = {
         "holdout": lambda: Holdout(test_size, n_splits, random_state),
@@ -122,7 +123,7 @@ def splitter_of(
         "kfold": lambda: KFold(n_splits, shuffle=True, random_state=random_state),
     }
     if protocol not in makers:
-        raise ValueError(f"protocol must be one of {', '.join(PROTOCOLS)} or a splitter, found {protocol!r}")
+        raise InvalidInputError(f"protocol must be one of {', '.join(PROTOCOLS)} or a splitter, found {protocol!r}")
     return makers[protocol]()
 
 
@@ -232,6 +233,8 @@ class FoldInScorer:
         of_test_users = np.isin(users[:n_all], users[n_all:])
         rows = np.flatnonzero(of_test_users & ~np.isin(pairs[:n_all], pairs[n_all:]))
         if not rows.size:
-            raise ValueError("the users of the test rows have no other ratings in X: there is nothing to fold in")
+            raise InvalidInputError(
+                "the users of the test rows have no other ratings in X: there is nothing to fold in"
+            )
         folded = model.fold_in(_safe_indexing(self.X, rows), self.y[rows])
         return -self.metric(y, folded.predict(X))

@@ -20,10 +20,11 @@ from typing import Any, Literal, NamedTuple
 from joblib import Parallel, delayed, effective_n_jobs
 
 import cofactor
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.cells import Cell, Measures, Result
 from cofactor.evaluation.store import PathLike, ResultStore
 from cofactor.kernels.threads import library_limit, n_threads, thread_limit
-from cofactor.metrics.ratings import counted
+from cofactor.text import counted
 
 __all__ = ["Interrupted", "RunProgress", "run_cells"]
 
@@ -120,7 +121,7 @@ def run_cells(
     done {'inverse': 0.5}
     """
     if n_jobs == 0:
-        raise ValueError("n_jobs=0: expected a positive number of cells at a time, or -1 for one on each core")
+        raise InvalidInputError("n_jobs=0: expected a positive number of cells at a time, or -1 for one on each core")
     if isinstance(store, ResultStore) or store is None:
         opened: AbstractContextManager[ResultStore | None] = nullcontext(store)
     else:
@@ -406,7 +407,9 @@ def _plain(value: Any) -> Any:
     """Return what JSON can hold."""
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"a measure is a {type(value).__name__}: expected numbers, strings, lists or mappings of them")
+    raise InvalidTypeError(
+        f"a measure is a {type(value).__name__}: expected numbers, strings, lists or mappings of them"
+    )
 
 
 def _told(error: BaseException) -> str:

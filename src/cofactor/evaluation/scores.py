@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
+from cofactor.errors import InvalidInputError
+
 __all__ = ["Scores"]
 
 _DIGITS = 12  # significant digits that count: sums in another order must not break a tie
@@ -59,18 +61,18 @@ class Scores:
     ) -> None:
         table = np.array(values, dtype=np.float64)
         if table.ndim != 2 or not table.size:
-            raise ValueError(f"values must be a table, data sets × methods, found shape {table.shape}")
+            raise InvalidInputError(f"values must be a table, data sets × methods, found shape {table.shape}")
         names = tuple(methods)
         rows = tuple(data) if data is not None else tuple(str(k + 1) for k in range(len(table)))
         for what, found, n in (("methods", names, table.shape[1]), ("data", rows, len(table))):
             if len(found) != n:
-                raise ValueError(f"values has shape {table.shape}, but {what} has {len(found)} names")
+                raise InvalidInputError(f"values has shape {table.shape}, but {what} has {len(found)} names")
             if len(set(found)) < n:
                 twice = next(name for name in found if found.count(name) > 1)
-                raise ValueError(f"{what} must differ, found {twice!r} twice")
+                raise InvalidInputError(f"{what} must differ, found {twice!r} twice")
         if np.isinf(table).any():
             row, column = np.argwhere(np.isinf(table))[0]
-            raise ValueError(f"the score of {names[column]} on {rows[row]} is infinite: leave it out as NaN")
+            raise InvalidInputError(f"the score of {names[column]} on {rows[row]} is infinite: leave it out as NaN")
         table.flags.writeable = False
         self.values: NDArray[np.float64] = table
         self.methods: tuple[str, ...] = names
@@ -101,7 +103,7 @@ class Scores:
         """The data sets on which every method has a score."""
         kept = ~self._gaps
         if not kept.any():
-            raise ValueError(f"no data set has a score of every method: {', '.join(self.methods)}")
+            raise InvalidInputError(f"no data set has a score of every method: {', '.join(self.methods)}")
         rows = [name for name, whole in zip(self.data, kept, strict=True) if whole]
         return Scores(self.values[kept], self.methods, rows, greater_is_better=self.greater_is_better)
 
@@ -120,7 +122,7 @@ class Scores:
         """
         for name in methods:
             if name not in self.methods:
-                raise ValueError(f"there is no method {name!r}, only {', '.join(self.methods)}")
+                raise InvalidInputError(f"there is no method {name!r}, only {', '.join(self.methods)}")
         columns = [self.methods.index(name) for name in methods]
         return Scores(self.values[:, columns], methods, self.data, greater_is_better=self.greater_is_better)
 

@@ -12,9 +12,10 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.metaestimators import available_if
 
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation.protocols import FoldInScorer, splitter_of
 from cofactor.metrics.ratings import RATING_METRICS
-from cofactor.naming import did_you_mean
+from cofactor.text import did_you_mean
 
 __all__ = ["RatingSearch", "check_grid", "check_names", "seeded"]
 
@@ -30,7 +31,7 @@ def check_names(estimator: Any, names: Iterable[str]) -> None:
     known = estimator.get_params()
     for name in names:
         if name not in known:
-            raise ValueError(f"{type(estimator).__name__} has no {name!r}; {did_you_mean(name, known)}")
+            raise InvalidInputError(f"{type(estimator).__name__} has no {name!r}; {did_you_mean(name, known)}")
 
 
 def check_grid(estimator: Any, grid: Grid) -> None:
@@ -39,7 +40,7 @@ def check_grid(estimator: Any, grid: Grid) -> None:
         check_names(estimator, table)
         for name, values in table.items():
             if isinstance(values, str | Mapping) or not np.iterable(values) or not len(values):
-                raise ValueError(f"{name} must be a list of values to try, found {values!r}")
+                raise InvalidInputError(f"{name} must be a list of values to try, found {values!r}")
 
 
 class RatingSearch(BaseEstimator):
@@ -110,7 +111,9 @@ class RatingSearch(BaseEstimator):
             The ratings.
         """
         if self.metric not in RATING_METRICS:
-            raise ValueError(f"metric={self.metric!r}: expected one of {', '.join(map(repr, RATING_METRICS))}")
+            raise InvalidInputError(
+                f"expected one of {', '.join(map(repr, RATING_METRICS))}", argument="metric", found=self.metric
+            )
         ratings = np.asarray(y)
         scale = np.unique(ratings) if self.levels is None else self.levels
 

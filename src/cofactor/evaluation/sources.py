@@ -10,10 +10,11 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_consistent_length
 
-from cofactor.datasets import LabelDataset, RatingDataset, load_dataset, load_labels
+from cofactor.datasets import LabelDataset, RatingDataset, load_labels, load_ratings
 from cofactor.datasets.registry import KNOWN
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.described import checksum
-from cofactor.naming import did_you_mean
+from cofactor.text import did_you_mean
 
 __all__ = ["Source", "Task", "sources_of", "task_of"]
 
@@ -48,13 +49,15 @@ def sources_of(data: Any) -> list[Source]:
     """Return data sets by name; refuse what is none."""
     given = [data] if isinstance(data, str | RatingDataset | LabelDataset) else data
     if not isinstance(given, Iterable):
-        raise TypeError(f"data: expected a mapping of names to (X, y), or data sets, found a {type(given).__name__}")
+        raise InvalidTypeError(
+            f"data: expected a mapping of names to (X, y), or data sets, found a {type(given).__name__}"
+        )
     named: Iterable[Any] = given.items() if isinstance(given, Mapping) else [(_name_of(one), one) for one in given]
     sets = [_source(str(name), one) for name, one in named]
     if not sets:
-        raise ValueError("data is empty: give at least one data set")
+        raise InvalidInputError("data is empty: give at least one data set")
     if len({one.name for one in sets}) < len(sets):
-        raise ValueError(f"data sets must have different names, found {', '.join(one.name for one in sets)}")
+        raise InvalidInputError(f"data sets must have different names, found {', '.join(one.name for one in sets)}")
     return sets
 
 
@@ -62,7 +65,7 @@ def _name_of(one: Any) -> str:
     if isinstance(one, str):
         return one
     if not isinstance(one, RatingDataset | LabelDataset):
-        raise TypeError(
+        raise InvalidTypeError(
             f"data: expected a mapping of names to (X, y), or data sets, found a {type(one).__name__} inside"
         )
     return one.name
@@ -77,36 +80,38 @@ def _source(name: str, given: Any) -> Source:
     else:
         source = _source_of_pair(name, given)
     if not np.shape(source.X)[0]:
-        raise ValueError(f"data set {name!r} is empty")
+        raise InvalidInputError(f"data set {name!r} is empty")
     return source
 
 
 def _loaded(name: str) -> RatingDataset | LabelDataset:
     if name not in KNOWN:
-        raise ValueError(
+        raise InvalidInputError(
             f"data: {name!r} is no known data set; {did_you_mean(name, KNOWN)} "
             "Files are read by read_ratings and load_labels"
         )
-    return load_dataset(name) if KNOWN[name].task == "ratings" else load_labels(name)
+    return load_ratings(name) if KNOWN[name].task == "ratings" else load_labels(name)
 
 
 def _source_of_pair(name: str, given: Any) -> Source:
     try:
         X, y = given
     except (TypeError, ValueError):
-        raise TypeError(f"data set {name!r}: expected (X, y) or a data set, found {type(given).__name__}") from None
+        raise InvalidTypeError(
+            f"data set {name!r}: expected (X, y) or a data set, found {type(given).__name__}"
+        ) from None
     try:
         check_consistent_length(X, y)
         shape, target = np.shape(X), np.shape(y)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"data set {name!r}: {error}") from None
+        raise InvalidInputError(f"data set {name!r}: {error}") from None
     if len(target) == 2 and len(shape) == 2:
         return Source(name, X, y, "labels")
     if len(target) == 1 and len(shape) == 2 and shape[1] == 2:
         return Source(name, X, np.asarray(y), "ratings")
     if not target[0]:
-        raise ValueError(f"data set {name!r} is empty")
-    raise ValueError(
+        raise InvalidInputError(f"data set {name!r} is empty")
+    raise InvalidInputError(
         f"data set {name!r}: X has shape {shape} and y {target}; expected pairs of ids with a vector of ratings, or "
         "features with an indicator matrix of labels"
     )
@@ -116,7 +121,7 @@ def task_of(sources: Sequence[Source]) -> Task:
     """Return the task of data sets, which must all have the same."""
     by_task = {source.task: source.name for source in reversed(sources)}
     if len(by_task) > 1:
-        raise ValueError(
+        raise InvalidInputError(
             f"{by_task['ratings']!r} holds ratings and {by_task['labels']!r} labels: compare each kind by itself"
         )
     return sources[0].task

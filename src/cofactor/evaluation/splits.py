@@ -17,7 +17,8 @@ from sklearn.model_selection import BaseShuffleSplit, KFold, ShuffleSplit
 from sklearn.utils import check_consistent_length, check_random_state
 
 from cofactor.datasets._columns import check_pair_names
-from cofactor.metrics.ratings import counted
+from cofactor.errors import InvalidInputError
+from cofactor.text import counted
 
 __all__ = ["Holdout", "KFold", "StrongGeneralization", "WeakGeneralization"]
 
@@ -185,7 +186,7 @@ class StrongGeneralization(BaseShuffleSplit):
         users = _RowsOfUsers(X, y)
         n_test = self._n_test_users(users.counts.size)
         if n_test > users.with_two.size:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{counted(n_test, 'user is', 'users are')} to be held out, but users with two ratings, one to fold in "
                 f"and one to test, are only {users.with_two.size}: lower test_users"
             )
@@ -202,11 +203,13 @@ class StrongGeneralization(BaseShuffleSplit):
 
     def _n_test_users(self, n_users: int) -> int:
         if n_users < 2:
-            raise ValueError("X has one user only, but some must be held out (test_users) and some remain for training")
+            raise InvalidInputError(
+                "X has one user only, but some must be held out (test_users) and some remain for training"
+            )
         whole = isinstance(self.test_users, Integral)
         n_test = int(self.test_users) if whole else int(np.ceil(self.test_users * n_users - 1e-9))
         if not 0 < n_test < n_users or not (whole or 0 < self.test_users < 1):
-            raise ValueError(
+            raise InvalidInputError(
                 f"test_users must be a part between 0 and 1 or a number from 1 to {n_users - 1} (some of "
                 f"{n_users} users must remain for training), found {self.test_users!r}"
             )
@@ -222,13 +225,13 @@ class _RowsOfUsers:
         if y is not None:
             check_consistent_length(self.codes, y)
         if not self.n_rows:
-            raise ValueError("X is empty: there is nothing to split")
+            raise InvalidInputError("X is empty: there is nothing to split")
         self.counts = np.bincount(self.codes)
         self.order = np.argsort(self.codes, kind="stable")
         self.starts = np.cumsum(self.counts) - self.counts
         self.with_two = np.flatnonzero(self.counts >= 2)
         if not self.with_two.size:
-            raise ValueError("no user of X has two ratings: one each for training and test are needed")
+            raise InvalidInputError("no user of X has two ratings: one each for training and test are needed")
 
     def one_row_each(self, users: Rows, rng: np.random.RandomState) -> Rows:
         counts = self.counts[users]
@@ -254,7 +257,9 @@ def _column(X: Any, k: int) -> NDArray[Any]:
     else:
         shape = np.shape(X)
     if len(shape) != 2 or shape[1] != 2:
-        raise ValueError(f"X must hold (user, item) pairs, shape (n, 2), found {type(X).__name__} of shape {shape}")
+        raise InvalidInputError(
+            f"X must hold (user, item) pairs, shape (n, 2), found {type(X).__name__} of shape {shape}"
+        )
     if isinstance(frame, nw.DataFrame):
         check_pair_names(frame.columns)
         return frame[:, k].to_numpy()

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation.escaping import in_latex, in_markdown, one_line
 from cofactor.evaluation.scores import Scores
 from cofactor.metrics import greater_is_better
@@ -115,7 +116,7 @@ class MeanTable:
     def grid(self, digits: int) -> tuple[list[list[TableCell]], list[str]]:
         """Return head, data sets, average ranks and seconds, cell by cell; and the footnotes."""
         if digits < 0:
-            raise ValueError(f"digits must not be negative, found {digits}")
+            raise InvalidInputError(f"digits must not be negative, found {digits}")
         marks = {
             place: chr(ord("a") + k) if len(self.notes) <= 26 else str(k + 1) for k, place in enumerate(self.notes)
         }
@@ -294,7 +295,7 @@ def split_scores(records: Iterable[Record], metric: str, data: str, *, greater: 
     """
     kept = [record for record in records if record["data"] == data]
     if not kept:
-        raise ValueError(f"there are no records of {data!r}")
+        raise InvalidInputError(f"there are no records of {data!r}")
     values, splits = _values(kept, metric)
     methods = _names(kept, "method")
     table = [[values.get((data, method), {}).get(split, np.nan) for method in methods] for split in splits[data]]
@@ -320,13 +321,13 @@ def _values(
         if record["value"] is None or not np.isfinite(record["value"]):
             continue
         if split in values[place]:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{place[1]} has two values of {metric} on {place[0]}, split {split[0]!r}, seed {split[1]}: "
                 "give methods with other parameters names of their own"
             )
         values[place][split] = float(record["value"])
     if not values:
-        raise ValueError(
+        raise InvalidInputError(
             f"nothing was measured under {metric!r}, only {', '.join(sorted(others)) or failures or 'failures'}"
         )
     return values, splits

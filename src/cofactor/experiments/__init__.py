@@ -9,8 +9,9 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
+from cofactor.errors import InvalidInputError
 from cofactor.experiments.experiment import Experiment
-from cofactor.naming import did_you_mean
+from cofactor.text import did_you_mean
 
 __all__ = ["experiment", "experiments"]
 
@@ -54,5 +55,7 @@ def experiment(name: str) -> Experiment:
     """
     known = experiments()
     if name not in known:
-        raise ValueError(f"{name!r} is no experiment; {did_you_mean(name, known, 'cofactor reproduce list shows all')}")
+        raise InvalidInputError(
+            f"{name!r} is no experiment; {did_you_mean(name, known, 'cofactor reproduce list shows all')}"
+        )
     return known[name]

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from cofactor import datasets
-from cofactor.datasets import LabelDataset, RatingDataset, bin_ratings, load_dataset, load_labels, read_ratings
+from cofactor.datasets import LabelDataset, RatingDataset, bin_ratings, load_labels, load_ratings, read_ratings
 from cofactor.datasets.registry import KNOWN
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation.checks import checked
 from cofactor.evaluation.comparison import Comparison, compare
 from cofactor.evaluation.search import check_grid, check_names
@@ -24,8 +25,8 @@ from cofactor.evaluation.sources import Task
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels.selection import GridSelection
 from cofactor.metrics import LABEL_METRICS
-from cofactor.naming import did_you_mean, folded
 from cofactor.ratings import MODELS as RATING_MODELS
+from cofactor.text import did_you_mean, folded
 
 __all__ = ["Declared", "read_comparison"]
 
@@ -122,7 +123,7 @@ def read_comparison(path: PathLike) -> Declared:
         with place.open("rb") as stream:
             table = tomllib.load(stream)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{os.fspath(path)}: is not TOML: {error}") from None
+        raise InvalidInputError(f"{os.fspath(path)}: is not TOML: {error}") from None
     return _Reader(os.fspath(path), place.parent).declared(table)
 
 
@@ -150,7 +151,7 @@ class _Reader:
         try:
             checked(estimators, data, **asked)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{self.file}: {error}") from None
+            raise InvalidInputError(f"{self.file}: {error}") from None
         return Declared(estimators=estimators, data=data, title=title, **asked)
 
     # ---------------------------------------------------------------- methods
@@ -277,7 +278,7 @@ class _Reader:
         return list(values)
 
     def refuse(self, where: str, what: str) -> NoReturn:
-        raise ValueError(f"{self.file}: {where}: {what}")
+        raise InvalidInputError(f"{self.file}: {where}: {what}")
 
 
 _KINDS = {str: "a text in quotes", int: "a whole number", dict: "a table"}
@@ -298,7 +299,7 @@ def _load(source: Any, task: Task, options: dict[str, Any]) -> RatingDataset | L
     if task == "labels":
         return load_labels(source, **options)
     if isinstance(source, str):
-        return load_dataset(source, **options)
+        return load_ratings(source, **options)
     bins = options.pop("bins", None)
     data = read_ratings(source, **options)
     if bins is None:

@@ -8,10 +8,10 @@ from os import PathLike
 from pathlib import Path
 
 import cofactor
-from cofactor.datasets._bytes import replacing
 from cofactor.experiments.experiment import Claim, Origin, Picture, Row, Sample
 from cofactor.experiments.published import METRICS
 from cofactor.experiments.reproduction import Reproduction
+from cofactor.files import replacing
 
 __all__ = ["MARKS", "columns_of", "digits_of", "printed_only", "reasons_of", "title_of", "write_document"]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from cofactor.evaluation.cells import Cell, Result
 from cofactor.experiments.published import METRICS, load
 from cofactor.metrics import greater_is_better
-from cofactor.metrics.ratings import without_zero
+from cofactor.text import without_zero
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,6 +20,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.svm import LinearSVC
 
 from cofactor.datasets import LabelDataset, load_labels
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation.cells import Cell, cell
 from cofactor.evaluation.labels import evaluate_labels
 from cofactor.experiments.beside import Reason
@@ -131,11 +132,13 @@ def rows_of(split: str, seed: int, data: LabelDataset) -> tuple[NDArray[np.int64
     """
     if split == "official":
         if data.train_rows is None:
-            raise ValueError(f"data set {data.name!r} has no official split")
+            raise InvalidInputError(f"data set {data.name!r} has no official split")
         return np.flatnonzero(data.train_rows), np.flatnonzero(~data.train_rows)
     named = re.fullmatch(r"(kfold|seen) (\d+)/(\d+)|(holdout) (\d+)/(0?\.\d+|[1-9]\d*)", split)
     if not named:
-        raise ValueError(f"split={split!r}: expected 'kfold 3/10', 'seen 3/10', 'holdout 2/0.1' or 'official'")
+        raise InvalidInputError(
+            "expected 'kfold 3/10', 'seen 3/10', 'holdout 2/0.1' or 'official'", argument="split", found=split
+        )
     kind, k, size = (part for part in named.groups() if part)
     if kind == "holdout":
         test_size = float(size) if "." in size else int(size)

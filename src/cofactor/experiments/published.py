@@ -16,8 +16,9 @@ from typing import Literal
 import numpy as np
 
 from cofactor import labels, ratings
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation.scores import Scores
-from cofactor.naming import did_you_mean
+from cofactor.text import did_you_mean
 
 __all__ = ["METRICS", "Metric", "Misprint", "Printed", "Published", "load", "names"]
 
@@ -235,7 +236,7 @@ def load(name: str) -> Published:
     ValueError: no published table 'thesis-5.12'; did you mean thesis-5.11, ...
     """
     if name not in _INDEX["tables"]:
-        raise ValueError(f"no published table {name!r}; {did_you_mean(name, names())}")
+        raise InvalidInputError(f"no published table {name!r}; {did_you_mean(name, names())}")
     facts = _INDEX["tables"][name]
     with open(_FOLDER / f"{name}.csv", encoding="utf-8", newline="") as lines:
         rows = tuple(_printed(record) for record in csv.DictReader(lines))

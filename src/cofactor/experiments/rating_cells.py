@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.datasets import RatingDataset, load_dataset, make_ratings
+from cofactor.datasets import RatingDataset, load_ratings, make_ratings
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation import Holdout, StrongGeneralization, WeakGeneralization
 from cofactor.evaluation.cells import Cell, Measures, cell
 from cofactor.experiments.data import checksum
@@ -72,7 +73,7 @@ def load(data: str, seed: int, made: Settings | None = None) -> RatingDataset:
 
 @lru_cache(maxsize=2)
 def _registered(name: str) -> RatingDataset:
-    return load_dataset(name)
+    return load_ratings(name)
 
 
 @lru_cache(maxsize=2)
@@ -82,7 +83,7 @@ def _complete(recipe: str, seed: int) -> tuple[RatingDataset, NDArray[np.float64
 
 def _scale(source: RatingDataset) -> NDArray[np.float64]:
     if source.scale is None:
-        raise ValueError(f"{source.name}: its ratings have no levels")
+        raise InvalidInputError(f"{source.name}: its ratings have no levels")
     return source.scale
 
 

@@ -18,6 +18,7 @@ from functools import lru_cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.spin import finish, wait_for
 
 _local = threading.local()
@@ -29,7 +30,7 @@ def _default_threads() -> int:
     if value is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if not value.isdigit() or int(value) < 1:
-        raise ValueError(f"COFACTOR_NUM_THREADS={value!r}: expected a whole number of at least 1")
+        raise InvalidInputError(f"COFACTOR_NUM_THREADS={value!r}: expected a whole number of at least 1")
     return int(value)
 
 

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cofactor import persistence
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.data import LabelForm, as_labels, tidy_features
 from cofactor.labels.regression import FeatureSpace, offered
 from cofactor.labels.thresholds import FAR, Threshold, check_threshold, learn_threshold
@@ -93,7 +94,7 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
         check_threshold(self.threshold)
         fit_intercept = getattr(self, "fit_intercept", True)
         if not isinstance(fit_intercept, bool | np.bool_):
-            raise TypeError(f"fit_intercept={fit_intercept!r}: expected True or False")
+            raise InvalidTypeError("expected True or False", argument="fit_intercept", found=fit_intercept)
         check_callback(getattr(self, "callback", None))
         verbose = getattr(self, "verbose", 0)
         if not isinstance(verbose, bool | np.bool_):
@@ -254,13 +255,13 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
         and its cut is 0 if `threshold` is a rule, until `fit_threshold` learns one.
         """
         if Y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+            raise InvalidInputError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         features = self._features(X, reset=reset)
         labels, form, names = as_labels(Y, label_names)
         n, D = features.shape
         if labels.shape[0] != n:
             turned = "; Y" if labels.shape[1] == n else "; X" if labels.shape[0] == D else ""
-            raise ValueError(
+            raise InvalidInputError(
                 f"X has {n} rows and Y has {labels.shape[0]}{turned and turned + ' seems to be transposed'}: "
                 "both must have one row for each instance"
             )
@@ -270,7 +271,7 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
             cut = 0.0 if isinstance(self.threshold, str) else float(self.threshold)
             self.decision_ = Threshold("fixed", cut)
         elif labels.shape[1] != len(self.label_names_):
-            raise ValueError(f"Y has {labels.shape[1]} labels, but the model knows {len(self.label_names_)}")
+            raise InvalidInputError(f"Y has {labels.shape[1]} labels, but the model knows {len(self.label_names_)}")
         return features, labels
 
     def _features(self, X: Any, *, reset: bool = False) -> NDArray[Any] | sparse.csr_array:
@@ -279,12 +280,12 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
             check_is_fitted(self)
         if isinstance(X, FeatureSpace):
             if not reset and X.shape[1] != self.n_features_in_:
-                raise ValueError(f"X has {X.shape[1]} features, but the model expects {self.n_features_in_}")
+                raise InvalidInputError(f"X has {X.shape[1]} features, but the model expects {self.n_features_in_}")
             self.n_features_in_ = X.shape[1]
             return X.X
         if not reset and hasattr(X, "shape") and len(X.shape) == 2 and X.shape[1] != self.n_features_in_:
             turned = "; X seems to be transposed" if X.shape[0] == self.n_features_in_ else ""
-            raise ValueError(
+            raise InvalidInputError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
                 f"as input{turned}"
             )
@@ -323,7 +324,9 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
         """Return scores of all instances by models which did not see them."""
         n = X.shape[0]
         if n < 2:
-            raise ValueError(f"threshold={self.threshold!r} is learned on held-out instances: give 2 or more, not {n}")
+            raise InvalidInputError(
+                f"threshold={self.threshold!r} is learned on held-out instances: give 2 or more, not {n}"
+            )
         scores = np.empty(Y.shape)
         order = make_generator(self.random_state).permutation(n)
         for k, test in enumerate(np.array_split(order, min(_FOLDS, n))):
@@ -373,7 +376,7 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
         model.decision_ = Threshold(member(header, "rule", str), unpacked(header["threshold"], arrays))
         for name, value in member(header, "learned", dict).items():
             if name not in cls._learned:
-                raise ValueError(f"{cls.__name__} has no {name}")
+                raise InvalidInputError(f"{cls.__name__} has no {name}")
             setattr(model, name, unpacked(value, arrays))
         model._check_learned()
         return model
@@ -382,12 +385,12 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
         """Refuse what was read from a file if it does not fit together: it must be able to score an instance."""
         n_labels = len(self.label_names_)
         if self.constant_.shape != (n_labels,) or self.constant_.dtype != np.int8:
-            raise ValueError(f"constant has shape {self.constant_.shape}, dtype {self.constant_.dtype}")
+            raise InvalidInputError(f"constant has shape {self.constant_.shape}, dtype {self.constant_.dtype}")
         if np.shape(self.decision_.value) not in ((), (n_labels,)):
-            raise ValueError(f"the threshold has shape {np.shape(self.decision_.value)} for {n_labels} labels")
+            raise InvalidInputError(f"the threshold has shape {np.shape(self.decision_.value)} for {n_labels} labels")
         try:
             scores = self._all_scores(np.zeros((1, self.n_features_in_)))
         except (AttributeError, IndexError) as error:
-            raise ValueError(f"it cannot score an instance: {error}") from error
+            raise InvalidInputError(f"it cannot score an instance: {error}") from error
         if scores.shape != (1, n_labels) or not np.isfinite(scores).all():
-            raise ValueError(f"it gives an instance scores of shape {scores.shape}, or not finite ones")
+            raise InvalidInputError(f"it gives an instance scores of shape {scores.shape}, or not finite ones")

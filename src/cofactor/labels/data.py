@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_array
 
+from cofactor.errors import InvalidInputError
+
 __all__ = ["LabelForm", "as_features", "as_labels", "dense", "is_sparse", "tidy_features"]
 
 _CONTAINERS = ("array", "pandas", "polars")
@@ -52,9 +54,9 @@ class LabelForm:
     def __post_init__(self) -> None:
         layout, kind = self._layout
         if self.container not in _CONTAINERS and not (layout in _FORMATS and kind in ("array", "matrix")):
-            raise ValueError(f"labels cannot come back as {self.container!r}")
+            raise InvalidInputError(f"labels cannot come back as {self.container!r}")
         if np.dtype(self.dtype).kind not in "biuf":
-            raise ValueError(f"labels cannot have the dtype {self.dtype!r}")
+            raise InvalidInputError(f"labels cannot have the dtype {self.dtype!r}")
 
     def cast(self, on: Any, names: NDArray[Any], index: Any = None) -> Any:
         """Return predicted labels in this form.
@@ -133,12 +135,12 @@ def as_labels(Y: Any, names: Iterable[Any] | None = None) -> tuple[sparse.csr_ar
     else:
         table, container, columns = _as_table(Y)
     if table.ndim != 2:
-        raise ValueError(
+        raise InvalidInputError(
             f"Y has shape {table.shape}, expected a table (n instances, L labels) of 0 and 1"
             + (": pass Y.reshape(-1, 1) if it is one label" if table.ndim == 1 else "")
         )
     if table.shape[1] == 0:
-        raise ValueError(f"Y has shape {table.shape}: there must be at least one label")
+        raise InvalidInputError(f"Y has shape {table.shape}: there must be at least one label")
     labels, signs = _sparse_ones(table) if is_sparse(table) else _dense_ones(table)
     given = columns if names is None else list(names)
     return labels, LabelForm(container, np.dtype(table.dtype).name, signs), _checked_names(given, table.shape[1])
@@ -157,7 +159,7 @@ def _as_table(Y: Any) -> tuple[NDArray[Any], str, list[Any] | None]:
         if table.dtype.kind not in "biuf":
             table = _as_numbers(table)
     except (ValueError, TypeError) as error:
-        raise ValueError(
+        raise InvalidInputError(
             "Unknown label type: Y must be a table (n instances, L labels) of 0 and 1; "
             f"scikit-learn's MultiLabelBinarizer makes one of lists of label names ({error})"
         ) from error
@@ -167,7 +169,7 @@ def _as_table(Y: Any) -> tuple[NDArray[Any], str, list[Any] | None]:
 def _as_numbers(table: NDArray[Any]) -> NDArray[Any]:
     """Return a table of Python objects as one of the numbers they are."""
     if table.dtype.kind != "O":
-        raise ValueError(f"its entries have the dtype {table.dtype}")
+        raise InvalidInputError(f"its entries have the dtype {table.dtype}")
     numbers = np.asarray(table.tolist())
     return numbers if numbers.dtype.kind in "biuf" else table.astype(np.float64)
 
@@ -181,7 +183,7 @@ def _dense_ones(table: NDArray[Any]) -> tuple[sparse.csr_array, bool]:
         _refuse(table[wrong][0], *(int(k) for k in np.argwhere(wrong)[0]))
     signs = bool(negative.any())
     if signs and not (on | negative).all():
-        raise ValueError("Y holds -1 and 0: labels are written either 0 and 1, or -1 and 1")
+        raise InvalidInputError("Y holds -1 and 0: labels are written either 0 and 1, or -1 and 1")
     return sparse.csr_array(on, dtype=np.float32), signs
 
 
@@ -197,7 +199,7 @@ def _sparse_ones(table: Any) -> tuple[sparse.csr_array, bool]:
         _refuse(values[wrong[0]], row, int(labels.indices[wrong[0]]))
     signs = bool((values == -1).any()) if values.dtype.kind in "if" else False
     if signs and labels.nnz < labels.shape[0] * labels.shape[1]:
-        raise ValueError("Y holds -1 and 0: labels are written either 0 and 1, or -1 and 1")
+        raise InvalidInputError("Y holds -1 and 0: labels are written either 0 and 1, or -1 and 1")
     labels = labels.astype(np.float32)
     if signs:
         labels.data = np.maximum(labels.data, 0)
@@ -206,7 +208,7 @@ def _sparse_ones(table: Any) -> tuple[sparse.csr_array, bool]:
 
 
 def _refuse(value: Any, row: int, column: int) -> None:
-    raise ValueError(
+    raise InvalidInputError(
         f"Y holds {value} (row {row}, label {column}): labels must be 0 and 1, False and True, or -1 and 1, "
         "with none missing"
     )
@@ -217,12 +219,12 @@ def _checked_names(names: list[Any] | None, n_labels: int) -> NDArray[Any]:
     if names is None:
         return np.arange(n_labels).astype(object)
     if len(names) != n_labels:
-        raise ValueError(f"there are {len(names)} label names for {n_labels} labels")
+        raise InvalidInputError(f"there are {len(names)} label names for {n_labels} labels")
     table = np.empty(n_labels, dtype=object)
     table[:] = [int(k) if isinstance(k, int | np.integer) and not isinstance(k, bool) else str(k) for k in names]
     if len(set(table.tolist())) < n_labels:
         twice = next(k for k in table.tolist() if table.tolist().count(k) > 1)
-        raise ValueError(f"label names must differ: {twice!r} stands twice")
+        raise InvalidInputError(f"label names must differ: {twice!r} stands twice")
     return table
 
 

@@ -23,6 +23,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.errors import InvalidInputError
 from cofactor.labels.data import as_features, is_sparse
 from cofactor.model.checks import check_number
 from cofactor.solvers.linear import solve_positive
@@ -55,7 +56,7 @@ def feature_space(X: NDArray[Any] | sparse.csr_array, fit_intercept: bool = True
     if space is None or space.X is not X:
         return FeatureSpace(X, fit_intercept=fit_intercept)
     if space.fit_intercept != fit_intercept:
-        raise ValueError(
+        raise InvalidInputError(
             f"the FeatureSpace given as X has fit_intercept={space.fit_intercept}, the model {fit_intercept}: "
             "make them agree"
         )
@@ -259,7 +260,7 @@ class FeatureSpace:
     def _check(self, T: Any, alpha: float) -> None:
         check_number("alpha", alpha, low=0)
         if T.shape[0] != self.shape[0]:
-            raise ValueError(f"the targets have {T.shape[0]} rows, the features {self.shape[0]}")
+            raise InvalidInputError(f"the targets have {T.shape[0]} rows, the features {self.shape[0]}")
 
     def _centred_targets(self, T: NDArray[Any] | sparse.csr_array) -> NDArray[np.float64]:
         """Return Tc, dense."""

@@ -18,6 +18,7 @@ from sklearn.model_selection import KFold, ParameterGrid, ShuffleSplit
 from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import LabelModel, LabelTagsMixin
 from cofactor.labels.data import as_features, as_labels
 from cofactor.labels.embedding.code import CodeModel
@@ -394,9 +395,10 @@ def _splits(validation: Any, n: int, random_state: Any) -> list[Split]:
     elif isinstance(validation, int | np.integer):
         splitter = KFold(int(validation), shuffle=True, random_state=seed)
     if isinstance(splitter, str) or not hasattr(splitter, "split"):
-        raise TypeError(
-            f"validation={validation!r}: expected a share of the instances, a number of folds, "
-            "or an object with split(X)"
+        raise InvalidTypeError(
+            "expected a share of the instances, a number of folds, or an object with split(X)",
+            argument="validation",
+            found=validation,
         )
     return list(splitter.split(np.zeros(n)))
 
@@ -405,18 +407,23 @@ def _checked_metric(metric: Any) -> LabelMetric:
     if isinstance(metric, LabelMetric):
         return metric
     if metric not in LABEL_METRICS:
-        raise ValueError(f"metric={metric!r}: expected one of {', '.join(map(repr, LABEL_METRICS))}")
+        raise InvalidInputError(
+            f"expected one of {', '.join(map(repr, LABEL_METRICS))}", argument="metric", found=metric
+        )
     return LABEL_METRICS[metric]
 
 
 def _checked_rules(thresholds: Sequence[str], estimator: Any) -> tuple[str, ...]:
     known = ("plain", *RULES)
     if isinstance(thresholds, str) or not thresholds or not set(thresholds) <= set(known):
-        raise ValueError(f"thresholds={thresholds!r}: expected a list of some of {', '.join(map(repr, known))}")
+        raise InvalidInputError(
+            f"expected a list of some of {', '.join(map(repr, known))}", argument="thresholds", found=thresholds
+        )
     if set(thresholds) != {"plain"} and not isinstance(_last(estimator), LabelModel):
-        raise TypeError(
-            f"thresholds={thresholds!r}: a learned threshold needs a model of cofactor.labels, "
-            f"found {type(_last(estimator)).__name__}"
+        raise InvalidTypeError(
+            f"a learned threshold needs a model of cofactor.labels, found {type(_last(estimator)).__name__}",
+            argument="thresholds",
+            found=thresholds,
         )
     return tuple(dict.fromkeys(thresholds))
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.model.checks import check_number
 
 __all__ = ["FAR", "RULES", "Threshold", "check_threshold", "learn_threshold", "micro_f1_curve"]
@@ -52,9 +53,9 @@ class Threshold:
 
     def __post_init__(self) -> None:
         if self.rule not in ("fixed", *RULES):
-            raise ValueError(f"unknown rule {self.rule!r}")
+            raise InvalidInputError(f"unknown rule {self.rule!r}")
         if not np.isfinite(self.value).all() or np.ndim(self.value) != (self.rule == "per-label"):
-            raise ValueError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
+            raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
 
     def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Return where labels are on.
@@ -80,11 +81,15 @@ def check_threshold(threshold: Any) -> None:
     """Refuse what is neither a number nor the name of a rule."""
     if isinstance(threshold, str):
         if threshold not in RULES:
-            raise ValueError(f"threshold={threshold!r}: expected a number, or one of {', '.join(map(repr, RULES))}")
+            raise InvalidInputError(
+                f"expected a number, or one of {', '.join(map(repr, RULES))}", argument="threshold", found=threshold
+            )
     elif isinstance(threshold, Real):
         check_number("threshold", threshold, low=-np.inf)
     else:
-        raise TypeError(f"threshold={threshold!r}: expected a number, or one of {', '.join(map(repr, RULES))}")
+        raise InvalidTypeError(
+            f"expected a number, or one of {', '.join(map(repr, RULES))}", argument="threshold", found=threshold
+        )
 
 
 def learn_threshold(rule: str, scores: NDArray[Any], Y: sparse.csr_array) -> Threshold:

@@ -6,6 +6,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from cofactor.errors import InvalidInputError
+
 
 @dataclass(frozen=True)
 class Work:
@@ -70,16 +72,16 @@ class EntryLoss(ABC):
             return
         low, high = targets.min(), targets.max()
         if self.target == "sign" and not np.all(np.abs(targets) == 1):
-            raise ValueError(f"{type(self).__name__} takes targets -1 and +1, found values from {low} to {high}")
+            raise InvalidInputError(f"{type(self).__name__} takes targets -1 and +1, found values from {low} to {high}")
         if self.target == "ordinal" and not (
             targets.dtype.kind in "iu" and low >= 1 and high <= self.levels(n_thresholds)
         ):
-            raise ValueError(
+            raise InvalidInputError(
                 f"{type(self).__name__} takes whole levels from 1 to {self.levels(n_thresholds)}, "
                 f"found {targets.dtype} from {low} to {high}"
             )
         if self.target == "nonneg" and not low >= 0:
-            raise ValueError(f"{type(self).__name__} takes targets of at least 0, found {low}")
+            raise InvalidInputError(f"{type(self).__name__} takes targets of at least 0, found {low}")
 
     def levels(self, n_thresholds: int) -> int:
         """Return the number of levels that go with a number of thresholds."""

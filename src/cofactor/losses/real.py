@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.special import expit
 
+from cofactor.errors import InvalidInputError
 from cofactor.losses.base import EntryLoss, Work
 from cofactor.losses.binary import row_losses
 
@@ -83,7 +84,7 @@ class LogisticSquared(_Pointwise):
 
     def __init__(self, low: float, high: float, offset: float = 0.0) -> None:
         if not low < high:
-            raise ValueError(f"low={low!r}, high={high!r}: the interval must have a length above 0")
+            raise InvalidInputError(f"low={low!r}, high={high!r}: the interval must have a length above 0")
         self.low, self.high, self.offset = float(low), float(high), float(offset)
 
     def estimate(self, x: Any) -> np.ndarray:
@@ -126,7 +127,9 @@ class BetaDivergence(_Pointwise):
 
     def __init__(self, beta: float = 1.5) -> None:
         if not beta >= 0:
-            raise ValueError(f"beta={beta!r}: the order of a β-divergence must be a number of at least 0")
+            raise InvalidInputError(
+                "the order of a β-divergence must be a number of at least 0", argument="beta", found=beta
+            )
         self.beta = float(beta)
         self.convex = 1 <= beta <= 2  # type: ignore[misc]
         self.curvature_bound = 1.0 if beta == 2 else None

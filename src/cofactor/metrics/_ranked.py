@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.errors import InvalidInputError
 from cofactor.metrics._tables import as_label_sets, as_scores, check_same_shape
 
 __all__ = [
@@ -45,7 +46,7 @@ def mean_defined(values: NDArray[np.float64], undefined: Undefined) -> float:
     (0.25, 0.5)
     """
     if not (isinstance(undefined, str) and undefined == "skip") and undefined not in (0, 1):
-        raise ValueError(f'undefined must be 0, 1 or "skip", found {undefined!r}')
+        raise InvalidInputError(f'undefined must be 0, 1 or "skip", found {undefined!r}')
     missing = np.isnan(values)
     if undefined != "skip":
         return float(np.where(missing, float(undefined), values).mean())
@@ -164,4 +165,4 @@ def ranked_blocks(labels: sparse.csr_array, scores: NDArray[Any]) -> Iterator[Ra
 
 def check_k(k: int, n_labels: int) -> None:
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= n_labels:
-        raise ValueError(f"k must be an integer from 1 to the number of labels, {n_labels}, found {k!r}")
+        raise InvalidInputError(f"k must be an integer from 1 to the number of labels, {n_labels}, found {k!r}")

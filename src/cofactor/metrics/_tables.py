@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.metrics.ratings import counted
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.text import counted
 
 __all__ = ["as_label_sets", "as_scores", "check_same_shape"]
 
@@ -48,7 +49,7 @@ def as_label_sets(labels: Any, name: str = "Y") -> sparse.csr_array:
     on = table if table.dtype == bool else table == 1
     off = ~on if table.dtype == bool else table == 0
     if not (on | off).all() and not (on | (table == -1)).all():
-        raise ValueError(_other_values(table.ravel(), name))
+        raise InvalidInputError(_other_values(table.ravel(), name))
     rows, columns = np.nonzero(on)
     starts = np.searchsorted(rows, np.arange(table.shape[0] + 1))
     return sparse.csr_array((np.ones(columns.size, dtype=np.int8), columns, starts), shape=table.shape)
@@ -63,7 +64,9 @@ def as_scores(scores: Any, name: str = "scores") -> NDArray[Any]:
     array([[1., 2.]])
     """
     if sparse.issparse(scores):
-        raise TypeError(f"{name} must be dense: every label needs a score before it has a rank, found a sparse matrix")
+        raise InvalidTypeError(
+            f"{name} must be dense: every label needs a score before it has a rank, found a sparse matrix"
+        )
     table = np.asarray(scores)
     _check_table(table.shape, name)
     if not np.issubdtype(table.dtype, np.floating):
@@ -71,14 +74,16 @@ def as_scores(scores: Any, name: str = "scores") -> NDArray[Any]:
     bad = np.isnan(table)
     if bad.any():
         row, column = np.argwhere(bad)[0]
-        raise ValueError(f"{name} holds {counted(int(bad.sum()), 'NaN')}, the first in row {row}, column {column}")
+        raise InvalidInputError(
+            f"{name} holds {counted(int(bad.sum()), 'NaN')}, the first in row {row}, column {column}"
+        )
     return table
 
 
 def check_same_shape(first: tuple[int, ...], second: tuple[int, ...], names: tuple[str, str]) -> None:
     """Require the same rows and labels in both."""
     if first != second:
-        raise ValueError(f"{names[0]} has shape {first} but {names[1]} has {second}: they must agree")
+        raise InvalidInputError(f"{names[0]} has shape {first} but {names[1]} has {second}: they must agree")
 
 
 def _from_sparse(labels: Any, name: str) -> sparse.csr_array:
@@ -91,7 +96,7 @@ def _from_sparse(labels: Any, name: str) -> sparse.csr_array:
     if values.dtype != bool and not (values == 1).all():
         # Where -1 means "off", an entry that is not stored would be neither on nor off.
         if table.nnz != labels.shape[0] * labels.shape[1] or not np.isin(values, (-1, 1)).all():
-            raise ValueError(_other_values(np.append(values, 0), name))
+            raise InvalidInputError(_other_values(np.append(values, 0), name))
         table.data = (values == 1).astype(np.int8)
         table.eliminate_zeros()
     return sparse.csr_array((np.ones(table.nnz, dtype=np.int8), table.indices, table.indptr), shape=table.shape)
@@ -99,14 +104,14 @@ def _from_sparse(labels: Any, name: str) -> sparse.csr_array:
 
 def _check_table(shape: tuple[int, ...], name: str) -> None:
     if len(shape) != 2 or 0 in shape:
-        raise ValueError(f"{name} must be a non-empty array of shape (rows, labels), found shape {shape}")
+        raise InvalidInputError(f"{name} must be a non-empty array of shape (rows, labels), found shape {shape}")
 
 
 def _as_numbers(table: NDArray[Any], name: str) -> NDArray[np.float64]:
     try:
         return table.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers, found values of type {table.dtype}") from error
+        raise InvalidInputError(f"{name} must hold numbers, found values of type {table.dtype}") from error
 
 
 def _other_values(values: NDArray[Any], name: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from cofactor.errors import InvalidInputError
 from cofactor.metrics.labels import LABEL_METRICS
 from cofactor.metrics.probabilities import PROBABILITY_METRICS
 from cofactor.metrics.ratings import RATING_METRICS
-from cofactor.naming import did_you_mean
+from cofactor.text import did_you_mean
 
 __all__ = ["greater_is_better"]
 
@@ -39,5 +40,5 @@ def greater_is_better(metric: str) -> bool:
     ValueError: 'mirco_f1' is no measure; did you mean micro_f1, macro_f1?
     """
     if metric not in _GREATER:
-        raise ValueError(f"{metric!r} is no measure; {did_you_mean(metric, _GREATER, 'see cofactor.metrics')}")
+        raise InvalidInputError(f"{metric!r} is no measure; {did_you_mean(metric, _GREATER, 'see cofactor.metrics')}")
     return _GREATER[metric]

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.metrics.ratings import as_scale, counted, to_levels
+from cofactor.errors import InvalidInputError
+from cofactor.metrics.ratings import as_scale, to_levels
+from cofactor.text import counted
 
 __all__ = [
     "PROBABILITY_METRICS",
@@ -144,9 +146,9 @@ def calibration_bins(
     ([0, 3], [nan, 0.7], [nan, 0.67])
     """
     if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
-        raise ValueError(f"n_bins={n_bins!r}: expected a whole number from 1 on")
+        raise InvalidInputError("expected a whole number from 1 on", argument="n_bins", found=n_bins)
     if over not in _OVER:
-        raise ValueError(f"over={over!r}: expected one of {', '.join(map(repr, _OVER))}")
+        raise InvalidInputError(f"expected one of {', '.join(map(repr, _OVER))}", argument="over", found=over)
     levels, p = _checked(y, probabilities, scale)
     hit = levels[:, None] == np.arange(1, p.shape[1] + 1)
     if over == "top":
@@ -245,21 +247,21 @@ def _checked(y: ArrayLike, probabilities: ArrayLike, scale: ArrayLike) -> tuple[
     names = as_scale(scale)
     ratings = np.asarray(y, dtype=np.float64)
     if ratings.ndim != 1 or not ratings.size:
-        raise ValueError(f"y must be a non-empty one-dimensional array, found shape {ratings.shape}")
+        raise InvalidInputError(f"y must be a non-empty one-dimensional array, found shape {ratings.shape}")
     levels = to_levels(ratings, names)
     p = np.asarray(probabilities, dtype=np.float64)
     if p.shape != (len(levels), len(names)):
-        raise ValueError(
+        raise InvalidInputError(
             f"probabilities must have a row for each of {counted(len(levels), 'rating')} and a column for each of "
             f"{len(names)} levels of scale, found shape {p.shape}"
         )
     wrong = ~((p >= 0) & (p <= 1 + _SUM))
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        raise ValueError(f"probabilities must lie between 0 and 1, found {p[row, column]} in row {row}")
+        raise InvalidInputError(f"probabilities must lie between 0 and 1, found {p[row, column]} in row {row}")
     sums = p.sum(axis=1)
     wrong = np.abs(sums - 1) > _SUM
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise ValueError(f"probabilities of each row must sum to 1, found {sums[row]:.6g} in row {row}")
+        raise InvalidInputError(f"probabilities of each row must sum to 1, found {sums[row]:.6g} in row {row}")
     return levels, p

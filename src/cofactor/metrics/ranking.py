@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.errors import InvalidInputError
 from cofactor.metrics._ranked import (
     Measure,
     Undefined,
@@ -258,7 +259,7 @@ def label_propensities(Y: Any, a: float = 0.55, b: float = 1.5) -> NDArray[np.fl
     array([0.68 , 0.391])
     """
     if not (a > 0 and b >= 0):
-        raise ValueError(f"a must be positive and b must not be negative, found a={a!r}, b={b!r}")
+        raise InvalidInputError(f"a must be positive and b must not be negative, found a={a!r}, b={b!r}")
     labels = as_label_sets(Y)
     n, n_labels = labels.shape
     frequencies = np.bincount(labels.indices, minlength=n_labels) + b
@@ -358,5 +359,7 @@ def _inverse(propensities: ArrayLike, n_labels: int) -> NDArray[np.float64]:
     """Return the weights of labels."""
     values = np.asarray(propensities, dtype=np.float64)
     if values.shape != (n_labels,) or not (values > 0).all():
-        raise ValueError(f"propensities must be {n_labels} positive numbers, one per label, found shape {values.shape}")
+        raise InvalidInputError(
+            f"propensities must be {n_labels} positive numbers, one per label, found shape {values.shape}"
+        )
     return 1 / values

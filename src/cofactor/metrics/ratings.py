@@ -15,6 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.errors import InvalidInputError
+from cofactor.text import counted, some_of
+
 __all__ = [
     "MAX_LEVELS",
     "RATING_METRICS",
@@ -64,16 +67,16 @@ def as_scale(scale: ArrayLike) -> NDArray[np.float64]:
     try:
         levels = np.array(scale, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"scale must be an increasing list of numbers, found {scale!r}") from error
+        raise InvalidInputError(f"scale must be an increasing list of numbers, found {scale!r}") from error
     if levels.ndim != 1 or levels.size < 2:
-        raise ValueError(
+        raise InvalidInputError(
             f"scale must be a list of at least two levels, found shape {levels.shape}: "
             "with a single level there is nothing to learn"
         )
     if not np.isfinite(levels).all() or (np.diff(levels) <= 0).any():
-        raise ValueError(f"scale must be finite and strictly increasing, found {some_of(levels)}")
+        raise InvalidInputError(f"scale must be finite and strictly increasing, found {some_of(levels)}")
     if levels.size > MAX_LEVELS:
-        raise ValueError(
+        raise InvalidInputError(
             f"the scale has {levels.size} distinct values, at most {MAX_LEVELS} are possible: "
             "continuous ratings: bin them with cofactor.datasets.bin_ratings or pass levels"
         )
@@ -138,7 +141,7 @@ def to_levels(values: ArrayLike, scale: ArrayLike) -> NDArray[np.uint8]:
     off = ~(np.abs(checked[levels - 1] - ratings) <= _SAME * np.diff(checked).min())
     if off.any():
         found = some_of(np.unique(ratings[off]))
-        raise ValueError(
+        raise InvalidInputError(
             f"{counted(np.count_nonzero(off), 'rating is', 'ratings are')} not on the scale {some_of(checked, 10)}, "
             f"found {found}: "
             "correct them, or pass the levels that these data have"
@@ -261,7 +264,7 @@ def frobenius_relative_error(y: ArrayLike, pred: ArrayLike) -> float:
     true, predicted = _both(y, pred)
     size = np.square(true).sum()
     if size == 0:
-        raise ValueError("y holds only zeros: the relative error is not defined, use another metric")
+        raise InvalidInputError("y holds only zeros: the relative error is not defined, use another metric")
     return float(np.sqrt(np.square(true - predicted).sum() / size))
 
 
@@ -392,14 +395,16 @@ def _both(y: ArrayLike, pred: ArrayLike) -> tuple[NDArray[np.float64], NDArray[n
     for name, values in (("y", y), ("pred", pred)):
         array = np.asarray(values, dtype=np.float64)
         if array.ndim != 1 or not array.size:
-            raise ValueError(f"{name} must be a non-empty one-dimensional array, found shape {array.shape}")
+            raise InvalidInputError(f"{name} must be a non-empty one-dimensional array, found shape {array.shape}")
         if not np.isfinite(array).all():
             bad = np.flatnonzero(~np.isfinite(array))
             found = counted(bad.size, "value that is", "values that are")
-            raise ValueError(f"{name} holds {found} NaN or infinite, the first at {bad[0]}")
+            raise InvalidInputError(f"{name} holds {found} NaN or infinite, the first at {bad[0]}")
         arrays.append(array)
     if arrays[0].size != arrays[1].size:
-        raise ValueError(f"y has {counted(arrays[0].size, 'rating')} but pred has {arrays[1].size}: they must agree")
+        raise InvalidInputError(
+            f"y has {counted(arrays[0].size, 'rating')} but pred has {arrays[1].size}: they must agree"
+        )
     return arrays[0], arrays[1]
 
 
@@ -407,26 +412,3 @@ def _fractional_levels(values: NDArray[np.float64], scale: NDArray[np.float64]) 
     """Interpolate the rank on the scale linearly, and continue the end pieces outside it."""
     piece = np.clip(np.searchsorted(scale, values, side="right") - 1, 0, scale.size - 2)
     return piece + 1 + (values - scale[piece]) / (scale[piece + 1] - scale[piece])
-
-
-def counted(n: int | np.integer, one: str, many: str = "", form: str = "") -> str:
-    """Write a number with its noun, for messages: 1 rating, 2 ratings."""
-    return f"{n:{form}} {one if n == 1 else many or one + 's'}"
-
-
-def without_zero(value: float, digits: int = 3) -> str:
-    """Write a number with so many digits, without the zero before the point.
-
-    Examples
-    --------
-    >>> without_zero(0.4019), without_zero(-0.05, 2), without_zero(10.5, 1)
-    ('.402', '-.05', '10.5')
-    """
-    text = f"{value:.{digits}f}"
-    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
-
-
-def some_of(values: NDArray[Any], most: int = 5) -> str:
-    """Write the first few values of an array, for messages."""
-    shown = ", ".join(f"{v:g}" if isinstance(v, float) else repr(v) for v in values[:most].tolist())
-    return shown if len(values) <= most else f"{shown}, ... ({len(values)} in all)"

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from cofactor.errors import InvalidInputError, InvalidTypeError
+
 
 def check_number(
     name: str, value: Any, *, low: float, inclusive: bool = True, high: float = np.inf, whole: bool = False
@@ -18,10 +20,10 @@ def check_number(
     if high < np.inf:
         word += f" and at most {high:g}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
-        raise TypeError(f"{name}={value!r}: expected {word}")
+        raise InvalidTypeError(f"expected {word}", argument=name, found=value)
     number = float(value)
     if not (number >= low if inclusive else number > low) or not number <= high or not np.isfinite(number):
-        raise ValueError(f"{name}={value!r}: expected {word}")
+        raise InvalidInputError(f"expected {word}", argument=name, found=value)
 
 
 def check_size(name: str, value: Any) -> None:
@@ -29,9 +31,9 @@ def check_size(name: str, value: Any) -> None:
     kind: Any = Integral if isinstance(value, Integral) else Real
     word = "a whole number of at least 1, or a share above 0 and at most 1 (1.0: all)"
     if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
-        raise TypeError(f"{name}={value!r}: expected {word}")
+        raise InvalidTypeError(f"expected {word}", argument=name, found=value)
     if not (value >= 1 if kind is Integral else 0 < value <= 1):
-        raise ValueError(f"{name}={value!r}: expected {word}")
+        raise InvalidInputError(f"expected {word}", argument=name, found=value)
 
 
 def resolve_size(value: Any, whole: int) -> int:
@@ -52,19 +54,19 @@ def check_choice(name: str, value: Any, choices: Iterable[str], *, or_none: bool
         return
     if not isinstance(value, str) or value not in known:
         expected = ", ".join(map(repr, [*known, None] if or_none else known))
-        raise ValueError(f"{name}={value!r}: expected one of {expected}")
+        raise InvalidInputError(f"expected one of {expected}", argument=name, found=value)
 
 
 def check_flag(name: str, value: Any) -> None:
     """Refuse a parameter which is neither True nor False."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name}={value!r}: expected True or False")
+        raise InvalidTypeError("expected True or False", argument=name, found=value)
 
 
 def check_callback(callback: Any) -> None:
     """Refuse what cannot be called with progress."""
     if callback is not None and not callable(callback):
-        raise TypeError(f"callback={callback!r}: expected a function of one argument, a Progress")
+        raise InvalidTypeError("expected a function of one argument, a Progress", argument="callback", found=callback)
 
 
 def check_jobs(n_jobs: Any) -> None:
@@ -78,8 +80,10 @@ def make_generator(random_state: Any) -> np.random.Generator:
     """Return a random generator for what scikit-learn calls a random state."""
     if random_state is None or isinstance(random_state, int | np.integer | np.random.Generator):
         if isinstance(random_state, int | np.integer) and random_state < 0:
-            raise ValueError(f"random_state={random_state!r}: a seed must not be negative")
+            raise InvalidInputError("a seed must not be negative", argument="random_state", found=random_state)
         return np.random.default_rng(random_state)
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(np.iinfo(np.int32).max))
-    raise TypeError(f"random_state={random_state!r}: expected None, an integer, a RandomState or a Generator of NumPy")
+    raise InvalidTypeError(
+        "expected None, an integer, a RandomState or a Generator of NumPy", argument="random_state", found=random_state
+    )

@@ -5,8 +5,8 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.metrics.ratings import counted
 from cofactor.solvers.result import Result
+from cofactor.text import counted
 
 
 def warn_if_unfinished(result: Result, model: Any, stacklevel: int = 5, name: str = "") -> None:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from cofactor.errors import InvalidInputError, InvalidTypeError
+
 _Kind = TypeVar("_Kind")
 _PARTS = ("data", "indices", "indptr")  #: of a csr array
 
@@ -46,7 +48,7 @@ def member(header: Mapping[str, Any], name: str, kind: type[_Kind]) -> _Kind:
     """Return a member of a header, of the kind it must have."""
     value = header[name]
     if not isinstance(value, kind):
-        raise TypeError(f"{name} is a {type(value).__name__}, expected {kind.__name__}")
+        raise InvalidTypeError(f"{name} is a {type(value).__name__}, expected {kind.__name__}")
     return value
 
 
@@ -54,9 +56,9 @@ def check_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any = None
     """Refuse an array of another shape than its place in the model asks for, or not of real numbers."""
     if not isinstance(array, np.ndarray) or array.shape != shape:
         found = f"shape {array.shape}" if isinstance(array, np.ndarray) else f"a {type(array).__name__}"
-        raise ValueError(f"{name} must have shape {shape}, found {found}")
+        raise InvalidInputError(f"{name} must have shape {shape}, found {found}")
     if array.dtype not in (np.float32, np.float64) or (dtype is not None and array.dtype != dtype):
-        raise ValueError(f"{name} has dtype {array.dtype}, expected {dtype or 'float32 or float64'}")
+        raise InvalidInputError(f"{name} has dtype {array.dtype}, expected {dtype or 'float32 or float64'}")
 
 
 def packed(value: Any, key: str, arrays: dict[str, NDArray[Any]]) -> Any:
@@ -93,7 +95,7 @@ def packed(value: Any, key: str, arrays: dict[str, NDArray[Any]]) -> Any:
         return value
     if isinstance(value, Sequence):
         return [packed(v, f"{key}.{k}", arrays) for k, v in enumerate(value)]
-    raise TypeError(f"{key} is a {type(value).__name__}, which a model file cannot hold")
+    raise InvalidTypeError(f"{key} is a {type(value).__name__}, which a model file cannot hold")
 
 
 def unpacked(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.errors import InvalidInputError
 from cofactor.metrics.ratings import as_scale
 from cofactor.plots.figures import (
     INK,
@@ -184,13 +185,13 @@ def plot_error_by_level(
     """
     levels = as_scale(scale)
     if not errors:
-        raise ValueError("errors is empty: give at least one method with its error for each level")
+        raise InvalidInputError("errors is empty: give at least one method with its error for each level")
     checked = {str(name): _by_level(values, str(name), levels.size) for name, values in errors.items()}
     words = [f"{level:g}" for level in levels]
     if counts is not None:
         sizes = numbers(counts, "counts")
         if sizes.size != levels.size:
-            raise ValueError(f"counts must have one number for each of {levels.size} levels, found {sizes.size}")
+            raise InvalidInputError(f"counts must have one number for each of {levels.size} levels, found {sizes.size}")
         words = [f"{word}\nn = {size:,.0f}" for word, size in zip(words, sizes, strict=True)]
     ax = new_axes(ax, max(6.4, 1.5 + 0.6 * levels.size))
     middle = (len(checked) - 1) / 2
@@ -252,7 +253,7 @@ def plot_learning_curves(
     for name, (shares, means, deviations) in curves.items():
         found = numbers(shares, f"shares of {name!r}", positive=True)
         if found.max() > 1:
-            raise ValueError(f"shares of {name!r} must be at most 1, found {found.max():g}")
+            raise InvalidInputError(f"shares of {name!r} must be at most 1, found {found.max():g}")
         percent[name] = (100 * found, means, deviations)
     ax = plot_parameter_lines(
         percent,
@@ -270,9 +271,11 @@ def _by_level(values: ArrayLike, name: str, n_levels: int) -> NDArray[np.float64
     """Return errors as (n_splits, R)."""
     table = np.atleast_2d(np.array(values, dtype=np.float64))
     if table.ndim != 2 or table.shape[1] != n_levels:
-        raise ValueError(f"errors[{name!r}] must have one number for each of {n_levels} levels, found {table.shape}")
+        raise InvalidInputError(
+            f"errors[{name!r}] must have one number for each of {n_levels} levels, found {table.shape}"
+        )
     if np.isinf(table).any() or (table < 0).any():
-        raise ValueError(f"errors[{name!r}] must be finite and not negative, or NaN where there are no ratings")
+        raise InvalidInputError(f"errors[{name!r}] must be finite and not negative, or NaN where there are no ratings")
     return table
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.errors import InvalidInputError
 from cofactor.plots.figures import (
     MUTED,
     OKABE_ITO,
@@ -75,7 +76,7 @@ def plot_convergence(
     ('iterations', [[0.0, 90.0], [1.0, 40.0], [2.0, 35.0]])
     """
     if x not in ("seconds", "iterations"):
-        raise ValueError(f"x must be 'seconds' or 'iterations', found {x!r}")
+        raise InvalidInputError(f"x must be 'seconds' or 'iterations', found {x!r}")
     checked = list(series(histories, "histories", ("seconds", "objective")))
     lowest = min(float(objective.min()) for _, _, objective in checked)
     ax = new_axes(ax)
@@ -249,7 +250,7 @@ def plot_validation(
     if spread is not None:
         same_size(across, spread, "alphas", "scores_std")
         if spread.min() < 0:
-            raise ValueError(f"scores_std must not be negative, found {spread.min()}")
+            raise InvalidInputError(f"scores_std must not be negative, found {spread.min()}")
     chosen = float(numbers([best], "best", positive=True)[0])
     order = np.argsort(across, kind="stable")
     ax = new_axes(ax)
@@ -313,7 +314,7 @@ def plot_scaling(
     """
     across = numbers(sizes, "sizes", positive=True)
     if across.min() == across.max():
-        raise ValueError(f"sizes must hold at least two different sizes, found only {across[0]:g}")
+        raise InvalidInputError(f"sizes must hold at least two different sizes, found only {across[0]:g}")
     reference = float(numbers([slope], "slope")[0])
     order = np.argsort(across, kind="stable")
     drawn = {label: values[order] for label, values in _timings(seconds, across)}
@@ -356,7 +357,7 @@ def _timings(
     """Yield label and seconds of each method, having checked them."""
     timed = seconds if isinstance(seconds, Mapping) else {"measured": seconds}
     if not timed:
-        raise ValueError("seconds is empty: give the seconds of at least one method")
+        raise InvalidInputError("seconds is empty: give the seconds of at least one method")
     for label, values in timed.items():
         name = f"seconds[{label!r}]" if isinstance(seconds, Mapping) else "seconds"
         checked = numbers(values, name, positive=True)

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.datasets._bytes import PathLike, replacing
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.files import PathLike, replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -236,14 +237,14 @@ def numbers(values: ArrayLike, name: str, *, positive: bool = False) -> NDArray[
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be numbers, found {values!r:.60}") from None
+        raise InvalidTypeError(f"{name} must be numbers, found {values!r:.60}") from None
     if array.ndim != 1 or not array.size:
-        raise ValueError(f"{name} must be one-dimensional and not empty, found shape {array.shape}")
+        raise InvalidInputError(f"{name} must be one-dimensional and not empty, found shape {array.shape}")
     wrong = ~np.isfinite(array) if not positive else ~(np.isfinite(array) & (array > 0))
     if wrong.any():
         first = int(np.argmax(wrong))
         kind = "positive and finite" if positive else "finite"
-        raise ValueError(f"{name} must be {kind}, found {array[first]} at position {first}")
+        raise InvalidInputError(f"{name} must be {kind}, found {array[first]} at position {first}")
     return array
 
 
@@ -252,14 +253,14 @@ def series(
 ) -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.float64]]]:
     """Yield label, x and y of each curve, having checked them."""
     if not isinstance(curves, Mapping):
-        raise TypeError(
+        raise InvalidTypeError(
             f"{name} must be a mapping from names to ({parts[0]}, {parts[1]}), found {type(curves).__name__}"
         )
     if not curves:
-        raise ValueError(f"{name} is empty: give at least one name with ({parts[0]}, {parts[1]})")
+        raise InvalidInputError(f"{name} is empty: give at least one name with ({parts[0]}, {parts[1]})")
     for label, pair in curves.items():
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise ValueError(f"{name}[{label!r}] must be a pair ({parts[0]}, {parts[1]}), found {pair!r:.60}")
+            raise InvalidInputError(f"{name}[{label!r}] must be a pair ({parts[0]}, {parts[1]}), found {pair!r:.60}")
         x, y = (numbers(part, f"{parts[k]} of {name}[{label!r}]") for k, part in enumerate(pair))
         same_size(x, y, f"{parts[0]} of {name}[{label!r}]", parts[1])
         yield str(label), x, y
@@ -268,7 +269,9 @@ def series(
 def same_size(first: NDArray[Any], second: NDArray[Any], first_name: str, second_name: str) -> None:
     """Refuse two arrays of different length."""
     if len(first) != len(second):
-        raise ValueError(f"{first_name} and {second_name} must be equally long, found {len(first)} and {len(second)}")
+        raise InvalidInputError(
+            f"{first_name} and {second_name} must be equally long, found {len(first)} and {len(second)}"
+        )
 
 
 def save_figure(ax_or_fig: Axes | Figure, path: PathLike) -> None:
@@ -310,7 +313,7 @@ def save_figure(ax_or_fig: Axes | Figure, path: PathLike) -> None:
     require_matplotlib()
     suffix = Path(path).suffix.lower().removeprefix(".")
     if suffix not in _FORMATS:
-        raise ValueError(f"{os.fspath(path)}: pictures are written as .png, .svg or .pdf, found {suffix!r}")
+        raise InvalidInputError(f"{os.fspath(path)}: pictures are written as .png, .svg or .pdf, found {suffix!r}")
     figure = root_figure(ax_or_fig)
     with replacing(path) as stream:
         stream.write(draw(figure, suffix))
@@ -356,5 +359,5 @@ def root_figure(ax_or_fig: Axes | Figure) -> Any:
     while figure is not None and figure.figure not in (None, figure):
         figure = figure.figure
     if not hasattr(figure, "savefig"):
-        raise TypeError(f"ax_or_fig must be an Axes or a Figure of matplotlib, found {type(ax_or_fig).__name__}")
+        raise InvalidTypeError(f"ax_or_fig must be an Axes or a Figure of matplotlib, found {type(ax_or_fig).__name__}")
     return figure

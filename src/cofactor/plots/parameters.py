@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.metrics.ratings import without_zero
+from cofactor.errors import InvalidInputError
 from cofactor.plots.figures import colour_bar, legend, name_ticks, new_axes, numbers, same_size, series_style, tidy
 from cofactor.plots.ratings import _readable_on
+from cofactor.text import without_zero
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,13 +76,13 @@ def plot_parameter_map(
     """
     table = np.array(values, dtype=np.float64)
     if table.shape != (len(rows), len(columns)):
-        raise ValueError(
+        raise InvalidInputError(
             f"values must have {len(rows)} rows and {len(columns)} columns, as the parameters have values, "
             f"found shape {table.shape}"
         )
     known = np.isfinite(table)
     if not known.any():
-        raise ValueError("values holds no finite number: there is nothing to plot")
+        raise InvalidInputError("values holds no finite number: there is nothing to plot")
     ax = new_axes(ax, 2.6 + 0.75 * len(columns), 1.4 + 0.5 * len(rows))
     from matplotlib import colormaps
 
@@ -152,7 +153,7 @@ def plot_parameter_lines(
     ['d = 20', 'd = 60']
     """
     if not isinstance(lines, Mapping) or not lines:
-        raise ValueError(f"lines must be a mapping with at least one name, found {lines!r:.60}")
+        raise InvalidInputError(f"lines must be a mapping with at least one name, found {lines!r:.60}")
     checked = [(str(name), *_checked_line(str(name), line)) for name, line in lines.items()]
     ax = new_axes(ax)
     for index, (name, x, mean, spread) in enumerate(checked):
@@ -169,7 +170,7 @@ def plot_parameter_lines(
 
 def _checked_line(name: str, line: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
     if not isinstance(line, tuple | list) or len(line) != 3:
-        raise ValueError(f"lines[{name!r}] must hold values, means and deviations, found {line!r:.60}")
+        raise InvalidInputError(f"lines[{name!r}] must hold values, means and deviations, found {line!r:.60}")
     x, mean = numbers(line[0], f"values of {name!r}"), numbers(line[1], f"means of {name!r}")
     same_size(x, mean, f"values of {name!r}", "means")
     if line[2] is None:
@@ -177,7 +178,7 @@ def _checked_line(name: str, line: Any) -> tuple[NDArray[np.float64], NDArray[np
     spread = numbers(line[2], f"deviations of {name!r}")
     same_size(x, spread, f"values of {name!r}", "deviations")
     if spread.min() < 0:
-        raise ValueError(f"deviations of {name!r} must not be negative, found {spread.min()}")
+        raise InvalidInputError(f"deviations of {name!r} must not be negative, found {spread.min()}")
     return x, mean, spread
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.errors import InvalidInputError
 from cofactor.metrics._tables import as_label_sets, check_same_shape
 
 __all__ = ["prediction_table"]
@@ -54,7 +55,7 @@ def prediction_table(
     song 7: ✓ rock  ✗ sad  – loud
     """
     if form not in ("text", "html"):
-        raise ValueError(f"form must be 'text' or 'html', found {form!r}")
+        raise InvalidInputError(f"form must be 'text' or 'html', found {form!r}")
     true, found = as_label_sets(Y), as_label_sets(predicted, "predicted")
     check_same_shape(true.shape, found.shape, ("Y", "predicted"))
     labels = _names(names, "names", true.shape[1])
@@ -97,5 +98,5 @@ def _names(names: Sequence[Any] | None, what: str, n: int) -> list[str]:
     if names is None:
         return [str(k) for k in range(n)]
     if len(names) != n:
-        raise ValueError(f"{what} must have {n} entries, found {len(names)}")
+        raise InvalidInputError(f"{what} must have {n} entries, found {len(names)}")
     return [str(name) for name in names]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.probabilities import CalibrationBins, calibration_bins
 from cofactor.plots.figures import INK, MUTED, OKABE_ITO, legend, new_axes, series_style, tidy
 from cofactor.samplers.diagnostics import split_r_hat
@@ -215,12 +216,14 @@ def _checked_chains(model: Any) -> list[Chain]:
     if chains is None and hasattr(model, "n_chains"):
         raise NotFittedError(f"this {type(model).__name__} is not fitted yet, or its fit ended before the first sample")
     if chains is None:
-        raise TypeError(
+        raise InvalidTypeError(
             "model must be a fitted one that is drawn from its posterior by chains, such as OrdinalProbit, "
             f"found {type(model).__name__}"
         )
     if not chains:
-        raise ValueError("model has no chains: fold_in, and save with n_samples, leave them out; plot the fitted one")
+        raise InvalidInputError(
+            "model has no chains: fold_in, and save with n_samples, leave them out; plot the fitted one"
+        )
     return chains
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.ratings import as_scale
 from cofactor.plots.figures import INK, MARKERS, MUTED, OKABE_ITO, colour_bar, legend, new_axes, numbers, tidy
 
@@ -95,16 +96,16 @@ def _checked_counts(counts: ArrayLike, n_levels: int) -> NDArray[np.float64]:
     try:
         table = np.array(counts, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"counts must be a matrix of numbers, found {counts!r:.60}") from None
+        raise InvalidTypeError(f"counts must be a matrix of numbers, found {counts!r:.60}") from None
     if table.shape != (n_levels, n_levels):
-        raise ValueError(
+        raise InvalidInputError(
             f"counts must have one row and one column for each of the {n_levels} levels of scale, "
             f"found shape {table.shape}"
         )
     if not (np.isfinite(table) & (table >= 0)).all():
-        raise ValueError("counts must be finite and not negative")
+        raise InvalidInputError("counts must be finite and not negative")
     if not table.any():
-        raise ValueError("counts is all zero: there is nothing to plot")
+        raise InvalidInputError("counts is all zero: there is nothing to plot")
     return table
 
 
@@ -339,14 +340,14 @@ def _checked_plane(V: ArrayLike, U_row: ArrayLike) -> tuple[NDArray[np.float64],
     try:
         points = np.array(V, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"V must be a matrix of numbers, found {V!r:.60}") from None
+        raise InvalidTypeError(f"V must be a matrix of numbers, found {V!r:.60}") from None
     if points.ndim != 2 or points.shape[1] != 2 or not len(points):
-        raise ValueError(f"V must have shape (n_items, 2), from n_factors=2, found shape {points.shape}")
+        raise InvalidInputError(f"V must have shape (n_items, 2), from n_factors=2, found shape {points.shape}")
     if not np.isfinite(points).all():
-        raise ValueError("V must be finite, found NaN or infinite factors")
+        raise InvalidInputError("V must be finite, found NaN or infinite factors")
     direction = numbers(U_row, "U_row")
     if direction.shape != (2,) or not direction.any():
-        raise ValueError(f"U_row must be two numbers, not both zero, found {direction.tolist()!r:.60}")
+        raise InvalidInputError(f"U_row must be two numbers, not both zero, found {direction.tolist()!r:.60}")
     return points, direction
 
 
@@ -356,11 +357,11 @@ def _checked_levels(
     """Return the level of each item, and the rating which each level stands for."""
     ranks = numbers(levels, "levels")
     if len(ranks) != n_items:
-        raise ValueError(f"levels must hold one level for each of the {n_items} items, found {len(ranks)}")
+        raise InvalidInputError(f"levels must hold one level for each of the {n_items} items, found {len(ranks)}")
     names = np.arange(1.0, max(ranks.max(), 1) + 1) if scale is None else as_scale(scale)
     wrong = (ranks < 0) | (ranks > len(names)) | (ranks != np.floor(ranks))
     if wrong.any():
-        raise ValueError(
+        raise InvalidInputError(
             f"levels must be whole numbers from 0 to {len(names)}, found {ranks[wrong][0]:g}: "
             "give ranks on the scale, not ratings"
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cofactor.errors import InvalidInputError
 from cofactor.plots.figures import INK, OKABE_ITO, inches, name_ticks, new_axes, numbers, shortened, tidy
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def plot_splits(scores: Mapping[str, ArrayLike], ax: Axes | None = None, *, metr
     ['HMF', 'ALS']
     """
     if not scores:
-        raise ValueError("scores is empty: give at least one method with its scores")
+        raise InvalidInputError("scores is empty: give at least one method with its scores")
     checked = {str(name): numbers(values, f"scores[{name!r}]") for name, values in scores.items()}
     ax = new_axes(ax, _WIDTH + max(0.0, inches(list(checked)) - 1.2), _ROW * len(checked) + 0.9)
     for row, values in enumerate(checked.values()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cofactor.errors import InvalidInputError
 from cofactor.plots.figures import INK, MUTED, colour_bar, new_axes, tidy
 
 if TYPE_CHECKING:
@@ -107,7 +108,9 @@ def tree_positions(nodes: Sequence[Mapping[str, Any]]) -> dict[Any, tuple[float,
     known = {node["id"]: node for node in nodes}
     roots = [node["id"] for node in nodes if node["parent"] is None]
     if len(known) != len(nodes) or len(roots) != 1:
-        raise ValueError(f"nodes must have distinct ids and one root, found {len(nodes)} nodes and {len(roots)} roots")
+        raise InvalidInputError(
+            f"nodes must have distinct ids and one root, found {len(nodes)} nodes and {len(roots)} roots"
+        )
     before = _depth_first(known, roots[0])
     places: dict[Any, tuple[float, int]] = {}
     n_leaves = 0
@@ -129,13 +132,15 @@ def _depth_first(known: Mapping[Any, Mapping[str, Any]], root: Any) -> list[Any]
     while waiting:
         key = waiting.pop()
         if key in seen or key not in known:
-            raise ValueError(f"nodes must form a tree: node {key!r} is {'reached twice' if key in seen else 'missing'}")
+            raise InvalidInputError(
+                f"nodes must form a tree: node {key!r} is {'reached twice' if key in seen else 'missing'}"
+            )
         seen.add(key)
         order.append(key)
         waiting.extend(reversed(list(known[key]["children"])))
     if len(order) != len(known):
         lost = next(key for key in known if key not in seen)
-        raise ValueError(f"nodes must form a tree: node {lost!r} is not reached from the root")
+        raise InvalidInputError(f"nodes must form a tree: node {lost!r} is not reached from the root")
     return order
 
 

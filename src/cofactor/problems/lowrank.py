@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import parallel_for
 from cofactor.losses import MarginLoss, Squared
 from cofactor.penalties import Penalty
@@ -102,7 +103,7 @@ class LowRankProblem(PenalizedProblem):
         scores_per_block: int = _SCORES_PER_BLOCK,
     ) -> None:
         if not isinstance(loss, MarginLoss | Squared):
-            raise TypeError(f"loss={loss!r}: a low-rank map takes a margin loss or the squared one")
+            raise InvalidTypeError("a low-rank map takes a margin loss or the squared one", argument="loss", found=loss)
         shapes = _shapes(X, Y, n_factors, fit_intercept)
         fixed = fixed or {}
         free = {name: shape for name, shape in shapes.items() if name not in fixed}
@@ -111,7 +112,7 @@ class LowRankProblem(PenalizedProblem):
         self._fixed = {name: np.asarray(a, dtype=self.dtype) for name, a in fixed.items()}
         for name, a in self._fixed.items():
             if shapes.get(name) != a.shape:
-                raise ValueError(f"fixed {name} has shape {a.shape}, expected {shapes.get(name)}")
+                raise InvalidInputError(f"fixed {name} has shape {a.shape}, expected {shapes.get(name)}")
         self._X: Any = _csr(X, self.dtype) if sparse.issparse(X) else np.asarray(X, dtype=self.dtype)
         self._XT = self._X.T
         self._n, self._n_labels = Y.shape
@@ -243,8 +244,8 @@ def _csr(A: Any, dtype: Any = None) -> Any:
 def _shapes(X: Any, Y: Any, n_factors: int, fit_intercept: bool) -> dict[str, tuple[int, ...]]:
     """Return the shapes of U, V, c; refuse X and Y that do not fit each other."""
     if X.shape[0] != Y.shape[0]:
-        raise ValueError(f"X has {X.shape[0]} rows and Y has {Y.shape[0]}: both have one row for each instance")
+        raise InvalidInputError(f"X has {X.shape[0]} rows and Y has {Y.shape[0]}: both have one row for each instance")
     if n_factors < 1:
-        raise ValueError(f"n_factors={n_factors!r}: expected a whole number of at least 1")
+        raise InvalidInputError("expected a whole number of at least 1", argument="n_factors", found=n_factors)
     shapes: dict[str, tuple[int, ...]] = {"U": (X.shape[1], n_factors), "V": (n_factors, Y.shape[1])}
     return shapes | {"c": (Y.shape[1],)} if fit_intercept else shapes

@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels import observed
 from cofactor.kernels.axes import principal_axes, rotate
 from cofactor.kernels.threads import cut_rows, parallel_for
@@ -212,7 +213,7 @@ def _check_shapes(given: Mapping[str, tuple[int, ...]], n: int, m: int, n_thresh
     """Refuse arrays that do not fit the entries: the kernels read without looking."""
     missing = [name for name in ("U", "V") if name not in given]
     if missing:
-        raise ValueError(
+        raise InvalidInputError(
             f"{missing[0]} is neither free nor fixed: name it in shapes or in fixed (d = 0 for biases alone)"
         )
     d = given["U"][-1]
@@ -221,6 +222,6 @@ def _check_shapes(given: Mapping[str, tuple[int, ...]], n: int, m: int, n_thresh
     }  # fmt: skip
     for name, shape in given.items():
         if tuple(shape) != expected.get(name):
-            raise ValueError(
+            raise InvalidInputError(
                 f"{name} has shape {tuple(shape)}, expected {expected.get(name)} for {n} rows, {m} columns"
             )

@@ -15,13 +15,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import parallel_for
-from cofactor.metrics.ratings import as_scale, counted, mean_absolute_error
+from cofactor.metrics.ratings import as_scale, mean_absolute_error
 from cofactor.model.checks import check_callback, check_choice, check_number
 from cofactor.model.progress import Monitor
 from cofactor.model.state import from_plain, member, plain
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.ids import IdMap, pair_columns, saved_ids
+from cofactor.text import counted
 
 _PAIRS_PER_BLOCK = 1 << 18
 _USERS_PER_BLOCK = 256
@@ -87,7 +89,7 @@ class RatingModel(BaseEstimator, ABC):
             try:
                 as_scale(self.levels)
             except ValueError as error:
-                raise ValueError(f"levels={self.levels!r}: {error}") from error
+                raise InvalidInputError(f"{error}", argument="levels", found=self.levels) from error
 
     def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]:
         """Return levels 1..R from margins: one more than the boundaries below the score."""
@@ -214,7 +216,7 @@ class RatingModel(BaseEstimator, ABC):
         check_is_fitted(self)
         check_number("n", n, low=1, whole=True)
         if exclude_seen and self.ratings_ is None:
-            raise ValueError(
+            raise InvalidInputError(
                 f"this {type(self).__name__} was saved without its ratings and does not know what users have seen: "
                 "pass exclude_seen=False, or save it with ratings=True"
             )
@@ -283,7 +285,9 @@ class RatingModel(BaseEstimator, ABC):
         """
         check_is_fitted(self)
         if self.ratings_ is None:
-            raise ValueError(f"this {type(self).__name__} was saved without its ratings: save it with ratings=True")
+            raise InvalidInputError(
+                f"this {type(self).__name__} was saved without its ratings: save it with ratings=True"
+            )
         n, m = len(self.users_), len(self.items_)
         full = np.empty((n, m), dtype=np.float32)
         every = np.arange(m, dtype=np.int32)
@@ -327,12 +331,12 @@ class RatingModel(BaseEstimator, ABC):
         m = len(self.items_)
         if X.shape[1] != m:
             turned = ": the matrix seems to be transposed" if X.shape[0] == m else ""
-            raise ValueError(
+            raise InvalidInputError(
                 f"X has {X.shape[1]} columns but the model knows {m} items{turned}; "
                 "rows are users and columns are items"
             )
         if self.items_ != IdMap.of_range(m):
-            raise ValueError(
+            raise InvalidInputError(
                 f"the columns of a sparse matrix are the items 0 to {m - 1}, but the model was fitted on items with "
                 "other ids: pass pairs of user id and item id"
             )
@@ -341,7 +345,7 @@ class RatingModel(BaseEstimator, ABC):
         """Return user and item indices of pairs, -1 for ids that are not known."""
         check_is_fitted(self)
         if sparse.issparse(X) or isinstance(X, Ratings):
-            raise TypeError(
+            raise InvalidTypeError(
                 f"X is a {type(X).__name__}, expected pairs of user id and item id; complete() predicts every entry"
             )
         user_ids, item_ids = pair_columns(X)
@@ -351,7 +355,7 @@ class RatingModel(BaseEstimator, ABC):
             return users, items
         nothing_known = bool((users < 0).all() and (items < 0).all())
         if nothing_known and self._swapped(user_ids, item_ids):
-            raise ValueError(
+            raise InvalidInputError(
                 "no user id and no item id of X is known, but with its columns exchanged all are: "
                 "the first column must hold users and the second items"
             )
@@ -359,7 +363,7 @@ class RatingModel(BaseEstimator, ABC):
             k = int(np.flatnonzero(missing)[0])
             word, ids = ("user", user_ids) if users[k] < 0 else ("item", item_ids)
             bad = ids[k : k + 1].tolist()[0]
-            raise ValueError(
+            raise InvalidInputError(
                 f"{counted(int(missing.sum()), 'pair of X holds', 'pairs of X hold')} ids that were not in training, "
                 f"the first is {word} {bad!r}: "
                 "leave them out, fold new users in with fold_in, or set unknown='fallback'"
@@ -387,7 +391,7 @@ class RatingModel(BaseEstimator, ABC):
         rows = self.users_.index(ids)
         if (rows < 0).any():
             bad = np.asarray(ids, dtype=object)[rows < 0].tolist()[0]
-            raise ValueError(f"user {bad!r} was not in training: fold new users in with fold_in(X, y) first")
+            raise InvalidInputError(f"user {bad!r} was not in training: fold new users in with fold_in(X, y) first")
         return rows
 
     def _candidates(self, candidates: Any) -> NDArray[np.int64]:
@@ -396,7 +400,7 @@ class RatingModel(BaseEstimator, ABC):
         columns = self.items_.index(candidates)
         if (columns < 0).any() or not len(columns):
             bad = [c for c, k in zip(candidates, columns, strict=True) if k < 0][:5]
-            raise ValueError(f"candidates holds no items, or items that were not in training: {bad}")
+            raise InvalidInputError(f"candidates holds no items, or items that were not in training: {bad}")
         return np.unique(columns).astype(np.int64)
 
     # ---------------------------------------------------------------- saving

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import ClassifierTags, Tags
 
+from cofactor.errors import InvalidInputError
 from cofactor.losses import MARGIN_LOSSES, EntryLoss
 from cofactor.model.checks import check_number
 from cofactor.penalties import L2, Penalty
@@ -128,7 +129,7 @@ class BinaryMMMF(LossModel):
 
     def _loss(self, n_levels: int) -> EntryLoss:
         if n_levels != 2:
-            raise ValueError(
+            raise InvalidInputError(
                 f"y has {n_levels} distinct ratings but BinaryMMMF takes two: "
                 "use MMMF, HMF or PMMMF, or map the ratings to two levels"
             )

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.gibbs import fold_rows, level_probabilities
 from cofactor.model.checks import check_number
 from cofactor.model.state import check_array
@@ -154,7 +155,7 @@ class BPMF(SampledModel):
         if not isinstance(self.precision, str):
             check_number("precision", self.precision, low=0, inclusive=False)
         elif self.precision != "learn":
-            raise ValueError(f"precision={self.precision!r}: expected a number above 0 or 'learn'")
+            raise InvalidInputError("expected a number above 0 or 'learn'", argument="precision", found=self.precision)
 
     def _prepare(self, ratings: Ratings) -> None:
         self.mean_ = float(ratings.levels.mean())

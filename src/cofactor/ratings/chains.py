@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import thread_limit
 from cofactor.model.parallel import side_by_side
 from cofactor.model.state import member
@@ -140,7 +141,7 @@ def chains_from_state(
         number, kept = member(entry, "number", int), member(entry, "kept_sweeps", list)
         values = [float(value) for value in member(entry, "log_likelihood", list)]
         if not all(type(sweep) is int for sweep in kept) or sorted({0, *kept, len(values) + 1})[1:-1] != kept:
-            raise ValueError(f"the kept sweeps of a chain must be some of the {len(values)}, in order")
+            raise InvalidInputError(f"the kept sweeps of a chain must be some of the {len(values)}, in order")
         start = f"{prefix}chain{number}."
         state = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
         own = {name: array[first : first + len(kept)] for name, array in samples.items()}
@@ -148,7 +149,7 @@ def chains_from_state(
         first += len(kept)
     n = len(next(iter(samples.values())))
     if first not in (0, n):
-        raise ValueError(f"chains have {first} samples, but the model has {n}")
+        raise InvalidInputError(f"chains have {first} samples, but the model has {n}")
     return chains
 
 

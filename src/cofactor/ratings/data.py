@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cofactor.metrics.ratings import as_scale, counted, some_of, to_levels
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.metrics.ratings import as_scale, to_levels
 from cofactor.ratings.entries import (
     check_rows,
     counting_sort,
@@ -22,6 +23,7 @@ from cofactor.ratings.entries import (
     refuse_unknown,
 )
 from cofactor.ratings.ids import IdMap, pair_columns
+from cofactor.text import counted, some_of
 
 __all__ = ["IdMap", "Ratings", "as_ratings"]
 
@@ -155,7 +157,7 @@ class Ratings:
         shape = getattr(matrix, "shape", ())
         if not sparse.issparse(matrix) or len(shape) != 2:
             found = f"{type(matrix).__name__} of shape {shape}"
-            raise TypeError(f"matrix must be a two-dimensional scipy sparse matrix or array, found {found}")
+            raise InvalidTypeError(f"matrix must be a two-dimensional scipy sparse matrix or array, found {found}")
         entries = sparse.coo_array(cast(Any, matrix))
         n_users, n_items = entries.shape
         if items is None:
@@ -208,18 +210,18 @@ class Ratings:
         more = [] if others is None else others.ids.tolist()
         items = IdMap([*np.asarray(item_ids).tolist(), *more], "the item ids of X")
         if not len(items):
-            raise ValueError("X is empty: at least one rating, or an item with features, is needed")
+            raise InvalidInputError("X is empty: at least one rating, or an item with features, is needed")
         user_index = users.index(user_ids)
         known = user_index >= 0
         if len(known) and (not known.any() or (unknown_users == "error" and not known.all())):
             bad = np.asarray(user_ids, dtype=object)[~known].tolist()[0]
-            raise ValueError(
+            raise InvalidInputError(
                 f"{counted(int((~known).sum()), 'rating')} of X by users that were not in training, the first by "
                 f"{bad!r}: leave them out, or fit a new model"
             )
         values = rating_values(y)
         if values.size != known.size:
-            raise ValueError(
+            raise InvalidInputError(
                 f"X has {counted(known.size, 'row')} but y has {counted(values.size, 'rating')}: they must agree"
             )
         if not known.any():
@@ -241,13 +243,13 @@ class Ratings:
         duplicates: Duplicates,
     ) -> Self:
         if duplicates not in ("error", "last", "mean"):
-            raise ValueError(f"duplicates must be 'error', 'last' or 'mean', found {duplicates!r}")
+            raise InvalidInputError(f"duplicates must be 'error', 'last' or 'mean', found {duplicates!r}")
         values = rating_values(y)
         if values.size != user_index.size:
             sizes = counted(user_index.size, "row"), counted(values.size, "rating")
-            raise ValueError(f"X has {sizes[0]} but y has {sizes[1]}: they must agree")
+            raise InvalidInputError(f"X has {sizes[0]} but y has {sizes[1]}: they must agree")
         if not values.size:
-            raise ValueError("X is empty: at least one rating is needed")
+            raise InvalidInputError("X is empty: at least one rating is needed")
         scale = inferred_scale(values) if scale is None else as_scale(scale)
         levels = to_levels(values, scale)
         by_item, _ = counting_sort(item_index, len(items))
@@ -418,7 +420,7 @@ class Ratings:
             The kept ratings; users and items without ratings remain.
         """
         if mask.dtype != np.bool_ or mask.shape != self.levels.shape:
-            raise ValueError(
+            raise InvalidInputError(
                 f"mask must be boolean of shape {self.levels.shape}, found {mask.dtype} of shape {mask.shape}"
             )
         rows = self.row_of_entry[mask]
@@ -466,16 +468,18 @@ def as_ratings(
     dataset = hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns")
     if isinstance(X, Ratings) or sparse.issparse(X) or dataset:
         if y is not None:
-            raise ValueError(f"y must be None where X is a {type(X).__name__}, which holds the ratings itself")
+            raise InvalidInputError(f"y must be None where X is a {type(X).__name__}, which holds the ratings itself")
     elif y is None:
-        raise ValueError("y is missing: pass the ratings of the pairs X, or one scipy sparse matrix of users × items")
+        raise InvalidInputError(
+            "y is missing: pass the ratings of the pairs X, or one scipy sparse matrix of users × items"
+        )
     if isinstance(X, Ratings):
         if scale is not None and not np.array_equal(as_scale(scale), X.scale):
-            raise ValueError(
+            raise InvalidInputError(
                 f"X has the scale {some_of(X.scale)} but {some_of(as_scale(scale))} is required: rebuild it"
             )
         if items is not None and items != X.items:
-            raise ValueError("X has other items than the model: build it with items=model.items_")
+            raise InvalidInputError("X has other items than the model: build it with items=model.items_")
         return X
     if sparse.issparse(X):
         return Ratings.from_sparse(X, scale, duplicates, items)

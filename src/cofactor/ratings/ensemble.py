@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import thread_limit
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.parallel import side_by_side
@@ -122,10 +123,14 @@ class Ensemble(RatingModel):
         if self.estimator is None:
             return
         if not isinstance(self.estimator, RatingModel):
-            raise TypeError(f"estimator={self.estimator!r}: expected a rating model such as MMMF(n_factors=8)")
+            raise InvalidTypeError(
+                "expected a rating model such as MMMF(n_factors=8)", argument="estimator", found=self.estimator
+            )
         own = self.estimator.levels
         if own is not None and (self.levels is None or not np.array_equal(np.asarray(own), np.asarray(self.levels))):
-            raise ValueError(f"levels={self.levels!r}, but the estimator has levels={own!r}: pass them to Ensemble")
+            raise InvalidInputError(
+                f"levels={self.levels!r}, but the estimator has levels={own!r}: pass them to Ensemble"
+            )
 
     def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
         generator = make_generator(self.random_state)
@@ -218,9 +223,9 @@ class Ensemble(RatingModel):
     def _check_learned(self) -> None:
         super()._check_learned()
         if not self.members_ or len({type(member) for member in self.members_}) > 1:
-            raise ValueError("an Ensemble needs at least one part, all of one class")
+            raise InvalidInputError("an Ensemble needs at least one part, all of one class")
         if any(not np.array_equal(member.scale_, self.scale_) for member in self.members_):
-            raise ValueError("the parts of an Ensemble must have its scale")
+            raise InvalidInputError("the parts of an Ensemble must have its scale")
 
 
 def _fit_member(

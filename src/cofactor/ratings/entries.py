@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.metrics.ratings import as_scale, counted, nearest_levels, some_of
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.metrics.ratings import as_scale, nearest_levels
+from cofactor.text import counted, some_of
 
 #: Where more than this part of the ratings repeat a pair, the ids may come from wrong columns.
 SUSPICIOUS_SHARE = 0.25
@@ -21,16 +23,16 @@ def rating_values(y: Any) -> NDArray[np.float64]:
     try:
         found = series.to_numpy() if isinstance(series, nw.Series) else np.asarray(y)
         if found.dtype.kind not in "biufO":
-            raise TypeError(f"found {found.dtype}")
+            raise InvalidTypeError(f"found {found.dtype}")
         values = found.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"y must hold numbers ({error}): convert the ratings first") from error
+        raise InvalidInputError(f"y must hold numbers ({error}): convert the ratings first") from error
     if values.ndim != 1:
-        raise ValueError(f"y must be one-dimensional, found shape {values.shape}: pass y.ravel() or one column")
+        raise InvalidInputError(f"y must be one-dimensional, found shape {values.shape}: pass y.ravel() or one column")
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         those = counted(bad.size, "rating that is", "ratings that are")
-        raise ValueError(f"y holds {those} NaN or infinite, the first in row {bad[0]}: remove them")
+        raise InvalidInputError(f"y holds {those} NaN or infinite, the first in row {bad[0]}: remove them")
     return values
 
 
@@ -38,7 +40,7 @@ def inferred_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the distinct ratings as a scale, at least two of them."""
     distinct = np.unique(values)
     if distinct.size == 1:
-        raise ValueError(
+        raise InvalidInputError(
             f"all ratings are {distinct[0]:g}: with a single level there is nothing to learn; "
             "pass the levels if the scale has others"
         )
@@ -79,23 +81,23 @@ def check_rows(
     """Refuse rows which no `Ratings` could have: kernels do not check indices."""
     types = indptr.dtype == np.int64 and indices.dtype == np.int32 and levels.dtype == np.uint8
     if not types or indptr.shape != (n_users + 1,) or indices.ndim != 1 or indices.shape != levels.shape:
-        raise ValueError("the arrays of the ratings have wrong types or shapes")
+        raise InvalidInputError("the arrays of the ratings have wrong types or shapes")
     if indptr[0] != 0 or indptr[-1] != indices.size or (np.diff(indptr) < 0).any():
-        raise ValueError("the offsets of the users' ratings do not increase from 0 to the number of ratings")
+        raise InvalidInputError("the offsets of the users' ratings do not increase from 0 to the number of ratings")
     same_row = np.ones(max(indices.size - 1, 0), dtype=np.bool_)
     starts = indptr[1:-1]
     same_row[starts[(starts > 0) & (starts < indices.size)] - 1] = False
     if ((indices < 0) | (indices >= n_items)).any() or (np.diff(indices)[same_row] <= 0).any():
-        raise ValueError(f"the ratings' item indices do not increase within 0 to {n_items - 1} for each user")
+        raise InvalidInputError(f"the ratings' item indices do not increase within 0 to {n_items - 1} for each user")
     if ((levels < 1) | (levels > n_levels)).any():
-        raise ValueError(f"levels of the ratings are not within 1 to {n_levels}")
+        raise InvalidInputError(f"levels of the ratings are not within 1 to {n_levels}")
 
 
 def refuse_unknown(item_index: NDArray[np.int32], item_ids: NDArray[Any]) -> None:
     """Refuse items which a model does not have."""
     unknown = np.flatnonzero(item_index < 0)
     if unknown.size:
-        raise ValueError(
+        raise InvalidInputError(
             f"{counted(unknown.size, 'rating is', 'ratings are')} of items which the model does not know, for example "
             f"{some_of(item_ids[unknown])}: remove them"
         )
@@ -104,7 +106,7 @@ def refuse_unknown(item_index: NDArray[np.int32], item_ids: NDArray[Any]) -> Non
 def refuse_duplicates(users: NDArray[Any], items: NDArray[Any], n_ratings: int) -> None:
     """Refuse entries which repeat a pair, of which the ids are given."""
     many = users.size > n_ratings * SUSPICIOUS_SHARE
-    raise ValueError(
+    raise InvalidInputError(
         f"{counted(users.size, 'rating repeats', 'ratings repeat')} a (user, item) pair of X, for example "
         f"({users.tolist()[0]!r}, {items.tolist()[0]!r}): remove them, or pass duplicates='last' or duplicates='mean'"
         + ("; with so many, check that the columns of X are user ids and item ids" if many else "")

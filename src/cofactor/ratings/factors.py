@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels import observed
 from cofactor.losses import MARGIN_LOSSES, EntryLoss
 from cofactor.model.checks import check_choice, check_number, make_generator
@@ -170,7 +171,7 @@ class TunedModel(FactorModel):
         if not isinstance(self.alpha, str):
             check_number("alpha", self.alpha, low=0, inclusive=False, high=_MOST_ALPHA)
         elif self.alpha != "auto":
-            raise ValueError(f"alpha={self.alpha!r}: expected a number above 0 or 'auto'")
+            raise InvalidInputError("expected a number above 0 or 'auto'", argument="alpha", found=self.alpha)
         if self.alpha_bias is not None:
             check_number("alpha_bias", self.alpha_bias, low=0, inclusive=False, high=_MOST_ALPHA)
         check_choice("dtype", self.dtype, ("float32", "float64"))

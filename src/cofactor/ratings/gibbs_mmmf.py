@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.hinges import fold_hinge_rows
 from cofactor.model.checks import check_choice, check_number
 from cofactor.model.progress import Monitor
@@ -173,7 +174,7 @@ class GibbsMMMF(MarginSamples):
         check_number("n_implicit", self.n_implicit, low=1, whole=True)
         check_choice("implicit", self.implicit, ("low-rank",), or_none=True)
         if self.implicit is not None and self.prior == "fixed":
-            raise ValueError(
+            raise InvalidInputError(
                 f"implicit={self.implicit!r} with prior='fixed': features of the prior need prior='learned'"
             )
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
+from cofactor.errors import InvalidTypeError
 from cofactor.kernels import gaussian_processes as kernels
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.checks import check_choice, check_number, make_generator
@@ -221,7 +222,7 @@ class GPLVM(ProbabilityModel, EstimateModel):
         check_number("eta0", self.eta0, low=0, inclusive=False)
         check_number("momentum", self.momentum, low=0, high=0.99)
         if not isinstance(self.early_stopping, bool | np.bool_):
-            raise TypeError(f"early_stopping={self.early_stopping!r}: expected True or False")
+            raise InvalidTypeError("expected True or False", argument="early_stopping", found=self.early_stopping)
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
         check_choice("dtype", self.dtype, ("float32", "float64"))
@@ -369,6 +370,6 @@ class GPLVM(ProbabilityModel, EstimateModel):
         check_number("mean_", self.mean_, low=-np.inf)
         for array in (self.rated_indptr_, self.rated_):
             if not isinstance(array, np.ndarray):
-                raise TypeError(f"expected arrays of the users' ratings, found a {type(array).__name__}")
+                raise InvalidTypeError(f"expected arrays of the users' ratings, found a {type(array).__name__}")
         check_rows(n, m, 1, self.rated_indptr_, self.rated_, np.ones(len(self.rated_), dtype=np.uint8))
         check_array("weights_", self.weights_, self.rated_.shape, self.V_.dtype)

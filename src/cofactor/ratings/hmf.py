@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import thread_limit
-from cofactor.metrics.ratings import counted
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.parallel import side_by_side
 from cofactor.model.progress import Monitor
@@ -18,6 +18,7 @@ from cofactor.ratings.base import RatingModel
 from cofactor.ratings.bmmmf import BinaryMMMF
 from cofactor.ratings.data import Ratings
 from cofactor.solvers.result import Callback
+from cofactor.text import counted
 
 
 class HMF(RatingModel):
@@ -168,7 +169,7 @@ class HMF(RatingModel):
         n_stages = ratings.n_levels - 1
         alphas = self._alphas(n_stages)
         if len(alphas) != n_stages:
-            raise ValueError(
+            raise InvalidInputError(
                 f"alpha has {counted(len(alphas), 'value')} but the {ratings.n_levels} levels make "
                 f"{counted(n_stages, 'stage')}: "
                 "pass one number, 'auto', or one value for each stage"
@@ -219,7 +220,7 @@ class HMF(RatingModel):
     def _check_learned(self) -> None:
         super()._check_learned()
         if len(self.stages_) != len(self.scale_) - 1 or any(type(s) is not BinaryMMMF for s in self.stages_):
-            raise ValueError(f"{len(self.scale_)} levels need {len(self.scale_) - 1} parts of class BinaryMMMF")
+            raise InvalidInputError(f"{len(self.scale_)} levels need {len(self.scale_) - 1} parts of class BinaryMMMF")
 
 
 def first_below(margins: NDArray[Any]) -> NDArray[np.int64]:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.datasets._columns import check_pair_names
-from cofactor.metrics.ratings import counted, some_of
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.model.state import member
+from cofactor.text import counted, some_of
 
 __all__ = ["IdMap", "pair_columns"]
 
@@ -123,7 +124,7 @@ class IdMap:
         try:
             found = np.fromiter((look.get(key, -1) for key in keys), dtype=np.int32, count=column.size)
         except TypeError as error:
-            raise TypeError(f"ids must be hashable ({error})") from error
+            raise InvalidTypeError(f"ids must be hashable ({error})") from error
         _reject_missing([keys[k] for k in np.flatnonzero(found < 0)], "ids")
         return found
 
@@ -190,7 +191,7 @@ class IdMap:
         ids = [key.item() if isinstance(key, np.generic) else key for key in self.ids.tolist()]
         for key in ids:
             if not isinstance(key, str | int | float):
-                raise TypeError(
+                raise InvalidTypeError(
                     f"ids of type {type(key).__name__} cannot be saved, found {key!r}: "
                     "use integers, floats or strings as ids of users and items"
                 )
@@ -222,7 +223,7 @@ class IdMap:
         if kind == "mixed":
             return cls._of_distinct(_object_array(header["ids"]))
         if kind != "text":
-            raise ValueError(f"the saved ids are of unknown kind {kind!r}: expected number, text or mixed")
+            raise InvalidInputError(f"the saved ids are of unknown kind {kind!r}: expected number, text or mixed")
         text, ends = arrays["text"].tobytes(), np.cumsum(arrays["lengths"]).tolist()
         starts = [0, *ends[:-1]]
         parts = (text[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=True))
@@ -257,7 +258,7 @@ def pair_columns(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     columns: Sequence[Any]
     if isinstance(frame, nw.DataFrame):
         if len(frame.columns) != 2:
-            raise ValueError(f"X must have two columns, user ids and item ids; found {frame.columns}")
+            raise InvalidInputError(f"X must have two columns, user ids and item ids; found {frame.columns}")
         check_pair_names(frame.columns)
         columns = [frame[:, 0].to_numpy(), frame[:, 1].to_numpy()]
     elif isinstance(X, list | tuple):
@@ -265,7 +266,7 @@ def pair_columns(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     else:
         table = np.asarray(X)
         if table.ndim != 2 or table.shape[1] != 2:
-            raise ValueError(_wrong_shape(X, table.shape))
+            raise InvalidInputError(_wrong_shape(X, table.shape))
         columns = [table[:, 0], table[:, 1]]
     return _id_column(columns[0], "the user ids of X"), _id_column(columns[1], "the item ids of X")
 
@@ -274,10 +275,12 @@ def _columns_of_list(X: Sequence[Any]) -> Sequence[Any]:
     if not X:
         return [], []
     if isinstance(X, tuple) and len(X) == 2 and isinstance(X[0], Sized) and len(X[0]) != 2:
-        raise ValueError("X is a tuple of two columns: pass rows of (user, item), such as list(zip(users, items))")
+        raise InvalidInputError(
+            "X is a tuple of two columns: pass rows of (user, item), such as list(zip(users, items))"
+        )
     odd = next((pair for pair in X if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2), None)
     if odd is not None:
-        raise ValueError(f"X must be a list of (user, item) pairs, found {odd!r} in it")
+        raise InvalidInputError(f"X must be a list of (user, item) pairs, found {odd!r} in it")
     return [pair[0] for pair in X], [pair[1] for pair in X]
 
 
@@ -296,7 +299,7 @@ def _id_column(values: Any, name: str) -> NDArray[Any]:
     """Return ids as int64, float64 or objects; whatever can be int64 without loss is."""
     column = _object_array(values) if isinstance(values, list | tuple) else np.asarray(values)
     if column.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, found shape {column.shape}")
+        raise InvalidInputError(f"{name} must be one-dimensional, found shape {column.shape}")
     kind = column.dtype.kind
     if kind == "O":
         types = set(map(type, column.tolist()))
@@ -323,7 +326,9 @@ def _float_ids(column: NDArray[Any], name: str) -> NDArray[Any]:
     missing = np.flatnonzero(~np.isfinite(numbers))
     if missing.size:
         found = counted(missing.size, "value that is", "values that are")
-        raise ValueError(f"{name} hold {found} NaN or infinite, the first in row {missing[0]}: remove these rows")
+        raise InvalidInputError(
+            f"{name} hold {found} NaN or infinite, the first in row {missing[0]}: remove these rows"
+        )
     if (np.abs(numbers) > _EXACT_FLOAT).any():
         return column if column.dtype == object else numbers
     whole = numbers.astype(np.int64)
@@ -356,7 +361,7 @@ def _distinct(column: NDArray[Any], name: str) -> NDArray[Any]:
     try:
         keys = list(dict.fromkeys(column.tolist()))
     except TypeError as error:
-        raise TypeError(f"{name} must be hashable ({error})") from error
+        raise InvalidTypeError(f"{name} must be hashable ({error})") from error
     _reject_missing(keys, name)
     orders: list[Callable[[Any], Any]] = [lambda key: key, lambda key: (_family(key), key)]
     for order in orders:
@@ -377,7 +382,7 @@ def _reject_missing(keys: Iterable[Any], name: str) -> None:
         # NaN and NaT differ from themselves; pandas.NA answers neither yes nor no.
         missing = key is None or not isinstance(key != key, bool | np.bool_) or bool(key != key)
         if missing or key in (np.inf, -np.inf):
-            raise ValueError(f"{name} hold a missing or infinite value, found {key!r}: remove these rows")
+            raise InvalidInputError(f"{name} hold a missing or infinite value, found {key!r}: remove these rows")
 
 
 def _object_array(values: Sequence[Any]) -> NDArray[Any]:
@@ -394,5 +399,5 @@ def saved_ids(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], nam
     else:
         distinct = ids.ndim == 1 and ids.dtype in (np.int64, np.float64) and bool((np.diff(ids) > 0).all())
     if not distinct:
-        raise ValueError(f"the ids of {name} are not distinct and sorted")
+        raise InvalidInputError(f"the ids of {name} are not distinct and sorted")
     return found

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels import observed
 from cofactor.model.checks import check_choice, check_number
 from cofactor.model.state import check_array
@@ -272,4 +273,4 @@ class IPMMMF(TunedModel, ThresholdModel):
         super()._check_learned()
         check_array("sticks_", self.sticks_, (2, self.V_.shape[1]), np.float64)
         if not ((self.sticks_ > 0) & np.isfinite(self.sticks_)).all():
-            raise ValueError("sticks_ must be finite and above 0")
+            raise InvalidInputError("sticks_ must be finite and above 0")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.state import check_array, member
 from cofactor.problems.priors import LinkedPrior, principal_axes
@@ -178,7 +179,7 @@ class Link:
         """Return the features of other rows, and of one more that has neither ratings nor a row in the table."""
         n = len(side.ids)
         if table is not None and self.standard is None:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{self.argument} was not given in training, so nothing is known about what it says: leave it out"
             )
         own = None if self.standard is None else self.standard.rows(table, side.ids) * _weight(self.standard)
@@ -208,7 +209,7 @@ class Link:
         standard = None if state["standard"] is None else Standardization.from_state(state["standard"])
         link = cls(argument, member(state, "n_sparse", int), state["projection"], standard, state["axes"])
         if link.n_sparse not in (0, n_columns):
-            raise ValueError(f"the link has {link.n_sparse} columns of the mask, the model {n_columns}")
+            raise InvalidInputError(f"the link has {link.n_sparse} columns of the mask, the model {n_columns}")
         if link.projection is not None:
             check_array("projection", link.projection, (n_columns, link.n_features), np.float32)
         if link.axes is not None:

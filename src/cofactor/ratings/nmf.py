@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from cofactor.errors import InvalidInputError
 from cofactor.losses import BetaDivergence, ItakuraSaito, KullbackLeibler, Squared
-from cofactor.metrics.ratings import counted
 from cofactor.model.checks import check_choice, check_number
 from cofactor.problems import NonnegativeProblem
 from cofactor.ratings.data import Ratings
@@ -20,6 +20,7 @@ from cofactor.ratings.factors import TunedModel
 from cofactor.solvers import Result, SolverMismatchError
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
+from cofactor.text import counted
 
 _FOLD_IN_TOL = 1e-6  #: largest move of a new user's factors in the last sweep, as a share of the largest one
 _FOLD_IN_SWEEPS = 20_000
@@ -182,9 +183,11 @@ class RatingNMF(OriginFactorModel, TunedModel):
         self.origin_ = float(self.origin)
         loss = self._loss()
         if self.origin_ > lowest or (isinstance(loss, BetaDivergence) and loss.beta < 1 and self.origin_ == lowest):
-            raise ValueError(
-                f"origin={self.origin!r}: the lowest level is {lowest:g}, and this loss takes targets "
-                f"{'above' if self.origin_ == lowest else 'of at least'} 0: lower origin"
+            raise InvalidInputError(
+                f"the lowest level is {lowest:g}, and this loss takes targets "
+                f"{'above' if self.origin_ == lowest else 'of at least'} 0: lower origin",
+                argument="origin",
+                found=self.origin,
             )
 
     def _alpha_unit(self, ratings: Ratings) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.gibbs import fold_ordinal_rows, level_probabilities
 from cofactor.kernels.gibbs_items import fold_ordinal_columns
 from cofactor.model.checks import check_choice, check_number
@@ -349,7 +350,7 @@ class OrdinalProbit(SampledModel):
         link = self.links_[side]
         if link is None:
             words = ("users", "items") if side == 0 else ("items", "users")
-            raise ValueError(
+            raise InvalidInputError(
                 f"this model came from folding in {words[1]}, and features which tell who rated what of those in "
                 f"training mean nothing to it: fold {words[0]} in with the model that was fitted, from ratings of the "
                 f"{words[1]} it knows; for ratings of new {words[1]}, fit a new model, or one with implicit=None"
@@ -394,7 +395,9 @@ class OrdinalProbit(SampledModel):
         for name, link in zip(("user", "item"), self.links_, strict=True):
             K = self.samples_[f"{name}_weights"].shape[1]
             if link is not None and link.n_features != K:
-                raise ValueError(f"there are weights of {K} features of {name}s, but the link makes {link.n_features}")
+                raise InvalidInputError(
+                    f"there are weights of {K} features of {name}s, but the link makes {link.n_features}"
+                )
 
     def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
         p, boundaries = (self.n_factors + 1,), (len(self.scale_) - 1,)
@@ -421,8 +424,8 @@ def _places(places: list[Any], n: int) -> NDArray[np.bool_]:
     """Return which of n users are shadow users, by their places in a file."""
     found = np.zeros(n, dtype=bool)
     if not all(type(place) is int and 0 <= place < n for place in places):
-        raise ValueError(f"the shadow users must be some of the {n} users")
+        raise InvalidInputError(f"the shadow users must be some of the {n} users")
     found[places] = True
     if found.all():
-        raise ValueError("all users are shadow users")
+        raise InvalidInputError("all users are shadow users")
     return found

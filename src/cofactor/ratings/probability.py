@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import parallel_for
 from cofactor.model.checks import check_choice, check_number
 from cofactor.ratings.base import RatingModel
@@ -132,19 +133,23 @@ class ProbabilityModel(RatingModel):
     ) -> Callable[[NDArray[Any]], NDArray[Any]] | None:
         """Return what ranks items, a function of probabilities."""
         if at_least is not None and quantile is not None:
-            raise ValueError("at_least and quantile both say how to rank: give one of them")
+            raise InvalidInputError("at_least and quantile both say how to rank: give one of them")
         if at_least is not None:
             check_number("at_least", at_least, low=-np.inf)
             liked = self.scale_ >= at_least
             if not liked.any():
-                raise ValueError(f"at_least={at_least!r} is above the highest rating, {self.scale_[-1]:g}")
+                raise InvalidInputError(f"at_least={at_least!r} is above the highest rating, {self.scale_[-1]:g}")
             if liked.all():
-                raise ValueError(f"at_least={at_least!r} says nothing: every rating is at least {self.scale_[0]:g}")
+                raise InvalidInputError(
+                    f"at_least={at_least!r} says nothing: every rating is at least {self.scale_[0]:g}"
+                )
             return lambda p: expected(p, liked.astype(float))
         if quantile is not None:
             check_number("quantile", quantile, low=0, high=1)
             if quantile in (0, 1):
-                raise ValueError(f"quantile={quantile!r} says nothing: expected a number between 0 and 1, such as 0.9")
+                raise InvalidInputError(
+                    f"quantile={quantile!r} says nothing: expected a number between 0 and 1, such as 0.9"
+                )
             middles = (self.scale_[1:] + self.scale_[:-1]) / 2
             edges = np.concatenate([self.scale_[:1], middles, self.scale_[-1:]])
             return lambda p: _quantiles(p, edges, quantile)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.random import fold
 from cofactor.kernels.threads import cut_rows, parallel_for
-from cofactor.metrics.ratings import counted
 from cofactor.model.checks import check_flag, check_jobs, check_number, make_generator
 from cofactor.model.parallel import n_side_by_side
 from cofactor.model.progress import Monitor
@@ -36,6 +36,7 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.probability import ProbabilityModel
 from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data
 from cofactor.solvers.result import Callback
+from cofactor.text import counted
 
 #: Samples that a fold-in goes through, evenly spaced among those kept: each costs a chain of its own.
 _FOLD_IN_SAMPLES = 20
@@ -122,7 +123,7 @@ class SampledModel(ProbabilityModel):
         check_flag("warm_start", self.warm_start)
         check_jobs(self.n_jobs)
         if self.n_sweeps - self.burn_in < self.thin and not self.warm_start:
-            raise ValueError(
+            raise InvalidInputError(
                 f"n_sweeps={self.n_sweeps} with burn_in={self.burn_in} and thin={self.thin} would keep no sample: "
                 "n_sweeps must be at least burn_in + thin"
             )
@@ -156,7 +157,7 @@ class SampledModel(ProbabilityModel):
                 raise KeyboardInterrupt(
                     f"interrupted after {n} sweeps, none of which is kept yet: warm_start=True goes on from here"
                 ) from None
-            raise ValueError(
+            raise InvalidInputError(
                 f"no sample was kept in {counted(n, 'sweep')}, with burn_in={self.burn_in}: allow more time, or more "
                 "sweeps; warm_start=True goes on from here"
             ) from None
@@ -221,12 +222,12 @@ class SampledModel(ProbabilityModel):
             before = last[0][0]
             names = self.target_.keys() | before.keys()
             changed = sorted(name for name in names if before.get(name) != self.target_.get(name))
-            raise ValueError(
+            raise InvalidInputError(
                 f"warm_start=True goes on with the chains of the last fit, but since then {', '.join(changed)} "
                 "changed: give what that fit had, or fit a new model"
             )
         if self.warm_start and hasattr(self, "samples_"):
-            raise ValueError(
+            raise InvalidInputError(
                 f"warm_start=True goes on with chains, but {_NO_CHAINS}; go on with the model as it was fitted"
             )
         seed = int(make_generator(self.random_state).integers(2**63))
@@ -338,7 +339,7 @@ class SampledModel(ProbabilityModel):
         check_is_fitted(self)
         chains = [chain for chain in self.chains_ if chain.n_samples]
         if not chains:
-            raise ValueError(f"{_NO_CHAINS}; diagnose the model as it was fitted")
+            raise InvalidInputError(f"{_NO_CHAINS}; diagnose the model as it was fitted")
         return chains
 
     def _log_likelihoods(self, chains: list[Chain]) -> NDArray[np.float64]:
@@ -424,10 +425,10 @@ def _check_samples(samples: dict[str, NDArray[Any]], sides: dict[str, str], n_us
     sizes = {"user": n_users + 1, "item": n_items + 1}
     missing = sorted(set(sides) - set(samples))
     if missing:
-        raise ValueError(f"samples of {', '.join(missing)} are missing")
+        raise InvalidInputError(f"samples of {', '.join(missing)} are missing")
     S = len(samples["U"])
     if not S:
-        raise ValueError("there are no samples")
+        raise InvalidInputError("there are no samples")
     for name, array in samples.items():
         side = sides.get(name, "")
         shape = (S, sizes[side], *array.shape[2:]) if side else (S, *array.shape[1:])

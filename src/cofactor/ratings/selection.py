@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.errors import InvalidInputError
 from cofactor.model.progress import Monitor
 from cofactor.ratings.data import Ratings
 from cofactor.solvers import Result
@@ -143,7 +144,7 @@ def select_alpha(
     while held < _ENOUGH and len(repetitions) < _REPEATS:
         held_out = hold_out_one_per_user(ratings, generator)
         if not len(held_out):
-            raise ValueError(
+            raise InvalidInputError(
                 "alpha='auto' needs users with at least two ratings to hold one out, but there are none: "
                 "pass a number as alpha"
             )

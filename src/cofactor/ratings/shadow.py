@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.metrics.ratings import counted
+from cofactor.errors import InvalidInputError
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.entries import offsets
 from cofactor.ratings.ids import IdMap
+from cofactor.text import counted
 
 _PREFIX = "shadow_"  #: of the names of their quantities in chains
 
@@ -39,7 +40,7 @@ def read_shadow(given: Any, training: Ratings, duplicates: Any, unknown_items: A
     known = training.users.index(shadow.users.ids) >= 0
     if known.any():
         first = shadow.users.ids[known].tolist()[0]
-        raise ValueError(
+        raise InvalidInputError(
             f"shadow holds {counted(int(known.sum()), 'user')} of X, the first is {first!r}: whoever is in training is "
             "no shadow user; give all ratings of a user in one of them, and other users other ids"
         )

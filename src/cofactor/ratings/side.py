@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.metrics.ratings import counted, some_of
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.model.state import check_array
 from cofactor.ratings.ids import IdMap
+from cofactor.text import counted, some_of
 
 _FORMS = (
     "a mapping from ids to sequences of numbers, a frame with the ids in its first column (or in a named or "
@@ -70,23 +71,23 @@ class FeatureTable:
             columns = _of_rows([np.atleast_1d(np.asarray(row)) for row in table.values()], ids, argument)
         elif isinstance(table, tuple) and len(table) == 2:
             if sparse.issparse(table[1]):
-                raise TypeError(f"{argument} holds a sparse matrix, expected an array: give it with .toarray()")
+                raise InvalidTypeError(f"{argument} holds a sparse matrix, expected an array: give it with .toarray()")
             ids, values = table[0], np.asarray(table[1])
             values = values[:, None] if values.ndim == 1 else values
             if values.ndim != 2 or len(values) != len(ids):
-                raise ValueError(
+                raise InvalidInputError(
                     f"{argument} has {len(ids)} ids but an array of shape {values.shape}: expected a row for each"
                 )
             columns = {f"column {k}": values[:, k] for k in range(values.shape[1])}
         else:
-            raise TypeError(f"{argument} is a {type(table).__name__}, expected {_FORMS}")
+            raise InvalidTypeError(f"{argument} is a {type(table).__name__}, expected {_FORMS}")
         if not columns or not len(ids):
-            raise ValueError(f"{argument} holds no features: expected {_FORMS}")
+            raise InvalidInputError(f"{argument} holds no features: expected {_FORMS}")
         known = IdMap(ids, f"the ids of {argument}")
         where = known.index(ids)
         if len(known) < len(where):
             twice = known.ids[np.bincount(where) > 1]
-            raise ValueError(f"{argument} has several rows for {some_of(twice, 3)}: leave one for each id")
+            raise InvalidInputError(f"{argument} has several rows for {some_of(twice, 3)}: leave one for each id")
         values = np.empty((len(known), len(columns)))
         for k, (name, column) in enumerate(columns.items()):
             values[where, k] = _numbers(column, name, ids, argument)
@@ -100,7 +101,7 @@ def _of_frame(frame: nw.DataFrame[Any], argument: str) -> tuple[Any, dict[str, N
     if index is not None and (index.name is not None or np.asarray(index).dtype.kind not in "iu"):
         return np.asarray(index), columns
     if len(names) < 2:
-        raise ValueError(f"{argument} has the column {names} only: expected ids and at least one feature")
+        raise InvalidInputError(f"{argument} has the column {names} only: expected ids and at least one feature")
     return columns.pop(str(names[0])), columns
 
 
@@ -109,7 +110,7 @@ def _of_rows(rows: Sequence[NDArray[Any]], ids: Sequence[Any], argument: str) ->
         return {}
     odd = next((k for k, row in enumerate(rows) if row.shape != (len(rows[0]),)), None)
     if odd is not None:
-        raise ValueError(
+        raise InvalidInputError(
             f"{argument} has features of shape {rows[odd].shape} for {ids[odd]!r} but {rows[0].shape} for {ids[0]!r}: "
             "expected as many numbers for each"
         )
@@ -124,13 +125,13 @@ def _numbers(column: NDArray[Any], name: str, ids: Any, argument: str) -> NDArra
         numbers = column.astype(np.float64)
     except (TypeError, ValueError):
         found = repr(texts[0] if texts else column.tolist()[0])
-        raise TypeError(
+        raise InvalidTypeError(
             f"{argument}: {name} holds {found}, expected numbers; make a column of 0 and 1 for each of its values"
         ) from None
     bad = np.flatnonzero(~(np.abs(numbers) < _TOO_LARGE))
     if bad.size:
         whose = np.asarray(ids, dtype=object)[bad].tolist()[0]
-        raise ValueError(
+        raise InvalidInputError(
             f"{argument}: {name} is {numbers[bad[0]]:g} for {whose!r}, one of {counted(bad.size, 'value')} there that "
             f"cannot be used: fill them in, or leave out these rows (ids without a row get the column means)"
         )
@@ -158,7 +159,7 @@ class Standardization:
         found = table.ids.index(ids.ids)
         known = table.values[found[found >= 0]]
         if not len(known):
-            raise ValueError(
+            raise InvalidInputError(
                 f"{table.argument} has no row for any of the {len(ids)} ids of the ratings, such as "
                 f"{some_of(ids.ids, 3)}; it has rows for {some_of(table.ids.ids, 3)}"
             )
@@ -186,7 +187,7 @@ class Standardization:
         if table is None:
             return out
         if table.names != self.names:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{table.argument} has the columns {', '.join(table.names)}, but those of training were "
                 f"{', '.join(self.names)}: give the same in the same order"
             )
@@ -206,5 +207,5 @@ class Standardization:
         for key in ("means", "scales"):
             check_array(f"{key} of features", state[key], (len(names),), np.float64)
         if not np.isfinite(state["means"]).all() or not (state["scales"] > 0).all():
-            raise ValueError("means of features must be finite, and their scales positive")
+            raise InvalidInputError("means of features must be finite, and their scales positive")
         return cls(names, state["means"], state["scales"])

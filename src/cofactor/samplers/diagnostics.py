@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
+from cofactor.errors import InvalidInputError
+
 __all__ = ["Diagnostics", "diagnose", "require_arviz", "split_r_hat", "to_inference_data"]
 
 #: With fewer draws half a chain has no variance that could be compared.
@@ -181,7 +183,9 @@ def split_r_hat(draws: ArrayLike) -> float:
     """
     x = np.asarray(draws, dtype=np.float64)
     if x.ndim != 2 or x.shape[1] < _FEWEST:
-        raise ValueError(f"draws must have shape (n_chains, n_draws) with at least {_FEWEST} draws, found {x.shape}")
+        raise InvalidInputError(
+            f"draws must have shape (n_chains, n_draws) with at least {_FEWEST} draws, found {x.shape}"
+        )
     half = x.shape[1] // 2
     x = np.concatenate([x[:, :half], x[:, -half:]])
     return max(_r_hat(x), _r_hat(np.abs(x - np.median(x))))

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels import vectors
 from cofactor.solvers.linesearch import wolfe_step
 from cofactor.solvers.result import TURN_AFTER, Callback, Problem, Result, Trace, curvature_scale, require_smooth, turn
@@ -54,7 +55,9 @@ def lbfgs(
     if memory is None:
         memory = 2 if hasattr(problem, "inverse_curvatures") else 4
     if memory < 1:
-        raise ValueError(f"memory={memory!r}: expected a whole number of at least 1 (5 to 10 is usual)")
+        raise InvalidInputError(
+            "expected a whole number of at least 1 (5 to 10 is usual)", argument="memory", found=memory
+        )
     require_smooth(problem, "lbfgs")
     trace = Trace(problem, max_iter, tol, callback)
     x = x0.astype(problem.dtype)

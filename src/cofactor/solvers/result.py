@@ -7,8 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
+from cofactor.errors import InvalidInputError
 
-class SolverMismatchError(ValueError):
+
+class SolverMismatchError(InvalidInputError):
     """A solver was given a problem which lacks what it needs."""
 
 
@@ -118,7 +120,9 @@ class Trace:
 
     def __post_init__(self) -> None:
         if not (self.max_iter >= 1 and self.tol >= 0):
-            raise ValueError(f"max_iter={self.max_iter!r}, tol={self.tol!r}: expected max_iter >= 1 and tol >= 0")
+            raise InvalidInputError(
+                f"max_iter={self.max_iter!r}, tol={self.tol!r}: expected max_iter >= 1 and tol >= 0"
+            )
 
     @property
     def n_iter(self) -> int:
@@ -133,7 +137,7 @@ class Trace:
     def start(self, objective: float) -> None:
         """Note the objective at the starting point."""
         if not np.isfinite(objective):
-            raise ValueError(
+            raise InvalidInputError(
                 f"the objective is {objective} at the starting point: check the data for huge or invalid values, "
                 "and whether the starting point lies in the domain of the loss"
             )

@@ -4,6 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
+from cofactor.errors import InvalidInputError
 from cofactor.solvers.result import Callback, Problem, Result, SolverMismatchError, Trace
 
 
@@ -65,7 +66,7 @@ def stochastic_gradient(
             "take solver 'lbfgs'"
         )
     if not eta0 > 0:
-        raise ValueError(f"eta0={eta0!r}: expected a first step length above 0")
+        raise InvalidInputError(f"eta0={eta0!r}: expected a first step length above 0")
     rng = np.random.default_rng(0) if rng is None else rng
     trace = Trace(problem, max_iter, tol, callback)
     x, g = x0.astype(problem.dtype), np.empty(problem.size, problem.dtype)

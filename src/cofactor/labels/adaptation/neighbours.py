@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.nearest import nearest, sparse_products
 from cofactor.kernels.threads import parallel_for
 from cofactor.labels.data import is_sparse
@@ -59,7 +60,7 @@ def nearest_rows(
     """
     n, m = known.shape[0], queries.shape[0]
     if not 0 <= k <= n - exclude_self:
-        raise ValueError(f"k={k}: there are {n - exclude_self} rows to choose neighbours from")
+        raise InvalidInputError(f"k={k}: there are {n - exclude_self} rows to choose neighbours from")
     found = np.empty((m, k), np.int64)
     if k == 0:
         return found

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from cofactor.correlation import co_occurrence, normalized, positive_part, self_tuning_affinity, spectral_groups
+from cofactor.errors import InvalidInputError
 from cofactor.labels.base import LabelModel
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
@@ -314,7 +315,7 @@ class GroPLE(LabelModel):
         check_array("intercept_", self.intercept_, (d,))
         check_array("group_sparsity_", self.group_sparsity_, (int(self.groups_.max()) + 1, d))
         if not np.array_equal(self.groups_ < 0, self.constant_ != 0):
-            raise ValueError("groups_ must give every label that is not constant its group")
+            raise InvalidInputError("groups_ must give every label that is not constant its group")
 
 
 def _check_bounded(gram: Any, rank: int, coupling: NDArray[Any], alpha: float) -> None:
@@ -333,7 +334,7 @@ def _check_bounded(gram: Any, rank: int, coupling: NDArray[Any], alpha: float) -
             if least > 0
             else "X has a null space, so no alpha_r will do"
         )
-        raise ValueError(
+        raise InvalidInputError(
             f"correlation='printed', alpha_r={alpha:g}: the objective (6.11) is unbounded below, since R has the "
             f"eigenvalue {lowest:.3g} and XᵀX the eigenvalue {least:.3g}; {limit}: take correlation='psd'"
         )

@@ -14,6 +14,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import LabelModel
 from cofactor.labels.data import is_sparse
 from cofactor.model.checks import check_choice, check_number, make_generator
@@ -180,13 +181,15 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         check_number("label_weight", self.label_weight, low=-np.inf)
         if not 0 < self.label_weight < 1:
             unused = {0.0: "labels would not count; ", 1.0: "features would not count; "}.get(self.label_weight, "")
-            raise ValueError(f"label_weight={self.label_weight!r}: {unused}expected a number above 0 and below 1")
+            raise InvalidInputError(
+                f"{unused}expected a number above 0 and below 1", argument="label_weight", found=self.label_weight
+            )
         check_number("alpha", self.alpha, low=0, inclusive=False)
         if self.alpha_predict is not None:
             check_number("alpha_predict", self.alpha_predict, low=0, inclusive=False)
         check_choice("solver", self.solver, ("als", "sgd"))
         if not isinstance(self.normalize, bool | np.bool_):
-            raise TypeError(f"normalize={self.normalize!r}: expected True or False")
+            raise InvalidTypeError("expected True or False", argument="normalize", found=self.normalize)
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
         check_number("eta0", self.eta0, low=0, inclusive=False)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cofactor import persistence
 from cofactor.correlation import co_occurrence
+from cofactor.errors import InvalidInputError
 from cofactor.labels.base import LabelTagsMixin
 from cofactor.labels.data import as_labels, tidy_features
 from cofactor.model.checks import check_choice, check_number, check_size, make_generator
@@ -257,7 +258,7 @@ class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         values = table.data if sparse.issparse(table) else table
         lowest = float(values.min(initial=0))
         if lowest < 0:
-            raise ValueError(
+            raise InvalidInputError(
                 f"Negative values in data passed to {type(self).__name__}: X holds {lowest:g}, but features must not "
                 "be negative. Put sklearn.preprocessing.MinMaxScaler(clip=True) before it, or shift them"
             )
@@ -267,11 +268,11 @@ class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """Check parameters and data, minimise the objective; return what was checked."""
         self._check_params()
         if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+            raise InvalidInputError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         features = self._features(X, reset=True)
         labels, _, _ = as_labels(y)
         if labels.shape[0] != features.shape[0]:
-            raise ValueError(
+            raise InvalidInputError(
                 f"X has {features.shape[0]} rows and Y has {labels.shape[0]}: both must have one row for each instance"
             )
         problem = self._problem(features, labels)

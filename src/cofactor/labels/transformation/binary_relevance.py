@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.svm import LinearSVC
 
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import LabelModel
 from cofactor.labels.regression import feature_space, linear
 from cofactor.model.checks import check_jobs, make_generator
@@ -104,10 +105,12 @@ class BinaryRelevance(LabelModel):
         super()._check_params()
         if self.estimator is not None and type(self.estimator) not in _ESTIMATORS:
             known = ", ".join(self._components)
-            raise TypeError(f"estimator={self.estimator!r}: expected one of scikit-learn's {known}")
+            raise InvalidTypeError(
+                f"expected one of scikit-learn's {known}", argument="estimator", found=self.estimator
+            )
         check_jobs(self.n_jobs)
         if isinstance(getattr(self.estimator, "class_weight", None), dict):
-            raise ValueError("class_weight of the estimator must be None or 'balanced': one for all labels")
+            raise InvalidInputError("class_weight of the estimator must be None or 'balanced': one for all labels")
 
     def _fit(self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, monitor: Monitor) -> None:
         estimator = LinearSVC() if self.estimator is None else self.estimator

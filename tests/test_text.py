@@ -2,7 +2,7 @@
 
 import pytest
 
-from cofactor.naming import did_you_mean, folded, nearest
+from cofactor.text import did_you_mean, folded, nearest
 
 
 @pytest.mark.parametrize("typed", ["BinaryMMMF", "binary-mmmf", "Binary_MMMF", "binary mmmf"])

@@ -1,12 +1,16 @@
-"""Names that people type: compared without regard to their spelling, and hints for those that are not known."""
+"""Texts of messages: plurals, numbers, and hints for names that are not known."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
-__all__ = ["did_you_mean", "folded", "nearest"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["counted", "did_you_mean", "folded", "nearest", "some_of", "without_zero"]
 
 
 def folded(name: str) -> str:
@@ -55,3 +59,26 @@ def did_you_mean(name: object, known: Iterable[str], otherwise: str = "") -> str
     names = list(known)
     near = nearest(name, names)
     return f"did you mean {', '.join(near)}?" if near else otherwise or f"expected one of {', '.join(names)}"
+
+
+def counted(n: int | np.integer, one: str, many: str = "", form: str = "") -> str:
+    """Write a number with its noun, for messages: 1 rating, 2 ratings."""
+    return f"{n:{form}} {one if n == 1 else many or one + 's'}"
+
+
+def without_zero(value: float, digits: int = 3) -> str:
+    """Write a number with so many digits, without the zero before the point.
+
+    Examples
+    --------
+    >>> without_zero(0.4019), without_zero(-0.05, 2), without_zero(10.5, 1)
+    ('.402', '-.05', '10.5')
+    """
+    text = f"{value:.{digits}f}"
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def some_of(values: NDArray[Any], most: int = 5) -> str:
+    """Write the first few values of an array, for messages."""
+    shown = ", ".join(f"{v:g}" if isinstance(v, float) else repr(v) for v in values[:most].tolist())
+    return shown if len(values) <= most else f"{shown}, ... ({len(values)} in all)"

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from cofactor.errors import InvalidInputError
+
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZIP_MAGIC = b"PK\x03\x04"
 _counter = itertools.count()
@@ -42,21 +44,23 @@ def _gunzip(data: bytes, name: str) -> bytes:
     try:
         return gzip.decompress(data)
     except EOFError:
-        raise ValueError(
+        raise InvalidInputError(
             f"{name}: the gzip file is cut short ({len(data)} bytes, no end mark); copy or download it again"
         ) from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{name}: the gzip file is damaged ({error}); copy or download it again") from None
+        raise InvalidInputError(f"{name}: the gzip file is damaged ({error}); copy or download it again") from None
 
 
 def to_utf8(data: bytes, name: str, encoding: str = "utf-8") -> bytes:
     """Return text as UTF-8 bytes without byte-order mark, with line feeds as the only line ends."""
     if data.startswith(_ZIP_MAGIC):
-        raise ValueError(f"{name}: is a zip archive or a spreadsheet, expected text; unpack it, or export it as CSV")
+        raise InvalidInputError(
+            f"{name}: is a zip archive or a spreadsheet, expected text; unpack it, or export it as CSV"
+        )
     is_utf8 = encoding.lower().replace("_", "-") in ("utf-8", "utf8")
     if is_utf8:
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise ValueError(f"{name}: starts with a UTF-16 mark, expected UTF-8; give encoding='utf-16'")
+            raise InvalidInputError(f"{name}: starts with a UTF-16 mark, expected UTF-8; give encoding='utf-16'")
         data = data.removeprefix(codecs.BOM_UTF8)
     if not (is_utf8 and data.isascii()):
         data = _decode(data, name, encoding).encode()
@@ -69,11 +73,11 @@ def _decode(data: bytes, name: str, encoding: str) -> str:
     try:
         return data.decode(encoding)
     except LookupError:
-        raise ValueError(f"encoding={encoding!r} is not known; try 'utf-8', 'latin-1' or 'cp1252'") from None
+        raise InvalidInputError(f"encoding={encoding!r} is not known; try 'utf-8', 'latin-1' or 'cp1252'") from None
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)
-        raise ValueError(
+        raise InvalidInputError(
             f"{name}, line {line}, byte {column}: 0x{data[error.start]:02x} is not valid {encoding}; "
             "give the right one with encoding=, for example encoding='latin-1'"
         ) from None

@@ -1,0 +1,202 @@
+"""Refusals as objects: what was wrong, with which argument, where, and what to do about it.
+
+A door of the package raises `InvalidInputError`. The error keeps its parts, so that a shell can say the same with its
+own names: ``alpha=-1`` in Python is ``--alpha -1`` on the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+__all__ = [
+    "Argument",
+    "InvalidInputError",
+    "InvalidTypeError",
+    "MissingPackageError",
+    "Place",
+    "Text",
+]
+
+
+class _Missing(Enum):
+    """Says that no value was given, where None is a value."""
+
+    MISSING = "missing"
+
+
+MISSING: Final = _Missing.MISSING
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument that a message speaks of, with a value for it if there is one.
+
+    Parameters
+    ----------
+    name : str
+        As Python knows it.
+    value : object, optional
+        What it was, or what it might be.
+
+    Examples
+    --------
+    >>> str(Argument("encoding")), str(Argument("encoding", "latin-1"))
+    ('encoding', "encoding='latin-1'")
+    """
+
+    name: str
+    value: Any = MISSING
+
+    def __str__(self) -> str:
+        return self.name if self.value is MISSING else f"{self.name}={self.value!r}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a file something is.
+
+    Parameters
+    ----------
+    file : str
+        Name of the file, as the user gave it, or "standard input".
+    line : int, optional
+        Line, counted from 1.
+    column : str, optional
+        Which part of the line: "column 'rating'", "byte 7".
+
+    Examples
+    --------
+    >>> str(Place("ratings.csv", 3, "column 2"))
+    'ratings.csv, line 3, column 2'
+    """
+
+    file: str
+    line: int | None = None
+    column: str | None = None
+
+    def __str__(self) -> str:
+        parts = [self.file, None if self.line is None else f"line {self.line}", self.column]
+        return ", ".join(part for part in parts if part is not None)
+
+
+#: A text, or a text in parts some of which are arguments, which every shell calls by a name of its own.
+Text = str | Iterable[str | Argument]
+
+
+class InvalidInputError(ValueError):
+    """Something that a user gave cannot be used.
+
+    Parameters
+    ----------
+    problem : str, or parts of it
+        What is wrong, or what was expected; without a full stop. Arguments in it are parts of their own.
+    argument : str, optional
+        Name of the argument which is wrong.
+    found : object, optional
+        Its value; then the message begins with ``argument=value: ``.
+    advice : str, or parts of it, optional
+        What to do.
+    place : Place, optional
+        Where in a file it is; the message begins with it.
+
+    Examples
+    --------
+    >>> str(InvalidInputError("expected a number above 0", argument="alpha", found=-1))
+    'alpha=-1: expected a number above 0'
+    >>> error = InvalidInputError(
+    ...     "0xe9 is not valid utf-8",
+    ...     place=Place("ratings.csv", 3, "byte 7"),
+    ...     advice=("give the right one, for example ", Argument("encoding", "latin-1")),
+    ... )
+    >>> str(error)
+    "ratings.csv, line 3, byte 7: 0xe9 is not valid utf-8; give the right one, for example encoding='latin-1'"
+    >>> error.told(lambda argument: f"--{argument.name} {argument.value}")
+    'ratings.csv, line 3, byte 7: 0xe9 is not valid utf-8; give the right one, for example --encoding latin-1'
+    """
+
+    def __init__(
+        self,
+        problem: Text = "",
+        *,
+        argument: str | None = None,
+        found: Any = MISSING,
+        advice: Text = "",
+        place: Place | None = None,
+    ) -> None:
+        self.problem = _parts(problem)
+        self.argument = argument
+        self.found = found
+        self.advice = _parts(advice)
+        self.place = place
+        super().__init__(self.told())
+
+    def told(self, name: Callable[[Argument], str] = str) -> str:
+        """Return the message in one line, with each argument as `name` writes it.
+
+        Parameters
+        ----------
+        name : callable, optional
+            From an `Argument`, with a value or without, to text; by default as Python writes it.
+        """
+
+        def joined(parts: tuple[str | Argument, ...]) -> str:
+            return "".join(name(part) if isinstance(part, Argument) else part for part in parts)
+
+        opening = [] if self.place is None else [str(self.place)]
+        if self.argument is not None and self.found is not MISSING:
+            opening.append(name(Argument(self.argument, self.found)))
+        told = "; ".join(text for text in (joined(self.problem), joined(self.advice)) if text)
+        return ": ".join([*opening, told] if told else opening)
+
+    def at(self, place: Place) -> InvalidInputError:
+        """Return the same error with a place, for a caller who knows the file."""
+        return type(self)(self.problem, argument=self.argument, found=self.found, advice=self.advice, place=place)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.problem, self.argument, self.found, self.advice, self.place)
+
+
+class InvalidTypeError(InvalidInputError, TypeError):
+    """Something that a user gave is of a kind that cannot be used."""
+
+
+class MissingPackageError(ImportError):
+    """A package is needed that is not installed.
+
+    Parameters
+    ----------
+    package : str
+        Its name.
+    purpose : str
+        What needs it, as the beginning of a sentence: "plots need", "reading Parquet needs".
+    extra : str, optional
+        The extra of cofactor which installs it; by default the package is installed by its own name.
+
+    Examples
+    --------
+    >>> str(MissingPackageError("matplotlib", "plots need", "plots"))
+    "plots need matplotlib, which is not installed: pip install 'cofactor[plots]'"
+    """
+
+    def __init__(self, package: str, purpose: str, extra: str | None = None) -> None:
+        self.package, self.purpose, self.extra = package, purpose, extra
+        what = package if extra is None else f"'cofactor[{extra}]'"
+        super().__init__(f"{purpose} {package}, which is not installed: pip install {what}", name=package)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.package, self.purpose, self.extra)
+
+
+def _parts(text: Text) -> tuple[str | Argument, ...]:
+    if isinstance(text, str):
+        return (text,) if text else ()
+    return tuple(text)
+
+
+def _rebuilt(
+    kind: type[InvalidInputError], problem: Text, argument: str | None, found: Any, advice: Text, place: Place | None
+) -> InvalidInputError:
+    return kind(problem, argument=argument, found=found, advice=advice, place=place)

@@ -1,0 +1,55 @@
+"""Names for what public functions take and return, so that a signature says more than ``Any``.
+
+They are as wide as the doors are: arrays, lists and frames of pandas or polars all come in, and are checked there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+__all__ = [
+    "Features",
+    "Frame",
+    "Ids",
+    "Labels",
+    "Pairs",
+    "RandomState",
+    "RatingValues",
+    "SparseTable",
+]
+
+#: A sparse matrix or array of SciPy.
+SparseTable: TypeAlias = sparse.sparray | sparse.spmatrix
+
+#: A frame of pandas or polars: anything that narwhals takes.
+Frame: TypeAlias = Any
+
+#: User and item id of each rating, shape (n, 2): an array, a list of pairs, a frame; or all ratings at once, as a
+#: sparse table of users × items or as `cofactor.ratings.Ratings`.
+Pairs: TypeAlias = ArrayLike | Sequence[tuple[Any, Any]] | SparseTable | Frame
+
+#: One rating for each pair, shape (n,), or nothing where the ratings came with the pairs.
+RatingValues: TypeAlias = ArrayLike | None
+
+#: Ids of users or of items, of any hashable type.
+Ids: TypeAlias = ArrayLike | Sequence[Any]
+
+#: Features of instances, shape (n, D): dense, sparse, or a frame.
+Features: TypeAlias = ArrayLike | SparseTable | Frame
+
+#: Which labels instances have, shape (n, L): 0 and 1, False and True, or -1 and 1; dense, sparse, or a frame.
+Labels: TypeAlias = ArrayLike | SparseTable | Frame
+
+#: What scikit-learn calls a random state, with NumPy's generators.
+RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
+
+#: Called with progress.
+Listener: TypeAlias = Callable[[Any], None]
+
+#: A number for each entry, row or column.
+Numbers: TypeAlias = NDArray[Any]
