@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 import cofactor
 from cofactor.datasets import LabelDataset, RatingDataset
-from cofactor.datasets.files import write_table
+from cofactor.datasets.write import write_table
 from cofactor.evaluation.cells import Cell, Result, tidy
 from cofactor.evaluation.checks import Request, checked, folds_in, splitter_for
 from cofactor.evaluation.conclusions import Conclusions, conclude

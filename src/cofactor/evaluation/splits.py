@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import BaseShuffleSplit, KFold, ShuffleSplit
 from sklearn.utils import check_consistent_length, check_random_state
 
-from cofactor.datasets._columns import check_pair_names
+from cofactor.datasets.columns import check_pair_names
 from cofactor.errors import InvalidInputError
 from cofactor.text import counted
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.datasets._columns import Column, IdMode, ids_from_text
+from cofactor.datasets.columns import Column, IdMode, ids_from_text
 from cofactor.errors import InvalidInputError
 
 MAGIC = b"PAR1"

@@ -1,14 +1,10 @@
-"""Ratings from and tables to files of the user's own: CSV, TSV, ``::``-separated text and Parquet.
+"""Ratings from files of the user's own: CSV, TSV, ``::``-separated text and Parquet.
 
 Text may be gzip-compressed and may come from standard input (``-``). Everything that cannot be read raises
 an error which names the file and the line, what was expected and what was found; nothing is guessed silently.
 """
 
-import csv
-import gzip
-import io
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.datasets import _parquet
-from cofactor.datasets._columns import (
+from cofactor.datasets.columns import (
     Column,
     IdMode,
     explicit_timestamp,
@@ -29,13 +24,14 @@ from cofactor.datasets._columns import (
     resolve_columns,
     stack_pairs,
 )
-from cofactor.datasets._tables import TextTable, numeric_columns, split_table, text_columns
-from cofactor.datasets._types import RatingDataset
+from cofactor.datasets.readers import parquet
+from cofactor.datasets.readers.text_tables import TextTable, numeric_columns, split_table, text_columns
+from cofactor.datasets.types import RatingDataset
 from cofactor.errors import InvalidInputError
-from cofactor.files import PathLike, display_name, read_bytes, replacing, to_utf8
+from cofactor.files import PathLike, display_name, read_bytes, to_utf8
 from cofactor.text import counted
 
-__all__ = ["MAX_INFERRED_LEVELS", "read_pairs", "read_ratings", "write_table"]
+__all__ = ["MAX_INFERRED_LEVELS", "read_pairs", "read_ratings"]
 
 MAX_INFERRED_LEVELS = 101  # a percent scale; more distinct ratings than that count as continuous
 
@@ -211,13 +207,13 @@ def _read(
     name = display_name(path)
     data = read_bytes(path)
     content = "a user, an item and a rating" if "rating" in wanted else "a user and an item"
-    if data.startswith(_parquet.MAGIC):
-        table = _parquet.read(data, name, content)
+    if data.startswith(parquet.MAGIC):
+        table = parquet.read(data, name, content)
         refuse_matrix(table.names, table.first_row, wanted, name)
         positions = _positions(table.names, len(table.names), wanted, timestamp, name)
-        users, items = (_parquet.ids(table, positions[role], ids, role) for role in ("user", "item"))
-        ratings = _parquet.numbers(table, positions["rating"]) if "rating" in positions else None
-        times = _parquet.times(table, positions["timestamp"], timestamp) if "timestamp" in positions else None
+        users, items = (parquet.ids(table, positions[role], ids, role) for role in ("user", "item"))
+        ratings = parquet.numbers(table, positions["rating"]) if "rating" in positions else None
+        times = parquet.times(table, positions["timestamp"], timestamp) if "timestamp" in positions else None
         origin = _origin(table.names, positions)
         return _Columns(users, items, ratings, times, name, range(1, len(users) + 1), origin, "row")
     text = split_table(
@@ -308,70 +304,3 @@ def _check_scale(scale: ArrayLike, columns: _Columns) -> NDArray[np.float64]:
             f"{columns.where(int(off[0]))}: the rating {y[off[0]]:g} is not on the scale {expected}"
         )
     return levels
-
-
-def write_table(path: PathLike, columns: Mapping[str, ArrayLike]) -> None:
-    """Write columns as CSV, TSV or Parquet, by the suffix of the file.
-
-    The file appears under its name only when it is complete: an error or an interruption leaves an
-    earlier file of that name as it was. Numbers are written so that they read back unchanged.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Suffix ``.csv``, ``.tsv``, ``.parquet`` (or ``.pq``), text also with ``.gz`` after it. ``"-"``
-        writes CSV to standard output.
-    columns : mapping from name to array-like
-        Columns of equal length, in this order.
-
-    Raises
-    ------
-    ValueError
-        If the suffix is unknown or the columns differ in length.
-    FileNotFoundError
-        If the folder does not exist.
-    ImportError
-        If Parquet is asked for and pyarrow is not installed.
-
-    Examples
-    --------
-    >>> from cofactor.datasets import write_table
-    >>> write_table("-", {"user": ["ann", "bob"], "rating": [3.5, 4.0]})
-    user,rating
-    ann,3.5
-    bob,4.0
-    """
-    arrays = {name: np.asarray(values) for name, values in columns.items()}
-    if not arrays:
-        raise InvalidInputError("columns is empty, expected at least one column")
-    for name, values in arrays.items():
-        if values.ndim != 1:
-            raise InvalidInputError(f"column {name!r} has shape {values.shape}, expected one dimension")
-    if len({len(values) for values in arrays.values()}) > 1:
-        sizes = ", ".join(f"{name}: {len(values)}" for name, values in arrays.items())
-        raise InvalidInputError(f"columns must have the same length, found {sizes}")
-    if os.fspath(path) == "-":
-        sys.stdout.write(_delimited(arrays, ","))
-        return
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    zipped = bool(suffixes) and suffixes[-1] == ".gz"
-    kind = (suffixes[:-1] if zipped else suffixes)[-1:]
-    if kind in ([".parquet"], [".pq"]) and not zipped:
-        content = _parquet.encode(arrays)
-    elif kind in ([".csv"], [".tsv"]):
-        content = _delimited(arrays, "," if kind == [".csv"] else "\t").encode()
-        content = gzip.compress(content, mtime=0) if zipped else content
-    else:
-        raise InvalidInputError(
-            f"{os.fspath(path)}: cannot tell the format from the suffix; use .csv, .tsv, .csv.gz, .tsv.gz or .parquet"
-        )
-    with replacing(path) as stream:
-        stream.write(content)
-
-
-def _delimited(arrays: Mapping[str, NDArray], sep: str) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, delimiter=sep, lineterminator="\n")
-    writer.writerow(arrays)
-    writer.writerows(zip(*(values.tolist() for values in arrays.values()), strict=True))
-    return buffer.getvalue()

@@ -1,13 +1,4 @@
-"""The known data sets: where they are, how they get there, whether they are whole.
-
-Each set is looked for in
-
-1. ``$COFACTOR_DATA/<folder>``, then ``$COFACTOR_DATA/<last part of the folder>``,
-2. ``<cache>/<folder>``, where the cache is the one of the operating system (`cache_dir`),
-
-with folders such as ``movielens/ml-100k``. Files may be plain or gzip-compressed. What is in neither place,
-`fetch` downloads into the cache if the set can be downloaded.
-"""
+"""Where the files of the known data sets are, and whether they are whole; see `cofactor.datasets.registry`."""
 
 import hashlib
 import os
@@ -15,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, overload
 
-from cofactor.datasets._download import DownloadError, Progress, download_archive
-from cofactor.datasets._known import RATING_SETS, KnownDataset, Role, Task
-from cofactor.datasets._known_labels import LABEL_SETS
+from cofactor.datasets.registry.download import DownloadError, Progress, download_archive
+from cofactor.datasets.registry.entries import KnownDataset, Role, Task
+from cofactor.datasets.registry.known_labels import LABEL_SETS
+from cofactor.datasets.registry.known_ratings import RATING_SETS
 from cofactor.errors import InvalidInputError
 from cofactor.files import read_bytes
 from cofactor.text import did_you_mean

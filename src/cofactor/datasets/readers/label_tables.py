@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.datasets import _parquet
-from cofactor.datasets._arff_header import truth_of
-from cofactor.datasets._columns import is_number
-from cofactor.datasets._label_types import (
+from cofactor.datasets.columns import is_number
+from cofactor.datasets.readers import parquet
+from cofactor.datasets.readers.arff_header import truth_of
+from cofactor.datasets.readers.matrices import (
     Form,
-    LabelDataset,
     first_or_last,
     generic_names,
     in_form,
@@ -24,8 +23,9 @@ from cofactor.datasets._label_types import (
     positions_of,
     warn_of_row_names,
 )
-from cofactor.datasets._parquet_rows import is_list_layout, read_whole_lists, stored_labels
-from cofactor.datasets._tables import TextTable, numeric_columns, split_table, text_columns
+from cofactor.datasets.readers.parquet_rows import is_list_layout, read_whole_lists, stored_labels
+from cofactor.datasets.readers.text_tables import TextTable, numeric_columns, split_table, text_columns
+from cofactor.datasets.types import LabelDataset
 from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike, display_name, read_bytes, to_utf8
 from cofactor.text import counted
@@ -109,8 +109,8 @@ def read_label_table(
     file = display_name(path)
     data = read_bytes(path)
     title = name or ("stdin" if os.fspath(path) == "-" else Path(path).name)
-    if data.startswith(_parquet.MAGIC):
-        table = _parquet.read(data, file, _CONTENT)
+    if data.startswith(parquet.MAGIC):
+        table = parquet.read(data, file, _CONTENT)
         if labels is None and is_list_layout(table.table.schema):
             return read_whole_lists(table.table, file, sparse, title)
         labels = stored_labels(table.table.schema) if labels is None else labels
@@ -217,7 +217,7 @@ class _TextSource(_Source):
 
 
 class _ParquetSource(_Source):
-    def __init__(self, table: _parquet.ParquetTable):
+    def __init__(self, table: parquet.ParquetTable):
         super().__init__(table.name, table.names)
         _check_distinct(self)
         self.table = table
@@ -229,7 +229,7 @@ class _ParquetSource(_Source):
             return column.to_pylist()
         if kind == "bool":
             return column.to_numpy(zero_copy_only=False).astype(np.float64)
-        return _parquet.numbers(self.table, j)
+        return parquet.numbers(self.table, j)
 
     def where(self, row: int) -> str:
         return f"{self.file}, row {row + 1}"

@@ -1,4 +1,4 @@
-"""One door to features and labels: the known multi-label sets by name, and files of the user's own."""
+"""One door to the known data sets by name, and for features and labels to files of the user's own."""
 
 from __future__ import annotations
 
@@ -14,23 +14,74 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
-from cofactor.datasets import _parquet, _svm_text, registry
-from cofactor.datasets._known_labels import KnownLabels
-from cofactor.datasets._label_types import Form, LabelDataset, in_form, indicator, is_sparse
-from cofactor.datasets.arff import Labels, read_arff
-from cofactor.datasets.label_tables import read_label_table
-from cofactor.datasets.libsvm import looks_like_libsvm, read_libsvm
-from cofactor.datasets.matlab import looks_like_mat, read_mat
+from cofactor.datasets import registry
+from cofactor.datasets.readers import parquet, svm_text
+from cofactor.datasets.readers.arff import Labels, read_arff
+from cofactor.datasets.readers.jester import load_jester
+from cofactor.datasets.readers.label_tables import read_label_table
+from cofactor.datasets.readers.matlab import looks_like_mat, read_mat
+from cofactor.datasets.readers.matrices import Form, in_form, indicator
+from cofactor.datasets.readers.movielens import load_movielens
+from cofactor.datasets.readers.svmlight import looks_like_libsvm, read_libsvm
+from cofactor.datasets.registry.known_labels import KnownLabels
+from cofactor.datasets.types import LabelDataset, RatingDataset, is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike, display_name, read_bytes
 from cofactor.text import did_you_mean
 
-__all__ = ["Aligned", "load_labels"]
+__all__ = ["Aligned", "load_labels", "load_ratings"]
 
 Aligned = Literal["published", "realigned"] | None
 Format = Literal["arff", "mat", "libsvm", "table"]
 
 _OFFSETS = "label_offsets.json"
+
+
+def load_ratings(
+    name: str,
+    data_home: str | os.PathLike[str] | None = None,
+    *,
+    bins: int | Sequence[float] | NDArray | None = None,
+    download: bool = True,
+) -> RatingDataset:
+    """Load a data set of ratings of the registry by its name.
+
+    Parameters
+    ----------
+    name : {"ml-100k", "ml-1m", "ml-latest-small", "jester-1"}
+        Name in the registry.
+    data_home, download
+        As in `load_movielens`.
+    bins : int or array-like, optional
+        As in `load_jester`; an error for sets which have levels already.
+
+    Returns
+    -------
+    RatingDataset
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, names a set of labels, or `bins` does not apply.
+    DatasetNotFoundError
+        If the set is not there and cannot be downloaded.
+
+    Examples
+    --------
+    >>> from cofactor.datasets import load_ratings
+    >>> load_ratings("ml-latest-small").level_counts().tolist()
+    [1370, 2811, 1791, 7551, 5550, 20047, 13136, 26818, 8551, 13211]
+    """
+    known = [entry.name for entry in registry.KNOWN.values() if entry.task == "ratings"]
+    if name in registry.KNOWN and name not in known:
+        raise InvalidInputError(f"data set {name!r} holds labels, not ratings; load it with load_labels({name!r})")
+    if name not in known:
+        raise InvalidInputError(f"data set {name!r} is not known; {did_you_mean(name, known)}")
+    if name == "jester-1":
+        return load_jester(data_home, bins=bins)
+    if bins is not None:
+        raise InvalidInputError(f"bins= is for continuous ratings; those of {name!r} have levels already")
+    return load_movielens(name, data_home, download=download)
 
 
 def load_labels(
@@ -270,14 +321,14 @@ def _kind(path: PathLike) -> Format:
     """Format of a file by its content."""
     if os.fspath(path) == "-":
         raise InvalidInputError("standard input: its format cannot be told before reading; give format=")
-    return kind_of(_svm_text.head(path))
+    return kind_of(svm_text.head(path))
 
 
 def kind_of(start: bytes) -> Format:
     """Format of a file by its first bytes, unpacked."""
     if looks_like_mat(start):
         return "mat"
-    if start.startswith(_parquet.MAGIC):
+    if start.startswith(parquet.MAGIC):
         return "table"
     if _first_word(start).lower() in (b"@relation", b"@attribute"):
         return "arff"

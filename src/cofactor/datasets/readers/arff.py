@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cofactor.datasets._arff_header import Attribute, Header, read_header
-from cofactor.datasets._arff_rows import Rows, read_rows
-from cofactor.datasets._label_types import (
+from cofactor.datasets.readers.arff_header import Attribute, Header, read_header
+from cofactor.datasets.readers.arff_rows import Rows, read_rows
+from cofactor.datasets.readers.matrices import (
     Form,
-    LabelDataset,
     first_or_last,
     from_entries,
     in_form,
@@ -27,7 +26,8 @@ from cofactor.datasets._label_types import (
     positions_of,
     warn_of_row_names,
 )
-from cofactor.datasets.mulan_xml import read_label_names
+from cofactor.datasets.readers.xml import read_label_names
+from cofactor.datasets.types import LabelDataset
 from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike, display_name, read_bytes, to_utf8
 from cofactor.text import counted

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cofactor.datasets._label_types import generic_names, small_indices
-from cofactor.datasets._svm_text import Block, Sizes
+from cofactor.datasets.readers.matrices import generic_names, small_indices
+from cofactor.datasets.readers.svm_text import Block, Sizes
 from cofactor.errors import InvalidInputError
 
 Base = Literal["auto"] | bool | tuple[Literal["auto"] | bool, Literal["auto"] | bool]

@@ -1,9 +1,11 @@
-"""The form in which every loader and reader hands over features and labels."""
+"""The two forms in which loaders and readers hand over their data: ratings, and features with labels."""
+
+from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +14,123 @@ from scipy.sparse import csr_array, issparse
 from cofactor.errors import InvalidInputError
 from cofactor.text import counted
 
-Form = Literal["auto"] | bool
 
-#: Largest share of nonzeros at which X is kept sparse by default. An entry of a CSR array takes 12 bytes and an
-#: indirect access where a dense one takes 8 bytes; at a fifth both memory and products are clearly on its side.
-SPARSE_BELOW = 0.2
+def _n_distinct(ids: NDArray) -> int:
+    return len(set(ids.tolist())) if ids.dtype == object else len(np.unique(ids))
 
-_ROWS_TO_JUDGE = 20
-_BLOCK = 1 << 22  # entries looked at in one go, so that checks need little memory beside the data
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RatingDataset:
+    """Ratings as they stand in a file: pairs of ids, one number for each pair, and the scale.
+
+    Any estimator takes the parts as they are, ``model.fit(data.X, data.y)``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set, or of the file it was read from.
+    X : ndarray of shape (n, 2)
+        User id and item id of each rating; int64 where all ids are integers, otherwise object.
+    y : ndarray of shape (n,), float64
+        The ratings.
+    scale : ndarray of shape (R,), float64, or None
+        The possible ratings in increasing order; None for continuous ratings.
+    item_names : mapping from item id to str
+        Titles; empty where none are known. May name items which nobody rated.
+    timestamps : ndarray of shape (n,), int64, or None
+        Time of each rating, in seconds since 1970 where the source says so.
+    description : str
+        Origin and peculiarities, in a sentence or two.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit together or the scale does not increase.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cofactor.datasets import RatingDataset
+    >>> RatingDataset("tiny", np.array([[1, 7], [2, 7]]), np.array([4.0, 5.0]), np.arange(1.0, 6.0))
+    RatingDataset('tiny': 2 ratings, 2 users, 1 item, scale 1 to 5 in 5 levels)
+    """
+
+    name: str
+    X: NDArray
+    y: NDArray[np.float64]
+    scale: NDArray[np.float64] | None
+    item_names: Mapping[Any, str] = field(default_factory=dict)
+    timestamps: NDArray[np.int64] | None = None
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        if self.X.ndim != 2 or self.X.shape[1] != 2:
+            raise InvalidInputError(
+                f"X must have shape (n, 2), a user id and an item id per rating; found {self.X.shape}"
+            )
+        if self.y.shape != (len(self.X),):
+            raise InvalidInputError(
+                f"y must have shape ({len(self.X)},), one rating per row of X; found {self.y.shape}"
+            )
+        if self.timestamps is not None and self.timestamps.shape != self.y.shape:
+            raise InvalidInputError(f"timestamps must have shape {self.y.shape}; found {self.timestamps.shape}")
+        if self.scale is not None and (self.scale.ndim != 1 or not np.all(np.diff(self.scale) > 0)):
+            raise InvalidInputError("scale must be a 1-d array of increasing ratings")
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def n_ratings(self) -> int:
+        """Number of ratings."""
+        return len(self.y)
+
+    @property
+    def n_users(self) -> int:
+        """Number of users with at least one rating."""
+        return _n_distinct(self.X[:, 0])
+
+    @property
+    def n_items(self) -> int:
+        """Number of items with at least one rating."""
+        return _n_distinct(self.X[:, 1])
+
+    def level_counts(self) -> NDArray[np.int64]:
+        """Count the ratings of each level of the scale.
+
+        Returns
+        -------
+        ndarray of shape (R,), int64
+
+        Raises
+        ------
+        ValueError
+            If the ratings are continuous (``scale`` is None).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cofactor.datasets import RatingDataset
+        >>> X, y = np.array([[1, 7], [2, 7]]), np.array([3.0, 3.0])
+        >>> data = RatingDataset("tiny", X, y, np.arange(1.0, 4.0))
+        >>> data.level_counts().tolist()
+        [0, 0, 2]
+        """
+        if self.scale is None:
+            raise InvalidInputError(
+                f"data set {self.name!r} is continuous; bin it first (cofactor.datasets.bin_ratings)"
+            )
+        return np.bincount(np.searchsorted(self.scale, self.y), minlength=len(self.scale))
+
+    def __repr__(self) -> str:
+        if self.scale is None:
+            scale = "continuous"
+        else:
+            scale = f"scale {self.scale[0]:g} to {self.scale[-1]:g} in {len(self.scale)} levels"
+        return (
+            f"RatingDataset({self.name!r}: {counted(self.n_ratings, 'rating')}, {counted(self.n_users, 'user')}, "
+            f"{counted(self.n_items, 'item')}, {scale})"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,7 +216,7 @@ class LabelDataset:
         """Mean number of labels of an instance."""
         return self.Y.nnz / max(self.n_instances, 1)
 
-    def take(self, rows: NDArray) -> "LabelDataset":
+    def take(self, rows: NDArray) -> LabelDataset:
         """Select instances.
 
         Parameters
@@ -120,7 +231,7 @@ class LabelDataset:
         """
         return replace(self, X=self.X[rows], Y=self.Y[rows], train_rows=None)
 
-    def split(self) -> tuple["LabelDataset", "LabelDataset"]:
+    def split(self) -> tuple[LabelDataset, LabelDataset]:
         """Training part and test part of the official split.
 
         Returns
@@ -178,14 +289,14 @@ class LabelDataset:
         missing = [name for name in feature_names if name not in position and not name.startswith(prefixes)]
         if missing:
             raise InvalidInputError(
-                f"{self.name}: no feature {_few(missing)}; expected {len(feature_names)} features as trained"
+                f"{self.name}: no feature {few(missing)}; expected {len(feature_names)} features as trained"
             )
         wanted = set(feature_names)
         spread = tuple(prefix for prefix in prefixes if any(name.startswith(prefix) for name in feature_names))
         unseen = [name for name in self.feature_names if name not in wanted]
         extra = [name for name in unseen if not name.startswith(spread)] if spread else unseen
         if extra:
-            raise InvalidInputError(f"{self.name}: feature {_few(extra)} was not there in training")
+            raise InvalidInputError(f"{self.name}: feature {few(extra)} was not there in training")
         columns = np.array([position.get(name, len(position)) for name in feature_names])
         self._warn_of_unseen([name for name in unseen if self.X[:, [position[name]]].sum()])
         if is_sparse(self.X):
@@ -196,7 +307,7 @@ class LabelDataset:
     def _warn_of_unseen(self, names: list[str]) -> None:
         if names:
             warnings.warn(
-                f"{self.name}: {_few(names)} did not occur in training; all columns of this feature are 0 for it",
+                f"{self.name}: {few(names)} did not occur in training; all columns of this feature are 0 for it",
                 UserWarning,
                 stacklevel=3,
             )
@@ -216,116 +327,7 @@ def is_sparse(X: Any) -> bool:
     return bool(issparse(X))
 
 
-def _few(names: Sequence[str]) -> str:
+def few(names: Sequence[str]) -> str:
     """The first three of some names, for a message."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(map(repr, names[:3])) + more
-
-
-def generic_names(letter: str, n: int, first: int = 0) -> tuple[str, ...]:
-    """Names for columns which have none: x0, x1, ... for features, y0, y1, ... for labels."""
-    return tuple(f"{letter}{k}" for k in range(first, first + n))
-
-
-def in_form(X: Any, sparse: Form, name: str) -> Any:
-    """X as a C-contiguous array or as a CSR array without stored zeros, float64, checked to be finite.
-
-    With ``sparse="auto"`` it is sparse if at most a fifth of its numbers differ from 0, whatever form the file has.
-    """
-    if sparse not in ("auto", True, False):
-        raise InvalidInputError(f"sparse={sparse!r} is not known; expected 'auto', True or False")
-    if is_sparse(X):
-        X = csr_array(X, copy=True)  # of CSC this sorts the indices as well; the caller's X stays as it was
-        X.sum_duplicates()
-        X.eliminate_zeros()
-        stored, share = X.data.reshape(-1, 1), X.nnz / max(X.shape[0] * X.shape[1], 1)
-    else:
-        stored, share = X, np.count_nonzero(X) / max(X.size, 1)
-    if stored.dtype.kind == "f":
-        _check_finite(stored, name)
-    if sparse is True or (sparse == "auto" and share <= SPARSE_BELOW):
-        return small_indices(csr_array(X).astype(np.float64))  # first sparse, then wide
-    return np.ascontiguousarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
-
-
-def _check_finite(values: NDArray[np.float64], name: str) -> None:
-    step = max(_BLOCK // max(values.shape[1], 1), 1)
-    if not all(np.isfinite(values[k : k + step]).all() for k in range(0, len(values), step)):
-        raise InvalidInputError(f"{name}: a feature is NaN or infinite; replace or drop such values before")
-
-
-def small_indices(X: csr_array) -> csr_array:
-    """The same array with int32 indices where they suffice."""
-    if X.indices.dtype == np.int32 and X.indptr.dtype == np.int32:
-        return X
-    if max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
-        return X
-    return csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), X.shape)
-
-
-def indicator(values: Any, name: str) -> csr_array:
-    """Labels in any of the usual codes (0/1, -1/+1, booleans; dense or sparse) as a CSR array of int8 ones."""
-    if is_sparse(values):
-        stored = csr_array(values, copy=True)
-        stored.sum_duplicates()
-        _check_codes(np.unique(stored.data), name)
-        on = csr_array((stored.data > 0, stored.indices, stored.indptr), stored.shape)
-        on.eliminate_zeros()
-    else:
-        array = np.asarray(values)
-        _check_codes(np.unique(array), name)
-        on = csr_array(array > 0)
-    return small_indices(on.astype(np.int8))
-
-
-def _check_codes(found: NDArray, name: str) -> None:
-    """Refuse anything but 0/1, -1/+1 and booleans."""
-    if found.dtype.kind not in "biuf":
-        raise InvalidInputError(f"{name}: labels must be numbers or booleans, found {found.dtype}")
-    codes = set(found.tolist())
-    if not (codes <= {0, 1} or codes <= {-1, 1}):
-        odd = next((code for code in found.tolist() if code not in (-1, 0, 1)), None)
-        reason = f"found {odd:g}" if odd is not None else "found -1, 0 and 1 together"
-        raise InvalidInputError(f"{name}: labels must be 0/1, -1/+1 or booleans, {reason}")
-
-
-def from_entries(
-    n_rows: int, n_columns: int, rows: NDArray, columns: NDArray, values: NDArray | None = None
-) -> csr_array:
-    """CSR array from entries in row order, without sorting them anew; ones of int8 where no values are given."""
-    indptr = np.zeros(n_rows + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=n_rows), out=indptr[1:])
-    data = np.ones(len(columns), dtype=np.int8) if values is None else values
-    result = csr_array((data, columns, indptr), (n_rows, n_columns))
-    result.sort_indices()
-    return small_indices(result)
-
-
-def first_or_last(count: int, n: int, file: str, what: str) -> list[int]:
-    """Positions of the labels among n columns: the first ones, or the last ones where their number is negative."""
-    if not 0 < abs(count) < n:
-        raise InvalidInputError(f"{file}: {count} labels among {counted(n, what)}; expected 1 to {n - 1}")
-    return list(range(count)) if count > 0 else list(range(n + count, n))
-
-
-def positions_of(present: Sequence[str], names: Sequence[str], file: str, what: str, source: str) -> list[int]:
-    """Positions of columns by their names; one which is not there, or is named twice, is an error."""
-    position = {name: j for j, name in enumerate(present)}
-    missing = [name for name in names if name not in position]
-    if missing:
-        raise InvalidInputError(f"{file}: has no {what} {_few(missing)}, which {source} names")
-    if len(set(names)) < len(names):
-        raise InvalidInputError(f"{source} names {next(name for name in names if list(names).count(name) > 1)!r} twice")
-    return [position[name] for name in names]
-
-
-def warn_of_row_names(file: str, what: str, name: str, codes: NDArray) -> None:
-    """Warn, from a reader's helper, of a nominal feature which has another value in each of at least 20 rows."""
-    if len(codes) < _ROWS_TO_JUDGE or len(np.unique(codes)) < len(codes):
-        return
-    warnings.warn(
-        f"{file}: the {what} {name!r} has another value in every row, so it names the rows and is no feature; "
-        f"leave it out with drop=[{name!r}]",
-        UserWarning,
-        stacklevel=4,
-    )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.datasets._arff_header import Attribute, Header
+from cofactor.datasets.readers.arff_header import Attribute, Header
 from cofactor.errors import InvalidInputError
 from cofactor.text import counted
 

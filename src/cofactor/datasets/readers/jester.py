@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.datasets import registry
-from cofactor.datasets._types import RatingDataset
+from cofactor.datasets.types import RatingDataset
 from cofactor.errors import InvalidInputError
 from cofactor.files import read_bytes, to_utf8
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cofactor.datasets._known import KnownDataset, KnownFile, Role
+from cofactor.datasets.registry.entries import KnownDataset, KnownFile, Role
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
-from cofactor.datasets import _parquet
-from cofactor.datasets._label_types import (
-    Form,
-    LabelDataset,
-    generic_names,
-    in_form,
-    indicator,
-    is_sparse,
-    positions_of,
-)
-from cofactor.datasets._svm_layout import Extent, settle
-from cofactor.datasets._svm_text import Block
+from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator, positions_of
+from cofactor.datasets.readers.parquet import _pyarrow
+from cofactor.datasets.readers.svm_layout import Extent, settle
+from cofactor.datasets.readers.svm_text import Block
+from cofactor.datasets.types import LabelDataset, is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike, display_name
 from cofactor.text import counted
@@ -44,12 +37,13 @@ def joined(parts: list[Chunk]) -> Chunk:
 
 
 def schema_of(path: PathLike) -> Any:
+    """Read the schema of a Parquet file."""
     with _parquet_file(path) as file:
         return file.schema_arrow
 
 
 def _parquet_file(path: PathLike) -> Any:
-    pa, parquet = _parquet._pyarrow()
+    pa, parquet = _pyarrow()
     try:
         # Read by and by: a column of a row group is large, and buffered reads need a part of it only.
         return parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 16)
@@ -60,7 +54,7 @@ def _parquet_file(path: PathLike) -> Any:
 
 def _batches(path: PathLike, columns: Sequence[str] | None, rows: int) -> Iterator[tuple[Any, int]]:
     """Yield record batches, each with the number of its first row."""
-    pa, _ = _parquet._pyarrow()
+    pa, _ = _pyarrow()
     first = 0
     with _parquet_file(path) as file:
         try:
@@ -118,6 +112,8 @@ def _list_block(batch: Any, first_row: int, name: str) -> Block:
 
 
 class ListSource:
+    """A Parquet file with columns of lists, read in pieces."""
+
     def __init__(self, path: PathLike, n_features: int | None, n_labels: int | None):
         self.path = path
         self.name = display_name(path)
@@ -133,11 +129,14 @@ class ListSource:
         self.label_names = tuple(names["labels"]) if names else generic_names("y", self.layout.n_labels)
 
     def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
+        """Yield X and Y of at most so many rows at a time."""
         for batch, first in _batches(self.path, _LISTS, chunk_rows):
             yield self.layout.matrices(_list_block(batch, first, self.name), "row")
 
 
 class ColumnSource:
+    """A Parquet file with a column for each feature and label, read in pieces."""
+
     def __init__(self, path: PathLike, labels: str | Sequence[str] | None, drop: Sequence[str]):
         self.path = path
         self.name = display_name(path)
@@ -168,6 +167,7 @@ class ColumnSource:
         self.label_names = tuple(schema.names[j] for j in targets)
 
     def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
+        """Yield X and Y of at most so many rows at a time."""
         for batch, first in _batches(self.path, [*self.feature_names, *self.label_names], chunk_rows):
             where = f"{self.name}, rows {first + 1} to {first + batch.num_rows}"
             X = self._matrix(batch, self.feature_names, where, self.dtype)
@@ -208,7 +208,7 @@ class ParquetWriter:
     """Writes rows in pieces to a Parquet file of either layout."""
 
     def __init__(self, stream: Any, X: Any, features: Sequence[str], labels: Sequence[str]):
-        pa, parquet = _parquet._pyarrow()
+        pa, parquet = _pyarrow()
         if (len(features), X.shape[1]) != (X.shape[1], len(features)):
             raise InvalidInputError(f"{len(features)} feature names for {X.shape[1]} features")
         if len(set(features) | set(labels)) < len(features) + len(labels):

@@ -10,7 +10,8 @@ from typing import Any, cast
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from cofactor.datasets._label_types import Form, LabelDataset, generic_names, in_form, indicator, is_sparse
+from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator
+from cofactor.datasets.types import LabelDataset, is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike, display_name, read_bytes
 from cofactor.text import counted

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from cofactor.datasets import registry
-from cofactor.datasets._types import RatingDataset
-from cofactor.datasets.files import read_ratings
+from cofactor.datasets.readers.ratings import read_ratings
+from cofactor.datasets.types import RatingDataset
 from cofactor.errors import InvalidInputError
 from cofactor.files import read_bytes, to_utf8
 

@@ -10,9 +10,10 @@ from typing import IO, Any
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from cofactor.datasets import _svm_text
-from cofactor.datasets._label_types import Form, LabelDataset, in_form, indicator
-from cofactor.datasets._svm_layout import Base, Extent, settle
+from cofactor.datasets.readers import svm_text
+from cofactor.datasets.readers.matrices import Form, in_form, indicator
+from cofactor.datasets.readers.svm_layout import Base, Extent, settle
+from cofactor.datasets.types import LabelDataset
 from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike, display_name, replacing
 from cofactor.text import counted
@@ -88,8 +89,8 @@ def read_libsvm(
     >>> folder.cleanup()
     """
     label = display_name(path)
-    with _svm_text.opened(path) as stream:
-        sizes, found = _svm_text.read_blocks(stream, label)
+    with svm_text.opened(path) as stream:
+        sizes, found = svm_text.read_blocks(stream, label)
         blocks = list(found)
     if not sum(len(block.lines) for block in blocks):
         has = "holds no instances, only sizes" if sizes else "is empty"
@@ -123,7 +124,7 @@ def looks_like_libsvm(data: bytes) -> bool:
     for line in data.split(b"\n"):
         text = line.partition(b"#")[0].strip()
         if text:
-            return _svm_text.sizes_of(text) is not None or _ROW.fullmatch(text) is not None
+            return svm_text.sizes_of(text) is not None or _ROW.fullmatch(text) is not None
     return False
 
 
