@@ -19,9 +19,12 @@ LAYERS = (
     {"losses", "penalties"},
     {"solvers", "samplers"},
     {"problems"},
-    {"evaluation", "metrics", "datasets", "plots", "persistence", "correlation", "reports"},
+    {"metrics", "datasets", "persistence", "correlation"},
     {"model"},
     {"ratings", "labels"},
+    {"plots"},
+    {"evaluation"},
+    {"reports"},
     {"experiments"},
     {"cli"},
 )

@@ -13,7 +13,7 @@ from sklearn.utils import check_consistent_length
 from cofactor.datasets import LabelDataset, RatingDataset, load_labels, load_ratings
 from cofactor.datasets.registry import KNOWN
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.evaluation.described import checksum
+from cofactor.evaluation.run.described import checksum
 from cofactor.text import did_you_mean
 
 __all__ = ["Source", "Task", "sources_of", "task_of"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import factorial
 
 from cofactor.errors import InvalidInputError
-from cofactor.evaluation.scores import Scores
+from cofactor.evaluation.stats.scores import Scores
 
 __all__ = ["checked", "said", "what_applies"]
 

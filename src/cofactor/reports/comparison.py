@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cofactor.errors import InvalidInputError
-from cofactor.evaluation.cells import Result
-from cofactor.evaluation.conclusions import Conclusions
-from cofactor.evaluation.statistics import Nemenyi, Wilcoxon
+from cofactor.evaluation.comparison import Comparison
+from cofactor.evaluation.run.cells import Result
+from cofactor.evaluation.stats.conclusions import Conclusions
+from cofactor.evaluation.stats.rank_tests import Nemenyi, Wilcoxon
 from cofactor.evaluation.tables import BEST, MeanTable, TableCell, mean_table, split_scores
 from cofactor.files import PathLike
 from cofactor.reports import (
@@ -40,9 +41,6 @@ from cofactor.reports import (
 )
 from cofactor.text import counted
 
-if TYPE_CHECKING:
-    from cofactor.evaluation.comparison import Comparison
-
 __all__ = ["comparison_page", "write_report"]
 
 Record = Mapping[str, Any]
@@ -53,7 +51,19 @@ _MANY_RECORDS = 20_000  #: more would make the page slow to open
 
 
 def write_report(path: PathLike, comparison: Comparison, title: str = "Comparison") -> None:
-    """Write the report of a comparison to a file, whole or not at all; see `comparison_page`."""
+    """Write the report of a comparison to a file, whole or not at all; see `comparison_page`.
+
+    The page shows everything: tables, tests, pictures, failures. It opens from disk, without a network.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Ends in ``.html``.
+    comparison : Comparison
+        What `cofactor.evaluation.compare` returns.
+    title : str, default="Comparison"
+        Of the page.
+    """
     write_page(path, comparison_page(comparison, title=title))
 
 

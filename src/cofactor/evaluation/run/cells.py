@@ -15,7 +15,7 @@ from numbers import Real
 from typing import Any, Literal
 
 import cofactor
-from cofactor.evaluation.described import named
+from cofactor.evaluation.run.described import named
 
 __all__ = ["Cell", "Measures", "Result", "cell", "tidy"]
 

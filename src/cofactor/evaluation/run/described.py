@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.evaluation.code_facts import Code, closure, facts, is_wrapper, module_of, origin, wrapped
+from cofactor.evaluation.run.code_facts import Code, closure, facts, is_wrapper, module_of, origin, wrapped
 
 __all__ = ["IndescribableError", "checksum", "described", "named"]
 
@@ -70,7 +70,7 @@ def described(value: Any, *, strict: bool = True) -> Any:
     >>> described({"rows": (k for k in range(3))})
     Traceback (most recent call last):
     ...
-    cofactor.evaluation.described.IndescribableError: rows: cannot tell one generator from another
+    cofactor.evaluation.run.described.IndescribableError: rows: cannot tell one generator from another
     """
     return _Walk(strict).of(value)
 
@@ -81,7 +81,7 @@ def named(function: Callable[..., Any]) -> str:
     Examples
     --------
     >>> named(described)
-    'cofactor.evaluation.described:described'
+    'cofactor.evaluation.run.described:described'
     """
     name = f"{function.__module__}:{function.__qualname__}"
     ours = module_of(function).partition(".")[0] == "cofactor"

@@ -2,8 +2,8 @@ r"""Are the differences between methods more than chance? Tests over several dat
 
 One score of each method on each data set, `Scores`, goes in. With three or more methods, `friedman` asks whether they
 differ at all, and `nemenyi` which of them do; `wilcoxon_holm` compares them in pairs. For two methods
-`cofactor.evaluation.bayesian` says how probable it is that one of them is better. `cofactor.evaluation.what_applies`
-tells which of these make sense.
+`cofactor.evaluation.stats.bayesian` says how probable it is that one of them is better.
+`cofactor.evaluation.what_applies` tells which of these make sense.
 
 The procedure is that of J. Demšar, "Statistical comparisons of classifiers over multiple data sets", Journal of
 Machine Learning Research 7 (2006).
@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from cofactor.evaluation.applicability import checked, said
-from cofactor.evaluation.permutations import chance_of_ranks
-from cofactor.evaluation.scores import Scores
+from cofactor.evaluation.stats.applicability import checked, said
+from cofactor.evaluation.stats.permutations import chance_of_ranks
+from cofactor.evaluation.stats.scores import Scores
 
 __all__ = ["Friedman", "Nemenyi", "Pair", "Wilcoxon", "friedman", "holm", "nemenyi", "wilcoxon_holm"]
 

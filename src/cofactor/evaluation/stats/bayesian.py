@@ -20,8 +20,8 @@ from scipy import stats
 from sklearn.utils import check_random_state
 
 from cofactor.errors import InvalidInputError
-from cofactor.evaluation.applicability import checked, said
-from cofactor.evaluation.scores import Scores
+from cofactor.evaluation.stats.applicability import checked, said
+from cofactor.evaluation.stats.scores import Scores
 
 __all__ = ["Posterior", "correlated_t", "signed_rank"]
 
