@@ -105,7 +105,7 @@ def test_a_node_that_retains_all_has_no_children() -> None:
 
 
 def test_instances_are_retained_up_to_the_tolerance_itself() -> None:
-    """correction C23: at most T, not less than T. Each retained instance meets it with its owner, and no other one did."""
+    """corrections.md, C23: at most T, not less. Each retained instance meets it with its owner, and no other did."""
     X, Y = noisy(n_labels=5)
     for n_wrong in (0, 1, 2):
         model = MLCHMF(alpha=8.0, tolerance=n_wrong / 5, max_depth=1, dtype="float64").fit(X, Y)
@@ -131,7 +131,7 @@ def test_below_one_label_in_L_all_tolerances_mean_the_same() -> None:
 
 
 def test_nodes_that_retain_nothing_are_passed_through() -> None:
-    """correction C24: their embedding is not kept, all of their instances go on, and their descendants may retain some."""
+    """correction C24: their embedding is not kept, all their instances go on, their descendants may retain some."""
     X, Y = noisy(200)
     model = MLCHMF(alpha=40.0, tolerance=0.0, max_depth=6, min_size=1).fit(X, Y)
     idle = [node for node in model.tree_[1:] if not node["n_retained"] and node["children"]]

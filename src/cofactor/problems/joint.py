@@ -145,8 +145,8 @@ class JointLeastSquaresProblem(PenalizedProblem):
         .. math:: f_i = (1-a) \|x_i - P h\|^2 + a \|y_i - Q h\|^2 + \tfrac{\lambda}{n} (\|P\|_F^2 + \|Q\|_F^2)
             + \lambda \|h\|^2
 
-        by half of γ = 1 / `inverse_step`, which grows by λ / n (correction C43 to C47), but no further than where x_i or
-        y_i is fitted nearly exactly. A row with k stored entries costs O(k s + s³), however many columns there are;
+        by half of γ = 1 / `inverse_step`, which grows by λ / n (correction C43 to C47), but no further than where x_i
+        or y_i is fitted nearly exactly. A row with k stored entries costs O(k s + s³), however many columns there are;
         every hundred rows or so, P and Q are multiplied by s × s matrices.
 
         Parameters

@@ -58,7 +58,10 @@ class TriFactorizationProblem(PenalizedProblem):
         self._degree = together.sum(axis=1, keepdims=True)
 
     def update(self, x: np.ndarray) -> None:
-        """Multiply B, then S, by the ratio of the parts of their gradients, in place (Algorithm 1, correction C53, C54)."""
+        """Multiply B, then S, by the ratio of the parts of their gradients, in place.
+
+        Algorithm 1 with corrections.md, C53 and C54.
+        """
         arrays = self.layout.views(x)
         B, S = arrays["B"], arrays["S"]
         positive = (S.T @ self._together @ S) @ B
