@@ -1,4 +1,4 @@
-"""Imports go only downward, and importing the package stays light (DESIGN: five layers)."""
+"""Imports go only downward, and importing the package stays light."""
 
 import ast
 import subprocess

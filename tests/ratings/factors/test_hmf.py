@@ -28,7 +28,7 @@ def toy(decoding: str = "first") -> HMF:
 
 
 def test_the_toy_example_of_the_thesis():
-    """Table 3.17 from the printed factors, by the decoding of the library (ERRATA 8, 9)."""
+    """Table 3.17 from the printed factors, by the decoding of the library (corrections.md, C8, C9)."""
     model = toy()
     assert np.array_equal(model.complete(), thesis.TABLE_3_17)
     everywhere = np.argwhere(np.ones(thesis.TABLE_3_8.shape))

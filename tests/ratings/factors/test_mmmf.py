@@ -20,7 +20,7 @@ def tight(**params):
 @pytest.mark.parametrize("alpha_bias", [None, 0.7])
 @pytest.mark.parametrize("alpha_thresholds", [0, 5.0])
 def test_objective_of_all_thresholds(margin, alpha_bias, alpha_thresholds):
-    """Sorting thresholds does not raise it, nor does placing those that no rating bears on (ERRATA 7)."""
+    """Sorting thresholds does not raise it, nor does placing those that no rating bears on (corrections.md, C7)."""
     model = MMMF(
         5, 1.0, margin=margin, alpha_bias=alpha_bias, alpha_thresholds=alpha_thresholds, dtype="float64", tol=1e-6,
         max_iter=2000, random_state=0,
@@ -84,7 +84,7 @@ def test_thresholds_are_sorted_and_finite(construction, alpha_thresholds):
 
 @pytest.mark.parametrize("user_levels", [(4, 5), (1, 2), (3,), (2, 4)])
 def test_thresholds_that_no_rating_bears_on_stand_at_the_end_of_their_half_line(user_levels):
-    """ERRATA 7: below all levels of the user at min x - 1, above all at max x + 1."""
+    """corrections.md, C7: below all levels of the user at min x - 1, above all at max x + 1."""
     own = np.array([(99, j) for j in range(20)])
     ratings = np.tile(user_levels, 20)[:20].astype(float)
     model = tight(**THESIS).fit(np.vstack([X, own]), np.concatenate([Y, ratings]))
@@ -104,7 +104,7 @@ def test_thresholds_that_no_rating_bears_on_stand_at_the_end_of_their_half_line(
 
 
 def test_the_level_is_one_more_than_the_number_of_thresholds_below_the_score():
-    """ERRATA 6, recomputed from the learned arrays."""
+    """corrections.md, C6, recomputed from the learned arrays."""
     for params in ({}, THESIS, {"construction": "immediate"}):
         model = tight(**params).fit(X, Y)
         pairs = np.argwhere(np.ones((40, 30)))

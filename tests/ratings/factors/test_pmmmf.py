@@ -32,7 +32,7 @@ def test_objective(margin, alpha_bias, dtype, precision):
 
 
 def test_objective_where_users_never_used_some_levels():
-    """ERRATA 17."""
+    """corrections.md, C17."""
     model = PMMMF(5, 1.0, dtype="float64", random_state=0).fit(*picky())
     assert model.objective_ == pytest.approx(proximal_objective(model), rel=1e-12)
     assert np.isnan(model.planes_).sum() > 60
@@ -40,7 +40,7 @@ def test_objective_where_users_never_used_some_levels():
 
 @pytest.mark.parametrize("data", [(X, Y), picky()], ids=["all levels", "some levels"])
 def test_the_solution_is_stationary_with_the_planes_moving_along(data):
-    """ERRATA 16: derivatives of (4.2) by U and V go through the planes; here by differences."""
+    """corrections.md, C16: derivatives of (4.2) by U and V go through the planes; here by differences."""
     model = PMMMF(4, 1.0, alpha_bias=0.7, dtype="float64", tol=1e-13, max_iter=20000, random_state=0).fit(*data)
     assert model.certificate_ < 1e-2
     rng = np.random.default_rng(0)
@@ -65,7 +65,7 @@ def test_planes_are_the_mean_scores_of_the_levels():
 
 
 def boundary_rule(planes: list[float], counts: list[int], score: float) -> int:
-    """Decode one score by the rule of ERRATA 18, in plain Python."""
+    """Decode one score by the rule of corrections.md, C18, in plain Python."""
     used = [r for r, n in enumerate(counts) if n]
     theta, highest = [], -math.inf
     for r in used:
