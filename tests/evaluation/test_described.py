@@ -316,7 +316,7 @@ def test_the_version_of_a_package_is_part_of_it(monkeypatch: pytest.MonkeyPatch)
     try:
         after = told([Ridge(), KFold(), np.log1p])
         assert all(old != new for old, new in zip(before, after, strict=True))
-        assert told(ALS())["class"] == "cofactor.ratings.als.ALS"
+        assert told(ALS())["class"] == "cofactor.ratings.factors.als.ALS"
     finally:
         origin.cache_clear()
 

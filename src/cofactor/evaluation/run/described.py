@@ -62,7 +62,7 @@ def described(value: Any, *, strict: bool = True) -> Any:
     >>> from cofactor.ratings import ALS
     >>> found = described([ALS(2, alpha=8.0), np.ones(3), (1, 2)])
     >>> found[0]["class"], found[0]["alpha"]
-    ('cofactor.ratings.als.ALS', 8.0)
+    ('cofactor.ratings.factors.als.ALS', 8.0)
     >>> found[1:]
     [{'class': 'numpy.ndarray', 'shape': [3], 'checksum': '011957a7e54015e7'}, {'class': 'tuple', 'items': [1, 2]}]
     >>> described({"levels": {3, 1}, np.log1p: 2.0})["items"][0]
