@@ -1,4 +1,4 @@
-"""The pseudo-posterior of infinite max-margin matrix factorization: users have binary features, their number learned."""
+"""The pseudo-posterior of infinite max-margin matrix factorization: users have features, their number learned."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class LatentProcesses:
                 some, self._indptr, self._items, self._rows, self._dlog, self._shares, V, velocity, steps,
                 logs, log_velocity, eta * KERNEL_STEP * self.free, self.momentum, *_LOG_BOUNDS,
             )  # fmt: skip
-        # The momentum that is left is used up: then all users count alike, whenever their turn came, and a pass of short
+        # The momentum that is left is used up: then all users count alike, whenever they came, and a pass of short
         # steps goes along the gradient of J.
         rest = self.momentum / (1 - self.momentum)
         V += rest * velocity
@@ -219,7 +219,7 @@ class HeldOutProcesses(LatentProcesses):
 def _processes(indptr: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Return offsets of processes with at most `most` ratings, and the order of the entries they refer to.
 
-    Those of a user are of equal size, and each takes every so many entries, since items next to each other may be
+    Those of a user are of equal size, and each takes entries at a fixed distance, since items next to each other may be
     alike. Users without ratings have no process.
     """
     counts = np.diff(indptr)
