@@ -3,7 +3,7 @@
 import pytest
 
 from cofactor import published
-from cofactor.evaluation.cells import Result
+from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.experiment import Row, Sample
 from cofactor.experiments.label_cells import REALIGNED
 from cofactor.experiments.label_grople import (

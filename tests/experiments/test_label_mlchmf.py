@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cofactor import published
-from cofactor.evaluation.cells import Result
+from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.experiment import Sample
 from cofactor.experiments.label_cells import REALIGNED
 from cofactor.experiments.label_mlchmf import (

@@ -6,7 +6,7 @@ import pytest
 
 from cofactor import published
 from cofactor.datasets import load_labels
-from cofactor.evaluation.cells import Result
+from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.experiment import Sample
 from cofactor.experiments.label_mnmtf import (
     EXPERIMENTS,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cofactor import published
-from cofactor.evaluation.cells import Cell, Result
+from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.experiments import rating_curves, rating_factors, rating_geometry, rating_tables
 from cofactor.experiments.rating_cells import THESIS, errors_of_groups, errors_tuned, load, recovery_errors
 from cofactor.experiments.rating_convergence import convergence

@@ -19,7 +19,7 @@ from cofactor.datasets import DatasetNotFoundError, RatingDataset, load_ratings,
 from cofactor.evaluation import Holdout
 from cofactor.metrics import confusion_matrix, rating_report
 from cofactor.ratings import ALS, HMF, MMMF, PMMMF, Ensemble, OrdinalProbit, RatingModel
-from cofactor.ratings.sampled import SampledModel
+from cofactor.ratings.sampled.base import SampledModel
 
 #: Films for the new user, of several tastes, with what he might give them.
 NEW_USER = {

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from cofactor import published
-from cofactor.evaluation.cells import Cell, Result
-from cofactor.evaluation.scores import Scores
+from cofactor.evaluation.run.cells import Cell, Result
+from cofactor.evaluation.stats.scores import Scores
 from cofactor.experiments.beside import Reason, beside, samples
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Row
 from cofactor.experiments.label_cells import REALIGNED, REALIGNMENT, folds, label_cell

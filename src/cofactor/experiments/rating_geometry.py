@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cofactor import published
 from cofactor.datasets import make_ratings
-from cofactor.evaluation.cells import Cell, Result, cell
+from cofactor.evaluation.run.cells import Cell, Result, cell
 from cofactor.experiments.data import observed
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture
 from cofactor.experiments.rating_cells import IN_PLANE
