@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cofactor.evaluation.cells import Result
+from cofactor.evaluation.run.cells import Result
 from cofactor.experiments import published
 from cofactor.experiments.experiment import Sample
 from cofactor.experiments.label_cells import REALIGNED

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cofactor.evaluation.cells import Cell, Result
+from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.experiments import published, rating_curves, rating_factors, rating_geometry, rating_tables
 from cofactor.experiments.examples import MATRICES, TABLE_3_2
 from cofactor.experiments.rating_cells import THESIS, errors_of_groups, errors_tuned, load, recovery_errors

@@ -77,7 +77,7 @@ def test_partial_matrix_of_the_toy_example(q: int) -> None:
 
 
 def test_complete_matrix_of_the_toy_example() -> None:
-    """Table 3.17, from the signs and from the scores; observed entries stay (ERRATA 9)."""
+    """Table 3.17, from the signs and from the scores; observed entries stay (corrections.md, C9)."""
     Y = thesis.TABLE_3_8
     assert np.array_equal(thesis.first_hit(np.array([s.prediction for s in thesis.STAGES]), Y), thesis.TABLE_3_17)
     scores = np.array([stage.U @ stage.V.T for stage in thesis.STAGES])
@@ -86,7 +86,7 @@ def test_complete_matrix_of_the_toy_example() -> None:
 
 
 def test_the_printed_loop_would_overwrite() -> None:
-    """ERRATA 8: letting a later stage overwrite gives another matrix than table 3.17."""
+    """corrections.md, C8: letting a later stage overwrite gives another matrix than table 3.17."""
     Y = thesis.TABLE_3_8
     last = Y.copy()
     for q, stage in enumerate(thesis.STAGES, start=1):

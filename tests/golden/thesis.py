@@ -1,6 +1,6 @@
 """Worked examples of the thesis, chapter 3, to their printed digits (tables 3.1-3.17).
 
-Matrices are written as printed, with 0 for an unobserved rating, except where a comment cites ERRATA.
+Matrices are written as printed, with 0 for an unobserved rating, except where a comment cites docs/corrections.md.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ TABLE_3_3 = _matrix("""
  0.61  0.56  1.26 -0.81  1.08 -0.87 -0.55
 """)
 
-# Column 7 of tables 3.4 and 3.5 is printed as a copy of column 1; here it is the right one (ERRATA 3).
+# Column 7 of tables 3.4 and 3.5 is printed as a copy of column 1; here it is the right one (corrections.md, C3).
 TABLE_3_4 = _matrix("""
 0    0.05 0    0    0.16 0    0.19
 0.35 0    0.67 0.45 0    0    0
@@ -193,7 +193,7 @@ STAGES = (
         2 0 2 1 0 2 0
         """,
     ),
-    # Tables 3.13 and 3.14; Ω³ as corrected by ERRATA 11 (printed: 14, 25, 46 instead of 17, 24, 26, 47).
+    # Tables 3.13 and 3.14; Ω³ as corrected by corrections.md, C11 (printed: 14, 25, 46 instead of 17, 24, 26, 47).
     _stage(
         """
         -1  0  0  1 -1  0  0   -1 -1  1  1 -1  1 -1
@@ -262,7 +262,7 @@ TABLE_3_17 = _matrix("""
 
 
 def first_hit(predictions: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    """Complete a matrix by the rule (3.18) as corrected by ERRATA 8 and 9, in plain Python.
+    """Complete a matrix by the rule (3.18) as corrected by corrections.md, C8 and C9, in plain Python.
 
     Parameters
     ----------

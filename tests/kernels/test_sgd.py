@@ -31,7 +31,7 @@ def starts(scale: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
 
 
 def reference(X, Y, P, Q, order, a, ridge, decay, inverse_step):  # type: ignore[no-untyped-def]
-    """ERRATA 43 to 47 on dense matrices, with the bound on steps."""
+    """corrections.md, C43 to C47 on dense matrices, with the bound on steps."""
     P, Q = P.copy(), Q.copy()
     for i in order:
         x, y = X[[i]].toarray()[0], Y[[i]].toarray()[0]
@@ -65,7 +65,7 @@ def test_steps_are_those_on_the_dense_matrices(inverse_step: float, decay: float
 
 
 def test_gram_matrix_drifts_by_rounding_only() -> None:
-    """ERRATA 51a: the rank-two rule over a pass of short steps, during which nothing is formed anew."""
+    """corrections.md, C51a: the rank-two rule over a pass of short steps, during which nothing is formed anew."""
     X, Y = data(2000)
     P, Q = starts()
     features, labels = side(P), side(Q)

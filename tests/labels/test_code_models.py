@@ -1,4 +1,4 @@
-"""The embeddings of METHODS-LABELS 3.1 to 3.4: known optima, and where they coincide."""
+"""PLST, CPLST, CSSP and FAiE: known optima, and where they coincide."""
 
 import numpy as np
 import pytest
@@ -191,7 +191,7 @@ def test_code_models_share_one_fit():
 
 
 def two_folds_of_cal500(model: CodeModel) -> np.ndarray:
-    """Return accuracy and micro-F1 on the first two of five folds, as REACH-LABELS measures them."""
+    """Return accuracy and micro-F1 on the first two of five folds."""
     data = load_labels("cal500")
     found = []
     for train, test in list(KFold(5, shuffle=True, random_state=0).split(data.X))[:2]:
@@ -214,12 +214,12 @@ def two_folds_of_cal500(model: CodeModel) -> np.ndarray:
     ids=repr,
 )
 def test_cal500_as_in_the_table(model, expected):
-    """The plain cut reaches what REACH-LABELS has for each method, and the thesis in its table 6.2."""
+    """The plain cut reaches what plain implementations reached, and the thesis in its table 6.2."""
     assert two_folds_of_cal500(model) == pytest.approx(expected, abs=0.002)
 
 
 @pytest.mark.usefixtures("data_dir")
 def test_cal500_with_a_learned_threshold():
-    """REACH-LABELS has .331 and .496 for PLST, .336 and .500 at best."""
+    """Plain implementations reached .331 and .496 with PLST, .336 and .500 at best."""
     found = two_folds_of_cal500(PLST(0.5, 1000.0, threshold="global", random_state=0))
     assert found == pytest.approx((0.336, 0.500), abs=0.004)

@@ -143,7 +143,7 @@ def test_psd_coupling_converges_where_the_printed_one_is_unbounded() -> None:
 
 
 def test_constant_columns_of_u_have_no_coupling() -> None:
-    """One label on nearly everywhere makes a nearly constant column; nothing may become NaN (ERRATA 36)."""
+    """One label on nearly everywhere makes a nearly constant column; nothing may become NaN (corrections.md, C36)."""
     covariance = np.array([[0.0, 0.0], [0.0, 2.0]])
     np.testing.assert_array_equal(1 - normalized(covariance), [[0, 1], [1, 0]])
     X, Y, _ = planted()

@@ -67,7 +67,7 @@ def test_both_solvers_find_one_optimum(fit_intercept: bool, data: Any) -> None:
 
 
 def test_gradient_vanishes_after_the_closed_form() -> None:
-    """METHODS-LABELS 3.5, in the features' own coordinates."""
+    """The updates of Yu et al. 2014, in the features' own coordinates."""
     model = LEML(3, 2.0, **EXACT).fit(X, Y)
     residual = X @ model.U_ @ model.V_ + model.intercept_ + 0.5 - Y
     assert np.abs(X.T @ residual @ model.V_.T + 2.0 * model.U_).max() < 1e-4
@@ -143,7 +143,7 @@ def test_refusals_and_warnings() -> None:
 )
 @pytest.mark.usefixtures("data_dir")
 def test_micro_f1_on_real_data(name: str, settings: dict[str, Any], low: float, high: float) -> None:
-    """Plain cut; two folds as in REACH-LABELS."""
+    """Plain cut; two folds."""
     data = load_labels(name)
     scores = []
     for train, test in list(KFold(5, shuffle=True, random_state=0).split(np.arange(data.X.shape[0])))[:2]:

@@ -73,7 +73,7 @@ def test_records_hang_together() -> None:
 
 
 def test_a_small_cluster_does_not_end_its_siblings_treatment() -> None:
-    """ERRATA 22: the printed algorithm returns. ERRATA 24: a leaf trains nothing and retains nothing."""
+    """correction C22: the printed algorithm returns. correction C24: a leaf trains nothing and retains nothing."""
     for sizes in ((4, 40), (40, 4)):
         X, Y = two_groups(sizes)
         model = MLCHMF(**EXACT, min_size=5).fit(X, Y)
@@ -89,7 +89,7 @@ def test_a_small_cluster_does_not_end_its_siblings_treatment() -> None:
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_depth_is_counted(depth: int) -> None:
-    """ERRATA 22, 24: nodes at depth max_depth are trained, deeper ones do not exist, so 2^(h+1) - 2 at most."""
+    """correction C22, C24: nodes at depth max_depth are trained, deeper ones do not exist, so 2^(h+1) - 2 at most."""
     X, Y = noisy(200)
     nodes = MLCHMF(alpha=30.0, tolerance=0.0, max_depth=depth, min_size=1).fit(X, Y).tree_
     assert max(node["depth"] for node in nodes) == depth
@@ -105,7 +105,7 @@ def test_a_node_that_retains_all_has_no_children() -> None:
 
 
 def test_instances_are_retained_up_to_the_tolerance_itself() -> None:
-    """ERRATA 23: at most T, not less than T. Each retained instance meets it with its owner, and no other one did."""
+    """corrections.md, C23: at most T, not less. Each retained instance meets it with its owner, and no other did."""
     X, Y = noisy(n_labels=5)
     for n_wrong in (0, 1, 2):
         model = MLCHMF(alpha=8.0, tolerance=n_wrong / 5, max_depth=1, dtype="float64").fit(X, Y)
@@ -131,7 +131,7 @@ def test_below_one_label_in_L_all_tolerances_mean_the_same() -> None:
 
 
 def test_nodes_that_retain_nothing_are_passed_through() -> None:
-    """ERRATA 24: their embedding is not kept, all of their instances go on, and their descendants may retain some."""
+    """correction C24: their embedding is not kept, all their instances go on, their descendants may retain some."""
     X, Y = noisy(200)
     model = MLCHMF(alpha=40.0, tolerance=0.0, max_depth=6, min_size=1).fit(X, Y)
     idle = [node for node in model.tree_[1:] if not node["n_retained"] and node["children"]]
@@ -141,7 +141,7 @@ def test_nodes_that_retain_nothing_are_passed_through() -> None:
 
 
 def test_one_global_embedding_where_nothing_is_retained_anywhere() -> None:
-    """ERRATA 24: needed for every instance to have a prediction; the same (U, V) as without a tree."""
+    """corrections.md, C24: needed for every instance to have a prediction; the same (U, V) as without a tree."""
     X, _ = noisy()
     rng = np.random.default_rng(1)
     Y = rng.integers(0, 2, (90, 20))  # noise: nobody gets twenty labels right
@@ -219,7 +219,7 @@ def test_picture_of_the_tree(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("k", [1, 2, 5, 8])
 @pytest.mark.parametrize("voting", ["sign", "margin"])
 def test_votes_by_hand(k: int, voting: str) -> None:
-    """ERRATA 25: neighbours among retained instances; an embedding votes as often as it owns neighbours."""
+    """corrections.md, C25: neighbours among retained instances; an embedding votes as often as it owns neighbours."""
     X, Y = noisy()
     new = np.random.default_rng(5).normal(size=(40, 5))
     model = MLCHMF(alpha=1.0, tolerance=0.0, n_neighbors=k, voting=voting, dtype="float64").fit(X, Y)
@@ -260,7 +260,7 @@ def test_fewer_retained_instances_than_neighbours_all_vote() -> None:
 
 
 def test_the_constant_feature_carries_what_most_instances_have() -> None:
-    """ERRATA 26: with centred features sign(x U V) cannot be positive for both x and -x without it."""
+    """corrections.md, C26: with centred features sign(x U V) cannot be positive for both x and -x without it."""
     rng = np.random.default_rng(0)
     half = rng.normal(size=(40, 3))
     X = np.vstack([half, -half])

@@ -12,7 +12,7 @@ from cofactor.metrics.labels import average_precision, hamming_loss
 
 
 def by_counting(X: np.ndarray, Y: np.ndarray, new: np.ndarray, k: int, s: float) -> np.ndarray:
-    """P(y_l = 1 | j) straight from METHODS-LABELS 2.1, one instance and one label at a time."""
+    """P(y_l = 1 | j) straight from Zhang & Zhou 2007, one instance and one label at a time."""
 
     def count(x: np.ndarray, skip: int | None = None) -> np.ndarray:
         order = [int(i) for i in np.argsort(((X - x) ** 2).sum(axis=1), kind="stable") if i != skip]
@@ -114,7 +114,7 @@ def test_parameters_out_of_range(params: dict, error: type[Exception]) -> None:
 
 
 #: Public split 2,000/3,000, k = 10, s = 1. The average precision on Arts is .509 to .515, as ties between neighbours
-#: are broken (REACH: .5135, with argpartition); with the first one first it is .5092.
+#: are broken (.5135 with argpartition); with the first one first it is .5092.
 MEASURED = {
     "yahoo-arts": (0.5092, 0.0612),
     "yahoo-business": (0.8798, 0.0269),
@@ -136,7 +136,7 @@ def test_yahoo(name: str, data_dir: Path) -> None:
 
 
 def test_emotions_as_published(data_dir: Path) -> None:
-    """Ten-fold micro-F1 .677 (REACH-LABELS); one fold of a fifth here."""
+    """Ten-fold micro-F1 of a plain implementation is .677; one fold of a fifth here."""
     data = load_labels("emotions")
     order = np.random.default_rng(0).permutation(len(data.X))
     test, train = order[:119], order[119:]

@@ -270,7 +270,7 @@ def test_too_few_rounds_are_told() -> None:
     assert found[0].filename == __file__
 
 
-# ---------------------------------------------------------------- real data (REACH (a)), settings fixed beforehand
+# ---------------------------------------------------------------- real data, settings fixed beforehand
 
 
 def folds(name: str, n: int) -> Iterator[tuple[Any, Any, Any, Any]]:
@@ -281,7 +281,7 @@ def folds(name: str, n: int) -> Iterator[tuple[Any, Any, Any, Any]]:
 
 @pytest.mark.parametrize(
     ("name", "n_folds", "settings", "floor"),
-    [  # measured .694, .793, .279; the paper has .691, .896 (not reachable, see REACH), .263
+    [  # measured .694, .793, .279; the paper has .691, .896 (which no implementation reached), .263
         ("scene", 3, {"n_components": 10, "alpha": 1.0, "alpha_predict": 1.0, "threshold": "top-k"}, 0.68),
         ("medical", 3, {"n_components": 70, "alpha": 0.1, "threshold": "global"}, 0.785),
         ("corel5k", 1, {"n_components": 40, "label_weight": 0.9, "alpha": 1.0, "alpha_predict": 1.0,

@@ -68,7 +68,7 @@ def test_thresholded_losses_equal_brute_force(construction: str, margin: type[Ma
 @pytest.mark.parametrize("margin", [Logistic, SmoothHinge])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_proximal_loss_equals_brute_force(margin: type[MarginLoss], seed: int) -> None:
-    """The derivative goes through θ* (ERRATA 15, 16); levels a user never used take no part (ERRATA 17)."""
+    """The derivative goes through θ* (correction C15, C16); levels a user never used take no part (correction C17)."""
     indptr, levels, scores, _ = random_users(np.random.default_rng(seed))
     h = MARGINS[margin][0]
 
@@ -85,7 +85,7 @@ def test_proximal_loss_equals_brute_force(margin: type[MarginLoss], seed: int) -
 
 
 def test_proximal_derivative_needs_the_path_through_the_planes() -> None:
-    """With the planes held fixed (ERRATA 16) the derivative would be another one, by order 1."""
+    """With the planes held fixed (corrections.md, C16) the derivative would be another one, by order 1."""
     rng = np.random.default_rng(5)
     levels = np.array([1, 1, 2, 2, 2, 3], np.uint8)
     scores = rng.normal(size=6)

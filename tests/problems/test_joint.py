@@ -48,7 +48,7 @@ def test_objective_and_gradient(sparse_X: bool) -> None:
 
 
 def test_codes_are_the_best_ones() -> None:
-    """ERRATA 45: the gradient by h vanishes with the weights; without them, as printed, it does not."""
+    """corrections.md, C45: the gradient by h vanishes with the weights; without them, as printed, it does not."""
     X, Y = data()
     problem, x = problem_and_point()
     P, Q = (problem.layout.views(x)[name] for name in "PQ")

@@ -65,7 +65,7 @@ def test_objective_and_gradient(loss: Any, fit_intercept: bool, fixed: tuple[str
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
-def test_hand_formula_of_errata_21(loss: Any) -> None:
+def test_hand_formula_of_the_gradient(loss: Any) -> None:
     """dJ/dU = Xᵀ G Vᵀ + λ U, dJ/dV = (X U)ᵀ G + λ V, exactly."""
     X, Y = data()
     a = arrays()

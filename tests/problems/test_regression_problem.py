@@ -33,7 +33,7 @@ def problem_for(A, B, R=None, penalty=None, alpha=0.0) -> RegressionProblem:  # 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.7])
 def test_value_and_gradient(alpha: float) -> None:
-    """The coupling is the double sum Σ_ij R_ij Z_i·Z_j, its gradient 2αZR (ERRATA 33, 34)."""
+    """The coupling is the double sum Σ_ij R_ij Z_i·Z_j, its gradient 2αZR (corrections.md, C33, C34)."""
     A, B, R = data()
     problem = problem_for(A, B, R, L1(5.0), alpha)
     x = np.random.default_rng(1).normal(size=problem.size)
@@ -79,7 +79,7 @@ def test_label_step_against_cvxpy() -> None:
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 20.0])
 @pytest.mark.parametrize("psd", [True, False])
 def test_step_length_follows_from_the_true_constant(alpha: float, psd: bool) -> None:
-    """The Hessian of W is the Kronecker sum of 2AᵀA and 2αR; the bound is its norm if R is semidefinite (ERRATA 37)."""
+    """The Hessian of W is the Kronecker sum of 2AᵀA and 2αR; its norm is the bound if R is PSD (correction C37)."""
     A, B, R = data()
     R = positive_part(R) if psd else R
     hessian = 2 * (np.kron(A.T @ A, np.eye(T)) + alpha * np.kron(np.eye(D), R))
@@ -91,7 +91,7 @@ def test_step_length_follows_from_the_true_constant(alpha: float, psd: bool) -> 
 
 
 def test_printed_bounds_are_loose_or_wrong() -> None:
-    """(6.6) is several times the true constant, (6.14) is less for AᵀA = 1, R = [[0, 1], [1, 0]]: ERRATA 30 and 37."""
+    """(6.6) is several times the truth, (6.14) less for AᵀA = 1, R = [[0, 1], [1, 0]]: corrections.md, C30, C37."""
     U = np.random.default_rng(0).normal(size=(900, 100))
     problem = RegressionProblem(U.T @ U, np.zeros((100, 1)), 0.0)
     assert np.linalg.norm(2 * U.T @ U) / problem.lipschitz() > 4
@@ -102,7 +102,7 @@ def test_printed_bounds_are_loose_or_wrong() -> None:
 
 
 def test_objective_with_the_printed_coupling_is_unbounded() -> None:
-    """Along a null vector of A times the eigenvector of R's negative eigenvalue (ERRATA 35)."""
+    """Along a null vector of A times the eigenvector of R's negative eigenvalue (corrections.md, C35)."""
     A, B, R = data(n=4)
     null = np.linalg.svd(A)[2][-1]
     values, vectors = np.linalg.eigh(R)

@@ -30,7 +30,7 @@ def total(problem: TriFactorizationProblem, x: np.ndarray) -> float:
 
 @RULES
 def test_objective_in_words(invariant: bool) -> None:
-    """The penalty is ½ Σ K_lm ‖s_l - s_m‖² >= 0: the paper's Laplacian has the other sign (ERRATA 52)."""
+    """The penalty is ½ Σ K_lm ‖s_l - s_m‖² >= 0: the paper's Laplacian has the other sign (corrections.md, C52)."""
     problem, X, Y, x = setting(invariant)
     B, S = x[: J * D].reshape(J, D), x[J * D :].reshape(L, J)
     K = Y.T @ Y
@@ -81,7 +81,7 @@ def slopes(problem: TriFactorizationProblem, x: np.ndarray) -> np.ndarray:
 
 
 def test_scaling_removes_the_printed_penalty_only() -> None:
-    """J of (cB, S/c): the printed penalty falls as 1/c², the scale-invariant one stays (ERRATA 54)."""
+    """J of (cB, S/c): the printed penalty falls as 1/c², the scale-invariant one stays (corrections.md, C54)."""
     for invariant in (True, False):
         problem, X, Y, x = setting(invariant, alpha=5.0)
         B, S = x[: J * D].reshape(J, D), x[J * D :].reshape(L, J)
@@ -111,7 +111,7 @@ def test_descent_does_not_scale_the_invariant_penalty_away(alpha: float) -> None
 
 @RULES
 def test_a_label_that_is_never_on(invariant: bool) -> None:
-    """Its code is 0/0 in the printed update; here it becomes 0 (ERRATA 53)."""
+    """Its code is 0/0 in the printed update; here it becomes 0 (corrections.md, C53)."""
     problem, _, _, x = setting(invariant, never=True)
     problem.update(x)
     assert np.isfinite(x).all()

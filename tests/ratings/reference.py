@@ -78,7 +78,7 @@ def planes_of(model: Any) -> np.ndarray:
 
 
 def proximal_objective(model: Any) -> float:
-    """(4.2), with planes only where a user has ratings (ERRATA 17)."""
+    """(4.2), with planes only where a user has ratings (corrections.md, C17)."""
     users, levels, x = scores_of(model)
     planes, h, total = planes_of(model), MARGINS[model.margin], 0.0
     for i, level, score in zip(users, levels, x, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cofactor.cli.errors import InputError
@@ -29,21 +29,7 @@ __all__ = [
 #: threshold, and the fastest of them.
 DEFAULT = "plst"
 
-_ALPHAS = (1.0, 10.0, 100.0, 1000.0)  # against sums over instances
-_CODES: Mapping[str, Sequence[Any]] = {"n_components": (0.5, 1.0), "alpha": _ALPHAS}
-#: Values of the parameters that matter most, by model; `_ALPHAS` for a model that is not here.
-_GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
-    "PLST": _CODES,
-    "CPLST": _CODES,
-    "CSSP": _CODES,
-    "FAiE": _CODES,
-    "OMF": {"label_weight": (0.5, 0.9), "alpha": (0.03, 0.1, 0.3, 1.0)},
-    "MLCHMF": {"alpha": (1.0, 3.0, 10.0, 50.0)},
-    "GroPLE": {"alpha_v": (0.3, 3.0, 30.0), "alpha_z": (0.03, 0.3)},
-    "MLkNN": {"n_neighbors": (5, 10, 20)},
-}
 _FACTORS = ("n_components", "n_factors")
-_COSTS = (0.01, 0.1, 1.0)  #: C of the support vector machines of binary relevance
 
 
 def label_model_names() -> dict[str, type[LabelModel]]:
@@ -186,12 +172,7 @@ def grid_of(model: LabelModel, params: Sequence[str] | None = None, factors: int
     known = model.get_params(deep=False)
     fixed = {split_parameter(text)[0] for text in params or ()}
     fixed |= set(_FACTORS) if factors is not None else set()
-    if type(model).__name__ == "BinaryRelevance":
-        from sklearn.svm import LinearSVC
-
-        return {} if known["estimator"] is not None else {"estimator": [LinearSVC(C=cost) for cost in _COSTS]}
-    grid = _GRIDS.get(type(model).__name__, {"alpha": _ALPHAS})
-    return {name: list(values) for name, values in grid.items() if name in known and name not in fixed}
+    return {name: values for name, values in model.default_grid().items() if name in known and name not in fixed}
 
 
 def rules_of(model: LabelModel) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from cofactor.datasets import DatasetNotFoundError, RatingDataset, load_ratings,
 from cofactor.evaluation import Holdout
 from cofactor.metrics import confusion_matrix, rating_report
 from cofactor.ratings import ALS, HMF, MMMF, PMMMF, Ensemble, OrdinalProbit, RatingModel
-from cofactor.ratings.sampled import SampledModel
+from cofactor.ratings.sampled.base import SampledModel
 
 #: Thesis, table 4.1 (MovieLens 100K, 80/20): MAE and RMSE.
 PUBLISHED = {"MMMF": (0.7355, 1.0426), "PMMMF": (0.7138, 1.0178), "ALS": (0.7899, 1.0838)}

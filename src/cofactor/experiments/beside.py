@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from numbers import Real
 from typing import TYPE_CHECKING
 
-from cofactor.evaluation.cells import Result
+from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.experiment import Row, Sample
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cofactor.evaluation.cells import Cell, Result
-from cofactor.evaluation.scores import Scores
+from cofactor.evaluation.run.cells import Cell, Result
+from cofactor.evaluation.stats.scores import Scores
 from cofactor.experiments import published
 from cofactor.experiments.beside import Reason, beside, samples
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture, Row, Sample

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from cofactor.evaluation.cells import Cell, Result
+from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.experiments import published
 from cofactor.experiments.beside import Reason, beside, samples
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample

@@ -17,7 +17,7 @@ import numpy as np
 
 from cofactor import labels, ratings
 from cofactor.errors import InvalidInputError
-from cofactor.evaluation.scores import Scores
+from cofactor.evaluation.stats.scores import Scores
 from cofactor.text import did_you_mean
 
 __all__ = ["METRICS", "Metric", "Misprint", "Printed", "Published", "load", "names"]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cofactor.evaluation.scores import Scores
-from cofactor.evaluation.statistics import Friedman, Nemenyi, friedman, nemenyi
+from cofactor.evaluation.stats.rank_tests import Friedman, Nemenyi, friedman, nemenyi
+from cofactor.evaluation.stats.scores import Scores
 from cofactor.experiments.experiment import Claim, Origin, Picture, Row, Sample
 from cofactor.experiments.published import METRICS, Published
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.evaluation.cells import Cell, Result, cell
+from cofactor.evaluation.run.cells import Cell, Result, cell
 from cofactor.experiments.examples import observed
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture
 from cofactor.experiments.rating_cells import IN_PLANE

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.datasets import make_ratings
-from cofactor.evaluation.cells import Cell, Result, cell
+from cofactor.evaluation.run.cells import Cell, Result, cell
 from cofactor.experiments.examples import TABLE_3_2, observed
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture
 from cofactor.experiments.rating_cells import IN_PLANE

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cofactor.evaluation.cells import Cell, Result
+from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.experiments import published
 from cofactor.experiments.beside import Reason, beside
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Row, Sample

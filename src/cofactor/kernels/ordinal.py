@@ -102,7 +102,7 @@ def level_means(lo, hi, indptr, levels, scores, means, counts):  # type: ignore[
 def expand_proximal(lo, hi, indptr, levels, scores, means, counts, z):  # type: ignore[no-untyped-def]
     """Write T (x - θ*_r) for every level r: T = +1 below the entry's level, -1 above (4.3).
 
-    Levels without a mean get a margin so large that every margin loss is zero there (ERRATA 17);
+    Levels without a mean get a margin so large that every margin loss is zero there (corrections.md, C17);
     the entry's own level gets one too, since its loss is the square.
     """
     n_levels = means.shape[1]

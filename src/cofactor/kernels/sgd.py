@@ -40,7 +40,7 @@ def project(indices, values, A, M, sums, out):  # type: ignore[no-untyped-def]
 def step(indices, values, squared, u, h, c, b, A, M, N, G, p, v):  # type: ignore[no-untyped-def]
     """Take the step P ← c P + b (x - P h) hᵀ for P = A M, with u = Pᵀx and ‖x‖² = `squared` given.
 
-    G = PᵀP moves along by its rank-two rule, with p = Pᵀ(x - P h) (ERRATA 51a). Returns the factor by which the
+    G = PᵀP moves along by its rank-two rule, with p = Pᵀ(x - P h) (correction C51a). Returns the factor by which the
     condition of M grew at most.
     """
     d = len(h)
@@ -94,7 +94,7 @@ def sweep(order, first, X, Y, features, labels, conditions, weight, ridge, decay
 
     The code of a row comes first: h = (ridge I + (1-a) PᵀP + a QᵀQ)⁻¹ ((1-a) Pᵀx + a Qᵀy), a = `weight`; then P and Q
     move by the step length γ = 1 / inverse_step, and `inverse_step` grows by `decay`, which is the share of the ridge
-    that belongs to one row (ERRATA 43 to 47).
+    that belongs to one row (corrections.md, C43 to C47).
 
     Parameters
     ----------

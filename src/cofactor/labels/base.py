@@ -237,6 +237,22 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
         predicted, _, _ = as_labels(self.predict(X))
         return float(micro_f1(as_labels(Y)[0], predicted))
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """Return values to try for the parameters that matter most, where a user says nothing about them.
+
+        Returns
+        -------
+        dict of str to list
+            Values by parameter, as `GridSelection` takes them; empty where there is nothing to choose.
+
+        Examples
+        --------
+        >>> from cofactor.labels import MLkNN
+        >>> MLkNN().default_grid()
+        {'n_neighbors': [5, 10, 20]}
+        """
+        return {"alpha": [1.0, 10.0, 100.0, 1000.0]} if "alpha" in self.get_params(deep=False) else {}
+
     def save(self, path: str | Path) -> None:
         """Write the model to a file, which `cofactor.load` reads; nothing in it is ever executed.
 

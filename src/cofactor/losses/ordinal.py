@@ -118,8 +118,8 @@ class Proximal(_OnMargins):
         + \sum_{ij} \sum_{r \ne y_{ij}} h(T^r_{ij} (x_{ij} - \theta^*_{i,r}))
 
     with θ*_{i,r} the mean score of user i's entries of level r, T = +1 for r < y and -1 for r > y (4.3). The planes
-    are functions of the scores, and the derivative goes through them (ERRATA 16); linear ones, so the loss is convex
-    where h is. A level which a user never used has no plane and takes no part (ERRATA 17).
+    are functions of the scores, and the derivative goes through them (corrections.md, C16). They are linear, so the
+    loss is convex where h is. A level which a user never used has no plane and takes no part (corrections.md, C17).
 
     Parameters
     ----------

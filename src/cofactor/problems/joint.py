@@ -109,11 +109,11 @@ class JointLeastSquaresProblem(PenalizedProblem):
         return self._norm - self._products + self.add_penalties(x, gradient)
 
     def update_rows(self, x: np.ndarray) -> None:
-        """Minimise over the codes (ERRATA 51)."""
+        """Minimise over the codes (corrections.md, C51)."""
         self.codes(x)
 
     def update_columns(self, x: np.ndarray) -> None:
-        """Minimise over P and Q with the codes that belong to `x` held fixed, in place (ERRATA 51)."""
+        """Minimise over P and Q with the codes that belong to `x` held fixed, in place (corrections.md, C51)."""
         a, H = self.label_weight, self.codes(x)
         gram = H.T @ H
         XT, YT = self._transposed
@@ -145,8 +145,8 @@ class JointLeastSquaresProblem(PenalizedProblem):
         .. math:: f_i = (1-a) \|x_i - P h\|^2 + a \|y_i - Q h\|^2 + \tfrac{\lambda}{n} (\|P\|_F^2 + \|Q\|_F^2)
             + \lambda \|h\|^2
 
-        by half of γ = 1 / `inverse_step`, which grows by λ / n (ERRATA 43 to 47), but no further than where x_i or
-        y_i is fitted nearly exactly. A row with k stored entries costs O(k s + s³), however many columns there are;
+        by half of γ = 1 / `inverse_step`, which grows by λ / n (correction C43 to C47), but no further than where x_i
+        or y_i is fitted nearly exactly. A row with k stored entries costs O(k s + s³), however many columns there are;
         every hundred rows or so, P and Q are multiplied by s × s matrices.
 
         Parameters

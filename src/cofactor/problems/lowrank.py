@@ -29,7 +29,7 @@ class LowRankProblem(PenalizedProblem):
 
     .. math:: \partial J / \partial U = X^\top G V^\top + p_U', \qquad \partial J / \partial V = (X U)^\top G + p_V'
 
-    (ERRATA 21: the indices in (5.21) and (5.22) do not fit U and V of these shapes).
+    (corrections.md, C21: the indices in (5.21) and (5.22) do not fit U and V of these shapes).
 
     An evaluation with a margin loss costs O(nnz(X) d + N d L) and goes through the rows in blocks of about a million
     scores, so an N × L array never stands in memory. The squared loss needs no scores at all: with E = [X U, 1],

@@ -23,10 +23,10 @@ class RegressionProblem(PenalizedProblem):
     The problem sees A and B through AᵀA, AᵀB and ‖B‖² alone, so an evaluation costs O(D² d + D d²), whatever the
     number of rows. Both convex steps of GroPLE (thesis, chapter 6) are of this form: (6.4) with A = U and no coupling,
     (6.11) with A = X, B = U and R the dissimilarities of the columns of U, where the sum must run over both i and j
-    (ERRATA 33). The gradient is :math:`2 (A^\top A W - A^\top B + \alpha W R)` (ERRATA 29, 34).
+    (corrections.md, C33). The gradient is :math:`2 (A^\top A W - A^\top B + \alpha W R)` (corrections.md, C29, C34).
 
     J is convex if :math:`\lambda_{\min}(A^\top A) + \alpha \lambda_{\min}(R) \ge 0`, and unbounded below if this number
-    is negative (ERRATA 35).
+    is negative (corrections.md, C35).
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class RegressionProblem(PenalizedProblem):
         The operator of the gradient is a Kronecker sum, its eigenvalues are
         :math:`2 (\lambda_i(A^\top A) + \alpha \lambda_j(R))`; so the bound is the true constant where R is positive
         semidefinite. The Frobenius norms of (6.6) and (6.14) are loose in the first case, and no bound in the second
-        (ERRATA 30, 37).
+        (corrections.md, C30, C37).
         """
         largest = largest_eigenvalue(self._gram)
         if self._coupling is not None:

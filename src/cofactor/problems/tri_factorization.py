@@ -15,12 +15,12 @@ class TriFactorizationProblem(PenalizedProblem):
     over bases B (J × D, the rows are Uᵀ of the paper) and codes of labels S (L × J, Sᵀ of the paper; s_j is its column
     j), both non-negative; X (n × D) non-negative, Y (n × L) of 0 and 1. The penalty is
     :math:`\frac{\lambda}{2} \sum_j w_j \sum_{l,m} K_{lm} (S_{lj} - S_{mj})^2`: codes of labels that occur together
-    shall be alike. The paper prints the Laplacian with the wrong sign and K with the wrong size (ERRATA 52).
+    shall be alike. The paper prints the Laplacian with the wrong sign and K with the wrong size (corrections.md, C52).
 
     =================  ==============================================================================================
     scale-invariant    w_j = ‖b_j‖²: J does not change under (c b_j, s_j / c), and is (3) for bases of length 1
     printed            w_j = 1: by (cB, S/c) the penalty can be made as small as one likes, so the infimum is that of
-                       λ = 0, and results depend on the start and on the number of steps (ERRATA 54)
+                       λ = 0, and results depend on the start and on the number of steps (corrections.md, C54)
     =================  ==============================================================================================
 
     `update` multiplies B, then S, by the ratio of the two parts of their gradients; neither raises J. It needs XᵀY and
@@ -58,7 +58,10 @@ class TriFactorizationProblem(PenalizedProblem):
         self._degree = together.sum(axis=1, keepdims=True)
 
     def update(self, x: np.ndarray) -> None:
-        """Multiply B, then S, by the ratio of the parts of their gradients, in place (Algorithm 1, ERRATA 53, 54)."""
+        """Multiply B, then S, by the ratio of the parts of their gradients, in place.
+
+        Algorithm 1 with corrections.md, C53 and C54.
+        """
         arrays = self.layout.views(x)
         B, S = arrays["B"], arrays["S"]
         positive = (S.T @ self._together @ S) @ B

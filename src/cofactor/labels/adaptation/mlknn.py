@@ -105,6 +105,10 @@ class MLkNN(LabelModel):
         check_number("n_neighbors", self.n_neighbors, low=1, whole=True)
         check_number("smoothing", self.smoothing, low=0, inclusive=False)
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `LabelModel.default_grid`."""
+        return {"n_neighbors": [5, 10, 20]}
+
     def probabilities(self, X: Any) -> NDArray[Any]:
         """Return P(y_l = 1 | j), the score plus ½; 0 and 1 for labels that were constant in training.
 

@@ -73,6 +73,10 @@ class CodeModel(LabelModel):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `LabelModel.default_grid`."""
+        return {"n_components": [0.5, 1.0], "alpha": [1.0, 10.0, 100.0, 1000.0]}
+
     @abstractmethod
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
         """Return codes of at most d components, and how to decode them to scores whose plain cut is 0."""

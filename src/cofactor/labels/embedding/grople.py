@@ -185,6 +185,10 @@ class GroPLE(LabelModel):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `LabelModel.default_grid`."""
+        return {"alpha_v": [0.3, 3.0, 30.0], "alpha_z": [0.03, 0.3]}
+
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_factors", self.n_factors, low=1, whole=True)

@@ -193,6 +193,10 @@ class MLCHMF(LabelModel):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `LabelModel.default_grid`."""
+        return {"alpha": [1.0, 3.0, 10.0, 50.0]}
+
     def _check_params(self) -> None:
         super()._check_params()
         if isinstance(self.n_factors, str):

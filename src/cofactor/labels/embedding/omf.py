@@ -191,6 +191,10 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         check_number("tol", self.tol, low=0)
         check_number("eta0", self.eta0, low=0, inclusive=False)
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `LabelModel.default_grid`."""
+        return {"label_weight": [0.5, 0.9], "alpha": [0.03, 0.1, 0.3, 1.0]}
+
     def partial_fit(
         self, X: Any, Y: Any, *, n_rows: int | None = None, label_names: Iterable[Any] | None = None
     ) -> Self:

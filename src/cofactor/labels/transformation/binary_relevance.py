@@ -99,6 +99,10 @@ class BinaryRelevance(LabelModel):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """Return support vector machines of several C, unless the estimator is given; see `LabelModel.default_grid`."""
+        return {} if self.estimator is not None else {"estimator": [LinearSVC(C=cost) for cost in (0.01, 0.1, 1.0)]}
+
     def _check_params(self) -> None:
         super()._check_params()
         if self.estimator is not None and type(self.estimator) not in _ESTIMATORS:
