@@ -20,11 +20,11 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 from cofactor import reports
-from cofactor.evaluation.cells import Result
 from cofactor.evaluation.comparison import Comparison
-from cofactor.evaluation.comparison_report import comparison_page, write_report
+from cofactor.evaluation.run.cells import Result
 from cofactor.plots import plot_tradeoff, save_figure
 from cofactor.reports import Html, document, escape, figure, paragraph, section, table, tag, write_page
+from cofactor.reports.comparison import comparison_page, write_report
 
 PHONE, DESK = 375, 1280
 METHODS = ("MMMF", "HMF", "ALS", "a method with a <b>long</b> & hostile name")

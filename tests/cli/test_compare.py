@@ -152,7 +152,7 @@ def test_what_fails_is_told_in_a_line_each(run, csv: Path, tmp_path: Path) -> No
     assert outcome.status == 1
     failed = [line for line in outcome.err.splitlines() if line.startswith("failed: ")]
     assert len(failed) == 2
-    assert re.fullmatch(r"failed: strict, ratings\.csv, weak 1, seed 0: ValueError: .*(8888|9999).*", failed[0])
+    assert re.fullmatch(r"failed: strict, ratings\.csv, weak 1, seed 0: InvalidInputError: .*(8888|9999).*", failed[0])
     assert outcome.out.splitlines()[0].split() == ["mae", "↓", "ALS"]
     lost = "strict failed wherever it ran, and is in no table and no test: ValueError: "
     assert lost in outcome.out

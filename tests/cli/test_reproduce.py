@@ -8,7 +8,7 @@ import pytest
 
 import cofactor
 from cofactor.evaluation import ResultStore, RunProgress
-from cofactor.evaluation.cells import Result
+from cofactor.evaluation.run.cells import Result
 from cofactor.experiments import experiments, reproduction
 
 GEOMETRY = "thesis-figure-3.1"  # made of printed factors: in a moment, and without a data set

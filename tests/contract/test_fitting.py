@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from cofactor.ratings import RatingModel
-from cofactor.ratings.sampled import SampledModel
+from cofactor.ratings.sampled.base import SampledModel
 from cofactor.solvers import Progress
 
 from .models import CASES, bits, data, every, fitted, fresh, having, overriding, probed, simple_models

@@ -11,7 +11,7 @@ from scipy import sparse
 from cofactor.datasets import RatingDataset
 from cofactor.ratings import Ratings, as_ratings
 from cofactor.ratings.estimates import EstimateModel
-from cofactor.ratings.factors import FactorModel
+from cofactor.ratings.factors.base import FactorModel
 from cofactor.solvers import SolverMismatchError
 
 from .models import CASES, all_pairs, bits, data, every, fitted, fresh, planted, probed, simple_models

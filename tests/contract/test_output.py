@@ -11,9 +11,9 @@ from hypothesis.extra import numpy as hnp
 
 from cofactor.ratings import RatingModel
 from cofactor.ratings.base import _largest
-from cofactor.ratings.factors import FactorModel
+from cofactor.ratings.factors.base import FactorModel
 from cofactor.ratings.probability import ProbabilityModel
-from cofactor.ratings.sampled import SampledModel
+from cofactor.ratings.sampled.base import SampledModel
 
 from .models import CASES, all_pairs, bits, data, every, fitted, fresh, overriding, probed, simple_models
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cofactor.datasets import files, read_pairs, read_ratings
+from cofactor.datasets import read_pairs, read_ratings
+from cofactor.datasets.readers import ratings
 
 
 @pytest.fixture
@@ -224,7 +225,7 @@ def test_scale_is_inferred_or_given(save):
     with pytest.raises(ValueError, match="increasing"):
         read_ratings(path, scale=[2, 1])
     percent = save("".join(f"1,{k},{k}\n" for k in range(101)))
-    assert len(read_ratings(percent).scale) == 101 == files.MAX_INFERRED_LEVELS
+    assert len(read_ratings(percent).scale) == 101 == ratings.MAX_INFERRED_LEVELS
     continuous = save("".join(f"1,{k},{k / 7}\n" for k in range(102)))
     assert read_ratings(continuous).scale is None
 
@@ -396,7 +397,7 @@ def test_fast_and_careful_way_agree(rows, width, sep, blank, tmp_path_factory):
 
     usual = outcome()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "numeric_columns", lambda *args: None)
+        patch.setattr(ratings, "numeric_columns", lambda *args: None)
         assert outcome() == usual
 
 
@@ -404,6 +405,6 @@ def test_the_fast_way_is_taken_for_plain_numbers(save, monkeypatch):
     def fail(*args):
         raise AssertionError("the careful way was taken")
 
-    monkeypatch.setattr(files, "text_columns", fail)
+    monkeypatch.setattr(ratings, "text_columns", fail)
     for text in ("1,10,4\n2,20,3.5\n", "1::10::4::99\n", "user\titem\trating\n100\t10\t0.5\n"):
         assert len(read_ratings(save(text))) > 0

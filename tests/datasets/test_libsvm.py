@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.datasets import load_svmlight_file
 
-from cofactor.datasets import _svm_text, read_libsvm, write_libsvm
+from cofactor.datasets import read_libsvm, write_libsvm
+from cofactor.datasets.readers import svm_text
 
 
 @pytest.fixture
@@ -43,8 +44,8 @@ def line_of(labels, pairs, blank=" "):
 @settings(max_examples=150, deadline=None)
 def test_the_fast_way_equals_the_careful_one(rows, keep_blank, blank):
     text = "".join(line_of(*row, blank) + "\n" for row in rows).encode()
-    fast = _svm_text._fast(text, 1, keep_blank)
-    careful = _svm_text._careful(text, 1, "file", keep_blank)
+    fast = svm_text._fast(text, 1, keep_blank)
+    careful = svm_text._careful(text, 1, "file", keep_blank)
     assert fast is not None
     for name in ("n_labels", "labels", "n_entries", "indices", "values", "lines"):
         np.testing.assert_array_equal(getattr(fast, name), getattr(careful, name), err_msg=name)
@@ -54,9 +55,9 @@ def test_the_fast_way_equals_the_careful_one(rows, keep_blank, blank):
 @settings(max_examples=400, deadline=None)
 def test_what_the_fast_way_accepts_the_careful_one_reads_alike(text):
     data = text.encode() + b"\n"
-    fast = _svm_text._fast(data, 1, True)
+    fast = svm_text._fast(data, 1, True)
     try:
-        careful = _svm_text._careful(data, 1, "file", True)
+        careful = svm_text._careful(data, 1, "file", True)
     except ValueError:
         assert fast is None
         return
@@ -76,7 +77,7 @@ def test_what_the_fast_way_accepts_the_careful_one_reads_alike(text):
 )
 @settings(max_examples=300, deadline=None)
 def test_every_number_is_rounded_as_python_does(value):
-    block = _svm_text.parse(f"0:{value}\n".encode(), 1, "file", False)
+    block = svm_text.parse(f"0:{value}\n".encode(), 1, "file", False)
     assert block.values.tolist() == [float(value)]
 
 
@@ -92,8 +93,8 @@ def test_round_trip_in_blocks_of_any_size(rows, header, size, tmp_path_factory):
     data = read_libsvm(path, **({} if header else {"n_features": 100, "n_labels": 41, "zero_based": False}))
     np.testing.assert_array_equal(data.X.toarray(), X)
     np.testing.assert_array_equal(data.Y.toarray(), Y)
-    with _svm_text.opened(path) as stream:
-        sizes, blocks = _svm_text.read_blocks(stream, "file", size)
+    with svm_text.opened(path) as stream:
+        sizes, blocks = svm_text.read_blocks(stream, "file", size)
         assert sum(len(block.lines) for block in blocks) == len(rows)
         assert (sizes is not None) == header
 

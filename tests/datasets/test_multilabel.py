@@ -15,10 +15,10 @@ from cofactor.datasets import (
     load_ratings,
     read_arff,
     read_mat,
-    registry,
     verify,
     write_libsvm,
 )
+from cofactor.datasets.registry import places as registry
 
 # File, instances, features, labels, cardinality, repeated rows, rows without label: as README.md of the data has them.
 COUNTS = """

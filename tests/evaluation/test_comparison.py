@@ -40,11 +40,12 @@ from cofactor.evaluation import (
     evaluate,
     evaluate_labels,
 )
-from cofactor.evaluation.described import checksum, described
+from cofactor.evaluation.run.described import checksum, described
 from cofactor.labels import PLST, BinaryRelevance
 from cofactor.labels.selection import GridSelection
 from cofactor.metrics import label_report
 from cofactor.ratings import ALS, HMF, OrdinalProbit
+from cofactor.reports.comparison import write_report
 
 Start = Callable[..., BaseProcess]
 
@@ -382,7 +383,7 @@ def test_records_are_written_whole(several: Comparison, tmp_path: Path) -> None:
 
 
 def test_a_report_is_a_page(several: Comparison, tmp_path: Path) -> None:
-    several.report(tmp_path / "report.html", "Toys")
+    write_report(tmp_path / "report.html", several, "Toys")
     page = (tmp_path / "report.html").read_text()
     assert "<h1>Toys</h1>" in page
     assert "bold: the best, to the digits shown." in page

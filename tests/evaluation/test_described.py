@@ -35,10 +35,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from cofactor.datasets import LabelDataset, make_labels
-from cofactor.evaluation import cells, compare, described
-from cofactor.evaluation.code_facts import origin
-from cofactor.evaluation.described import IndescribableError
-from cofactor.evaluation.sources import sources_of
+from cofactor.evaluation import compare
+from cofactor.evaluation.run import cells, described
+from cofactor.evaluation.run.code_facts import origin
+from cofactor.evaluation.run.described import IndescribableError
+from cofactor.evaluation.run.sources import sources_of
 from cofactor.experiments.label_cells import label_fold
 from cofactor.labels import PLST
 from cofactor.ratings import ALS
@@ -315,7 +316,7 @@ def test_the_version_of_a_package_is_part_of_it(monkeypatch: pytest.MonkeyPatch)
     try:
         after = told([Ridge(), KFold(), np.log1p])
         assert all(old != new for old, new in zip(before, after, strict=True))
-        assert told(ALS())["class"] == "cofactor.ratings.als.ALS"
+        assert told(ALS())["class"] == "cofactor.ratings.factors.als.ALS"
     finally:
         origin.cache_clear()
 
@@ -378,8 +379,8 @@ class Model(TransformerMixin, Parent):
     def get_feature_names_out(self, names=None):
         return super().get_feature_names_out(names)
 
-from cofactor.evaluation.cells import cell
-from cofactor.evaluation.described import described
+from cofactor.evaluation.run.cells import cell
+from cofactor.evaluation.run.described import described
 
 def measured(method, data, split, seed):
     return {"mae": 1.0}

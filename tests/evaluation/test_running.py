@@ -27,8 +27,8 @@ from threadpoolctl import threadpool_info
 
 import cofactor
 from cofactor.evaluation import Cell, Interrupted, ResultStore, RunProgress, StoreError, run_cells
-from cofactor.evaluation.cells import Result
-from cofactor.evaluation.running import _Pace
+from cofactor.evaluation.run.cells import Result
+from cofactor.evaluation.run.running import _Pace
 from cofactor.kernels.threads import n_threads, thread_limit
 
 Start = Callable[..., BaseProcess]

@@ -21,8 +21,8 @@ from cofactor.evaluation import (
     WeakGeneralization,
     evaluate,
 )
-from cofactor.evaluation.splits import pair_numbers
 from cofactor.metrics import root_mean_squared_error
+from cofactor.model.splits import pair_numbers
 
 user_lists = st.lists(st.integers(0, 8), min_size=1, max_size=60)
 

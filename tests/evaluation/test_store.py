@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from cofactor.evaluation import Cell, Result, ResultStore, StoreError, run_cells
-from cofactor.evaluation import store as module
+from cofactor.evaluation.run import store as module
 
 Start = Callable[..., BaseProcess]
 

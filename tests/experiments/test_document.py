@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from cofactor.evaluation.cells import cell
-from cofactor.evaluation.store import ResultStore
+from cofactor.evaluation.run.cells import cell
+from cofactor.evaluation.run.store import ResultStore
 from cofactor.experiments.document import write_document
 from cofactor.experiments.experiment import Claim, Experiment, Outcome, Picture, Row, Sample
 from cofactor.experiments.reproduction import reproduce, stored

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cofactor.evaluation.cells import Result
+from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.experiment import Sample
 from cofactor.experiments.label_groups import (
     EXPERIMENTS,

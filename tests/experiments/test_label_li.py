@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import matthews_corrcoef
 
-from cofactor.evaluation.cells import Result
+from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.experiment import Sample
 from cofactor.experiments.label_li import (
     EXPERIMENTS,

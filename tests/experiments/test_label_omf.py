@@ -1,6 +1,6 @@
 """Table 2 of the OMF paper: claims on made-up results."""
 
-from cofactor.evaluation.cells import Result
+from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.label_omf import EXPERIMENTS, METHODS, SEEN, best_three, cuts, learning_the_cut, seen_rows
 
 (TABLE,) = EXPERIMENTS

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cofactor.evaluation.cells import Cell, Result
+from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.experiments import rating_curves, rating_factors
 from cofactor.experiments.experiment import Experiment
 from cofactor.plots import OKABE_ITO

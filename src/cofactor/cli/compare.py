@@ -314,6 +314,7 @@ def _digits(table: MeanTable) -> int:
 def _write(folder: Path, comparison: Comparison, title: str, tables: Mapping[str, MeanTable]) -> Iterator[Path]:
     """Write all files, each whole or not at all, and yield their names: the one with pictures is the last."""
     from cofactor.files import replacing
+    from cofactor.reports.comparison import write_report
 
     comparison.to_csv(folder / "results.csv")
     yield folder / "results.csv"
@@ -324,7 +325,7 @@ def _write(folder: Path, comparison: Comparison, title: str, tables: Mapping[str
         with replacing(folder / name) as stream:
             stream.write(text.encode())
         yield folder / name
-    comparison.report(folder / "report.html", title)
+    write_report(folder / "report.html", comparison, title)
     yield folder / "report.html"
 
 

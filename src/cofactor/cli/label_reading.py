@@ -220,7 +220,7 @@ def _is_known(file: str) -> bool:
 
 def _format_of(file: str, path: str, options: LabelOptions) -> str:
     """Return the format of a file: as asked for, or by its content."""
-    from cofactor.datasets.multilabel import _kind
+    from cofactor.datasets.load import _kind
 
     if options.format is not None or _is_known(file):
         return options.format or "known"
@@ -239,9 +239,9 @@ def _format_of(file: str, path: str, options: LabelOptions) -> str:
 
 def _has_sizes(path: str) -> bool:
     """Whether a libsvm file begins with its numbers of instances, features and labels."""
-    from cofactor.datasets import _svm_text
+    from cofactor.datasets.readers import svm_text
 
-    return _svm_text.sizes_of(_svm_text.head(path).partition(b"\n")[0]) is not None
+    return svm_text.sizes_of(svm_text.head(path).partition(b"\n")[0]) is not None
 
 
 @contextmanager

@@ -185,7 +185,7 @@ def _refuse_duplicates(data: RatingDataset, file: str, advice: str) -> None:
     """Name the first rating which repeats a pair, and the one it repeats."""
     import numpy as np
 
-    from cofactor.evaluation.splits import pair_numbers
+    from cofactor.model.splits import pair_numbers
     from cofactor.ratings.entries import SUSPICIOUS_SHARE
 
     _, pairs = pair_numbers(data.X)

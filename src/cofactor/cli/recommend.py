@@ -172,7 +172,7 @@ def _check_known(ids: list[Any], model: RatingModel, ratings: str | None) -> Non
 
 
 def _read_candidates(file: str, model: RatingModel, encoding: str) -> list[Any]:
-    from cofactor.datasets._columns import ALIASES, plain
+    from cofactor.datasets.columns import ALIASES, plain
     from cofactor.files import display_name, read_bytes, to_utf8
 
     name = display_name(file)

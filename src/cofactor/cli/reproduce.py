@@ -18,8 +18,8 @@ from cofactor.cli.reproduced import show_lines, show_reproduction
 from cofactor.cli.tables import human_console, note, print_json
 
 if TYPE_CHECKING:
-    from cofactor.evaluation.running import RunProgress
-    from cofactor.evaluation.store import ResultStore
+    from cofactor.evaluation.run.running import RunProgress
+    from cofactor.evaluation.run.store import ResultStore
     from cofactor.experiments.experiment import Experiment, Extent
     from cofactor.experiments.reproduction import Reproduction
 
@@ -65,7 +65,7 @@ def reproduce(
     if from_store and retry:
         raise InputError("--from-store runs nothing, so --retry has nothing to run again: leave one of them out")
     text = _words(document, words)
-    from cofactor.evaluation.store import ResultStore
+    from cofactor.evaluation.run.store import ResultStore
 
     place = _place(store)
     if from_store and not place.exists():

@@ -101,19 +101,19 @@ def holds_labels(file: str) -> bool:
 
 def _format_with_labels(path: str) -> bool:
     """Whether the format is one in which labels have their own place."""
-    from cofactor.datasets import _parquet, _svm_text
+    from cofactor.datasets.readers import parquet, svm_text
 
-    start = _svm_text.head(path)
-    if start.startswith(_parquet.MAGIC):
+    start = svm_text.head(path)
+    if start.startswith(parquet.MAGIC):
         return _names_labels(path)
-    if path.lower().removesuffix(".gz").endswith(_SUFFIXES) and (not start.strip() or _svm_text.sizes_of(start)):
+    if path.lower().removesuffix(".gz").endswith(_SUFFIXES) and (not start.strip() or svm_text.sizes_of(start)):
         return True  # nothing but sizes, or nothing at all: the reader of labels is to say so
     return _text_with_labels(start)
 
 
 def _text_with_labels(start: bytes) -> bool:
     """Whether a file which begins like this, and is not Parquet, holds labels."""
-    from cofactor.datasets.multilabel import kind_of
+    from cofactor.datasets.load import kind_of
 
     kind = kind_of(start)
     if kind == "libsvm":
@@ -144,7 +144,7 @@ def _start_of_stdin() -> bytes:
 
 def _names_labels(path: str) -> bool:
     """Whether a Parquet file says which of its columns are labels."""
-    from cofactor.datasets._parquet_rows import is_list_layout, schema_of, stored_labels
+    from cofactor.datasets.readers.parquet_rows import is_list_layout, schema_of, stored_labels
 
     schema = schema_of(path)
     return is_list_layout(schema) or stored_labels(schema) is not None

@@ -27,19 +27,16 @@ Known sets are looked for in ``$COFACTOR_DATA``, then in the user's cache, then 
 checksum.
 """
 
-from cofactor.datasets._label_types import LabelDataset
-from cofactor.datasets._load import load_ratings
-from cofactor.datasets._types import RatingDataset
-from cofactor.datasets.arff import read_arff
 from cofactor.datasets.chunks import LabelChunks, write_chunks
-from cofactor.datasets.files import read_pairs, read_ratings, write_table
-from cofactor.datasets.jester import bin_ratings, load_jester
-from cofactor.datasets.label_tables import read_label_table
-from cofactor.datasets.libsvm import read_libsvm, write_libsvm
-from cofactor.datasets.matlab import read_mat
-from cofactor.datasets.movielens import load_movielens
-from cofactor.datasets.mulan_xml import read_label_names
-from cofactor.datasets.multilabel import load_labels
+from cofactor.datasets.load import load_labels, load_ratings
+from cofactor.datasets.readers.arff import read_arff
+from cofactor.datasets.readers.jester import bin_ratings, load_jester
+from cofactor.datasets.readers.label_tables import read_label_table
+from cofactor.datasets.readers.matlab import read_mat
+from cofactor.datasets.readers.movielens import load_movielens
+from cofactor.datasets.readers.ratings import read_pairs, read_ratings
+from cofactor.datasets.readers.svmlight import read_libsvm, write_libsvm
+from cofactor.datasets.readers.xml import read_label_names
 from cofactor.datasets.registry import (
     DatasetNotFoundError,
     DatasetStatus,
@@ -54,6 +51,8 @@ from cofactor.datasets.registry import (
 )
 from cofactor.datasets.synthetic import make_ratings
 from cofactor.datasets.synthetic_labels import LabelTruth, make_labels
+from cofactor.datasets.types import LabelDataset, RatingDataset
+from cofactor.datasets.write import write_table
 
 __all__ = [
     "DatasetNotFoundError",

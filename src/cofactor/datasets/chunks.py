@@ -14,9 +14,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from cofactor.datasets import _parquet, _svm_text
-from cofactor.datasets._label_types import generic_names
-from cofactor.datasets._parquet_rows import (
+from cofactor.datasets.readers import parquet, svm_text
+from cofactor.datasets.readers.matrices import generic_names
+from cofactor.datasets.readers.parquet_rows import (
     Chunk,
     ColumnSource,
     ListSource,
@@ -25,8 +25,8 @@ from cofactor.datasets._parquet_rows import (
     joined,
     schema_of,
 )
-from cofactor.datasets._svm_layout import Base, Extent, needs_extent, settle
-from cofactor.datasets.libsvm import LibsvmWriter, check_pair
+from cofactor.datasets.readers.svm_layout import Base, Extent, needs_extent, settle
+from cofactor.datasets.readers.svmlight import LibsvmWriter, check_pair
 from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike, display_name, replacing
 
@@ -116,14 +116,14 @@ class LabelChunks:
             )
         self.path = path
         self.chunk_rows = chunk_rows
-        is_parquet = _svm_text.head(path, 4) == _parquet.MAGIC
+        is_parquet = svm_text.head(path, 4) == parquet.MAGIC
         source: _TextSource | ColumnSource | ListSource
         if not is_parquet:
             if labels is not None or drop:
                 raise InvalidInputError(
                     f"{display_name(path)}: labels= and drop= are for Parquet, whose columns have names"
                 )
-            first = _svm_text.head(path).lstrip().partition(b"\n")[0].partition(b"#")[0].strip()
+            first = svm_text.head(path).lstrip().partition(b"\n")[0].partition(b"#")[0].strip()
             if first and b":" not in first and not re.fullmatch(rb"[\d, \t]+", first):
                 raise InvalidInputError(
                     f"{display_name(path)}: is neither libsvm text nor Parquet, the formats read in chunks; read a CSV "
@@ -169,8 +169,8 @@ class _TextSource:
         self.path = path
         self.name = display_name(path)
         extent = None
-        with _svm_text.opened(path) as stream:
-            sizes, blocks = _svm_text.read_blocks(stream, self.name)
+        with svm_text.opened(path) as stream:
+            sizes, blocks = svm_text.read_blocks(stream, self.name)
             if needs_extent(sizes, n_features, n_labels, zero_based):
                 extent = Extent.of(blocks)
         self.layout = settle(self.name, sizes, extent, n_features, n_labels, zero_based)
@@ -179,8 +179,8 @@ class _TextSource:
         self.label_names = self.layout.label_names
 
     def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
-        with _svm_text.opened(self.path) as stream:
-            _, blocks = _svm_text.read_blocks(stream, self.name)
+        with svm_text.opened(self.path) as stream:
+            _, blocks = svm_text.read_blocks(stream, self.name)
             for block in blocks:
                 yield self.layout.matrices(block)
 

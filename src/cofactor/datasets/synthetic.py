@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.datasets._types import RatingDataset
+from cofactor.datasets.types import RatingDataset
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import library_limit
 

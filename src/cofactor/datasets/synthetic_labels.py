@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cofactor.datasets._label_types import LabelDataset, generic_names, small_indices
+from cofactor.datasets.readers.matrices import generic_names, small_indices
 from cofactor.datasets.synthetic import RandomState, check_whole, generator
+from cofactor.datasets.types import LabelDataset
 from cofactor.errors import InvalidInputError
 
 __all__ = ["LabelTruth", "make_labels"]

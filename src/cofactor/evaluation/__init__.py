@@ -1,18 +1,17 @@
 """Splits and protocols for measuring models, and comparisons of many."""
 
-from cofactor.evaluation.applicability import what_applies
-from cofactor.evaluation.bayesian import Posterior, correlated_t, signed_rank
-from cofactor.evaluation.cells import Cell, Result, cell, tidy
 from cofactor.evaluation.checks import METRICS
 from cofactor.evaluation.comparison import Comparison, compare
-from cofactor.evaluation.conclusions import Conclusions, conclude
 from cofactor.evaluation.labels import decodings, evaluate_labels, fold_means
 from cofactor.evaluation.protocols import PROTOCOLS, FoldInScorer, evaluate
-from cofactor.evaluation.running import Interrupted, RunProgress, run_cells
-from cofactor.evaluation.scores import Scores
+from cofactor.evaluation.run.cells import Cell, Result, cell, tidy
+from cofactor.evaluation.run.running import Interrupted, RunProgress, run_cells
+from cofactor.evaluation.run.store import ResultStore, StoreError
 from cofactor.evaluation.search import RatingSearch
-from cofactor.evaluation.splits import Holdout, KFold, StrongGeneralization, WeakGeneralization
-from cofactor.evaluation.statistics import (
+from cofactor.evaluation.stats.applicability import what_applies
+from cofactor.evaluation.stats.bayesian import Posterior, correlated_t, signed_rank
+from cofactor.evaluation.stats.conclusions import Conclusions, conclude
+from cofactor.evaluation.stats.rank_tests import (
     Friedman,
     Nemenyi,
     Wilcoxon,
@@ -21,8 +20,9 @@ from cofactor.evaluation.statistics import (
     nemenyi,
     wilcoxon_holm,
 )
-from cofactor.evaluation.store import ResultStore, StoreError
+from cofactor.evaluation.stats.scores import Scores
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
+from cofactor.model.splits import Holdout, KFold, StrongGeneralization, WeakGeneralization
 
 __all__ = [
     "METRICS",

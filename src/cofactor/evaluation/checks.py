@@ -12,10 +12,10 @@ from sklearn.model_selection import KFold, PredefinedSplit
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.protocols import PROTOCOLS, splitter_of
+from cofactor.evaluation.run.sources import Source, Task, sources_of, task_of
 from cofactor.evaluation.search import Grid, check_grid
-from cofactor.evaluation.sources import Source, Task, sources_of, task_of
-from cofactor.evaluation.splits import Holdout
 from cofactor.metrics import LABEL_METRICS, PROBABILITY_METRICS, RATING_METRICS
+from cofactor.model.splits import Holdout
 from cofactor.text import did_you_mean
 
 __all__ = [

@@ -16,21 +16,21 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 import cofactor
 from cofactor.datasets import LabelDataset, RatingDataset
-from cofactor.datasets.files import write_table
-from cofactor.evaluation.cells import Cell, Result, tidy
+from cofactor.datasets.write import write_table
 from cofactor.evaluation.checks import Request, checked, folds_in, splitter_for
-from cofactor.evaluation.conclusions import Conclusions, conclude
-from cofactor.evaluation.described import IndescribableError, described
 from cofactor.evaluation.labels import measure_labels, own_decoding
 from cofactor.evaluation.protocols import measure_ratings, parts_of
-from cofactor.evaluation.running import OnProgress, run_cells
+from cofactor.evaluation.run.cells import Cell, Result, tidy
+from cofactor.evaluation.run.described import IndescribableError, described
+from cofactor.evaluation.run.running import OnProgress, run_cells
+from cofactor.evaluation.run.sources import Source, Task
+from cofactor.evaluation.run.store import ResultStore
 from cofactor.evaluation.search import Grid, RatingSearch, seeded
-from cofactor.evaluation.sources import Source, Task
-from cofactor.evaluation.splits import Rows
-from cofactor.evaluation.store import ResultStore
+from cofactor.evaluation.stats.conclusions import Conclusions, conclude
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
 from cofactor.files import PathLike
 from cofactor.metrics import LABEL_METRICS
+from cofactor.model.splits import Rows
 from cofactor.text import counted
 
 __all__ = ["Comparison", "compare"]
@@ -157,20 +157,6 @@ class Comparison:
             runs = {data: split_scores(records, table.metric, data).only(*table.scores.methods) for data in kept}
             folds = {data: (scores, self._test_share(data)) for data, scores in runs.items()}
         return replace(conclude(table.scores, folds, alpha), absent=table.absent)
-
-    def report(self, path: PathLike, title: str = "Comparison") -> None:
-        """Write a page that shows everything: tables, tests, pictures, failures. It opens from disk, without a network.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Ends in ``.html``.
-        title : str, default="Comparison"
-            Of the page.
-        """
-        from cofactor.evaluation.comparison_report import write_report
-
-        write_report(path, self, title)
 
     def _columns(self) -> dict[str, Any]:
         records = self.records()

@@ -12,7 +12,9 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.evaluation.splits import (
+from cofactor.metrics.probabilities import probability_report
+from cofactor.metrics.ratings import as_scale, mean_absolute_error, rating_report
+from cofactor.model.splits import (
     Holdout,
     KFold,
     Rows,
@@ -20,8 +22,6 @@ from cofactor.evaluation.splits import (
     WeakGeneralization,
     pair_numbers,
 )
-from cofactor.metrics.probabilities import probability_report
-from cofactor.metrics.ratings import as_scale, mean_absolute_error, rating_report
 
 __all__ = ["PROTOCOLS", "FoldInScorer", "evaluate"]
 

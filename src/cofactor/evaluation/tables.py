@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation.escaping import in_latex, in_markdown, one_line
-from cofactor.evaluation.scores import Scores
+from cofactor.evaluation.stats.scores import Scores
 from cofactor.metrics import greater_is_better
 
 __all__ = ["MeanTable", "TableCell", "mean_table", "split_scores"]

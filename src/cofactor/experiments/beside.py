@@ -8,11 +8,11 @@ from fnmatch import fnmatchcase
 from numbers import Real
 from typing import TYPE_CHECKING
 
-from cofactor.evaluation.cells import Result
+from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.experiment import Row, Sample
 
 if TYPE_CHECKING:
-    from cofactor.experiments.published import Published
+    from cofactor.published import Published
 
 __all__ = ["VARIANTS", "Reason", "beside", "samples"]
 

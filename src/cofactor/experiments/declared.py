@@ -20,8 +20,8 @@ from cofactor.datasets.registry import KNOWN
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation.checks import checked
 from cofactor.evaluation.comparison import Comparison, compare
+from cofactor.evaluation.run.sources import Task
 from cofactor.evaluation.search import check_grid, check_names
-from cofactor.evaluation.sources import Task
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels.selection import GridSelection
 from cofactor.metrics import LABEL_METRICS
@@ -115,7 +115,7 @@ def read_comparison(path: PathLike) -> Declared:
     >>> read_comparison(path)
     Traceback (most recent call last):
     ...
-    ValueError: .../stars.toml: methods, number 1 (HMF), parameters: HMF has no 'alfa'; did you mean alpha?
+    cofactor.errors.InvalidInputError: ...stars.toml: methods, number 1 (HMF), parameters: HMF has no ...; did you mean alpha?
     >>> folder.cleanup()
     """
     place = Path(path)

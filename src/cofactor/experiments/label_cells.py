@@ -21,8 +21,8 @@ from sklearn.svm import LinearSVC
 
 from cofactor.datasets import LabelDataset, load_labels
 from cofactor.errors import InvalidInputError
-from cofactor.evaluation.cells import Cell, cell
 from cofactor.evaluation.labels import evaluate_labels
+from cofactor.evaluation.run.cells import Cell, cell
 from cofactor.experiments.beside import Reason
 from cofactor.experiments.data import checksum
 from cofactor.labels import MODELS, TRANSFORMERS

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cofactor.evaluation.cells import Cell, Result, cell
+from cofactor.evaluation.run.cells import Cell, Result, cell
 from cofactor.experiments.data import checksum
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
 from cofactor.experiments.label_cells import REALIGNED, folds, label_cell, label_set

@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cofactor.datasets import RatingDataset, load_ratings, make_ratings
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation import Holdout, StrongGeneralization, WeakGeneralization
-from cofactor.evaluation.cells import Cell, Measures, cell
+from cofactor.evaluation.run.cells import Cell, Measures, cell
 from cofactor.experiments.data import checksum
 from cofactor.kernels.threads import thread_limit
 from cofactor.metrics import rating_report

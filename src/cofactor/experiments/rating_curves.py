@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.evaluation.cells import Cell, Result
+from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
 from cofactor.experiments.rating_cells import THESIS, errors_at_stage, errors_on_rest, rating_cell
 from cofactor.experiments.series import done, facet, groups, means, unfinished

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cofactor.evaluation.cells import Cell, Result
+from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
 from cofactor.experiments.rating_cells import THESIS, errors_tuned, rating_cell, recovery_errors, seconds_to_fit
 from cofactor.experiments.series import groups, means, unfinished

@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import cofactor
-from cofactor.evaluation.cells import Cell, Result
-from cofactor.evaluation.running import run_cells
+from cofactor.evaluation.run.cells import Cell, Result
+from cofactor.evaluation.run.running import run_cells
 from cofactor.experiments.experiment import Experiment, Extent, Outcome
 
 if TYPE_CHECKING:
-    from cofactor.evaluation.store import ResultStore
+    from cofactor.evaluation.run.store import ResultStore
 
 __all__ = ["Reproduction", "Tally", "reproduce", "stored"]
 

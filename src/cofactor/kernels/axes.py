@@ -17,7 +17,7 @@ def principal_axes(matrices: Sequence[np.ndarray]) -> np.ndarray:
     """Return an orthogonal Q of shape (d, d) which nearly diagonalizes Σ AᵀA, the longest axes first.
 
     Q are the axes after four steps of orthogonal iteration (Golub & Van Loan 2013, section 8.2.4). Axes of nearly
-    equal length stay mixed; who wants to scale each axis by its length need not tell these apart.
+    equal length stay mixed; for scaling each axis by its length they need not be told apart.
 
     Parameters
     ----------

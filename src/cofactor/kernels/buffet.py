@@ -1,4 +1,4 @@
-r"""Gibbs draws of binary features of users under the Indian buffet process, with features that come and go.
+r"""Gibbs draws of binary features of users under the Indian buffet process, whose number changes.
 
 Given scales of hinges (`kernels.hinges`), a rating's loss is ½ W (x - t)², where x is the sum of an item's weights v_k
 over the features that the user has. The rows are drawn one after the other, since each changes how many have a feature.
@@ -137,7 +137,7 @@ def draw_features(  # type: ignore[no-untyped-def]
         state = flip_features(state, z[:d], logits, F, W, residual, skip)
         n_free = 0
         for a in range(d):
-            if skip[a]:  # what nobody else has goes, and comes anew
+            if skip[a]:  # features that no other row has are dropped, and drawn anew
                 if z[a] > 0:
                     for k in range(len(items)):
                         residual[k] += F[a, k]

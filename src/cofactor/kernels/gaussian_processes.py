@@ -89,7 +89,7 @@ def _subtract(A, start, W, B):  # type: ignore[no-untyped-def]
 def eliminate(A, n, inverse):  # type: ignore[no-untyped-def]
     """Eliminate the first n pivots of a symmetric matrix [[K, Zᵀ], [Z, S]] in place; return log det K.
 
-    Lower triangles count; what stands above the diagonal is neither used nor spared. The number of rows of A is a
+    Lower triangles count; what stands above the diagonal is not used, and is overwritten. The number of rows of A is a
     multiple of four (see `padded`); rows beyond Z may be zero. Afterwards the rows of Z hold Z K⁻¹ if `inverse`,
     S - Z K⁻¹ Zᵀ stands in the place of S, and -K⁻¹ in that of K. Without `inverse`, K is left as its factors: diagonal
     blocks of eight hold the inverse of theirs in K = L D⁻¹ Lᵀ, what is below them L, and Z holds Z L⁻ᵀ D.
@@ -277,7 +277,7 @@ def momentum_steps(  # type: ignore[no-untyped-def]
 ):
     """Take a step with momentum for each of the users, one after the other, along gradients already known.
 
-    A user's step bears a share of each of his items' penalties, and each item has a step length of its own. All
+    A user's step bears a share of each of their items' penalties, and each item has a step length of its own. All
     positions move on with their velocities.
     """
     V, velocity = V.ravel(), velocity.ravel()

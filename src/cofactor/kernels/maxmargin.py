@@ -327,7 +327,7 @@ def binary_rows(  # type: ignore[no-untyped-def]
 def row_losses(  # type: ignore[no-untyped-def]
     lo, hi, indptr, indices, levels, V, c, prior, centres, variance, width, psis, thetas, divergences, hinges
 ):
-    """Write the divergence of each user's ψ and θ from the prior, and the sum of his hinges."""
+    """Write the divergence of each user's ψ and θ from the prior, and the sum of their hinges."""
     for i in range(lo, hi):
         divergences[i] = _divergence(psis[i], prior, thetas[i], centres[i], variance)
         total = 0.0

@@ -131,7 +131,7 @@ class _Loop:
 
 
 class _Share:
-    """What one thread does of a loop. `done` is set to 1 by that thread when it has given the interpreter back."""
+    """What one thread does of a loop. That thread sets `done` to 1 when it has released the interpreter's lock."""
 
     def __init__(self, loop: _Loop) -> None:
         self.loop, self.done = loop, np.zeros(1, dtype=np.int64)
@@ -150,7 +150,7 @@ class _Share:
             return
         try:
             self._future = _pool(os.getpid()).submit(_Worker().serve, self)
-        except RuntimeError:  # the interpreter is shutting down: the caller does all himself
+        except RuntimeError:  # the interpreter is shutting down: the caller does all of it
             self.done[0] = 1
 
     def wait(self) -> None:

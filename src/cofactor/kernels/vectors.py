@@ -39,7 +39,7 @@ def advance(
     -------
     ndarray of shape (2m + 1, 3)
         Products of every row with the newest s, y and g: plain ones where a step is involved, otherwise weighted by
-        `scale`. Products of steps with steps are left 0, nobody needs them.
+        `scale`. Products of steps with steps are left 0, since they are not needed.
     """
     return _sum_blocks(
         lambda first, last, out: _advance(first, last, x, x_new, g_new, vectors, scale, m, newest, out),

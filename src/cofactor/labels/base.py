@@ -22,6 +22,8 @@ from cofactor.labels.regression import FeatureSpace, offered
 from cofactor.labels.thresholds import FAR, Threshold, check_threshold, learn_threshold
 from cofactor.metrics.labels import micro_f1
 from cofactor.model.checks import check_callback, check_number, make_generator
+from cofactor.model.commit import committed
+from cofactor.model.docs import fill_docs
 from cofactor.model.progress import Monitor
 from cofactor.model.state import from_plain, member, packed, plain, unpacked
 
@@ -45,6 +47,7 @@ class LabelTagsMixin:
         return tags
 
 
+@fill_docs
 class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
     """A model which gives instances labels.
 
@@ -78,6 +81,10 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
 
     #: Whether `fit` may warn that nothing is predicted; not where the cut is chosen, or told of, by the caller.
     _says_if_empty = True
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        fill_docs(cls)
 
     # ---------------------------------------------------------------- what a subclass provides
 
@@ -125,19 +132,16 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
             If parameters, features or labels are not valid; the message says what was found and what to do.
         """
         self._check_params()
-        fitted = copy.copy(self)  # a fit which fails, or is interrupted, leaves this model as it was
-        for name in [name for name in vars(fitted) if name.endswith("_") and not name.startswith("_")]:
-            delattr(fitted, name)
-        features, labels = fitted._receive(X, Y, label_names)
         with (
+            committed(self) as fitted,
             Monitor(getattr(self, "callback", None), bool(getattr(self, "verbose", 0))) as monitor,
             offered(X if isinstance(X, FeatureSpace) else None),
         ):
+            features, labels = fitted._receive(X, Y, label_names)
             if isinstance(self.threshold, str):
                 scores = fitted._out_of_fold_scores(features, labels, monitor)
                 fitted.decision_ = learn_threshold(self.threshold, scores, labels)
             fitted._fit_varying(features, labels, monitor)
-        self.__dict__ = fitted.__dict__
         return self
 
     def predict(self, X: Any) -> Any:

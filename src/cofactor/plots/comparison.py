@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,20 +29,46 @@ from cofactor.plots.parameters import plot_parameter_lines
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from cofactor.evaluation import Nemenyi
-
 __all__ = ["plot_critical_difference", "plot_error_by_level", "plot_learning_curves"]
 
 
-def plot_critical_difference(outcome: Nemenyi, ax: Axes | None = None, *, title: str = "") -> Axes:
+class AverageRanks(Protocol):
+    """What a critical-difference diagram shows; any object with these attributes will do."""
+
+    @property
+    def methods(self) -> Sequence[str]:
+        """Names of the methods, from the best to the worst."""
+
+    @property
+    def average_ranks(self) -> Sequence[float]:
+        """The average rank of each."""
+
+    @property
+    def p_values(self) -> Sequence[Sequence[float]]:
+        """p-value of each pair, in the order of `methods`."""
+
+    @property
+    def critical_difference(self) -> float:
+        """By how much the average ranks of two methods must differ at least."""
+
+    @property
+    def alpha(self) -> float:
+        """Level of significance."""
+
+    @property
+    def n_data(self) -> int:
+        """Number of data sets."""
+
+
+def plot_critical_difference(outcome: AverageRanks, ax: Axes | None = None, *, title: str = "") -> Axes:
     """Plot the average ranks of methods, and which of them do not differ: a critical-difference diagram.
 
     Needs the extra ``cofactor[stats]``.
 
     Parameters
     ----------
-    outcome : Nemenyi
-        Result of `cofactor.evaluation.nemenyi`.
+    outcome : AverageRanks
+        Names, ranks and p-values, such as the result of `cofactor.evaluation.nemenyi`.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
     title : str, default=""

@@ -1,4 +1,4 @@
-"""The pseudo-posterior of infinite max-margin matrix factorization: users have features, as many as there need be."""
+"""The pseudo-posterior of infinite max-margin matrix factorization: users have features, their number learned."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BuffetPosterior(HingePosterior):
         x_{ij} = \sum_k z_{ik} v_{jk} \; (+ c_j), \quad v_{jk} \sim N(0, \sigma^2), \quad c_j \sim N(0, \sigma_c^2)
 
     where σ = 1, or :math:`\sigma^{-2}, \sigma_c^{-2} \sim \mathrm{Gamma}(1, 1)`. In the state, the columns of Z that
-    somebody has come first, those that nobody has are zero; ``counts`` says how many users have each, and
+    some user has come first, all others are zero; ``counts`` says how many users have each, and
     ``shares`` how likely one more user is to have it. With biases, U has a column of zeros more, and V one of the c.
 
     Parameters
@@ -84,7 +84,7 @@ class BuffetPosterior(HingePosterior):
         return state
 
     def n_used(self, state: State) -> int:
-        """Return how many features somebody has."""
+        """Return how many features at least one user has."""
         return int(np.count_nonzero(state["counts"]))
 
     def factors(self, state: State) -> tuple[Array, Array]:
@@ -96,7 +96,7 @@ class BuffetPosterior(HingePosterior):
         return np.append(np.arange(self.n_used(state)), np.arange(self.n_columns, self.n_columns + self.biased))
 
     def draw_users(self, state: State, key: Key) -> None:
-        """Draw the users' features in random order, then put those that somebody has first."""
+        """Draw the users' features in random order, then put those in use first."""
         data, d = self.data, self.n_columns
         U, V, counts = state["U"], state["V"], state["counts"]
         variance = 1 / state["item_precision"][0]

@@ -16,7 +16,7 @@ from cofactor.problems.layout import Layout
 #: that results do not depend on that; and less than the ten or so users whose gradients a momentum of .9 mixes anyhow.
 USERS_AT_ONCE = 8
 
-#: Largest number of ratings of a process; a user with more is several ones while positions are learned.
+#: Largest number of ratings of a process; a user with more counts as several while positions are learned.
 MOST_RATINGS = 1000
 
 #: Bounds of a parameter, ratings having a variance about one: less noise would leave K singular to single precision.
@@ -54,7 +54,7 @@ class LatentProcesses:
     momentum : float, default=0.9
         Share of a step that the next one repeats.
     most_ratings : int, default=1000
-        A user with more ratings counts as several users in J, each with every so many of them.
+        A user with more ratings counts as several users in J, which share the ratings in turn.
     dtype : dtype, default=float32
         Of the vector of parameters, and of all sums within a user.
 
@@ -150,7 +150,7 @@ class LatentProcesses:
                 some, self._indptr, self._items, self._rows, self._dlog, self._shares, V, velocity, steps,
                 logs, log_velocity, eta * KERNEL_STEP * self.free, self.momentum, *_LOG_BOUNDS,
             )  # fmt: skip
-        # What momentum is left is spent: then all users count alike, whenever their turn came, and a pass of short
+        # The momentum that is left is used up: then all users count alike, whenever they came, and a pass of short
         # steps goes along the gradient of J.
         rest = self.momentum / (1 - self.momentum)
         V += rest * velocity
@@ -219,7 +219,7 @@ class HeldOutProcesses(LatentProcesses):
 def _processes(indptr: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Return offsets of processes with at most `most` ratings, and the order of the entries they refer to.
 
-    Those of a user are of equal size, and each takes every so many entries, since items next to each other may be
+    Those of a user are of equal size, and each takes entries at a fixed distance, since items next to each other may be
     alike. Users without ratings have no process.
     """
     counts = np.diff(indptr)

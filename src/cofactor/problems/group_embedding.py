@@ -20,8 +20,8 @@ class GroupEmbeddingProblem(PenalizedProblem):
     `update` minimises over V by accelerated proximal gradients from the V at hand, with
     :math:`2 \sigma_{\max}(U)^2` for the first step length (correction C30), then over the factors' scales, then over
     U. None raises J, even if the first is not taken to its end (corrections.md, C31). The scales are no part of
-    Algorithm 6, but save most of its rounds: J(U diag(c), diag(c)⁻¹V) is least where :math:`2 \lambda_1 c_j^3 \|U_j\|^2 = \lambda_2
-    \sum_k \|V^k_j\|` for each factor j.
+    Algorithm 6, but save most of its rounds: J(U diag(c), diag(c)⁻¹V) is least where
+    :math:`2 \lambda_1 c_j^3 \|U_j\|^2 = \lambda_2 \sum_k \|V^k_j\|` for each factor j.
 
     Parameters
     ----------

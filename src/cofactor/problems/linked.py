@@ -73,7 +73,7 @@ class LinkedProblem(ObservedProblem):
         """Take a step for each entry of `order`, in place; return 1 / step length of the next pass.
 
         Steps grow a little from pass to pass, and the solver halves them where a pass raises J. On MovieLens 100K
-        lengths that only shrink got farther from the optimum.
+        step lengths that only shrink ended farther from the optimum.
         """
         arrays, e = self.layout.views(x), self.entries
         rows = np.repeat(np.arange(e.shape[0], dtype=np.int32), self._counts["U"])

@@ -133,7 +133,7 @@ class MaxEntropyProblem:
         return float(np.add.reduce(self._hinges))
 
     def prox(self, x: np.ndarray, step: float, out: np.ndarray) -> None:
-        """There is none: the hinges hang together through the scores."""
+        """There is none: the hinges are coupled through the scores."""
         raise NotImplementedError("hinges of scores have no proximal map in closed form: update blocks")
 
     def certificate(self, x: np.ndarray, gradient: np.ndarray) -> float:
@@ -210,7 +210,7 @@ class MaxEntropyProblem:
         parallel_for(block, len(self._row_cuts) - 1)
 
     def _evaluate_rows(self, a: Mapping[str, np.ndarray]) -> None:
-        """Write the divergence of each user's features and thresholds, and the sum of his hinges."""
+        """Write the divergence of each user's features and thresholds, and the sum of their hinges."""
         e = self.entries
         logits, c = prior_logits(a["gamma"]), a.get("c", np.zeros(len(a["V"])))
 

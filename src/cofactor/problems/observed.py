@@ -13,7 +13,7 @@ from cofactor.losses.base import EntryLoss, Work
 from cofactor.penalties import L2, Penalty
 from cofactor.problems.penalized import PenalizedProblem
 
-_LEAST_CURVATURE = 0.1  #: for parameters that no rating and no penalty bears on
+_LEAST_CURVATURE = 0.1  #: for parameters on which no rating and no penalty depends
 _ROTATION_WORTH = 5  #: a rotation takes about d (n + m + d) / n_entries evaluations of J
 _WORTH_COMPILING = 50_000  #: entries from which kernels for just this number of factors pay
 _ENTRIES_PER_BLOCK = 8_000  #: margins and slopes of a block of this size stay in a first-level cache

@@ -38,7 +38,7 @@ def log_bounds(gamma: Array) -> tuple[Array, Array, Array]:
 
 
 def prior_logits(gamma: Array) -> Array:
-    """Return ln(p/(1-p)) of the features of somebody of whom nothing is known."""
+    """Return ln(p/(1-p)) of the features of a cold user, of whom nothing is known."""
     on, off, _ = log_bounds(gamma)
     return on - off
 

@@ -4,25 +4,25 @@
 `cofactor.load` walk it.
 """
 
-from cofactor.ratings.als import ALS
-from cofactor.ratings.attitude import Attitude
 from cofactor.ratings.base import RatingModel
-from cofactor.ratings.bmmmf import BinaryMMMF
-from cofactor.ratings.bpmf import BPMF
 from cofactor.ratings.data import IdMap, Ratings, as_ratings
 from cofactor.ratings.ensemble import Ensemble
-from cofactor.ratings.gibbs_ipmmmf import GibbsIPMMMF
-from cofactor.ratings.gibbs_mmmf import GibbsMMMF
-from cofactor.ratings.gplvm import GPLVM
-from cofactor.ratings.hmf import HMF
-from cofactor.ratings.ipmmmf import IPMMMF
-from cofactor.ratings.mmmf import MMMF
-from cofactor.ratings.nmf import RatingNMF
-from cofactor.ratings.ordinal_probit import OrdinalProbit
-from cofactor.ratings.pmf import PMF
-from cofactor.ratings.pmmmf import PMMMF
-from cofactor.ratings.svd import RatingSVD
-from cofactor.ratings.urp import URP
+from cofactor.ratings.factors.als import ALS
+from cofactor.ratings.factors.bmmmf import BinaryMMMF
+from cofactor.ratings.factors.hmf import HMF
+from cofactor.ratings.factors.ipmmmf import IPMMMF
+from cofactor.ratings.factors.mmmf import MMMF
+from cofactor.ratings.factors.nmf import RatingNMF
+from cofactor.ratings.factors.pmf import PMF
+from cofactor.ratings.factors.pmmmf import PMMMF
+from cofactor.ratings.factors.svd import RatingSVD
+from cofactor.ratings.profiles.attitude import Attitude
+from cofactor.ratings.profiles.gplvm import GPLVM
+from cofactor.ratings.profiles.urp import URP
+from cofactor.ratings.sampled.bpmf import BPMF
+from cofactor.ratings.sampled.gibbs_ipmmmf import GibbsIPMMMF
+from cofactor.ratings.sampled.gibbs_mmmf import GibbsMMMF
+from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 
 #: Every model by its class name.
 MODELS: dict[str, type[RatingModel]] = {

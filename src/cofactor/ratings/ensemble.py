@@ -17,7 +17,7 @@ from cofactor.model.parallel import side_by_side
 from cofactor.model.progress import Monitor
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.mmmf import MMMF
+from cofactor.ratings.factors.mmmf import MMMF
 from cofactor.solvers.result import Callback
 
 _FAR = 10.0  #: stands for an infinite margin in an average

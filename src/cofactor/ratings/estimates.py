@@ -11,7 +11,7 @@ from cofactor.kernels import observed
 from cofactor.model.checks import check_number
 from cofactor.model.state import check_array
 from cofactor.ratings.base import RatingModel
-from cofactor.ratings.factors import FactorModel
+from cofactor.ratings.factors.base import FactorModel
 
 
 class EstimateModel(RatingModel):

@@ -78,7 +78,7 @@ def stochastic_gradient(
         value = trace.evaluate(x, g)
         if value <= objective:
             best, objective = x.copy(), value
-        else:  # what single rows want is at odds: only shorter steps can make progress
+        else:  # the rows' gradients contradict each other: only shorter steps can make progress
             x, inverse_step = best.copy(), 2 * inverse_step
         if trace.done(objective):
             break

@@ -33,12 +33,12 @@ class MLkNN(LabelModel):
         k; all other instances where there are fewer.
     smoothing : float, default=1.0
         s, above 0: how often each count was seen beforehand. For s → ∞ every probability is ½.
-    threshold : float or str, default=0.0
-        The cut on scores: a number, "global", "per-label", "top-k" or "cardinality" (see `cofactor.labels`).
-    random_state : int, RandomState or Generator, optional
-        Seed of the folds on which a threshold is learned; nothing else is random.
-    callback, verbose : optional
-        As in every model; the method has no iterations to tell of.
+    {threshold}
+    {random_state}
+        It draws only the folds on which a threshold is learned.
+    {callback}
+        This fit is direct: it has no steps to report.
+    {verbose}
 
     Attributes
     ----------

@@ -23,21 +23,18 @@ class CPLST(CodeModel):
 
     Parameters
     ----------
-    n_components : int or float, default=0.5
-        Number d of components, or its share of the number of labels, in (0, 1]. More than the features can predict
+    {n_components}
+        More than the features can predict
         changes nothing and is cut.
     alpha : float, default=1.0
         Weight of the penalty, both of the regression and in the hat matrix, at least 0.
-    fit_intercept : bool, default=True
-        Whether the regression has an intercept, which is not penalized.
-    threshold : float or {"global", "per-label", "top-k", "cardinality"}, default=0
-        Cut of the scores, or the rule by which it is learned; see `learn_threshold`.
-    random_state : int, RandomState or Generator, optional
-        Seed of the folds on which a threshold is learned.
-    callback : callable, optional
-        Accepted as by all models; the fit is direct and reports no progress.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {fit_intercept}
+    {threshold}
+    {random_state}
+        It draws only the folds on which a threshold is learned.
+    {callback}
+        This fit is direct: it has no steps to report.
+    {verbose}
 
     Attributes
     ----------

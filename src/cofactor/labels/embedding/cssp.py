@@ -31,18 +31,14 @@ class CSSP(CodedLabels):
         leverage above 0.
     alpha : float, default=1.0
         Weight of the penalty of the regression, at least 0.
-    coding : {"-1/1", "0/1"}, default="-1/1"
-        How labels are written in Z; the plain cut lies half way.
-    fit_intercept : bool, default=True
-        Whether the regression has an intercept, which is not penalized.
-    threshold : float or {"global", "per-label", "top-k", "cardinality"}, default=0
-        Cut of the scores, or the rule by which it is learned; see `learn_threshold`.
-    random_state : int, RandomState or Generator, optional
-        Seed of the draw. Draws differ much in accuracy, so report means over several.
-    callback : callable, optional
-        Accepted as by all models; the fit is direct and reports no progress.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {coding}
+    {fit_intercept}
+    {threshold}
+    {random_state}
+        It draws the labels. Draws differ much in accuracy, so report means over several.
+    {callback}
+        This fit is direct: it has no steps to report.
+    {verbose}
 
     Attributes
     ----------

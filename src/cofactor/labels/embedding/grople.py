@@ -67,19 +67,17 @@ class GroPLE(LabelModel):
         former takes far fewer rounds and, where there are hundreds of labels, reaches lower objectives.
     fit_intercept : bool, default=True
         Whether there is a c; it is not penalized.
-    threshold : float or {"global", "per-label", "top-k", "cardinality"}, default=0
-        See `LabelModel`. Where labels are rare the plain cut at 0 finds few of them; "global" is right for F1.
+    {threshold}
+        Where labels are rare the plain cut at 0 finds few of them; "global" is right for F1.
     max_iter : int, default=1000
         Largest number of rounds of the embedding, and of steps for the map.
     tol : float, default=1e-3
         Both are done when their objective falls by less than this share of itself per round, over five rounds. Tighter
         values lower (6.1) further and leave more rows of V at 0, but did not predict better.
-    random_state : int, RandomState or Generator, optional
-        Seed of the clustering, of a random start, and of the folds for a learned threshold.
-    callback : callable, optional
-        Called with a `Progress` after every round.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {random_state}
+        It draws the clustering, a random start, and the folds on which a threshold is learned.
+    {callback}
+    {verbose}
 
     Attributes
     ----------

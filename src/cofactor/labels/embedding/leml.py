@@ -44,8 +44,7 @@ class LEML(LabelModel):
 
     Parameters
     ----------
-    n_components : int or float, default=0.5
-        Number d of components, or its share of the number of labels, in (0, 1].
+    {n_components}
     alpha : float, default=1.0
         Weight of the penalties, above 0. For the squared loss, no component is used where it exceeds the largest
         singular value of XcᵀYc.
@@ -61,14 +60,11 @@ class LEML(LabelModel):
         Largest number of rounds or iterations.
     tol : float, default=1e-5
         Converged when the objective fell by less than this share of itself per iteration over five iterations.
-    threshold : float or {"global", "per-label", "top-k", "cardinality"}, default=0
-        Cut of the scores, or the rule by which it is learned; see `learn_threshold`.
-    random_state : int, RandomState or Generator, optional
-        Seed of the folds on which a threshold is learned; the fit itself is not random.
-    callback : callable, optional
-        Called with a `Progress` after every iteration.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {threshold}
+    {random_state}
+        It draws only the folds on which a threshold is learned.
+    {callback}
+    {verbose}
 
     Attributes
     ----------

@@ -66,8 +66,7 @@ class MLCHMF(LabelModel):
         Whether embeddings see a constant feature (ERRATA 26); distances do not.
     margin : {"smooth-hinge", "modified-square", "logistic"}, default="smooth-hinge"
         The loss h.
-    threshold : float or str, default=0.0
-        The cut on scores: a number, "global", "per-label", "top-k" or "cardinality" (see `cofactor.labels`).
+    {threshold}
     n_jobs : int, optional
         Number of nodes of one depth that are trained at the same time, by joblib; by default as many as there are
         threads (`COFACTOR_NUM_THREADS`). Results do not depend on it.
@@ -77,13 +76,12 @@ class MLCHMF(LabelModel):
         A node has converged when its objective falls by less than this share of itself per iteration.
     dtype : {"float32", "float64"}, default="float32"
         Precision of embeddings and retained instances.
-    random_state : int, RandomState or Generator, optional
-        Seed of the folds on which a threshold is learned. Nothing else is random: k-means starts from cuts across the
-        longest axes, the embeddings from singular vectors (`LowRankProblem.start`).
-    callback : callable, optional
-        Called with a `Progress` after every iteration at every node, possibly from several threads.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {random_state}
+        It draws only the folds on which a threshold is learned: k-means starts from cuts across the longest axes, the
+        embeddings from singular vectors (`LowRankProblem.start`).
+    {callback}
+        Several threads may call it at once.
+    {verbose}
 
     Attributes
     ----------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Iterable
 from typing import Any, Self
@@ -18,6 +17,7 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import LabelModel
 from cofactor.labels.data import is_sparse
 from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.commit import committed, learned_names
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.progress import Monitor
 from cofactor.problems.joint import JointLeastSquaresProblem
@@ -75,14 +75,11 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     eta0 : float, default=3.0
         First step length γ_0 of stochastic gradients. Of 1, 3, 10 and 30 it was best after one pass over bibtex and
         corel5k, and never far behind on medical and scene.
-    threshold : float or {"global", "per-label", "top-k", "cardinality"}, default=0
-        Cut of the scores, or the rule by which it is learned; see `learn_threshold`.
-    random_state : int, RandomState or Generator, optional
-        Seed of the start, of the order of instances, and of the folds on which a threshold is learned.
-    callback : callable, optional
-        Called with a `Progress` after every round.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {threshold}
+    {random_state}
+        It draws the start, the order of instances, and the folds on which a threshold is learned.
+    {callback}
+    {verbose}
 
     Attributes
     ----------
@@ -237,10 +234,9 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         first = not hasattr(self, "n_features_in_")
         if n_rows is not None:
             check_number("n_rows", n_rows, low=1, whole=True)
-        fitted = copy.copy(self)  # an error leaves this model as it was
-        features, labels = fitted._receive(X, Y, label_names, reset=first)
-        fitted._extend(self._prepared(features), labels, n_rows)
-        self.__dict__ = fitted.__dict__
+        with committed(self, keep=learned_names(self)) as fitted:
+            features, labels = fitted._receive(X, Y, label_names, reset=first)
+            fitted._extend(self._prepared(features), labels, n_rows)
         return self
 
     @property

@@ -19,7 +19,9 @@ from cofactor.errors import InvalidInputError
 from cofactor.labels.base import LabelTagsMixin
 from cofactor.labels.data import as_labels, tidy_features
 from cofactor.model.checks import check_choice, check_number, check_size, make_generator
+from cofactor.model.commit import committed
 from cofactor.model.convergence import warn_if_unfinished
+from cofactor.model.docs import fill_docs
 from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array, member, plain
 from cofactor.problems.tri_factorization import TriFactorizationProblem
@@ -28,6 +30,7 @@ from cofactor.solvers.nnls import nonnegative_least_squares
 from cofactor.solvers.result import Callback
 
 
+@fill_docs
 class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Non-negative features of lower dimension, on bases which the labels help to find.
 
@@ -63,12 +66,10 @@ class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         Largest number of updates.
     tol : float, default=1e-4
         The scale-invariant rule is done when the objective falls by less than this share of itself per update.
-    random_state : int, RandomState or Generator, optional
-        Seed of the start.
-    callback : callable, optional
-        Called with a `Progress` after every update.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {random_state}
+        It draws the start.
+    {callback}
+    {verbose}
 
     Attributes
     ----------
@@ -157,7 +158,9 @@ class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         -------
         self
         """
-        self._learn(X, y)
+        self._check_params()
+        with committed(self) as fitted:
+            fitted._learn(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float64]:
@@ -174,7 +177,9 @@ class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         -------
         ndarray of shape (n, J)
         """
-        features, labels = self._learn(X, y)
+        self._check_params()
+        with committed(self) as fitted:
+            features, labels = fitted._learn(X, y)
         if self.training_codes == "labels":
             return np.asarray(labels @ self.label_codes_)
         return self._project(features)
@@ -265,8 +270,7 @@ class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         return table
 
     def _learn(self, X: Any, y: Any) -> tuple[NDArray[Any] | sparse.csr_array, sparse.csr_array]:
-        """Check parameters and data, minimise the objective; return what was checked."""
-        self._check_params()
+        """Check data, minimise the objective; return what was checked."""
         if y is None:
             raise InvalidInputError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         features = self._features(X, reset=True)

@@ -44,15 +44,13 @@ class BinaryRelevance(LabelModel):
     n_jobs : int, optional
         Number of processes, as joblib understands it. Not threads: those of liblinear would share one stream of random
         numbers.
-    threshold : float or {"global", "per-label", "top-k", "cardinality"}, default=0
-        Cut of the scores, or the rule by which it is learned; see `learn_threshold`.
-    random_state : int, RandomState or Generator, optional
-        Seed from which each label's estimator gets its own, if it has a ``random_state`` (the solver of LinearSVC
-        draws), and of the folds on which a threshold is learned.
-    callback : callable, optional
-        Called with a `Progress` after each label; its objective is the number of labels still to fit.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {threshold}
+    {random_state}
+        From it each label's estimator gets its own, if it has a ``random_state`` (the solver of LinearSVC draws); it
+        also draws the folds on which a threshold is learned.
+    {callback}
+        A step is a label; its objective is the number of labels still to fit.
+    {verbose}
 
     Attributes
     ----------

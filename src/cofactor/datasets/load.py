@@ -1,0 +1,349 @@
+"""One door to the known data sets by name, and for features and labels to files of the user's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from cofactor.datasets import registry
+from cofactor.datasets.readers import parquet, svm_text
+from cofactor.datasets.readers.arff import Labels, read_arff
+from cofactor.datasets.readers.jester import load_jester
+from cofactor.datasets.readers.label_tables import read_label_table
+from cofactor.datasets.readers.matlab import looks_like_mat, read_mat
+from cofactor.datasets.readers.matrices import Form, in_form, indicator
+from cofactor.datasets.readers.movielens import load_movielens
+from cofactor.datasets.readers.svmlight import looks_like_libsvm, read_libsvm
+from cofactor.datasets.registry.known_labels import KnownLabels
+from cofactor.datasets.types import LabelDataset, RatingDataset, is_sparse
+from cofactor.errors import InvalidInputError
+from cofactor.files import PathLike, display_name, read_bytes
+from cofactor.text import did_you_mean
+
+__all__ = ["Aligned", "load_labels", "load_ratings"]
+
+Aligned = Literal["published", "realigned"] | None
+Format = Literal["arff", "mat", "libsvm", "table"]
+
+_OFFSETS = "label_offsets.json"
+
+
+def load_ratings(
+    name: str,
+    data_home: str | os.PathLike[str] | None = None,
+    *,
+    bins: int | Sequence[float] | NDArray | None = None,
+    download: bool = True,
+) -> RatingDataset:
+    """Load a data set of ratings of the registry by its name.
+
+    Parameters
+    ----------
+    name : {"ml-100k", "ml-1m", "ml-latest-small", "jester-1"}
+        Name in the registry.
+    data_home, download
+        As in `load_movielens`.
+    bins : int or array-like, optional
+        As in `load_jester`; an error for sets which have levels already.
+
+    Returns
+    -------
+    RatingDataset
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, names a set of labels, or `bins` does not apply.
+    DatasetNotFoundError
+        If the set is not there and cannot be downloaded.
+
+    Examples
+    --------
+    >>> from cofactor.datasets import load_ratings
+    >>> load_ratings("ml-latest-small").level_counts().tolist()
+    [1370, 2811, 1791, 7551, 5550, 20047, 13136, 26818, 8551, 13211]
+    """
+    known = [entry.name for entry in registry.KNOWN.values() if entry.task == "ratings"]
+    if name in registry.KNOWN and name not in known:
+        raise InvalidInputError(f"data set {name!r} holds labels, not ratings; load it with load_labels({name!r})")
+    if name not in known:
+        raise InvalidInputError(f"data set {name!r} is not known; {did_you_mean(name, known)}")
+    if name == "jester-1":
+        return load_jester(data_home, bins=bins)
+    if bins is not None:
+        raise InvalidInputError(f"bins= is for continuous ratings; those of {name!r} have levels already")
+    return load_movielens(name, data_home, download=download)
+
+
+def load_labels(
+    name_or_path: PathLike,
+    labels: Labels = None,
+    *,
+    aligned: Aligned = None,
+    sparse: Form = "auto",
+    drop: Sequence[str] = (),
+    format: Format | None = None,
+    data_home: PathLike | None = None,
+    **options: Any,
+) -> LabelDataset:
+    r"""Load features and labels, of a known data set by its name or from a file.
+
+    Parameters
+    ----------
+    name_or_path : str or path-like
+        Name in the registry, such as ``"emotions"`` (``available("labels")`` lists them), or a file: ARFF, libsvm,
+        extreme-classification text, MATLAB, CSV, TSV or Parquet.
+    labels : optional
+        Which columns of an ARFF file or a table are labels, see `read_arff` and `read_label_table`; an empty sequence
+        for a file without labels, of which features are wanted only. The other formats tell it themselves.
+    aligned : {"published", "realigned"}, optional
+        For the sets of rcv1 only, whose labels are shifted in half of the rows. ``"published"`` takes the columns
+        that the header names for all rows, as the literature does. ``"realigned"`` takes the labels of each half from
+        where they are. The default is ``"published"`` with a warning.
+    sparse : {"auto", True, False}, default "auto"
+        Whether X is a CSR array. ``"auto"``: if at most a fifth of its numbers differ from 0, whatever form the
+        file has. X is float64 in either form; ``X.astype(np.float32)`` halves its memory.
+    drop : sequence of str, default ()
+        Columns of an ARFF file or a table which are neither features nor labels, such as row names.
+    format : {"arff", "mat", "libsvm", "table"}, optional
+        Format of a file; by default its content decides.
+    data_home : str or path-like, optional
+        Folder in which a known set is looked for instead of $COFACTOR_DATA and the cache.
+    **options
+        Further options of the reader: `read_arff`, `read_mat`, `read_libsvm` or `read_label_table`.
+
+    Returns
+    -------
+    LabelDataset
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, the file malformed (the message names the line), or an option does not apply.
+    DatasetNotFoundError
+        If a known set is not there; the message tells what to put where.
+
+    Warns
+    -----
+    UserWarning
+        If the labels of the file are known to be shifted and `aligned` does not say what to do.
+
+    Notes
+    -----
+    Known sets with an official split have ``train_rows``; scene, flags and bibtex are made of their train and test
+    files, train first, the others keep the order of their full file. The split of genbase is left out, since its files
+    share one protein and lack another; so are its row names. No split of rcv1subset1..5 is known for certain.
+
+    Examples
+    --------
+    >>> from cofactor.datasets import load_labels
+    >>> load_labels("emotions")
+    LabelDataset('emotions': 593 instances, 72 features, 6 labels, 1.868 labels per instance, dense)
+    """
+    if aligned not in (None, "published", "realigned"):
+        raise InvalidInputError(f"aligned={aligned!r} is not known; expected 'published' or 'realigned'")
+    entry = registry.KNOWN.get(os.fspath(name_or_path))
+    if entry is None and not os.path.exists(name_or_path) and os.fspath(name_or_path) != "-":
+        raise _unknown(name_or_path)
+    if entry is not None and not isinstance(entry, KnownLabels):
+        raise InvalidInputError(
+            f"data set {entry.name!r} holds ratings, not labels; load it with load_ratings({entry.name!r})"
+        )
+    if entry is not None:
+        if labels is not None or drop or format is not None or options:
+            raise InvalidInputError(f"{entry.name!r} is a known data set; labels=, drop= and format= are for files")
+        return _known(entry, aligned, sparse, data_home)
+    if data_home is not None:
+        raise InvalidInputError(f"data_home= is for known data sets; {display_name(name_or_path)} is a file")
+    return _file(name_or_path, labels, aligned, sparse, drop, format, options)
+
+
+def _unknown(name: PathLike) -> Exception:
+    text = os.fspath(name)
+    if os.sep in text or Path(text).suffix:
+        return FileNotFoundError(f"{text}: no such file")
+    known = [status.name for status in registry.available("labels")]
+    return ValueError(f"data set {text!r} is not known, and there is no such file; {did_you_mean(text, known)}")
+
+
+# -------------------------------------------------------------------------------------------- known sets
+
+
+def _known(entry: KnownLabels, aligned: Aligned, sparse: Form, data_home: PathLike | None) -> LabelDataset:
+    folder = registry.locate(entry.name, data_home)
+    roles = {known.role for known in entry.files}
+    main = registry.find_file(entry.name, "data", folder)
+    if main.suffix == ".mat":
+        data = read_mat(main, sparse=sparse)
+    elif "offsets" in roles:
+        data = _shifted(entry.name, main, registry.find_file(entry.name, "offsets", folder), aligned, sparse)
+    else:
+        names = registry.find_file(entry.name, "labels", folder) if "labels" in roles else None
+        data = read_arff(main, names, drop=entry.drop, sparse=sparse)
+        if "test" in roles:
+            test = read_arff(registry.find_file(entry.name, "test", folder), names, drop=entry.drop, sparse=sparse)
+            data = _stack(data, test)
+    if len(data) != entry.rows:
+        raise InvalidInputError(
+            f"{main}: {len(data)} rows, expected {entry.rows}; cofactor datasets verify {entry.name}"
+        )
+    if entry.folder.endswith("rcv1") and main.suffix == ".mat":
+        _check_cut(entry.name, aligned)
+    elif aligned is not None and "offsets" not in roles:
+        raise InvalidInputError(
+            f"aligned= is for the sets of rcv1; the labels of {entry.name!r} are where they should be"
+        )
+    train_rows = None if entry.train is None else _mask(len(data), *entry.train)
+    return replace(data, name=entry.name, train_rows=train_rows, description=entry.description)
+
+
+def _mask(n: int, start: int, stop: int) -> NDArray[np.bool_]:
+    rows = np.arange(n)
+    return (start <= rows) & (rows < stop)
+
+
+def _stack(first: LabelDataset, second: LabelDataset) -> LabelDataset:
+    """Rows of the first, then those of the second, whose columns must be the same."""
+    if first.label_names != second.label_names:
+        raise InvalidInputError(f"{first.name} and {second.name} have different labels")
+    X, Xt = first.X, second.align(first.feature_names)
+    if is_sparse(X) or is_sparse(Xt):
+        X = csr_array(vstack([csr_array(X), csr_array(Xt)], format="csr"))
+    else:
+        X = np.vstack([X, Xt])
+    return replace(first, X=X, Y=csr_array(vstack([first.Y, second.Y], format="csr")))
+
+
+# ------------------------------------------------------------------------------------------ shifted labels
+
+
+def _shifted(name: str, path: Path, offsets: Path, aligned: Aligned, sparse: Form) -> LabelDataset:
+    """A file of rcv1, with the labels where the header says, or where they are.
+
+    In the rows of one half the labels begin before the column that the header names: label j of a row is in column
+    start + j, its features are the columns before start.
+    """
+    starts = json.loads(read_bytes(offsets))[name]
+    header = starts["header"]
+    halves = [(int(key.split("_")[1]), int(key.split("_")[2]) + 1, starts[key]) for key in starts if key != "header"]
+    if aligned is None:
+        (low, high, start), *_ = [half for half in halves if half[2] != header]
+        places = f"{header - start} column{'s' if header - start > 1 else ''}"
+        _warn_of_shift(
+            f"{name}: as published, the labels of rows {low} to {high - 1} stand {places} before the place that the "
+            "header names, so that they are read as other labels. aligned='realigned' takes them from where they "
+            "are; aligned='published' takes them as the literature does, without this warning"
+        )
+    if aligned != "realigned":
+        return read_arff(path, sparse=sparse)
+    whole = read_arff(path, (), sparse=True)
+    L = whole.n_features - header
+    X, Y = [], []
+    for low, high, start in halves:
+        rows = csr_array(whole.X[low:high])
+        features = csr_array(rows[:, :start])
+        X.append(csr_array((features.data, features.indices, features.indptr), (high - low, header)))
+        Y.append(rows[:, start : start + L])
+    return LabelDataset(
+        name=path.name,
+        X=in_form(vstack(X, format="csr"), sparse, str(path)),
+        Y=indicator(vstack(Y, format="csr"), str(path)),
+        feature_names=whole.feature_names[:header],
+        label_names=whole.feature_names[header:],
+        description=f"{whole.description}, labels realigned",
+    )
+
+
+def _check_cut(name: str, aligned: Aligned) -> None:
+    if aligned == "realigned":
+        raise InvalidInputError(
+            f"{name!r} cannot be realigned, since its rows are in another order than those of the files it was made "
+            "from; use rcv1subset1 to rcv1subset5"
+        )
+    if aligned is None:
+        _warn_of_shift(
+            f"{name}: was made from files of rcv1 in which the labels of half of the rows are shifted, and cannot be "
+            "realigned. load_labels('rcv1subset1', aligned='realigned') has them right; aligned='published' takes "
+            "these as the literature does, without this warning"
+        )
+
+
+def _warn_of_shift(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=5)
+
+
+# -------------------------------------------------------------------------------------------------- files
+
+
+def _file(
+    path: PathLike,
+    labels: Labels,
+    aligned: Aligned,
+    sparse: Form,
+    drop: Sequence[str],
+    format: Format | None,
+    options: dict[str, Any],
+) -> LabelDataset:
+    if format not in (None, "arff", "mat", "libsvm", "table"):
+        raise InvalidInputError(f"format={format!r} is not known; expected 'arff', 'mat', 'libsvm' or 'table'")
+    kind = format or _kind(path)
+    if kind in ("mat", "libsvm") and (labels is not None or drop):
+        raise InvalidInputError(
+            f"{display_name(path)}: labels= and drop= are for ARFF files and tables, whose columns have names"
+        )
+    name = Path(path).name.removesuffix(".gz").removesuffix(".arff")
+    offsets = Path(path).with_name(_OFFSETS)
+    if kind == "arff" and labels is None and not drop and offsets.is_file() and name in json.loads(read_bytes(offsets)):
+        return _shifted(name, Path(path), offsets, aligned, sparse)
+    if aligned is not None:
+        raise InvalidInputError(
+            f"aligned= is for the sets of rcv1; nothing is known of shifted labels in {display_name(path)}"
+        )
+    if kind == "arff":
+        return read_arff(path, labels, drop=drop, sparse=sparse, **options)
+    if kind == "mat":
+        return read_mat(path, sparse=sparse, **options)
+    if kind == "libsvm":
+        return read_libsvm(path, sparse=sparse, **options)
+    return read_label_table(path, cast(Any, labels), drop=drop, sparse=sparse, **options)
+
+
+def _kind(path: PathLike) -> Format:
+    """Format of a file by its content."""
+    if os.fspath(path) == "-":
+        raise InvalidInputError("standard input: its format cannot be told before reading; give format=")
+    return kind_of(svm_text.head(path))
+
+
+def kind_of(start: bytes) -> Format:
+    """Format of a file by its first bytes, unpacked."""
+    if looks_like_mat(start):
+        return "mat"
+    if start.startswith(parquet.MAGIC):
+        return "table"
+    if _first_word(start).lower() in (b"@relation", b"@attribute"):
+        return "arff"
+    return "libsvm" if looks_like_libsvm(start) else "table"
+
+
+def _first_word(data: bytes) -> bytes:
+    """First word of a text which is not in a comment line of ARFF."""
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    position = 0
+    while position < len(data):
+        end = data.find(b"\n", position)
+        end = len(data) if end < 0 else end
+        line = data[position:end].strip()
+        if line and not line.startswith(b"%"):
+            return line.split()[0]
+        position = end + 1
+    return b""

@@ -1,0 +1,251 @@
+"""The rows of an ARFF file as numbers, read by liac-arff, with errors that name the line and what is wrong in it."""
+
+from __future__ import annotations
+
+import importlib
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.datasets.readers.arff_header import Attribute, Header
+from cofactor.errors import InvalidInputError
+from cofactor.text import counted
+
+_NOT_TEXT = {"0", "1"}
+
+
+@dataclass
+class Rows:
+    """All rows as entries: numbers by row and attribute, and for each textual attribute the code of its value.
+
+    `codes[j]` counts the values of attribute j in the order of their declaration; where a sparse row leaves it out,
+    it is 0. Entries of dense files are there for every row and attribute.
+    """
+
+    header: Header
+    sparse: bool
+    textual: tuple[int, ...]
+    lines: array = field(default_factory=lambda: array("q"))
+    lengths: array = field(default_factory=lambda: array("q"))
+    columns: array = field(default_factory=lambda: array("i"))
+    numbers: Any = field(default_factory=lambda: array("d"))
+    codes: dict[int, Any] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.lines)
+
+
+class _Stream:
+    """Lines for liac-arff behind a header of its own, with the place where it is."""
+
+    def __init__(self, header: Header, first: tuple[int, str], rest: Iterator[tuple[int, str]], textual: set[int]):
+        self.attributes = len(header.attributes)
+        self.textual = textual
+        self.number, self.line = first
+        self.rest = rest
+
+    def __iter__(self) -> Iterator[str]:
+        yield "@relation r"
+        for j in range(self.attributes):
+            yield f"@attribute a{j} {'string' if j in self.textual else 'numeric'}"
+        yield "@data"
+        yield self.line
+        for number, line in self.rest:
+            self.number, self.line = number, line
+            yield line
+
+
+def _is_textual(attribute: Attribute, sparse: bool) -> bool:
+    """Whether values are to be compared as text; those of {0,1} are read as numbers, which is much faster."""
+    if attribute.kind == "numeric":
+        return False
+    plain = set(attribute.values) <= _NOT_TEXT and attribute.kind == "nominal"
+    return not plain or (sparse and attribute.values[0] != "0")
+
+
+def _library() -> ModuleType:
+    try:
+        return importlib.import_module("arff")
+    except ImportError:
+        raise ImportError('ARFF files need liac-arff, which is not installed: pip install "cofactor[arff]"') from None
+
+
+def read_rows(header: Header, lines: Iterator[tuple[int, str]]) -> Rows:
+    """Read all rows, with the library's errors turned into ones which name the file and the line."""
+    library = _library()
+    first = next(lines, None)
+    if first is None:
+        raise InvalidInputError(f"{header.name}: no rows after @data (line {header.last_line}); is the file cut short?")
+    sparse = first[1].startswith("{")
+    textual = tuple(j for j, attribute in enumerate(header.attributes) if _is_textual(attribute, sparse))
+    rows = Rows(header, sparse, textual)
+    stream = _Stream(header, first, lines, set(textual))
+    kind = library.LOD_GEN if sparse else library.DENSE_GEN
+    try:
+        found = library.ArffDecoder().decode(stream, return_type=kind)["data"]
+        (_take_sparse if sparse else _take_dense)(rows, found, stream)
+    except library.ArffException:
+        raise InvalidInputError(_fault(header, stream.number, stream.line, sparse)) from None
+    _check_finite(rows)
+    _check_truths(rows)
+    return rows
+
+
+def _take_dense(rows: Rows, found: Iterator[list], stream: _Stream) -> None:
+    textual = set(rows.textual)
+    numeric = [j for j in range(stream.attributes) if j not in textual]
+    codes = [{value: k for k, value in enumerate(rows.header.attributes[j].values)} for j in rows.textual]
+    taken = [array("i") for _ in rows.textual]
+    for row in found:
+        if stream.line.startswith("{"):
+            raise InvalidInputError(f"{rows.header.name}, line {stream.number}: a sparse row among dense ones")
+        rows.lines.append(stream.number)
+        try:
+            rows.numbers.extend(row if not textual else [row[j] for j in numeric])
+        except TypeError:
+            raise InvalidInputError(_missing(rows.header, stream.number, row)) from None
+        for j, code, column in zip(rows.textual, codes, taken, strict=True):
+            column.append(_code(rows.header, j, code, row[j], stream.number))
+    rows.numbers = np.frombuffer(rows.numbers, dtype=np.float64).reshape(rows.n, len(numeric))
+    rows.codes = {j: np.array(column) for j, column in zip(rows.textual, taken, strict=True)}
+
+
+def _take_sparse(rows: Rows, found: Iterator[dict], stream: _Stream) -> None:
+    textual = set(rows.textual)
+    codes = {j: {value: k for k, value in enumerate(rows.header.attributes[j].values)} for j in rows.textual}
+    taken: list[tuple[int, int, int]] = []
+    for row in found:
+        rows.lines.append(stream.number)
+        line = stream.line
+        if "'" not in line and '"' not in line and len(row) != line.count(",") + bool(row):
+            raise InvalidInputError(f"{rows.header.name}, line {stream.number}: an index occurs twice")
+        if not textual.isdisjoint(row):
+            for j in textual.intersection(row):
+                taken.append((rows.n - 1, j, _code(rows.header, j, codes[j], row.pop(j), stream.number)))
+        rows.lengths.append(len(row))
+        rows.columns.extend(row)
+        try:
+            rows.numbers.extend(row.values())
+        except TypeError:
+            raise InvalidInputError(_missing(rows.header, stream.number, row)) from None
+    rows.numbers = np.frombuffer(rows.numbers, dtype=np.float64)
+    rows.codes = {j: np.zeros(rows.n, dtype=np.int32) for j in rows.textual}
+    for i, j, code in taken:
+        rows.codes[j][i] = code
+
+
+def _code(header: Header, j: int, codes: dict[str, int], value: str | None, line: int) -> int:
+    """Code of a value among the declared ones; strings, which declare none, count from 0."""
+    attribute = header.attributes[j]
+    if value is None and attribute.kind == "nominal":
+        raise InvalidInputError(f"{header.name}, line {line}: the attribute {attribute.name!r} has no value ('?')")
+    if attribute.kind == "string":
+        return codes.setdefault(str(value), len(codes))
+    if value not in codes:
+        raise InvalidInputError(
+            f"{header.name}, line {line}: the attribute {attribute.name!r} has the value {value!r}, expected one of "
+            f"those declared in line {attribute.line}: {', '.join(attribute.values[:6])}"
+            + (", ..." if len(attribute.values) > 6 else "")
+        )
+    return codes[str(value)]
+
+
+def _missing(header: Header, line: int, row: list | dict) -> str:
+    pairs = row.items() if isinstance(row, dict) else enumerate(row)
+    j = next(j for j, value in pairs if value is None)
+    return (
+        f"{header.name}, line {line}: the attribute {header.attributes[j].name!r} has no value ('?'); "
+        "replace missing values before"
+    )
+
+
+def _fault(header: Header, line: int, row: str, sparse: bool) -> str:
+    """What is wrong with a row which the library refuses."""
+    n = len(header.attributes)
+    where = f"{header.name}, line {line}"
+    quoted = "'" in row or '"' in row
+    if sparse:
+        for pair in row.strip("{} ").split(",") if row.startswith("{") and row.endswith("}") and not quoted else ():
+            index, _, value = pair.strip().partition(" ")
+            if not index.isdecimal() or not value.strip() or len(value.split()) > 1:
+                return f"{where}: expected 'index value', found {pair.strip()[:40]!r}"
+            if int(index) >= n:
+                return f"{where}: the index {index} is too large; there are {n} attributes, 0 the first"
+            if not _is_number(value):
+                return f"{where}: expected a number for {header.attributes[int(index)].name!r}, found {value[:40]!r}"
+        return f"{where}: expected a sparse row {{index value, ...}}, found {_ends(row)!r}; is the line cut short?"
+    cells = [cell.strip() for cell in row.split(",")]
+    if not quoted and len(cells) != n:
+        return f"{where}: expected {counted(n, 'value')}, found {len(cells)}; is the line cut short?"
+    if not quoted:
+        for cell, attribute in zip(cells, header.attributes, strict=True):
+            if not _is_number(cell) and attribute.kind == "numeric":
+                return f"{where}: expected a number for {attribute.name!r}, found {cell[:40]!r}"
+            if not _is_number(cell) and set(attribute.values) <= _NOT_TEXT and attribute.kind == "nominal":
+                values = ", ".join(attribute.values)
+                return (
+                    f"{where}: the attribute {attribute.name!r} has the value {cell[:40]!r}, expected one of {values}"
+                )
+    return f"{where}: expected {counted(n, 'value')}, found {_ends(row)!r}; is a quotation mark missing?"
+
+
+def _ends(row: str) -> str:
+    """A long row with its middle left out."""
+    return row if len(row) <= 60 else f"{row[:30]} ... {row[-25:]}"
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return cell.strip() == "?"
+    return True
+
+
+def _check_finite(rows: Rows) -> None:
+    """Refuse NaN and infinities, which the library takes for numbers."""
+    bad = np.argwhere(~np.isfinite(rows.numbers))
+    if len(bad):
+        raise InvalidInputError(
+            f"{rows.header.name}, line {rows.lines[_row_of(rows, bad[0])]}: the value {rows.numbers[tuple(bad[0])]} "
+            f"of {rows.header.attributes[_attribute_of(rows, bad[0])].name!r} is no finite number"
+        )
+
+
+def _row_of(rows: Rows, place: NDArray[np.intp]) -> int:
+    """Row of a number, by its place in `Rows.numbers`."""
+    return int(np.searchsorted(np.cumsum(rows.lengths), place[0], side="right")) if rows.sparse else int(place[0])
+
+
+def _attribute_of(rows: Rows, place: NDArray[np.intp]) -> int:
+    """Attribute of a number, by its place in `Rows.numbers`."""
+    if rows.sparse:
+        return int(rows.columns[place[0]])
+    return int(np.setdiff1d(np.arange(len(rows.header.attributes)), rows.textual)[place[1]])
+
+
+def _check_truths(rows: Rows) -> None:
+    """Refuse numbers which are not among the values of a nominal attribute {0,1}."""
+    attributes = rows.header.attributes
+    numeric = np.array([a.kind == "numeric" for a in attributes])
+    plain = np.setdiff1d(np.arange(len(attributes)), rows.textual)
+    if numeric.all():
+        return
+    columns = np.frombuffer(rows.columns, dtype=np.int32) if rows.sparse else plain
+    values = rows.numbers
+    allowed = np.array([[not a.values or text in a.values for text in ("0", "1")] for a in attributes])
+    right = numeric[columns] | ((values == 0) & allowed[columns, 0]) | ((values == 1) & allowed[columns, 1])
+    wrong = np.argwhere(~right)
+    if len(wrong):
+        attribute = attributes[_attribute_of(rows, wrong[0])]
+        raise InvalidInputError(
+            f"{rows.header.name}, line {rows.lines[_row_of(rows, wrong[0])]}: the attribute {attribute.name!r} has the "
+            f"value {values[tuple(wrong[0])]:g}, expected one of {', '.join(attribute.values)}"
+        )

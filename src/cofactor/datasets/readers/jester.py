@@ -1,0 +1,202 @@
+"""Jester, a set of continuous ratings, and the binning which makes levels of such ratings."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cofactor.datasets import registry
+from cofactor.datasets.types import RatingDataset
+from cofactor.errors import InvalidInputError
+from cofactor.files import read_bytes, to_utf8
+
+__all__ = ["bin_ratings", "load_jester"]
+
+_NOT_RATED = 99.0
+_LIMITS = (-10.0, 10.0)
+_N_JOKES = 100
+
+
+def bin_ratings(
+    y: ArrayLike,
+    bins: int | Sequence[float] | NDArray,
+    scale: ArrayLike | None = None,
+    *,
+    limits: tuple[float, float] | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Turn continuous ratings into R levels.
+
+    With edges :math:`e_0 < e_1 < ... < e_R`, a rating y has level r, the r with :math:`e_{r-1} <= y < e_r`;
+    the last bin includes its upper edge, y = e_R (the convention of `numpy.histogram`).
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Finite ratings.
+    bins : int or array-like of shape (R + 1,)
+        Number R >= 2 of bins of equal width, or their increasing edges.
+    scale : array-like of shape (R,), optional
+        Increasing values which stand for the levels; by default 1..R.
+    limits : (float, float), optional
+        First and last edge of bins of equal width; by default the smallest and largest rating. Give them
+        where the scale is known, so that the bins do not depend on the sample.
+
+    Returns
+    -------
+    y : ndarray of shape (n,), float64
+        ``scale[level - 1]`` for each rating.
+    scale : ndarray of shape (R,), float64
+
+    Raises
+    ------
+    ValueError
+        If a rating is not finite or outside the edges, or `bins`, `scale` or `limits` do not fit together.
+
+    Examples
+    --------
+    >>> from cofactor.datasets import bin_ratings
+    >>> levels, scale = bin_ratings([-10, -2.1, -2, 1.9, 10], bins=5, limits=(-10, 10))
+    >>> levels.tolist()
+    [1.0, 2.0, 3.0, 3.0, 5.0]
+    """
+    values = np.asarray(y, dtype=np.float64)
+    if values.ndim != 1:
+        raise InvalidInputError(f"y must have one dimension, found shape {values.shape}")
+    if not np.isfinite(values).all():
+        raise InvalidInputError(f"y must be finite, found {values[~np.isfinite(values)][0]}")
+    edges = _edges(values, bins, limits)
+    n_levels = len(edges) - 1
+    levels = np.arange(1.0, n_levels + 1) if scale is None else np.array(scale, dtype=np.float64)
+    if levels.shape != (n_levels,) or not np.all(np.diff(levels) > 0):
+        raise InvalidInputError(f"scale must hold {n_levels} increasing values, one per bin; found {levels.tolist()}")
+    outside = (values < edges[0]) | (values > edges[-1])
+    if outside.any():
+        raise InvalidInputError(f"the rating {values[outside][0]:g} is outside the edges {edges[0]:g} to {edges[-1]:g}")
+    index = np.minimum(np.searchsorted(edges, values, side="right") - 1, n_levels - 1)
+    return levels[index], levels
+
+
+def _edges(
+    values: NDArray[np.float64], bins: int | Sequence[float] | NDArray, limits: tuple[float, float] | None
+) -> NDArray[np.float64]:
+    if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
+        if bins < 2:
+            raise InvalidInputError(f"bins must be at least 2, found {bins}")
+        if limits is None and len(values) == 0:
+            raise InvalidInputError("y is empty: give limits=, or bins as edges")
+        low, high = limits if limits is not None else (values.min(), values.max())
+        if not low < high:
+            raise InvalidInputError(f"bins of equal width need limits low < high, found {low:g} and {high:g}")
+        return np.linspace(low, high, int(bins) + 1)
+    if limits is not None:
+        raise InvalidInputError("limits= goes with a number of bins; edges already tell where the bins end")
+    edges = np.array(bins, dtype=np.float64)
+    if edges.ndim != 1 or len(edges) < 3 or not np.all(np.diff(edges) > 0):
+        raise InvalidInputError("bins must be a number of bins, or at least three increasing edges")
+    return edges
+
+
+def load_jester(
+    data_home: str | os.PathLike[str] | None = None,
+    bins: int | Sequence[float] | NDArray | None = None,
+) -> RatingDataset:
+    """Load part 1 of Jester: 24,983 users, 100 jokes, 1,810,455 continuous ratings from -10 to 10.
+
+    Parameters
+    ----------
+    data_home : str or path-like, optional
+        Folder to look in, see `cofactor.datasets.locate`; by default the usual places.
+    bins : int or array-like, optional
+        Number of bins of equal width between -10 and 10, or the edges of the bins; the ratings then become
+        the levels 1..R as in `bin_ratings`. By default they stay continuous and ``scale`` is None, which
+        methods for levels refuse.
+
+    Returns
+    -------
+    RatingDataset
+        Users 1..24983 (line of the file) and items 1..100 (number of the joke), user by user.
+
+    Raises
+    ------
+    DatasetNotFoundError
+        If the file is in none of the places; the message names them.
+    ValueError
+        If the file is malformed; the message names the line. If `bins` is invalid.
+
+    Notes
+    -----
+    K. Goldberg, T. Roeder, D. Gupta, C. Perkins: Eigentaste: a constant time collaborative
+    filtering algorithm. Information Retrieval 4(2), 2001. The file has one line per user: the number of
+    ratings, then one cell per joke in which 99 stands for "not rated".
+
+    Examples
+    --------
+    >>> from cofactor.datasets import load_jester
+    >>> load_jester(bins=5)
+    RatingDataset('jester-1': 1810455 ratings, 24983 users, 100 items, scale 1 to 5 in 5 levels)
+    """
+    folder = registry.locate("jester-1", data_home)
+    path = registry.find_file("jester-1", "ratings", folder)
+    table = _read_matrix(path)
+    rated = table[:, 1:] != _NOT_RATED
+    users, items = np.nonzero(rated)
+    y = table[:, 1:][rated]
+    _check_matrix(path, table, rated)
+    scale = None
+    if bins is not None:
+        is_count = isinstance(bins, int | np.integer)
+        y, scale = bin_ratings(y, bins, limits=_LIMITS if is_count else None)
+    return RatingDataset(
+        name="jester-1",
+        X=np.column_stack((users, items)).astype(np.int64) + 1,
+        y=y,
+        scale=scale,
+        description=registry.KNOWN["jester-1"].description,
+    )
+
+
+def _read_matrix(path: Path) -> NDArray[np.float64]:
+    text = to_utf8(read_bytes(path), str(path)).decode().rstrip("\n")
+    if not text:
+        raise InvalidInputError(f"{path}: the file is empty, expected one line per user")
+    lines = text.split("\n")
+    for number, line in enumerate(lines, start=1):
+        if line.count(",") != _N_JOKES:
+            raise InvalidInputError(
+                f"{path}, line {number}: expected {_N_JOKES + 1} columns separated by commas, "
+                f"found {line.count(',') + 1}"
+            )
+    try:
+        return np.loadtxt(lines, delimiter=",", dtype=np.float64, comments=None, ndmin=2)
+    except ValueError:
+        for number, line in enumerate(lines, start=1):
+            for cell in line.split(","):
+                _check_cell(path, number, cell)
+        raise
+
+
+def _check_cell(path: Path, line: int, cell: str) -> None:
+    try:
+        float(cell)
+    except ValueError:
+        raise InvalidInputError(f"{path}, line {line}: expected a number, found {cell!r}") from None
+
+
+def _check_matrix(path: Path, table: NDArray[np.float64], rated: NDArray[np.bool_]) -> None:
+    low, high = _LIMITS
+    with np.errstate(invalid="ignore"):
+        bad = rated & ~((table[:, 1:] >= low) & (table[:, 1:] <= high))
+    if bad.any():
+        row, joke = np.argwhere(bad)[0]
+        raise InvalidInputError(
+            f"{path}, line {row + 1}: the rating of joke {joke + 1} is {table[row, joke + 1]:g}, "
+            f"expected {low:g} to {high:g}, or 99 for not rated"
+        )
+    wrong = np.flatnonzero(table[:, 0] != rated.sum(axis=1))
+    if len(wrong):
+        row = int(wrong[0])
+        raise InvalidInputError(
+            f"{path}, line {row + 1}: column 1 counts {table[row, 0]:g} ratings, but {rated[row].sum()} are there"
+        )

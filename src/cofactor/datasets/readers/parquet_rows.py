@@ -1,0 +1,249 @@
+"""Features and labels in Parquet files: a column for each, or three columns of lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator, positions_of
+from cofactor.datasets.readers.parquet import _pyarrow
+from cofactor.datasets.readers.svm_layout import Extent, settle
+from cofactor.datasets.readers.svm_text import Block
+from cofactor.datasets.types import LabelDataset, is_sparse
+from cofactor.errors import InvalidInputError
+from cofactor.files import PathLike, display_name
+from cofactor.text import counted
+
+ROW_GROUP = 16_384  # rows; a reader holds about one group in memory
+
+_KEY = b"cofactor"
+_LISTS = ("indices", "values", "labels")
+
+Chunk = tuple[Any, csr_array]
+
+
+def joined(parts: list[Chunk]) -> Chunk:
+    """Some chunks as one."""
+    if len(parts) == 1:
+        return parts[0]
+    features = [X for X, _ in parts]
+    X: Any = csr_array(vstack(features, format="csr")) if is_sparse(features[0]) else np.vstack(features)
+    return X, csr_array(vstack([Y for _, Y in parts], format="csr"))
+
+
+def schema_of(path: PathLike) -> Any:
+    """Read the schema of a Parquet file."""
+    with _parquet_file(path) as file:
+        return file.schema_arrow
+
+
+def _parquet_file(path: PathLike) -> Any:
+    pa, parquet = _pyarrow()
+    try:
+        # Read by and by: a column of a row group is large, and buffered reads need a part of it only.
+        return parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 16)
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise InvalidInputError(f"{display_name(path)}: the Parquet file is damaged or cut short ({reason})") from None
+
+
+def _batches(path: PathLike, columns: Sequence[str] | None, rows: int) -> Iterator[tuple[Any, int]]:
+    """Yield record batches, each with the number of its first row."""
+    pa, _ = _pyarrow()
+    first = 0
+    with _parquet_file(path) as file:
+        try:
+            for batch in file.iter_batches(batch_size=min(rows, ROW_GROUP), columns=columns, use_threads=False):
+                yield batch, first
+                first += batch.num_rows
+        except (pa.ArrowException, OSError) as error:
+            reason = str(error).splitlines()[0]
+            raise InvalidInputError(
+                f"{display_name(path)}: the Parquet file is damaged ({reason}); copy it again"
+            ) from None
+
+
+def is_list_layout(schema: Any) -> bool:
+    """Whether a Parquet file has the columns of lists ``indices``, ``values`` and ``labels``."""
+    return all(name in schema.names and "list" in str(schema.field(name).type) for name in _LISTS)
+
+
+def _stored(schema: Any) -> dict[str, list[str]]:
+    """Names of features and labels which `write_chunks` left in the file."""
+    found = (schema.metadata or {}).get(_KEY)
+    return json.loads(found) if found else {}
+
+
+def stored_labels(schema: Any) -> list[str] | None:
+    """Names of labels which `write_chunks` left in the file."""
+    return _stored(schema).get("labels")
+
+
+def _list_block(batch: Any, first_row: int, name: str) -> Block:
+    """Rows of a batch of lists; what counts as the line in messages is the number of the row."""
+    parts = []
+    for column in _LISTS:
+        array = batch.column(column)
+        values = array.flatten()
+        if array.null_count or values.null_count:
+            raise InvalidInputError(
+                f"{name}: there are nulls in column {column!r} after row {first_row}; write empty lists"
+            )
+        lengths = np.diff(array.offsets.to_numpy()).astype(np.int64)
+        parts.append((lengths, values.to_numpy(zero_copy_only=False)))
+    (n_entries, indices), (n_values, values), (n_labels, labels) = parts
+    rows = np.arange(first_row + 1, first_row + 1 + batch.num_rows)
+    if not np.array_equal(n_entries, n_values):
+        row = rows[np.flatnonzero(n_entries != n_values)[0]]
+        raise InvalidInputError(f"{name}, row {row}: indices and values have different lengths")
+    if indices.dtype.kind not in "iu" or labels.dtype.kind not in "iu" or values.dtype.kind not in "iuf":
+        raise InvalidInputError(f"{name}: indices and labels must be lists of integers, values of numbers")
+    if not np.isfinite(values).all():
+        at = int(np.flatnonzero(~np.isfinite(values))[0])
+        row = rows[np.searchsorted(np.cumsum(n_entries), at, side="right")]
+        raise InvalidInputError(f"{name}, row {row}: a value is NaN or infinite")
+    values = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+    return Block(n_labels, labels.astype(np.int64), n_entries, indices.astype(np.int64), values, rows)
+
+
+class ListSource:
+    """A Parquet file with columns of lists, read in pieces."""
+
+    def __init__(self, path: PathLike, n_features: int | None, n_labels: int | None):
+        self.path = path
+        self.name = display_name(path)
+        with _parquet_file(path) as file:
+            self.n_rows: int | None = file.metadata.num_rows
+            names = _stored(file.schema_arrow)
+        if names:
+            n_features, n_labels = len(names["features"]), len(names["labels"])
+        blocks = (_list_block(batch, first, self.name) for batch, first in _batches(path, _LISTS, ROW_GROUP))
+        extent = Extent.of(blocks) if n_features is None or n_labels is None else None
+        self.layout = settle(self.name, None, extent, n_features, n_labels, True)
+        self.feature_names = tuple(names["features"]) if names else generic_names("x", self.layout.n_features)
+        self.label_names = tuple(names["labels"]) if names else generic_names("y", self.layout.n_labels)
+
+    def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
+        """Yield X and Y of at most so many rows at a time."""
+        for batch, first in _batches(self.path, _LISTS, chunk_rows):
+            yield self.layout.matrices(_list_block(batch, first, self.name), "row")
+
+
+class ColumnSource:
+    """A Parquet file with a column for each feature and label, read in pieces."""
+
+    def __init__(self, path: PathLike, labels: str | Sequence[str] | None, drop: Sequence[str]):
+        self.path = path
+        self.name = display_name(path)
+        with _parquet_file(path) as file:
+            self.n_rows: int | None = file.metadata.num_rows
+            schema = file.schema_arrow
+        labels = stored_labels(schema) if labels is None else labels
+        if labels is None:
+            raise InvalidInputError(f"{self.name}: which of the {len(schema.names)} columns are labels? Give labels=")
+        if isinstance(labels, str):
+            targets = [j for j, column in enumerate(schema.names) if labels and column.startswith(labels)]
+            if not targets:
+                raise InvalidInputError(f"{self.name}: no column begins with labels={labels!r}")
+        else:
+            targets = positions_of(schema.names, labels, self.name, "column", "labels")
+        dropped = positions_of(schema.names, drop, self.name, "column", "drop")
+        features = [j for j in range(len(schema.names)) if j not in {*targets, *dropped}]
+        for j in features:
+            kind = str(schema.field(j).type)
+            if not kind.startswith(("int", "uint", "float", "double", "half", "bool")):
+                raise InvalidInputError(
+                    f"{self.name}: column {schema.names[j]!r} has type {kind}; chunks need features of numbers. Read "
+                    f"the whole file with load_labels, or leave it out with drop=[{schema.names[j]!r}]"
+                )
+        kinds = {str(schema.field(j).type) for j in features}
+        self.dtype = np.float32 if kinds <= {"float", "halffloat", "bool", "int8", "uint8"} else np.float64
+        self.feature_names = tuple(schema.names[j] for j in features)
+        self.label_names = tuple(schema.names[j] for j in targets)
+
+    def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
+        """Yield X and Y of at most so many rows at a time."""
+        for batch, first in _batches(self.path, [*self.feature_names, *self.label_names], chunk_rows):
+            where = f"{self.name}, rows {first + 1} to {first + batch.num_rows}"
+            X = self._matrix(batch, self.feature_names, where, self.dtype)
+            if not np.isfinite(X).all():
+                raise InvalidInputError(f"{where}: a feature is NaN or infinite")
+            yield X, indicator(self._matrix(batch, self.label_names, where, np.float64), where)
+
+    @staticmethod
+    def _matrix(batch: Any, names: Sequence[str], where: str, dtype: Any) -> NDArray:
+        result = np.empty((batch.num_rows, len(names)), dtype=dtype)
+        for k, name in enumerate(names):
+            column = batch.column(name)
+            if column.null_count:
+                raise InvalidInputError(f"{where}: column {name!r} has no value somewhere")
+            result[:, k] = column.to_numpy(zero_copy_only=False)
+        return result
+
+
+def read_whole_lists(table: Any, name: str, sparse: Form, title: str) -> LabelDataset:
+    """Data set of a Parquet table in memory which has the layout of lists."""
+    names = _stored(table.schema)
+    blocks = [_list_block(batch, 0, name) for batch in table.combine_chunks().to_batches() if batch.num_rows]
+    extent = Extent.of(blocks)
+    n_features, n_labels = (len(names["features"]), len(names["labels"])) if names else (None, None)
+    layout = settle(name, None, extent, n_features, n_labels, True)
+    X, Y = joined([layout.matrices(block, "row") for block in blocks])
+    return LabelDataset(
+        name=title,
+        X=in_form(X, sparse, name),
+        Y=Y,
+        feature_names=tuple(names["features"]) if names else generic_names("x", layout.n_features),
+        label_names=tuple(names["labels"]) if names else generic_names("y", layout.n_labels),
+        description=f"{counted(X.shape[0], 'instance')} read from {name}",
+    )
+
+
+class ParquetWriter:
+    """Writes rows in pieces to a Parquet file of either layout."""
+
+    def __init__(self, stream: Any, X: Any, features: Sequence[str], labels: Sequence[str]):
+        pa, parquet = _pyarrow()
+        if (len(features), X.shape[1]) != (X.shape[1], len(features)):
+            raise InvalidInputError(f"{len(features)} feature names for {X.shape[1]} features")
+        if len(set(features) | set(labels)) < len(features) + len(labels):
+            raise InvalidInputError("the names of features and labels must all be different")
+        self.pa = pa
+        self.lists = is_sparse(X)
+        self.features, self.labels = list(features), list(labels)
+        number = pa.float32() if X.dtype == np.float32 else pa.float64()
+        if self.lists:
+            fields = [("indices", pa.list_(pa.int32())), ("values", pa.list_(number)), ("labels", pa.list_(pa.int32()))]
+        else:
+            fields = [*((name, number) for name in features), *((name, pa.bool_()) for name in labels)]
+        names = json.dumps({"features": self.features, "labels": self.labels}).encode()
+        self.schema = pa.schema(fields, metadata={_KEY: names})
+        self.dtype = np.float32 if X.dtype == np.float32 else np.float64
+        self.writer = parquet.ParquetWriter(stream, self.schema)
+
+    def write(self, X: csr_array, Y: csr_array) -> None:
+        """Write some rows."""
+        pa = self.pa
+        X = X.astype(self.dtype, copy=False)
+        if self.lists:
+            offsets = [pa.array(matrix.indptr, type=pa.int32()) for matrix in (X, Y)]
+            columns = [
+                pa.ListArray.from_arrays(offsets[0], pa.array(X.indices, type=pa.int32())),
+                pa.ListArray.from_arrays(offsets[0], pa.array(X.data)),
+                pa.ListArray.from_arrays(offsets[1], pa.array(Y.indices, type=pa.int32())),
+            ]
+        else:
+            dense, on = X.toarray(order="F"), Y.toarray(order="F") > 0
+            columns = [pa.array(dense[:, j]) for j in range(X.shape[1])] + [
+                pa.array(on[:, j]) for j in range(Y.shape[1])
+            ]
+        self.writer.write_table(pa.table(columns, schema=self.schema), row_group_size=ROW_GROUP)
+
+    def close(self) -> None:
+        """Finish the file."""
+        self.writer.close()

@@ -1,0 +1,154 @@
+"""From rows of numbers to X and Y: how many columns there are, and from where indices count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from cofactor.datasets.readers.matrices import generic_names, small_indices
+from cofactor.datasets.readers.svm_text import Block, Sizes
+from cofactor.errors import InvalidInputError
+
+Base = Literal["auto"] | bool | tuple[Literal["auto"] | bool, Literal["auto"] | bool]
+Places = tuple[str, NDArray[np.int64]]
+
+
+#: Largest index of a feature or a label that a file may have without saying how many there are: texts
+#: hashed to 24 bits have no more, and a misprint must not take all memory for names and coefficients.
+_LARGEST = 1 << 24
+
+
+@dataclass
+class Extent:
+    """Smallest and largest index and label of all rows, and the lines of the largest."""
+
+    least: list[int]
+    most: list[int]
+    lines: list[int]
+
+    @classmethod
+    def of(cls, blocks: Iterable[Block]) -> Extent:
+        """Extent of some blocks of rows."""
+        extent = cls([1, 1], [-1, -1], [0, 0])
+        for block in blocks:
+            for k, (found, counts) in enumerate(((block.indices, block.n_entries), (block.labels, block.n_labels))):
+                if not len(found):
+                    continue
+                extent.least[k] = min(extent.least[k], int(found.min()))
+                at = int(found.argmax())
+                if found[at] > extent.most[k]:
+                    extent.most[k] = int(found[at])
+                    extent.lines[k] = int(block.lines[np.searchsorted(np.cumsum(counts), at, side="right")])
+        return extent
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Numbers of columns of X and Y, and the number of the first one of each in the file."""
+
+    name: str
+    n_features: int
+    n_labels: int
+    first_index: int
+    first_label: int
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features, by their indices in the file."""
+        return generic_names("x", self.n_features, self.first_index)
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names of the labels, by their numbers in the file."""
+        return generic_names("y", self.n_labels, self.first_label)
+
+    def matrices(self, block: Block, unit: str = "line") -> tuple[csr_array, csr_array]:
+        """X and Y of some rows; `unit` is what the places of rows are called in messages."""
+        places = unit, block.lines
+        X = self._matrix(block.n_entries, block.indices - self.first_index, block.values, places, "index")
+        ones = np.ones(len(block.labels), dtype=np.int8)
+        return X, self._matrix(block.n_labels, block.labels - self.first_label, ones, places, "label")
+
+    def _matrix(
+        self, counts: NDArray[np.int64], columns: NDArray[np.int64], values: NDArray, places: Places, what: str
+    ) -> csr_array:
+        n, first = (self.n_features, self.first_index) if what == "index" else (self.n_labels, self.first_label)
+        unit, lines = places
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        outside = np.flatnonzero((columns < 0) | (columns >= n))
+        if len(outside):
+            line = lines[np.searchsorted(indptr, outside[0], side="right") - 1]
+            raise InvalidInputError(
+                f"{self.name}, {unit} {line}: the {what} {columns[outside[0]] + first} is outside of {first} to "
+                f"{n + first - 1}; give n_{'features' if what == 'index' else 'labels'}= or zero_based= if it is right"
+            )
+        matrix = small_indices(csr_array((values, columns, indptr), (len(counts), n)))
+        matrix.sort_indices()
+        twice = np.flatnonzero(matrix.indices[1:] == matrix.indices[:-1])
+        rows = np.searchsorted(indptr, twice, side="right")
+        twice, rows = twice[indptr[rows] > twice + 1], rows[indptr[rows] > twice + 1]
+        if len(twice):
+            raise InvalidInputError(
+                f"{self.name}, {unit} {lines[rows[0] - 1]}: the {what} {matrix.indices[twice[0]] + first} occurs twice"
+            )
+        return matrix
+
+
+def needs_extent(sizes: Sizes | None, n_features: int | None, n_labels: int | None, zero_based: Base) -> bool:
+    """Whether the layout can only be known when all rows were seen."""
+    return sizes is None and (n_features is None or n_labels is None or "auto" in _bases(zero_based))
+
+
+def _bases(zero_based: Base) -> tuple[Literal["auto"] | bool, Literal["auto"] | bool]:
+    """Whether indices and labels count from 0."""
+    bases = zero_based if isinstance(zero_based, tuple) else (zero_based, zero_based)
+    if len(bases) != 2 or any(base not in ("auto", True, False) for base in bases):
+        raise InvalidInputError(
+            f"zero_based={zero_based!r} is not known; expected 'auto', True or False, or two of these in a tuple"
+        )
+    return bases
+
+
+def settle(
+    name: str,
+    sizes: Sizes | None,
+    extent: Extent | None,
+    n_features: int | None,
+    n_labels: int | None,
+    zero_based: Base,
+) -> Layout:
+    """Layout of a file from its sizes, from what the caller says, and from the extent of its rows, in this order."""
+    bases = _bases(zero_based)
+    for option, given in (("n_features", n_features), ("n_labels", n_labels)):
+        if given is not None and given < 0:
+            raise InvalidInputError(f"{option} must be at least 0, found {given}")
+    if sizes is not None:
+        for option, given, found in (
+            ("n_features", n_features, sizes.n_features),
+            ("n_labels", n_labels, sizes.n_labels),
+        ):
+            if given not in (None, found):
+                raise InvalidInputError(f"{name}, line 1: announces {found} {option[2:]}, but {option}={given}")
+        return Layout(name, sizes.n_features, sizes.n_labels, 0, 0)
+    firsts = [
+        (extent.least[k] if extent is not None else 0) if base == "auto" else (0 if base else 1)
+        for k, base in enumerate(bases)
+    ]
+    for k, (given, what, option) in enumerate(((n_features, "index", "n_features"), (n_labels, "label", "n_labels"))):
+        if given is None and extent is not None and extent.most[k] > _LARGEST:
+            raise InvalidInputError(
+                f"{name}, line {extent.lines[k]}: the {what} {extent.most[k]} is out of all proportion; if it is "
+                f"right, begin the file with a line of the numbers of instances, features and labels, or give {option}="
+            )
+    widths = [
+        given if given is not None or extent is None else extent.most[k] + 1 - first if extent.most[k] >= 0 else 0
+        for k, (given, first) in enumerate(zip((n_features, n_labels), firsts, strict=True))
+    ]
+    assert widths[0] is not None
+    assert widths[1] is not None
+    return Layout(name, widths[0], widths[1], *firsts)

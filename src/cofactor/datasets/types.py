@@ -1,0 +1,333 @@
+"""The two forms in which loaders and readers hand over their data: ratings, and features with labels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from cofactor.errors import InvalidInputError
+from cofactor.text import counted
+
+
+def _n_distinct(ids: NDArray) -> int:
+    return len(set(ids.tolist())) if ids.dtype == object else len(np.unique(ids))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RatingDataset:
+    """Ratings as they stand in a file: pairs of ids, one number for each pair, and the scale.
+
+    Any estimator takes the parts as they are, ``model.fit(data.X, data.y)``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set, or of the file it was read from.
+    X : ndarray of shape (n, 2)
+        User id and item id of each rating; int64 where all ids are integers, otherwise object.
+    y : ndarray of shape (n,), float64
+        The ratings.
+    scale : ndarray of shape (R,), float64, or None
+        The possible ratings in increasing order; None for continuous ratings.
+    item_names : mapping from item id to str
+        Titles; empty where none are known. May name items which nobody rated.
+    timestamps : ndarray of shape (n,), int64, or None
+        Time of each rating, in seconds since 1970 where the source says so.
+    description : str
+        Origin and peculiarities, in a sentence or two.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit together or the scale does not increase.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cofactor.datasets import RatingDataset
+    >>> RatingDataset("tiny", np.array([[1, 7], [2, 7]]), np.array([4.0, 5.0]), np.arange(1.0, 6.0))
+    RatingDataset('tiny': 2 ratings, 2 users, 1 item, scale 1 to 5 in 5 levels)
+    """
+
+    name: str
+    X: NDArray
+    y: NDArray[np.float64]
+    scale: NDArray[np.float64] | None
+    item_names: Mapping[Any, str] = field(default_factory=dict)
+    timestamps: NDArray[np.int64] | None = None
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        if self.X.ndim != 2 or self.X.shape[1] != 2:
+            raise InvalidInputError(
+                f"X must have shape (n, 2), a user id and an item id per rating; found {self.X.shape}"
+            )
+        if self.y.shape != (len(self.X),):
+            raise InvalidInputError(
+                f"y must have shape ({len(self.X)},), one rating per row of X; found {self.y.shape}"
+            )
+        if self.timestamps is not None and self.timestamps.shape != self.y.shape:
+            raise InvalidInputError(f"timestamps must have shape {self.y.shape}; found {self.timestamps.shape}")
+        if self.scale is not None and (self.scale.ndim != 1 or not np.all(np.diff(self.scale) > 0)):
+            raise InvalidInputError("scale must be a 1-d array of increasing ratings")
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def n_ratings(self) -> int:
+        """Number of ratings."""
+        return len(self.y)
+
+    @property
+    def n_users(self) -> int:
+        """Number of users with at least one rating."""
+        return _n_distinct(self.X[:, 0])
+
+    @property
+    def n_items(self) -> int:
+        """Number of items with at least one rating."""
+        return _n_distinct(self.X[:, 1])
+
+    def level_counts(self) -> NDArray[np.int64]:
+        """Count the ratings of each level of the scale.
+
+        Returns
+        -------
+        ndarray of shape (R,), int64
+
+        Raises
+        ------
+        ValueError
+            If the ratings are continuous (``scale`` is None).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cofactor.datasets import RatingDataset
+        >>> X, y = np.array([[1, 7], [2, 7]]), np.array([3.0, 3.0])
+        >>> data = RatingDataset("tiny", X, y, np.arange(1.0, 4.0))
+        >>> data.level_counts().tolist()
+        [0, 0, 2]
+        """
+        if self.scale is None:
+            raise InvalidInputError(
+                f"data set {self.name!r} is continuous; bin it first (cofactor.datasets.bin_ratings)"
+            )
+        return np.bincount(np.searchsorted(self.scale, self.y), minlength=len(self.scale))
+
+    def __repr__(self) -> str:
+        if self.scale is None:
+            scale = "continuous"
+        else:
+            scale = f"scale {self.scale[0]:g} to {self.scale[-1]:g} in {len(self.scale)} levels"
+        return (
+            f"RatingDataset({self.name!r}: {counted(self.n_ratings, 'rating')}, {counted(self.n_users, 'user')}, "
+            f"{counted(self.n_items, 'item')}, {scale})"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelDataset:
+    """Features and labels of instances, as any estimator of the label half takes them.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set, or of the file it was read from.
+    X : ndarray of shape (n, D), float64, or csr_array
+        Features. Nominal ones with two truth values (0/1, no/yes, ...) are one column of 0 and 1, all other nominal
+        ones a column of 0 and 1 for each value, named ``feature=value``.
+    Y : csr_array of shape (n, L), int8
+        Labels: a stored 1 where a label is on.
+    feature_names, label_names : tuple of str
+        Names of the columns of X and Y.
+    train_rows : ndarray of shape (n,), bool, or None
+        The training part of an official split; None where there is none.
+    nominal : tuple of str
+        Names of the nominal features which were spread over columns ``feature=value``.
+    description : str
+        Origin and peculiarities, in a sentence or two.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from cofactor.datasets import LabelDataset
+    >>> Y = csr_array(np.array([[1, 0, 1], [0, 1, 0]], dtype=np.int8))
+    >>> LabelDataset("tiny", np.eye(2), Y, ("x0", "x1"), ("sea", "sun", "snow"))
+    LabelDataset('tiny': 2 instances, 2 features, 3 labels, 1.500 labels per instance, dense)
+    """
+
+    name: str
+    X: Any
+    Y: csr_array
+    feature_names: tuple[str, ...]
+    label_names: tuple[str, ...]
+    train_rows: NDArray[np.bool_] | None = None
+    nominal: tuple[str, ...] = ()
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        n = self.X.shape[0]
+        if self.X.shape != (n, len(self.feature_names)):
+            raise InvalidInputError(
+                f"X has shape {self.X.shape}, but there are {len(self.feature_names)} feature names"
+            )
+        if self.Y.shape != (n, len(self.label_names)):
+            raise InvalidInputError(
+                f"Y has shape {self.Y.shape}, but there are {counted(n, 'instance')} "
+                f"and {len(self.label_names)} label names"
+            )
+        if self.train_rows is not None and self.train_rows.shape != (n,):
+            raise InvalidInputError(f"train_rows must have shape ({n},); found {self.train_rows.shape}")
+
+    def __len__(self) -> int:
+        return self.n_instances
+
+    @property
+    def n_instances(self) -> int:
+        """Number of rows of X and Y."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of X."""
+        return len(self.feature_names)
+
+    @property
+    def n_labels(self) -> int:
+        """Number of columns of Y."""
+        return len(self.label_names)
+
+    @property
+    def cardinality(self) -> float:
+        """Mean number of labels of an instance."""
+        return self.Y.nnz / max(self.n_instances, 1)
+
+    def take(self, rows: NDArray) -> LabelDataset:
+        """Select instances.
+
+        Parameters
+        ----------
+        rows : ndarray of int or bool
+            Positions, or a mask.
+
+        Returns
+        -------
+        LabelDataset
+            Without an official split.
+        """
+        return replace(self, X=self.X[rows], Y=self.Y[rows], train_rows=None)
+
+    def split(self) -> tuple[LabelDataset, LabelDataset]:
+        """Training part and test part of the official split.
+
+        Returns
+        -------
+        train, test : LabelDataset
+
+        Raises
+        ------
+        ValueError
+            If the data set has none.
+
+        Examples
+        --------
+        >>> from cofactor.datasets import load_labels
+        >>> train, test = load_labels("emotions").split()
+        >>> len(train), len(test)
+        (391, 202)
+        """
+        if self.train_rows is None:
+            raise InvalidInputError(
+                f"data set {self.name!r} has no official split; use folds (sklearn.model_selection.KFold)"
+            )
+        return self.take(self.train_rows), self.take(~self.train_rows)
+
+    def align(self, feature_names: Sequence[str]) -> Any:
+        """X with the columns of another data set, for example of the one a model was trained on.
+
+        Values of a nominal feature which occur in only one of the two files are no reason to refuse it: those which
+        this one lacks become columns of zeros, and an instance with a value which the other one lacks gets zeros in
+        all columns of that feature, with a warning.
+
+        Parameters
+        ----------
+        feature_names : sequence of str
+            Names of the wanted columns, in the wanted order.
+
+        Returns
+        -------
+        ndarray or csr_array of shape (n, len(feature_names))
+
+        Raises
+        ------
+        ValueError
+            If a wanted feature is missing, or there is one which is not wanted; the message names it.
+
+        Warns
+        -----
+        UserWarning
+            If an instance has a value of a nominal feature which is not among the wanted columns.
+        """
+        if tuple(feature_names) == self.feature_names:
+            return self.X
+        position = {name: k for k, name in enumerate(self.feature_names)}
+        prefixes = tuple(f"{name}=" for name in self.nominal)
+        missing = [name for name in feature_names if name not in position and not name.startswith(prefixes)]
+        if missing:
+            raise InvalidInputError(
+                f"{self.name}: no feature {few(missing)}; expected {len(feature_names)} features as trained"
+            )
+        wanted = set(feature_names)
+        spread = tuple(prefix for prefix in prefixes if any(name.startswith(prefix) for name in feature_names))
+        unseen = [name for name in self.feature_names if name not in wanted]
+        extra = [name for name in unseen if not name.startswith(spread)] if spread else unseen
+        if extra:
+            raise InvalidInputError(f"{self.name}: feature {few(extra)} was not there in training")
+        columns = np.array([position.get(name, len(position)) for name in feature_names])
+        self._warn_of_unseen([name for name in unseen if self.X[:, [position[name]]].sum()])
+        if is_sparse(self.X):
+            padded = csr_array((self.X.data, self.X.indices, self.X.indptr), (self.n_instances, len(position) + 1))
+            return csr_array(padded[:, columns])
+        return np.hstack([self.X, np.zeros((self.n_instances, 1), self.X.dtype)])[:, columns]
+
+    def _warn_of_unseen(self, names: list[str]) -> None:
+        if names:
+            warnings.warn(
+                f"{self.name}: {few(names)} did not occur in training; all columns of this feature are 0 for it",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def __repr__(self) -> str:
+        form = "sparse" if is_sparse(self.X) else "dense"
+        sizes = (
+            counted(self.n_instances, "instance"),
+            counted(self.n_features, "feature"),
+            counted(self.n_labels, "label"),
+        )
+        return f"LabelDataset({self.name!r}: {', '.join(sizes)}, {self.cardinality:.3f} labels per instance, {form})"
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether an array is one of SciPy's sparse arrays or matrices."""
+    return bool(issparse(X))
+
+
+def few(names: Sequence[str]) -> str:
+    """The first three of some names, for a message."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(map(repr, names[:3])) + more

@@ -1,0 +1,166 @@
+"""Cells: what a comparison measures, one at a time, and what came out.
+
+A cell is one method on one split of one data set with one seed. It says what it is in plain JSON, which makes its key;
+its `work` is a function of no arguments, which measures.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from numbers import Real
+from typing import Any, Literal
+
+import cofactor
+from cofactor.evaluation.run.described import named
+
+__all__ = ["Cell", "Measures", "Result", "cell", "tidy"]
+
+Measures = Mapping[str, Any]
+"""What a cell measures, by name: numbers, strings, lists of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One thing to measure.
+
+    Parameters
+    ----------
+    work : callable
+        Takes nothing and returns the measures: numbers, strings or lists by name. It must be picklable where cells
+        run in other processes.
+    method, data, split : str
+        Names of the method, the data set and the split: ``"HMF"``, ``"ml-100k"``, ``"kfold 3/10"``.
+    seed : int, default=0
+        Seed of split and method.
+    parameters : mapping
+        What else tells this cell from others, as JSON can hold it.
+    checksum : str
+        Of the data.
+    measure : str
+        What is measured: the qualified name of a function, and which version of it.
+    """
+
+    work: Callable[[], Measures] = field(compare=False, repr=False)
+    method: str
+    data: str = ""
+    split: str = ""
+    seed: int = 0
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    checksum: str = ""
+    measure: str = ""
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of all that says what the cell is, and of the version of this package.
+
+        Versions of other packages, and code that no version stands for, are in `parameters` and `measure`.
+        """
+        facts = [self.measure, self.method, self.data, self.checksum, self.split, self.seed, self.parameters]
+        text = json.dumps([cofactor.__version__, *facts], sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def name(self) -> str:
+        """One line for people."""
+        return ", ".join(part for part in (self.method, self.data, self.split) if part)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What came out of a cell: its measures, or the error that stopped it."""
+
+    key: str
+    method: str
+    data: str
+    split: str
+    seed: int
+    parameters: Mapping[str, Any]
+    checksum: str
+    measure: str
+    version: str
+    status: Literal["done", "failed"]
+    measures: Measures
+    error: str
+    seconds: float
+
+
+def cell(
+    function: Callable[..., Measures],
+    *,
+    method: str,
+    data: str = "",
+    split: str = "",
+    seed: int = 0,
+    checksum: str = "",
+    **parameters: Any,
+) -> Cell:
+    """Return the cell that calls a module's function with these arguments.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(method=..., data=..., split=..., seed=..., **parameters)`` returns the measures. Unless it is one of
+        this package, its code is part of the key.
+    method, data, split, seed, checksum
+        As in `Cell`.
+    **parameters
+        Further arguments of the function, as JSON can hold them.
+
+    Examples
+    --------
+    >>> def guess(method, data, split, seed, level):
+    ...     return {"mae": abs(level - 3)}
+    >>> one = cell(guess, method="constant", data="toy", split="holdout 0", level=5)
+    >>> one.name, one.parameters, one.work()
+    ('constant, toy, holdout 0', {'level': 5}, {'mae': 2})
+    """
+    work = partial(function, method=method, data=data, split=split, seed=seed, **parameters)
+    measure = named(function)
+    return Cell(
+        work=work,
+        method=method,
+        data=data,
+        split=split,
+        seed=seed,
+        parameters=parameters,
+        checksum=checksum,
+        measure=measure,
+    )
+
+
+def tidy(results: Iterable[Result]) -> list[dict[str, Any]]:
+    """Return one record for each number that was measured; of a failed cell one record without a number.
+
+    Returns
+    -------
+    list of dict
+        ``method``, ``data``, ``split``, ``seed``, ``parameters`` (JSON), ``metric``, ``value``, ``status``, ``error``,
+        ``seconds`` (of the whole cell), ``version``, ``checksum``. Measures which are no numbers are left out.
+    """
+    records = []
+    for result in results:
+        numbers: dict[str, float | None] = {
+            name: float(value) for name, value in result.measures.items() if isinstance(value, Real)
+        }
+        for metric, value in (numbers or {"": None}).items():
+            records.append(
+                {
+                    "method": result.method,
+                    "data": result.data,
+                    "split": result.split,
+                    "seed": result.seed,
+                    "parameters": json.dumps(result.parameters, sort_keys=True, ensure_ascii=False),
+                    "metric": metric,
+                    "value": value,
+                    "status": result.status,
+                    "error": result.error,
+                    "seconds": result.seconds,
+                    "version": result.version,
+                    "checksum": result.checksum,
+                }
+            )
+    return records

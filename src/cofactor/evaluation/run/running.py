@@ -1,0 +1,419 @@
+"""Run cells side by side, each once, and keep what comes out as it ends."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import threading
+import time
+import traceback
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+from joblib import Parallel, delayed, effective_n_jobs
+
+import cofactor
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.evaluation.run.cells import Cell, Measures, Result
+from cofactor.evaluation.run.store import PathLike, ResultStore
+from cofactor.kernels.threads import library_limit, n_threads, thread_limit
+from cofactor.text import counted
+
+__all__ = ["Interrupted", "RunProgress", "run_cells"]
+
+_FRAMES = 3  #: last places of a traceback that are kept
+_BATCH = 0.1  #: seconds of work that go to a process at once: handing a cell over takes a millisecond or two
+_SETTLE = 0.05  #: seconds for joblib's threads to pass on what they hold; they stumble if ended in the middle of it
+_WATCH = 2.0  #: seconds between two looks of a worker at whether the process it works for is still there
+_PAUSE = 0.2  #: seconds between two looks at what other processes have finished
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """How far a run has come."""
+
+    done: int  #: cells with a result, also failed ones, and those found in the store
+    total: int
+    failed: int
+    computed: int  #: in this run
+    seconds: float  #: since it began
+    seconds_left: float | None  #: expected; None until something was computed
+    result: Result  #: the one that was just added
+
+
+OnProgress = Callable[[RunProgress], object]
+
+
+class Interrupted(KeyboardInterrupt):
+    """A run that was interrupted.
+
+    Attributes
+    ----------
+    results : list of Result
+        What had been done by then.
+    """
+
+    def __init__(self, message: str, results: Sequence[Result]) -> None:
+        super().__init__(message)
+        self.results = list(results)
+
+
+def run_cells(
+    cells: Iterable[Cell],
+    store: ResultStore | PathLike | None = None,
+    n_jobs: int | None = 1,
+    on_progress: OnProgress | None = None,
+    retry_failed: bool = False,
+) -> list[Result]:
+    """Compute cells that have no result yet, and return the results of all.
+
+    A cell which fails has its error as its result and does not stop the others. So has one whose process is killed, for
+    lack of memory for instance. Warnings are not shown but kept, as the measure ``warnings``.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+        Cells of equal key are computed once.
+    store : ResultStore, str or path-like, optional
+        Where results are kept as they end, and looked for before. Several processes may run the same cells at once
+        over one store: each cell is computed by one of them, and all return all results.
+    n_jobs : int, optional
+        Number of cells at a time, as joblib understands it (-1: one for each core). Any backend of joblib will do,
+        chosen by ``joblib.parallel_config``; processes are the default.
+    on_progress : callable, optional
+        Called with a `RunProgress` for every result, also those found in the store.
+    retry_failed : bool, default=False
+        Whether to compute cells again which failed in an earlier run.
+
+    Returns
+    -------
+    list of Result
+        In the order of the cells.
+
+    Raises
+    ------
+    ValueError
+        If `n_jobs` is 0.
+    Interrupted
+        On Ctrl-C; what is done stays in the store.
+    StoreError
+        If the store cannot be written.
+
+    Notes
+    -----
+    Kernels get an equal share of the threads, BLAS and OpenMP one thread each: then cells do not get into each other's
+    way, and results do not depend on `n_jobs`.
+
+    Examples
+    --------
+    >>> cells = [Cell(work=lambda k=k: {"inverse": 1 / k}, method="division", split=str(k)) for k in range(3)]
+    >>> for result in run_cells(cells):
+    ...     print(result.status, result.measures, result.error.partition(chr(10))[0])
+    failed {} ZeroDivisionError: division by zero
+    done {'inverse': 1.0}
+    done {'inverse': 0.5}
+    """
+    if n_jobs == 0:
+        raise InvalidInputError("n_jobs=0: expected a positive number of cells at a time, or -1 for one on each core")
+    if isinstance(store, ResultStore) or store is None:
+        opened: AbstractContextManager[ResultStore | None] = nullcontext(store)
+    else:
+        opened = ResultStore(store)
+    with opened as kept:
+        run = _Run(list(cells), kept, n_jobs, on_progress)
+        if retry_failed and kept is not None:
+            kept.forget(key for key in run.missing if (found := kept.get(key)) is not None and found.status == "failed")
+        return run.all_results()
+
+
+class _Attempt(NamedTuple):
+    """What a worker says of a cell."""
+
+    key: str
+    status: Literal["done", "failed"]
+    measures: Measures
+    error: str
+    seconds: float
+
+
+@dataclass
+class _Run:
+    """The cells of a run, and what has come of them."""
+
+    cells: list[Cell]
+    store: ResultStore | None
+    n_jobs: int | None
+    on_progress: OnProgress | None
+    results: dict[str, Result] = field(default_factory=dict)
+    missing: dict[str, Cell] = field(default_factory=dict)  #: cells without a result, by key
+    failed: int = 0
+    computed: int = 0
+
+    def __post_init__(self) -> None:
+        self.missing = {cell.key: cell for cell in self.cells}
+        self.total, self.began = len(self.missing), time.perf_counter()
+        self.pace = _Pace(self.missing.values())
+        self.handed_out: set[str] = set()  # what this process computes just now
+        self.error: BaseException | None = None
+
+    def all_results(self) -> list[Result]:
+        """Compute what is missing, wait for what others compute."""
+        with _interrupted_once():
+            try:
+                self._look_up(self.missing)
+                while self.missing:
+                    self._compute()
+                    if self.missing and not self._look_up(self.missing):
+                        time.sleep(_PAUSE)
+            except KeyboardInterrupt:
+                self.on_progress = None
+                self._look_up(self.handed_out - self.results.keys())  # some may have been stored, and not noted yet
+                raise Interrupted(self._summary(), list(self.results.values())) from None
+            finally:
+                if self.store is not None:
+                    self.store.release()
+        return [self.results[cell.key] for cell in self.cells]
+
+    def _look_up(self, keys: Iterable[str]) -> bool:
+        """Take results of cells from the store; whether there were any."""
+        found = [] if self.store is None else [self.store.get(key) for key in keys]
+        for result in found:
+            if result is not None:
+                self._add(result)
+        return any(found)
+
+    def _claimed(self) -> Iterator[list[Cell]]:
+        """Yield batches of missing cells that nobody else computes, claimed as they are handed out.
+
+        A thread of joblib may ask for them, in which an error would be lost: it ends them, and is raised later.
+        """
+        together = effective_n_jobs(self.n_jobs) > 1
+        for batch in self.pace.batches(list(self.missing.values()), _BATCH):
+            try:
+                if self.error is not None:
+                    return
+                ours = batch if self.store is None else self.store.claim_all(batch)
+            except BaseException as error:
+                self.error = error
+                return
+            self.handed_out.update(cell.key for cell in ours)
+            yield from [ours] if together and ours else ([cell] for cell in ours)
+
+    def _compute(self) -> None:
+        """Compute missing cells side by side."""
+        threads, sender = max(1, n_threads() // effective_n_jobs(self.n_jobs)), _here()
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered", batch_size=1)
+        with library_limit(1):
+            batches = _until_broken(parallel(_task(batch, threads, sender) for batch in self._claimed()))
+            try:
+                for attempts in batches:
+                    self._keep(attempts)
+            except BaseException as error:
+                self.error = self.error or error  # so that no more cells are claimed
+                time.sleep(_SETTLE)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # joblib's, of cells that were handed out in vain
+                    batches.close()
+                raise
+        if self.error is not None:
+            raise self.error
+        self._compute_apart(threads, sender)
+
+    def _compute_apart(self, threads: int, sender: tuple[int, int]) -> None:
+        """Compute what was handed out when the others were broken off, one at a time: whose fault it was, now shows."""
+        for key in sorted(self.handed_out):
+            try:
+                # With two jobs joblib takes another process also for a single task.
+                (attempts,) = Parallel(n_jobs=2, batch_size=1)([_task([self.missing[key]], threads, sender)])
+            except Exception as error:
+                attempts = [_Attempt(key, "failed", {}, _told(error), 0.0)]
+            self._keep(attempts)
+
+    def _keep(self, attempts: Sequence[_Attempt]) -> None:
+        """Store what workers say, then tell it."""
+        results = [self._result(attempt) for attempt in attempts]
+        if self.store is not None:
+            self.store.put(*results)
+        for result in results:
+            self.computed += 1
+            self._add(result)
+
+    def _result(self, attempt: _Attempt) -> Result:
+        cell = self.missing[attempt.key]
+        names = ("method", "data", "split", "seed", "parameters", "checksum", "measure")
+        facts = {name: getattr(cell, name) for name in names}
+        return Result(**attempt._asdict(), **facts, version=cofactor.__version__)
+
+    def _add(self, result: Result) -> None:
+        self.results[result.key] = result
+        cell = self.missing.pop(result.key)
+        self.handed_out.discard(result.key)
+        self.failed += result.status == "failed"
+        self.pace.note(cell, result.seconds)
+        if self.on_progress is not None:
+            left = self.pace.seconds_left / effective_n_jobs(self.n_jobs) if self.computed else None
+            seconds = time.perf_counter() - self.began
+            self.on_progress(
+                RunProgress(len(self.results), self.total, self.failed, self.computed, seconds, left, result)
+            )
+
+    def _summary(self) -> str:
+        where = "are lost, since there is no store" if self.store is None else f"are kept in {self.store.path}"
+        total = counted(self.total, "cell", form=",")
+        return f"interrupted: {len(self.results):,} of {total} are done and {where}"
+
+
+class _Pace:
+    """How long cells take: those of the same method and data take about the same time."""
+
+    def __init__(self, cells: Iterable[Cell]) -> None:
+        self.left = Counter((cell.method, cell.data) for cell in cells)
+        self.done: Counter[tuple[str, str]] = Counter()
+        self.spent: defaultdict[tuple[str, str], float] = defaultdict(float)
+
+    def note(self, cell: Cell, seconds: float) -> None:
+        """Take notice of a cell that is done."""
+        group = cell.method, cell.data
+        self.left[group] -= 1
+        self.spent[group] += seconds
+        self.done[group] += 1
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds of computing that are left."""
+        mean = sum(self.spent.values()) / sum(self.done.values())
+        return sum(
+            count * (self.spent[group] / self.done[group] if self.done[group] else mean)
+            for group, count in self.left.items()
+        )
+
+    def batches(self, cells: Iterable[Cell], longest: float) -> Iterator[list[Cell]]:
+        """Yield the cells in turn, several at a time only if together they will be shorter than this many seconds."""
+        batch: list[Cell] = []
+        expected = 0.0
+        for cell in cells:
+            done = self.done[cell.method, cell.data]
+            seconds = self.spent[cell.method, cell.data] / done if done else longest
+            if batch and expected + seconds >= longest:
+                yield batch
+                batch, expected = [], 0.0
+            batch.append(cell)
+            expected += seconds
+        if batch:
+            yield batch
+
+
+@contextmanager
+def _interrupted_once() -> Iterator[None]:
+    """Within the block, Ctrl-C interrupts once: pressed again, it would break off what ends the workers.
+
+    joblib ends them by a program (``pgrep``) which inherits this, and would otherwise be interrupted itself.
+    """
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _task(cells: Sequence[Cell], threads: int, sender: tuple[int, int]) -> Any:
+    """Return what joblib sends to a worker."""
+    return delayed(_attempts)([(cell.key, cell.work) for cell in cells], threads, sender)
+
+
+def _here() -> tuple[int, int]:
+    """Return this process and thread."""
+    return os.getpid(), threading.get_ident()
+
+
+def _until_broken(batches: Iterator[list[_Attempt]]) -> Generator[list[_Attempt]]:
+    """Yield what workers say until one of them dies, or cannot be sent its cells."""
+    try:
+        yield from batches
+    except Exception:
+        return
+
+
+def _attempts(
+    works: Sequence[tuple[str, Callable[[], Measures]]], threads: int, sender: tuple[int, int]
+) -> list[_Attempt]:
+    """Do the work of cells, in whatever process or thread this is."""
+    limits: AbstractContextManager[object] = nullcontext()  # where the sender works itself, its own hold
+    if os.getpid() != sender[0]:
+        _settle_in(sender[0])
+        limits = library_limit(1)
+    elif _here() != sender:
+        limits = library_limit(1, "openmp")  # that of BLAS is one for the process: threads would lift each other's
+    with thread_limit(threads), limits:
+        return [_attempt(key, work) for key, work in works]
+
+
+@cache
+def _settle_in(parent: int) -> None:
+    """Make a worker process one that does its work and nothing else.
+
+    After a task joblib's workers let the garbage collector look at everything, once a second at most: a tenth of their
+    time. It is spared what they have imported. Ctrl-C, which a terminal sends to all processes, concerns the parent
+    alone: it ends its workers, and two that do it get into each other's way.
+    """
+    gc.collect()
+    gc.freeze()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if os.getppid() == parent:  # else the worker is on another machine, or of another kind
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent, who was killed: joblib's workers would wait for minutes, or work on."""
+    while os.getppid() == parent:
+        time.sleep(_WATCH)
+    os._exit(1)
+
+
+def _attempt(key: str, work: Callable[[], Measures]) -> _Attempt:
+    began = time.perf_counter()
+    with ExitStack() as stack:
+        caught: list[Any] = []
+        if threading.current_thread() is threading.main_thread():  # filters of warnings belong to all threads
+            caught = stack.enter_context(warnings.catch_warnings(record=True))
+            warnings.simplefilter("always")
+        try:
+            measures: Any = work()
+            said = list(dict.fromkeys(str(warning.message) for warning in caught))
+            measures = json.loads(json.dumps({**measures, **({"warnings": said} if said else {})}, default=_plain))
+        except Exception as error:
+            return _Attempt(key, "failed", {}, _told(error), time.perf_counter() - began)
+    return _Attempt(key, "done", measures, "", time.perf_counter() - began)
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise InvalidTypeError(
+        f"a measure is a {type(value).__name__}: expected numbers, strings, lists or mappings of them"
+    )
+
+
+def _told(error: BaseException) -> str:
+    """Return type and message in the first line, and the last places of the traceback below."""
+    places = traceback.format_tb(error.__traceback__)[-_FRAMES:]
+    notes = getattr(error, "__notes__", [])
+    return "\n".join([f"{type(error).__name__}: {error}", *notes, "".join(places).rstrip()]).rstrip()

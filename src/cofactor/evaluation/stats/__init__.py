@@ -1,0 +1,1 @@
+"""Tests of whether the differences between methods are more than chance."""

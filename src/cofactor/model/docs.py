@@ -1,0 +1,213 @@
+"""Texts of parameters that many models share, each written once.
+
+A docstring names a shared parameter in braces, alone on its line, in place of its text; deeper lines below it are what
+this model has to add::
+
+    alpha : float, default=1.0
+        Weight of the penalty.
+    {threshold}
+    {random_state}
+        Draws differ much in accuracy, so report means over several.
+    {verbose}
+
+`fill_docs` puts the texts in, so that ``help(Model)`` and numpydoc show them in full. The base classes of ratings and
+labels call it for every subclass; any other class takes it as a decorator. A text with ``{default}`` gets the default
+from the signature of the constructor.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Mapping
+from types import FunctionType
+from typing import Any, TypeVar
+
+from cofactor.errors import InvalidInputError
+
+__all__ = ["PARAMETERS", "documented_parameters", "fill_docs", "filled"]
+
+_Class = TypeVar("_Class", bound=type[Any])
+
+_FEATURES = "array-like, sparse matrix or array, or frame, of shape (n, D)"
+_LABELS = "array-like, sparse matrix or array, or frame, of shape (n, L)"
+
+#: Shared texts by the name which stands for them in braces; the first line is the head of the entry.
+PARAMETERS: Mapping[str, str] = {
+    # ------------------------------------------------------------ of both halves
+    "random_state": """\
+        random_state : int, RandomState or Generator, optional
+            Seed. The same one gives the same result; without one, fits may differ.""",
+    "callback": """\
+        callback : callable, optional
+            Called with a `Progress` after every step of the fit. An error which it raises ends the fit.""",
+    "verbose": """\
+        verbose : int, default=0
+            1 shows progress on the terminal.""",
+    "n_jobs": """\
+        n_jobs : int, optional
+            How many tasks run side by side, as joblib understands it: -1 for as many as there are cores. The result
+            does not depend on it.""",
+    "max_iter": """\
+        max_iter : int, default={default}
+            Largest number of iterations.""",
+    "tol": """\
+        tol : float, default={default}
+            Converged when the objective fell by less than this share of itself per iteration.""",
+    "dtype": """\
+        dtype : {"float32", "float64"}, default={default}
+            Precision of what is learned.""",
+    # ------------------------------------------------------------ of ratings
+    "levels": """\
+        levels : array-like of shape (R,), optional
+            The values a rating can take, increasing; by default the distinct ones in y.""",
+    "duplicates": """\
+        duplicates : {"error", "last", "mean"}, default="error"
+            What to do with several ratings of one user for one item.""",
+    "unknown": """\
+        unknown : {"fallback", "error"}, default="fallback"
+            What `predict` does with ids that were not in training.""",
+    "warm_start": """\
+        warm_start : bool, default=False
+            Whether `fit` goes on with the chains of the last fit, on the same ratings.""",
+    "pairs": """\
+        X : array of shape (n, 2), frame of two columns, or list of pairs
+            User id and item id of each pair.""",
+    # ------------------------------------------------------------ of labels
+    "n_components": """\
+        n_components : int or float, default={default}
+            Number d of components, or its share of the number of labels, in (0, 1].""",
+    "fit_intercept": """\
+        fit_intercept : bool, default=True
+            Whether the regression has an intercept, which is not penalized.""",
+    "coding": """\
+        coding : {"-1/1", "0/1"}, default={default}
+            How labels are written in Z; the plain cut lies half way.""",
+    "threshold": """\
+        threshold : float or {"global", "per-label", "top-k", "cardinality"}, default={default}
+            Cut of the scores, or the rule by which it is learned on folds of the training data; see
+            `cofactor.labels.learn_threshold`.""",
+    "features": f"""\
+        X : {_FEATURES}
+            Features.""",
+    "labels": f"""\
+        y : {_LABELS}
+            Labels: 0 and 1, False and True, or -1 and 1.""",
+    "sample_weight": """\
+        sample_weight : array-like of shape (n,), optional
+            Weights of the instances, not negative: weight 2 counts as the instance twice, weight 0 as if it were not
+            there. By default all weigh 1.""",
+    "label_names": """\
+        label_names : iterable of length L, optional
+            Names of the labels; by default the columns of a frame, and 0 to L - 1 else.""",
+    "path": """\
+        path : str or Path
+            The file; written whole or not at all.""",
+}
+
+_PLACEHOLDER = re.compile(r"^([ \t]*)\{(\w+)\}[ \t]*$", re.MULTILINE)
+
+
+def filled(text: str, defaults: Mapping[str, Any] | None = None) -> str:
+    r"""Return a docstring with the shared texts in place of their names.
+
+    Parameters
+    ----------
+    text : str
+    defaults : mapping of str to object, optional
+        Defaults of parameters, for texts which tell them.
+
+    Raises
+    ------
+    ValueError
+        If there is no shared text of a name.
+
+    Examples
+    --------
+    >>> print(filled("{max_iter}\n    Few are enough.\n{verbose}", {"max_iter": 100}))
+    max_iter : int, default=100
+        Largest number of iterations.
+        Few are enough.
+    verbose : int, default=0
+        1 shows progress on the terminal.
+    """
+
+    def text_of(match: re.Match[str]) -> str:
+        indent, name = match.groups()
+        if name not in PARAMETERS:
+            raise InvalidInputError(f"there is no shared text {{{name}}} in cofactor.model.docs.PARAMETERS")
+        shared = textwrap.dedent(PARAMETERS[name])
+        if "{default}" in shared:
+            shared = shared.replace("{default}", _written((defaults or {}).get(name)))
+        return textwrap.indent(shared, indent)
+
+    return _PLACEHOLDER.sub(text_of, text)
+
+
+def fill_docs(kind: _Class) -> _Class:
+    """Put the shared texts into the docstrings of a class and of its own methods; return the class.
+
+    Parameters
+    ----------
+    kind : type
+
+    Examples
+    --------
+    >>> @fill_docs
+    ... class Model:
+    ...     '''A model.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     {verbose}
+    ...     '''
+    >>> print(Model.__doc__.splitlines()[4].strip())
+    verbose : int, default=0
+    """
+    defaults = {name: parameter.default for name, parameter in inspect.signature(kind.__init__).parameters.items()}
+    if "__doc__" in vars(kind) and kind.__doc__:
+        kind.__doc__ = filled(kind.__doc__, defaults)
+    for member in list(vars(kind).values()):
+        # A method of scikit-learn's `available_if` holds the function as `fn`.
+        for function in (member, getattr(member, "fn", None)):
+            if isinstance(function, FunctionType) and function.__doc__:
+                function.__doc__ = filled(function.__doc__)
+    return kind
+
+
+def documented_parameters(kind: type[Any]) -> dict[str, str]:
+    """Return the texts of the section Parameters of a class, by the names they stand under.
+
+    Parameters
+    ----------
+    kind : type
+
+    Examples
+    --------
+    >>> class Model:
+    ...     '''A model.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     alpha, beta : float
+    ...         Weights.
+    ...     '''
+    >>> documented_parameters(Model)
+    {'alpha': 'Weights.', 'beta': 'Weights.'}
+    """
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n---|\Z)", inspect.getdoc(kind) or "", re.S | re.M)
+    texts: dict[str, str] = {}
+    names: list[str] = []
+    for line in section.group(1).splitlines() if section else []:
+        if line[:1].strip():
+            names = [name.strip().lstrip("*") for name in line.partition(" : ")[0].split(",")]
+            texts |= dict.fromkeys(names, "")
+        else:
+            texts |= {name: f"{texts[name]} {line.strip()}".strip() for name in names}
+    return texts
+
+
+def _written(default: Any) -> str:
+    """Return a default as docstrings write it."""
+    return f'"{default}"' if isinstance(default, str) else repr(default)

@@ -1,0 +1,1 @@
+"""Models with one pair of factor matrices: scores are products of users' and items' factors."""

@@ -1,0 +1,158 @@
+"""Bi-level maximum margin matrix factorization (thesis, section 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import ClassifierTags, Tags
+
+from cofactor.errors import InvalidInputError
+from cofactor.losses import MARGIN_LOSSES, EntryLoss
+from cofactor.model.checks import check_number
+from cofactor.penalties import L2, Penalty
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.factors.base import LossModel
+from cofactor.solvers.result import Callback
+
+
+class BinaryMMMF(LossModel):
+    r"""Maximum margin matrix factorization of ratings with two levels, -1 and +1.
+
+    .. math::
+
+        J(U, V) = \sum_{(i,j) \in \Omega} h(y_{ij} (U_i V_j^T + b_i + c_j))
+        + \frac{\alpha}{2} (\|U\|_F^2 + \|V\|_F^2) + \frac{\alpha_b}{2} (\|b\|^2 + \|c\|^2)
+
+    (3.7), where h is the smooth hinge (3.6); without the biases b, c it is the thesis's (``alpha_bias=None``). A score
+    below `threshold` means the lower level (3.4), one exactly there the level that most ratings of the user have (for
+    an unknown user, most ratings of all; the upper level where both are equally frequent).
+
+    The default solver is L-BFGS; ``solver="gd"`` is algorithm 2, whose printed loop runs *while* its stopping
+    criterion holds and uses iterates before they exist (ERRATA 1).
+
+    Parameters
+    ----------
+    n_factors : int, default=100
+        Number d of factors; the thesis's. It bounds the rank only: the penalty on U and V acts as a trace norm, so a
+        larger d costs time and seldom accuracy.
+    alpha : float or "auto", default="auto"
+        Weight of the factors' penalty, above 0 and at most 1e12. "auto" chooses it by validation (see `select_alpha`).
+    alpha_bias : float or None, default=3.0
+        Weight of the biases' penalty; None for no biases, as in the thesis.
+    margin : {"smooth-hinge", "modified-square", "logistic", "hinge", "zero-one"}, default="smooth-hinge"
+        Margin loss h; the last two have no gradient and no solver here takes them.
+    threshold : float, default=0.0
+        The threshold of (3.4).
+    solver : {"lbfgs", "cg", "gd", "apg"}, default="lbfgs"
+        Solver.
+    max_iter : int, default=500
+        Largest number of iterations.
+    tol : float, default=1e-5
+        Converged when the objective fell by less than this share of itself per iteration.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of the factors.
+    levels : array-like of shape (2,), optional
+        The two ratings, increasing; by default the distinct ones in y.
+    duplicates : {"error", "last", "mean"}, default="error"
+        What to do with several ratings of one user for one item.
+    unknown : {"fallback", "error"}, default="fallback"
+        What `predict` does with ids that were not in training.
+    random_state : int, RandomState or Generator, optional
+        Seed of the start and of validation splits.
+    callback : callable, optional
+        Called with a `Progress` after every iteration.
+    verbose : int, default=0
+        1 shows progress on the terminal.
+
+    Attributes
+    ----------
+    U_, V_, user_bias_, item_bias_, thresholds_
+        See `FactorModel`.
+    alpha_, validation_, objective_, history_, certificate_, n_iter_
+        See `TunedModel`.
+
+    Examples
+    --------
+    >>> X = [(u, i) for u in range(6) for i in range(6) if (u, i) != (0, 5)]
+    >>> y = [1 if u % 2 == i % 2 else -1 for u, i in X]
+    >>> model = BinaryMMMF(n_factors=2, alpha=0.1, random_state=0).fit(X, y)
+    >>> model.predict([(0, 5), (0, 4)])
+    array([-1.,  1.])
+    """
+
+    def __init__(
+        self,
+        n_factors: int = 100,
+        alpha: Any = "auto",
+        *,
+        alpha_bias: float | None = 3.0,
+        margin: str = "smooth-hinge",
+        threshold: float = 0.0,
+        solver: str = "lbfgs",
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        dtype: str = "float32",
+        levels: ArrayLike | None = None,
+        duplicates: str = "error",
+        unknown: str = "fallback",
+        random_state: Any = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_factors = n_factors
+        self.alpha = alpha
+        self.alpha_bias = alpha_bias
+        self.margin = margin
+        self.threshold = threshold
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.dtype = dtype
+        self.levels = levels
+        self.duplicates = duplicates
+        self.unknown = unknown
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = ClassifierTags(multi_class=False)  # two levels only
+        return tags
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number("threshold", self.threshold, low=-np.inf)
+
+    def _loss(self, n_levels: int) -> EntryLoss:
+        if n_levels != 2:
+            raise InvalidInputError(
+                f"y has {n_levels} distinct ratings but BinaryMMMF takes two: "
+                "use MMMF, HMF or PMMMF, or map the ratings to two levels"
+            )
+        return MARGIN_LOSSES[self.margin]()
+
+    def _targets(self, ratings: Ratings) -> NDArray[Any]:
+        return 2.0 * ratings.levels - 3.0
+
+    def _user_penalties(self) -> dict[str, Penalty | None]:
+        return {} if self.alpha_bias is None else {"b": L2(self.alpha_bias)}
+
+    def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]:
+        return 1 + (margins[:, 0] >= 0)
+
+    def _user_thresholds(self, ratings: Ratings, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        n_low = np.bincount(ratings.row_of_entry, ratings.levels == 1, minlength=len(ratings.users))
+        return self._boundary(2 * n_low > ratings.user_counts)[:, None]
+
+    def _common_thresholds(self, ratings: Ratings) -> NDArray[Any]:
+        n_low, n_high = ratings.level_counts
+        return self._boundary(np.array([n_low > n_high]))
+
+    def _boundary(self, tie_is_low: NDArray[np.bool_]) -> NDArray[Any]:
+        """Return the threshold, or the next number above it where a score exactly there shall mean the lower level."""
+        at = np.array(self.threshold, dtype=self.dtype)
+        return np.where(tie_is_low, at + max(np.spacing(abs(at)), np.finfo(self.dtype).tiny), at)

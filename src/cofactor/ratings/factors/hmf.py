@@ -1,0 +1,259 @@
+"""Hierarchical matrix factorization (thesis, sections 3.4 and 3.5)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cofactor.errors import InvalidInputError
+from cofactor.kernels.threads import thread_limit
+from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.parallel import side_by_side
+from cofactor.model.progress import Monitor
+from cofactor.ratings.base import RatingModel
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.factors.bmmmf import BinaryMMMF
+from cofactor.solvers.result import Callback
+from cofactor.text import counted
+
+
+class HMF(RatingModel):
+    r"""Hierarchical matrix factorization: one bi-level factorization for each boundary between levels.
+
+    Stage q = 1..R-1 minimises, on the bi-level ratings y^q = -1 where y <= q and +1 where y > q (3.17),
+
+    .. math::
+
+        J(U^q, V^q) = \sum_{(i,j) \in \Omega} h(y^q_{ij} (U^q_i V_j^{qT} + b^q_i + c^q_j))
+        + \frac{\alpha_q}{2} (\|U^q\|_F^2 + \|V^q\|_F^2) + \frac{\alpha_b}{2} (\|b^q\|^2 + \|c^q\|^2)
+
+    as `BinaryMMMF` does (3.7); without biases it is the thesis's (``alpha_bias=None``). A rating is the **first** q
+    whose stage says -1, and R if none does (3.18). The printed loops of algorithms 3 and 4 let later stages overwrite
+    earlier ones, and algorithm 4 leaves out level R (ERRATA 8, 9); with this rule both are one function of the stages,
+    so they may run one after the other or side by side. Items are ranked by the sum of the stages' scores, each cut at
+    ±1.
+
+    Parameters
+    ----------
+    n_factors : int, default=100
+        Number d of factors of each stage; the thesis's.
+    alpha : float, "auto", or sequence of R - 1 of these, default="auto"
+        Weight of the factors' penalty, at most 1e12, for all stages or for each. "auto" chooses it by validation for
+        each stage.
+    alpha_bias : float or None, default=3.0
+        Weight of the biases' penalty; None for no biases, as in the thesis.
+    decoding : {"first", "count"}, default="first"
+        First stage that says -1 (the thesis's), or one more than the number of stages that say +1.
+    margin : {"smooth-hinge", "modified-square", "logistic", "hinge", "zero-one"}, default="smooth-hinge"
+        Margin loss h; the last two have no gradient and no solver here takes them.
+    threshold : float, default=0.0
+        The threshold of (3.4) for all stages.
+    n_jobs : int, optional
+        Stages to run side by side through joblib; by default as many as there are threads. Any joblib backend
+        carries them (``joblib.parallel_config(backend=...)``), the result is the same to the bit.
+    solver : {"lbfgs", "cg", "gd", "apg"}, default="lbfgs"
+        Solver.
+    max_iter : int, default=500
+        Largest number of iterations of a stage.
+    tol : float, default=1e-5
+        Converged when the objective fell by less than this share of itself per iteration.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of the factors.
+    levels : array-like of shape (R,), optional
+        The values a rating can take, increasing; by default the distinct ones in y.
+    duplicates : {"error", "last", "mean"}, default="error"
+        What to do with several ratings of one user for one item.
+    unknown : {"fallback", "error"}, default="fallback"
+        What `predict` does with ids that were not in training.
+    random_state : int, RandomState or Generator, optional
+        Seed of the starts and of validation splits.
+    callback : callable, optional
+        Called with a `Progress` after every iteration of every stage, possibly from several threads; not for
+        stages which joblib sends to other processes.
+    verbose : int, default=0
+        1 shows progress on the terminal.
+
+    Attributes
+    ----------
+    stages_ : list of BinaryMMMF
+        The fitted stages, in the order of the boundaries.
+    alphas_ : list of float
+        The weight used in each stage.
+    n_iter_ : int
+        Number of iterations of all stages together; each stage has its own.
+
+    Examples
+    --------
+    >>> X = [(u, i) for u in range(6) for i in range(6) if (u, i) != (0, 5)]
+    >>> y = [1 + 2 * (u % 2 == i % 2) + (i < 3) for u, i in X]
+    >>> model = HMF(n_factors=2, alpha=0.1, random_state=0).fit(X, y)
+    >>> model.predict([(0, 5), (0, 4), (1, 1)])
+    array([1., 3., 4.])
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = ("alphas_",)
+
+    def __init__(
+        self,
+        n_factors: int = 100,
+        alpha: Any = "auto",
+        *,
+        alpha_bias: float | None = 3.0,
+        decoding: str = "first",
+        margin: str = "smooth-hinge",
+        threshold: float = 0.0,
+        n_jobs: int | None = None,
+        solver: str = "lbfgs",
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        dtype: str = "float32",
+        levels: ArrayLike | None = None,
+        duplicates: str = "error",
+        unknown: str = "fallback",
+        random_state: Any = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_factors = n_factors
+        self.alpha = alpha
+        self.alpha_bias = alpha_bias
+        self.decoding = decoding
+        self.margin = margin
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.dtype = dtype
+        self.levels = levels
+        self.duplicates = duplicates
+        self.unknown = unknown
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_choice("decoding", self.decoding, ("first", "count"))
+        if self.n_jobs is not None:
+            check_number("n_jobs", self.n_jobs, low=-np.inf, whole=True)
+        for alpha in self._alphas(1):
+            self._stage(alpha, 0)._check_params()
+
+    def _alphas(self, n_stages: int) -> list[Any]:
+        """Return alpha as it was given for each stage, or n_stages times the one given for all."""
+        if isinstance(self.alpha, Iterable) and not isinstance(self.alpha, str):
+            return list(self.alpha)
+        return [self.alpha] * n_stages
+
+    def _stage(self, alpha: Any, seed: int) -> BinaryMMMF:
+        """Return the unfitted model of a stage."""
+        return BinaryMMMF(
+            self.n_factors,
+            alpha,
+            alpha_bias=self.alpha_bias,
+            margin=self.margin,
+            threshold=self.threshold,
+            solver=self.solver,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            dtype=self.dtype,
+            random_state=seed,
+        )
+
+    def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
+        n_stages = ratings.n_levels - 1
+        alphas = self._alphas(n_stages)
+        if len(alphas) != n_stages:
+            raise InvalidInputError(
+                f"alpha has {counted(len(alphas), 'value')} but the {ratings.n_levels} levels make "
+                f"{counted(n_stages, 'stage')}: "
+                "pass one number, 'auto', or one value for each stage"
+            )
+        seeds = make_generator(self.random_state).integers(2**31, size=n_stages)
+        tasks = (
+            (self._stage(alpha, int(seed)), ratings, q, monitor.stage(f"stage {q}"))
+            for q, (alpha, seed) in enumerate(zip(alphas, seeds, strict=True), 1)
+        )
+        self.stages_: list[BinaryMMMF] = side_by_side(_fit_stage, tasks, n_stages, self.n_jobs)
+        self.alphas_ = [stage.alpha_ for stage in self.stages_]
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of iterations of all stages together."""
+        return sum(stage.n_iter_ for stage in self.stages_)
+
+    def _fold_in_ratings(self, ratings: Ratings) -> None:
+        stages = []
+        for q, stage in enumerate(self.stages_, 1):
+            new = copy.copy(stage)
+            new.users_, new._called = ratings.users, _called(q)
+            new._fold_in_ratings(ratings.at_boundary(q))
+            stages.append(new)
+        self.stages_ = stages
+
+    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        return np.column_stack([stage._margins(users, items) for stage in self.stages_])
+
+    def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(np.clip(self._margins(users, items), -1, 1).sum(axis=1))
+
+    def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
+        total = np.zeros((len(users), len(self.items_)), dtype=self.dtype)
+        for stage in self.stages_:
+            total += np.clip(stage._score_block(users) - self.threshold, -1, 1)
+        return total
+
+    def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]:
+        return first_below(margins) if self.decoding == "first" else 1 + np.count_nonzero(margins >= 0, axis=1)
+
+    def _parts(self) -> list[RatingModel]:
+        return list(self.stages_)
+
+    def _set_parts(self, parts: list[RatingModel]) -> None:
+        self.stages_ = parts
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        if len(self.stages_) != len(self.scale_) - 1 or any(type(s) is not BinaryMMMF for s in self.stages_):
+            raise InvalidInputError(f"{len(self.scale_)} levels need {len(self.scale_) - 1} parts of class BinaryMMMF")
+
+
+def first_below(margins: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the first stage with a negative margin, one more than the number of stages where there is none (3.18).
+
+    Parameters
+    ----------
+    margins : ndarray of shape (n, R - 1)
+        Score minus threshold of each stage.
+
+    Returns
+    -------
+    ndarray of shape (n,), int64
+        Levels 1..R.
+
+    Examples
+    --------
+    >>> first_below(np.array([[0.3, -0.1, 0.2], [0.1, 0.0, 0.5]]))
+    array([2, 4])
+    """
+    negative = margins < 0
+    return np.where(negative.any(axis=1), np.argmax(negative, axis=1) + 1, margins.shape[1] + 1)
+
+
+def _called(q: int) -> str:
+    """Return what warnings call stage q."""
+    return f"HMF, stage {q}"
+
+
+def _fit_stage(model: BinaryMMMF, ratings: Ratings, q: int, callback: Callback | None, threads: int) -> BinaryMMMF:
+    model.callback, model._called = callback, _called(q)
+    with thread_limit(threads):
+        model.fit(ratings.at_boundary(q))
+    model.callback = None
+    model.ratings_ = None
+    return model

@@ -1,0 +1,157 @@
+"""Maximum margin matrix factorization of ratings on several levels (thesis, section 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cofactor.losses import MARGIN_LOSSES, AllThreshold, EntryLoss, ImmediateThreshold
+from cofactor.model.checks import check_choice, check_number
+from cofactor.penalties import CentredL2, Penalty
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.factors.base import LossModel
+from cofactor.solvers.result import Callback
+
+CONSTRUCTIONS = {"all": AllThreshold, "immediate": ImmediateThreshold}
+
+
+class MMMF(LossModel):
+    r"""Maximum margin matrix factorization: scores between thresholds of each user.
+
+    .. math::
+
+        J(U, V, c, \theta) = \sum_{(i,j) \in \Omega} \sum_{r=1}^{R-1} h(T^r_{ij} (\theta_{i,r} - U_i V_j^T - c_j))
+        + \frac{\alpha}{2} (\|U\|_F^2 + \|V\|_F^2) + \frac{\alpha_b}{2} \|c\|^2
+        + \frac{\alpha_\theta}{2} \sum_i \|\theta_i - \bar\theta\|^2
+
+    with T = +1 for r >= y and -1 for r < y: (3.12), (3.13), minimised over thresholds too (ERRATA 4), with item biases
+    c and a pull of users' thresholds to their mean. A level is one more than the number of thresholds below the score
+    (ERRATA 6). A user bias would be the same as a shift of all thresholds of a user.
+
+    **The thesis's settings** are ``alpha_bias=None, alpha_thresholds=0``. Then a threshold that no rating of a user
+    bears on is put at the end of its half line, and thresholds are sorted (ERRATA 7). The defaults are the settings
+    that did best on validation ratings of MovieLens 100K: they lower the test MAE
+    from .680 to .665 (alpha by validation, mean of three splits).
+
+    Parameters
+    ----------
+    n_factors : int, default=100
+        Number d of factors; the thesis's. It bounds the rank only: the penalty on U and V acts as a trace norm.
+    alpha : float or "auto", default="auto"
+        Weight of the factors' penalty, above 0 and at most 1e12. "auto" chooses it by validation (see `select_alpha`).
+    alpha_bias : float or None, default=3.0
+        Weight of the item biases' penalty; None for no biases, as in the thesis.
+    alpha_thresholds : float, default=5.0
+        Weight of the pull of thresholds to their mean, at least 0; the thesis has 0.
+    construction : {"all", "immediate"}, default="all"
+        Loss on all thresholds (2.8) or on the two next to the level (2.7).
+    margin : {"smooth-hinge", "modified-square", "logistic", "hinge", "zero-one"}, default="smooth-hinge"
+        Margin loss h; the last two have no gradient and no solver here takes them.
+    solver : {"lbfgs", "cg", "gd", "apg"}, default="lbfgs"
+        Solver.
+    max_iter : int, default=500
+        Largest number of iterations.
+    tol : float, default=1e-5
+        Converged when the objective fell by less than this share of itself per iteration.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of the factors.
+    levels : array-like of shape (R,), optional
+        The values a rating can take, increasing; by default the distinct ones in y.
+    duplicates : {"error", "last", "mean"}, default="error"
+        What to do with several ratings of one user for one item.
+    unknown : {"fallback", "error"}, default="fallback"
+        What `predict` does with ids that were not in training.
+    random_state : int, RandomState or Generator, optional
+        Seed of the start and of validation splits.
+    callback : callable, optional
+        Called with a `Progress` after every iteration.
+    verbose : int, default=0
+        1 shows progress on the terminal.
+
+    Attributes
+    ----------
+    U_, V_, item_bias_, thresholds_, common_thresholds_
+        See `FactorModel`.
+    alpha_, validation_, objective_, history_, certificate_, n_iter_
+        See `TunedModel`.
+
+    Examples
+    --------
+    >>> X = [(u, i) for u in range(6) for i in range(6) if (u, i) != (0, 5)]
+    >>> y = [1 + 2 * (u % 2 == i % 2) + (i < 3) for u, i in X]
+    >>> model = MMMF(n_factors=2, alpha=0.1, random_state=0).fit(X, y)
+    >>> model.predict([(0, 5), (0, 4), (1, 1)])
+    array([1., 3., 4.])
+    """
+
+    def __init__(
+        self,
+        n_factors: int = 100,
+        alpha: Any = "auto",
+        *,
+        alpha_bias: float | None = 3.0,
+        alpha_thresholds: float = 5.0,
+        construction: str = "all",
+        margin: str = "smooth-hinge",
+        solver: str = "lbfgs",
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        dtype: str = "float32",
+        levels: ArrayLike | None = None,
+        duplicates: str = "error",
+        unknown: str = "fallback",
+        random_state: Any = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_factors = n_factors
+        self.alpha = alpha
+        self.alpha_bias = alpha_bias
+        self.alpha_thresholds = alpha_thresholds
+        self.construction = construction
+        self.margin = margin
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.dtype = dtype
+        self.levels = levels
+        self.duplicates = duplicates
+        self.unknown = unknown
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_choice("construction", self.construction, CONSTRUCTIONS)
+        check_number("alpha_thresholds", self.alpha_thresholds, low=0)
+
+    def _loss(self, n_levels: int) -> EntryLoss:
+        return CONSTRUCTIONS[self.construction](MARGIN_LOSSES[self.margin]())
+
+    def _user_penalties(self) -> dict[str, Penalty | None]:
+        return {"own": CentredL2(self.alpha_thresholds) if self.alpha_thresholds > 0 else None}
+
+    def _user_thresholds(self, ratings: Ratings, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        thresholds = arrays["own"]
+        if self.alpha_thresholds == 0:
+            thresholds = self._identified(ratings, thresholds)
+        # Unsorted ones only come from unfinished optimisation; sorting never raises the loss (ERRATA 7).
+        return np.sort(thresholds, axis=1)
+
+    def _identified(self, ratings: Ratings, thresholds: NDArray[Any]) -> NDArray[Any]:
+        """Put thresholds that no rating bears on at the end of the half line on which their loss is zero."""
+        thresholds = thresholds.copy()
+        scores = self._scores(*ratings.pairs())
+        rated = np.flatnonzero(ratings.user_counts)
+        first = ratings.indptr[rated]
+        low, high = np.minimum.reduceat(scores, first), np.maximum.reduceat(scores, first)
+        least, most = np.minimum.reduceat(ratings.levels, first), np.maximum.reduceat(ratings.levels, first)
+        r = np.arange(1, ratings.n_levels)
+        own = thresholds[rated]
+        own = np.where(r < least[:, None], low[:, None] - 1, own)
+        thresholds[rated] = np.where(r >= most[:, None], high[:, None] + 1, own)
+        return thresholds

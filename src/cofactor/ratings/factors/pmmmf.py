@@ -1,0 +1,187 @@
+"""Proximal maximum margin matrix factorization (thesis, chapter 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cofactor.kernels import ordinal
+from cofactor.losses import MARGIN_LOSSES, EntryLoss, Proximal
+from cofactor.model.state import check_array
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.factors.base import LossModel
+from cofactor.solvers.result import Callback
+
+#: How far boundaries lie from planes that coincide, where the margin is 1.
+_HAIR = 1e-6
+
+
+class PMMMF(LossModel):
+    r"""Proximal maximum margin matrix factorization: scores near the plane of their level, planes in closed form.
+
+    .. math::
+
+        J(U, V, c) = \sum_{(i,j) \in \Omega} \Bigl( D_{ij,y_{ij}}^2 + \sum_{r \ne y_{ij}} h(T^r_{ij} D_{ijr}) \Bigr)
+        + \frac{\alpha}{2} (\|U\|_F^2 + \|V\|_F^2) + \frac{\alpha_b}{2} \|c\|^2, \qquad
+        D_{ijr} = U_i V_j^T + c_j - \theta^*_{i,r}
+
+    with θ*_{i,r} the mean score of user i's items of level r, T = +1 for r < y and -1 for r > y: (4.2), (4.3). The
+    derivative goes through θ* (ERRATA 16). A level that a user never used has no plane for him, no loss, and is never
+    predicted for him (ERRATA 17). Between neighbouring planes of a user the boundary lies nearer to the level with
+    fewer ratings, b_k = θ_k + n_k / (n_k + n_{k+1}) (θ_{k+1} - θ_k), with θ sorted by running maximum (ERRATA 18).
+    Where planes coincide, a score there gets the median level of the user's ratings. A user bias would change nothing,
+    since the planes move with it.
+
+    Other than in the other models, accuracy depends strongly on `n_factors`: at ``alpha=24`` the test MAE on MovieLens
+    100K is .798 with 10 factors, .775 with 20, .724 with 50 and .692 with 100.
+
+    **The thesis's settings** are ``alpha_bias=None``.
+
+    Parameters
+    ----------
+    n_factors : int, default=100
+        Number d of factors; the thesis's.
+    alpha : float or "auto", default="auto"
+        Weight of the factors' penalty, above 0 and at most 1e12. "auto" chooses it by validation (see `select_alpha`).
+    alpha_bias : float or None, default=3.0
+        Weight of the item biases' penalty; None for no biases, as in the thesis.
+    margin : {"smooth-hinge", "modified-square", "logistic", "hinge", "zero-one"}, default="smooth-hinge"
+        Margin loss h; the last two have no gradient and no solver here takes them.
+    solver : {"lbfgs", "cg", "gd", "apg"}, default="lbfgs"
+        Solver.
+    max_iter : int, default=500
+        Largest number of iterations.
+    tol : float, default=1e-5
+        Converged when the objective fell by less than this share of itself per iteration.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of the factors.
+    levels : array-like of shape (R,), optional
+        The values a rating can take, increasing; by default the distinct ones in y.
+    duplicates : {"error", "last", "mean"}, default="error"
+        What to do with several ratings of one user for one item.
+    unknown : {"fallback", "error"}, default="fallback"
+        What `predict` does with ids that were not in training.
+    random_state : int, RandomState or Generator, optional
+        Seed of the start and of validation splits.
+    callback : callable, optional
+        Called with a `Progress` after every iteration.
+    verbose : int, default=0
+        1 shows progress on the terminal.
+
+    Attributes
+    ----------
+    U_, V_, item_bias_, thresholds_, common_thresholds_
+        See `FactorModel`; a boundary is infinite where no level of the user lies on its far side.
+    planes_ : ndarray of shape (n_users, R)
+        The planes θ*, NaN where a user never used a level.
+    alpha_, validation_, objective_, history_, certificate_, n_iter_
+        See `TunedModel`.
+
+    Examples
+    --------
+    >>> X = [(u, i) for u in range(6) for i in range(6) if (u, i) != (0, 5)]
+    >>> y = [1 + 2 * (u % 2 == i % 2) + (i < 3) for u, i in X]
+    >>> model = PMMMF(n_factors=2, alpha=0.1, random_state=0).fit(X, y)
+    >>> model.predict([(0, 5), (0, 4), (1, 1)])
+    array([1., 3., 4.])
+    """
+
+    _learned = (*LossModel._learned, "planes_")
+
+    def __init__(
+        self,
+        n_factors: int = 100,
+        alpha: Any = "auto",
+        *,
+        alpha_bias: float | None = 3.0,
+        margin: str = "smooth-hinge",
+        solver: str = "lbfgs",
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        dtype: str = "float32",
+        levels: ArrayLike | None = None,
+        duplicates: str = "error",
+        unknown: str = "fallback",
+        random_state: Any = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_factors = n_factors
+        self.alpha = alpha
+        self.alpha_bias = alpha_bias
+        self.margin = margin
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.dtype = dtype
+        self.levels = levels
+        self.duplicates = duplicates
+        self.unknown = unknown
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _loss(self, n_levels: int) -> EntryLoss:
+        return Proximal(MARGIN_LOSSES[self.margin](), n_levels)
+
+    def _user_thresholds(self, ratings: Ratings, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        n, R = len(ratings.users), ratings.n_levels
+        scores = self._scores(*ratings.pairs())
+        planes, counts = np.empty((n, R), dtype=scores.dtype), np.empty((n, R), dtype=np.int64)
+        ordinal.level_means(0, n, ratings.indptr, ratings.levels, scores, planes, counts)
+        self.planes_ = planes
+        return boundaries(planes, counts)
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        check_array("planes_", self.planes_, (len(self.users_), len(self.scale_)))
+
+
+def boundaries(planes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
+    """Return the boundaries between levels for planes of each user (rule after (4.7), corrected by ERRATA 18).
+
+    Parameters
+    ----------
+    planes : ndarray of shape (n, R)
+        Planes; any value where `counts` is 0.
+    counts : ndarray of shape (n, R)
+        Number of ratings of each level.
+
+    Returns
+    -------
+    ndarray of shape (n, R - 1)
+        Boundary r separates the nearest used levels on its two sides; -inf or +inf where one side has none. So
+        1 + #{r : x > boundary_r} is always a level that the user has used.
+
+        Where the planes of all levels of a user coincide, boundaries lie a hair below them up to his median level,
+        and a hair above from there.
+
+    Examples
+    --------
+    Levels 1 and 3 are used, by one and by three ratings; level 2 can never come out:
+
+    >>> boundaries(np.array([[0.0, np.nan, 1.0]]), np.array([[1, 0, 3]]))
+    array([[0.25, 0.25]])
+    """
+    used = counts > 0
+    R = planes.shape[1]
+    own = np.where(used, planes, np.nan)
+    theta = np.fmax.accumulate(own, axis=1)
+    below = np.maximum.accumulate(np.where(used, np.arange(R), -1), axis=1)[:, :-1]
+    above = np.minimum.accumulate(np.where(used, np.arange(R), R)[:, ::-1], axis=1)[:, ::-1][:, 1:]
+    between = (below >= 0) & (above < R)
+    low, high = np.where(between, below, 0), np.where(between, above, 0)
+
+    def at(table: NDArray[Any], level: NDArray[Any]) -> NDArray[Any]:
+        return np.take_along_axis(table, level, axis=1)
+
+    n_low, n_high = at(counts, low), np.maximum(at(counts, high), 1)
+    inside = at(theta, low) + n_low / (n_low + n_high) * (at(theta, high) - at(theta, low))
+    cumulative = np.cumsum(counts, axis=1)
+    past_median = 2 * cumulative[:, :-1] > cumulative[:, -1:]
+    tied = np.fmax.reduce(own, axis=1, keepdims=True) == np.fmin.reduce(own, axis=1, keepdims=True)
+    inside = inside + np.where(tied, np.where(past_median, _HAIR, -_HAIR), 0)
+    return np.where(between, inside, np.where(below < 0, -np.inf, np.inf))

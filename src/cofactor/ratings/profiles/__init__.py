@@ -1,0 +1,1 @@
+"""Models of what users have in common: mixtures of attitudes, expressed factors, Gaussian processes."""

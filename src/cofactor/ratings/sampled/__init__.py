@@ -1,0 +1,1 @@
+"""Models drawn from a posterior by a Markov chain."""

@@ -1,0 +1,200 @@
+"""Bayesian probabilistic matrix factorization."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cofactor.errors import InvalidInputError
+from cofactor.kernels.gibbs import fold_rows, level_probabilities
+from cofactor.model.checks import check_number
+from cofactor.model.state import check_array
+from cofactor.problems.bpmf import GaussianPosterior
+from cofactor.problems.priors import NormalWishartPrior
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.sampled.base import SampledModel, WithStrangers
+from cofactor.solvers.result import Callback
+
+#: Samples that a fold-in goes through, evenly spaced among those kept.
+_FOLD_IN_SAMPLES = 50
+
+
+class BPMF(SampledModel):
+    r"""Bayesian probabilistic matrix factorization, drawn from its posterior by a Gibbs sampler.
+
+    .. math::
+
+        y_{ij} \sim N(\bar y + U_i \cdot V_j, \alpha^{-1}), \quad
+        U_i \sim N(\mu_U, \Lambda_U^{-1}), \quad V_j \sim N(\mu_V, \Lambda_V^{-1})
+
+    where y is the level 1, ..., R of a rating and ȳ the mean level, and priors that are drawn themselves,
+
+    .. math::
+
+        \Lambda \sim W(I, d), \quad \mu \mid \Lambda \sim N(0, (2 \Lambda)^{-1})
+
+    for users and items each (W: Wishart with mean d I). Nothing but d has to be chosen.
+
+    The probability of a level is that of all y nearer to it than to its neighbours, a mixture over draws of Gaussians
+    cut half way between levels. `predict` is the median level by default; ``decision="mean"`` rounds the expected
+    rating, as was usual.
+
+    Parameters
+    ----------
+    n_factors : int, default=30
+        Number d of factors. In MovieLens 100K the mean absolute error on held-out training ratings was .668 with 10,
+        .666 with 30 and .669 with 60.
+    precision : float or "learn", default="learn"
+        α, of levels; "learn" draws it too, under a Gamma prior of shape and rate one. The paper has 2, with which
+        30 factors had .675.
+    n_sweeps : int, default=150
+        Sweeps of each chain. With ``warm_start=True``, sweeps to add.
+    burn_in : int, default=50
+        Sweeps at the beginning of which nothing is kept.
+    thin : int, default=1
+        Keep every so manieth sweep. A sample takes about 4 d (n + m + d) bytes for n users and m items.
+    n_chains : int, default=1
+        Independent chains; their samples are pooled. Two or more tell whether they agree (`plots.plot_trace`).
+    decision : {"median", "mode", "mean"}, default="median"
+        How `predict` chooses a level: least expected absolute error, right most often, or nearest to the mean.
+    max_seconds : float, optional
+        Stop after this time; what has been kept by then is used, and it is an error if burn-in has not ended.
+    warm_start : bool, default=False
+        Whether `fit` goes on with the chains of the last fit, on the same ratings. 100 sweeps and 50 more are, to the
+        bit, 150.
+    n_jobs : int, optional
+        Chains that run side by side, through joblib.
+    levels : array-like of shape (R,), optional
+        The values a rating can take, increasing; by default the distinct ones in y.
+    duplicates : {"error", "last", "mean"}, default="error"
+        What to do with several ratings of one user for one item.
+    unknown : {"fallback", "error"}, default="fallback"
+        What to do with ids that were not in training: predict for somebody drawn from the prior, or refuse.
+    random_state : int, RandomState or Generator, optional
+        Seed. Draws depend on nothing but seed, chain, sweep and row.
+    callback : callable, optional
+        Called with a `Progress` after every sweep; its objective is minus the log-likelihood.
+    verbose : int, default=0
+        1 shows progress on the terminal.
+
+    Attributes
+    ----------
+    samples_, chains_, n_iter_
+        See `SampledModel`. Samples are of ``U``, ``V``, ``noise_precision`` (α), and of ``user_mean`` and
+        ``user_precision``, which fold-in needs.
+    mean_ : float
+        Mean level ȳ.
+    boundaries_ : ndarray of shape (R - 1,)
+        Boundaries half way between levels, less ȳ.
+
+    Notes
+    -----
+    New users are folded in exactly: given a sample of V, µ_U and Λ_U, the row of a new user is a Gaussian draw, which
+    depends on no other user.
+
+    References
+    ----------
+    Salakhutdinov & Mnih, "Bayesian probabilistic matrix factorization using Markov chain Monte Carlo", ICML 2008.
+
+    Examples
+    --------
+    >>> X = [(u, i) for u in range(6) for i in range(6) if (u, i) != (0, 5)]
+    >>> y = [1 + 2 * (u % 2 == i % 2) + (i < 3) for u, i in X]
+    >>> model = BPMF(2, random_state=0).fit(X, y)
+    >>> model.predict([(0, 5), (0, 4), (1, 1)])
+    array([1., 3., 4.])
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "mean_", "boundaries_")
+
+    mean_: float
+    boundaries_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        n_factors: int = 30,
+        *,
+        precision: Any = "learn",
+        n_sweeps: int = 150,
+        burn_in: int = 50,
+        thin: int = 1,
+        n_chains: int = 1,
+        decision: str = "median",
+        max_seconds: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        levels: ArrayLike | None = None,
+        duplicates: str = "error",
+        unknown: str = "fallback",
+        random_state: Any = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_factors = n_factors
+        self.precision = precision
+        self.n_sweeps = n_sweeps
+        self.burn_in = burn_in
+        self.thin = thin
+        self.n_chains = n_chains
+        self.decision = decision
+        self.max_seconds = max_seconds
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.levels = levels
+        self.duplicates = duplicates
+        self.unknown = unknown
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number("n_factors", self.n_factors, low=1, whole=True)
+        if not isinstance(self.precision, str):
+            check_number("precision", self.precision, low=0, inclusive=False)
+        elif self.precision != "learn":
+            raise InvalidInputError("expected a number above 0 or 'learn'", argument="precision", found=self.precision)
+
+    def _prepare(self, ratings: Ratings) -> None:
+        self.mean_ = float(ratings.levels.mean())
+        self.boundaries_ = np.asarray(np.arange(1.5, ratings.n_levels) - self.mean_, dtype=np.float64)
+
+    def _targets(self, ratings: Ratings) -> NDArray[np.float64]:
+        return np.asarray(ratings.levels - self.mean_, dtype=np.float64)
+
+    def _posterior(self, ratings: Ratings) -> GaussianPosterior:
+        users, items = (NormalWishartPrior(name, self.n_factors) for name in ("user", "item"))
+        precision = None if self.precision == "learn" else float(self.precision)
+        return GaussianPosterior(WithStrangers.of(ratings), self._targets(ratings), users, items, precision)
+
+    def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        U, V, alpha = (self.samples_[name] for name in ("U", "V", "noise_precision"))
+        out = np.empty((len(users), len(self.scale_)))
+        thresholds = np.broadcast_to(self.boundaries_, (len(U), U.shape[1], len(self.boundaries_)))
+        roots = np.sqrt(alpha[:, 0].astype(float))
+        level_probabilities(0, len(users), users, items, U, V, thresholds, roots, False, out)
+        return out
+
+    def _fold_in_ratings(self, ratings: Ratings) -> None:
+        """Draw the new users' rows under each of some samples."""
+        data, targets = WithStrangers.of(ratings), self._targets(ratings)
+        prior = NormalWishartPrior("user", self.n_factors)
+
+        def given(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
+            return (
+                data.indices, targets, sample["noise_precision"], sample["V"], sample["user_precision"],
+                prior.shift(sample),
+            )  # fmt: skip
+
+        self._fold_in_rows(fold_rows, data.indptr, given, {"U": self.n_factors}, n_samples=_FOLD_IN_SAMPLES)
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        check_number("mean_", self.mean_, low=-np.inf)
+        check_array("boundaries_", self.boundaries_, (len(self.scale_) - 1,), np.float64)
+
+    def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
+        d = self.n_factors
+        return {"U": (d,), "V": (d,), "user_mean": (d,), "user_precision": (d, d), "noise_precision": (1,)}

@@ -1,0 +1,285 @@
+"""What is known of users and items besides ratings, as features of their factors: above all, who rated what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import svds
+
+from cofactor.errors import InvalidInputError
+from cofactor.kernels.threads import library_limit
+from cofactor.model.state import check_array, member
+from cofactor.problems.priors import LinkedPrior, principal_axes
+from cofactor.problems.sparse_priors import SparseLinkedPrior
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.ids import IdMap
+from cofactor.ratings.sampled.side import FeatureTable, Standardization
+
+#: Features of rows, and of one more: dense, sparse, or none.
+Features = NDArray[np.float64] | sparse.csr_array | None
+
+#: Added to the number of ratings of a user and of an item, so that a single rating says little.
+SHRINKAGE = 10.0
+
+#: Singular values below this share of the largest are rounding.
+_RANK = 1e-7
+
+
+@dataclass(frozen=True)
+class MaskLink:
+    r"""Features of users and items from the pattern of ratings alone: a truncated SVD of the scaled 0/1 mask.
+
+    .. math::
+
+        B_{ij} = \frac{1}{\sqrt{(n_i + 10)(m_j + 10)}} \text{ where i rated j}, \quad B \approx A S Q^T, \quad
+        F = \sqrt n A S / S_1, \quad G = \sqrt m Q S / S_1
+
+    with :math:`n_i` and :math:`m_j` the numbers of ratings of user and item.
+
+    Attributes
+    ----------
+    users : ndarray of shape (n, K)
+        F, with orthogonal columns.
+    items : ndarray of shape (m, K)
+        G, with orthogonal columns.
+    projection : ndarray of shape (m, K), float32
+        What a rating of an item adds to the features of a new user, before these are divided by
+        :math:`\sqrt{n_i + 10}`; it gives users of the training data the features they have.
+    item_projection : ndarray of shape (n, K), float32
+        What a rating by a user adds to the features of a new item, likewise.
+    """
+
+    users: NDArray[np.float64]
+    items: NDArray[np.float64]
+    projection: NDArray[np.float32]
+    item_projection: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, ratings: Ratings, n_columns: int) -> MaskLink:
+        """Return the link with at most `n_columns` columns: no more than the mask's rank."""
+        n, m = ratings.shape
+        by_item = 1 / np.sqrt(ratings.item_counts + SHRINKAGE)
+        by_user = 1 / np.sqrt(ratings.user_counts + SHRINKAGE)
+        values = by_user[ratings.row_of_entry] * by_item[ratings.indices]
+        A, S, Q = _leading(sparse.csr_array((values, ratings.indices, ratings.indptr), shape=(n, m)), n_columns)
+        share = S / S[0]
+        of_users = (np.sqrt(n) / S[0] * by_item[:, None] * Q).astype(np.float32)
+        of_items = (np.sqrt(m) / S[0] * by_user[:, None] * A).astype(np.float32)
+        return cls(np.sqrt(n) * A * share, np.sqrt(m) * Q * share, of_users, of_items)
+
+
+def project_rows(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], projection: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Return the features of rows from the columns where they have ratings."""
+    mask = sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(len(indptr) - 1, len(projection)))
+    return np.asarray(mask @ projection.astype(np.float64)) / np.sqrt(np.diff(indptr) + SHRINKAGE)[:, None]
+
+
+@dataclass(frozen=True)
+class Side:
+    """Users, or items, and the columns where each has ratings."""
+
+    ids: IdMap
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    n_columns: int
+
+    @classmethod
+    def users(cls, ratings: Ratings) -> Side:
+        """Return the users of ratings."""
+        return cls(ratings.users, ratings.indptr, ratings.indices, len(ratings.items))
+
+    @classmethod
+    def items(cls, ratings: Ratings) -> Side:
+        """Return the items of ratings."""
+        return cls(ratings.items, ratings.col_indptr, ratings.col_indices, len(ratings.users))
+
+    def among(self, chosen: NDArray[np.bool_]) -> Side:
+        """Return the side with ratings in some of the columns only, which are numbered anew."""
+        kept = chosen[self.indices]
+        before = np.concatenate([[0], np.cumsum(kept)])
+        number = (np.cumsum(chosen) - 1).astype(np.int32)
+        return Side(self.ids, before[self.indptr], number[self.indices[kept]], int(chosen.sum()))
+
+
+@dataclass(frozen=True)
+class Link:
+    r"""What the features of rows, users or items, are made of: where they have ratings, and a table of the caller.
+
+    Attributes
+    ----------
+    argument : str
+        Name of the table's argument, for messages.
+    n_sparse : int
+        Number of columns of the mask of ratings, each row of which divided by :math:`\sqrt{n_i}` is part of the
+        features; 0 if it is not.
+    projection : ndarray of shape (n_columns, K), float32, or None
+        What a rating in a column adds to a row's features, before division by :math:`\sqrt{n_i + 10}`.
+    standard : Standardization or None
+        What the table's columns were in training; each weighs :math:`1 / \sqrt c` if there are c.
+    axes : ndarray of shape (c, K) or None
+        What they add to a row's features; None where they are features themselves, or say nothing.
+    """
+
+    argument: str
+    n_sparse: int = 0
+    projection: NDArray[np.float32] | None = None
+    standard: Standardization | None = None
+    axes: NDArray[np.float64] | None = None
+
+    @property
+    def tied(self) -> bool:
+        """Whether features depend on which columns have ratings, so on the columns of training."""
+        return self.projection is not None or self.n_sparse > 0
+
+    @property
+    def n_features(self) -> int:
+        """Number K of features."""
+        if self.n_sparse:
+            return self.n_sparse + (0 if self.standard is None else self.standard.n_columns)
+        return _n_columns(self.projection if self.projection is not None else self.axes)
+
+    @classmethod
+    def learned(
+        cls,
+        argument: str,
+        side: Side,
+        table: FeatureTable | None,
+        mask: tuple[NDArray[np.float64], NDArray[np.float32]] | None,
+        as_sparse: bool,
+    ) -> tuple[Link, Features]:
+        """Return the link of rows, and their features: of the mask those given with their projection, or all of it.
+
+        A table and the features of the mask are turned onto common principal axes, to be orthogonal: that leaves the
+        model what it is, since the prior of the weights is the same in all directions.
+        """
+        standard = None if table is None else Standardization.of(table, side.ids)
+        if as_sparse:
+            link = cls(argument, side.n_columns, standard=standard)
+            return link, link.features(side, table)
+        features, projection = mask or (None, None)
+        if standard is None or not standard.n_columns:
+            link = cls(argument, projection=projection, standard=standard)
+            return link, None if features is None else with_stranger(features)
+        own = standard.rows(table, side.ids) * _weight(standard)
+        joint = own if features is None else np.hstack([features, own])
+        axes = principal_axes(joint)
+        n_mask = joint.shape[1] - own.shape[1]
+        with library_limit(1, "blas"):
+            if projection is not None:
+                projection = (projection @ axes[:n_mask]).astype(np.float32)
+            return cls(argument, 0, projection, standard, axes[n_mask:]), with_stranger(joint @ axes)
+
+    def features(self, side: Side, table: FeatureTable | None) -> Features:
+        """Return the features of other rows, and of one more that has neither ratings nor a row in the table."""
+        n = len(side.ids)
+        if table is not None and self.standard is None:
+            raise InvalidInputError(
+                f"{self.argument} was not given in training, so nothing is known about what it says: leave it out"
+            )
+        own = None if self.standard is None else self.standard.rows(table, side.ids) * _weight(self.standard)
+        if self.n_sparse:
+            values = np.repeat(1 / np.sqrt(np.maximum(np.diff(side.indptr), 1)), np.diff(side.indptr))
+            indptr = np.append(side.indptr, side.indptr[-1])
+            mask = sparse.csr_array((values, side.indices, indptr), shape=(n + 1, self.n_sparse))
+            return mask if own is None else sparse.hstack([mask, sparse.csr_array(with_stranger(own))], format="csr")
+        if not self.n_features:
+            return None
+        found = np.zeros((n, self.n_features))
+        if self.projection is not None:
+            found = project_rows(side.indptr, side.indices, self.projection)
+        if own is not None and self.axes is not None:
+            for column, axis in zip(own.T, self.axes, strict=True):  # BLAS would round a row alone otherwise
+                found += column[:, None] * axis
+        return with_stranger(found)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return it as a dictionary of arrays, numbers and strings."""
+        standard = None if self.standard is None else self.standard.to_state()
+        return {"n_sparse": self.n_sparse, "projection": self.projection, "standard": standard, "axes": self.axes}
+
+    @classmethod
+    def from_state(cls, argument: str, state: dict[str, Any], n_columns: int) -> Link:
+        """Rebuild it from what `to_state` returned; what does not fit together is refused."""
+        standard = None if state["standard"] is None else Standardization.from_state(state["standard"])
+        link = cls(argument, member(state, "n_sparse", int), state["projection"], standard, state["axes"])
+        if link.n_sparse not in (0, n_columns):
+            raise InvalidInputError(f"the link has {link.n_sparse} columns of the mask, the model {n_columns}")
+        if link.projection is not None:
+            check_array("projection", link.projection, (n_columns, link.n_features), np.float32)
+        if link.axes is not None:
+            rows = 0 if standard is None else standard.n_columns
+            check_array("axes of features", link.axes, (rows, link.n_features), np.float64)
+        return link
+
+
+def link_sides(
+    ratings: Ratings,
+    implicit: str | None,
+    n_implicit: int,
+    tables: tuple[FeatureTable | None, FeatureTable | None],
+) -> tuple[tuple[Link, Features], tuple[Link, Features]]:
+    """Return links and features of users and of items.
+
+    Parameters
+    ----------
+    ratings : Ratings
+    implicit : {"low-rank", "sparse", None}
+        What becomes of the mask of ratings.
+    n_implicit : int
+        Number of columns for "low-rank".
+    tables : tuple of two FeatureTable or None
+        Of users and items.
+    """
+    users: Any = None
+    items: Any = None
+    if implicit == "low-rank":
+        mask = MaskLink.of(ratings, n_implicit)
+        users, items = (mask.users, mask.projection), (mask.items, mask.item_projection)
+    as_sparse = implicit == "sparse"
+    return (
+        Link.learned("user_features", Side.users(ratings), tables[0], users, as_sparse),
+        Link.learned("item_features", Side.items(ratings), tables[1], items, as_sparse),
+    )
+
+
+def linked_prior(name: str, p: int, features: Features) -> LinkedPrior:
+    """Return the prior of rows of length p with such features."""
+    if isinstance(features, sparse.csr_array):
+        return SparseLinkedPrior(name, p, features)
+    return LinkedPrior(name, p, features)
+
+
+def with_stranger(features: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return features with a row of zeros more, for somebody who rated nothing."""
+    return np.vstack([features, np.zeros(features.shape[1])])
+
+
+def _weight(standard: Standardization) -> float:
+    """Return the weight of each column of a table."""
+    return float(1 / np.sqrt(max(standard.n_columns, 1)))
+
+
+def _n_columns(table: NDArray[Any] | None) -> int:
+    """Return the number of columns; 0 for what is no table, as a file may hold."""
+    return table.shape[1] if isinstance(table, np.ndarray) and table.ndim == 2 else 0
+
+
+def _leading(B: sparse.csr_array, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return A, S, Q of the k largest singular values, or of as many as are not rounding; the same every time."""
+    small = min(B.shape)
+    with library_limit(1, "blas"):
+        if k >= small or small <= 100:
+            A, S, Qt = np.linalg.svd(B.toarray(), full_matrices=False)
+            A, S, Qt = A[:, :k], S[:k], Qt[:k]
+        else:
+            A, S, Qt = svds(B, k=k, v0=np.ones(small))
+            A, S, Qt = A[:, ::-1], S[::-1], Qt[::-1]
+    real = S / S[0] > _RANK
+    turn = np.sign(Qt[np.arange(len(Qt)), np.abs(Qt).argmax(axis=1)])  # signs are free: largest entry positive
+    return (A * turn)[:, real], S[real], (Qt * turn[:, None])[real].T

@@ -1,0 +1,70 @@
+"""Every parameter of every model is documented, shared ones by one text."""
+
+import inspect
+from typing import Any
+
+import pytest
+
+from cofactor import labels, ratings
+from cofactor.model.docs import PARAMETERS, documented_parameters, fill_docs, filled
+
+MODELS: dict[str, type[Any]] = {**ratings.MODELS, **labels.MODELS, **labels.TRANSFORMERS}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_parameter_is_documented_in_order(name: str) -> None:
+    texts = documented_parameters(MODELS[name])
+    parameters = [key for key in inspect.signature(MODELS[name]).parameters if key != "self"]
+    assert list(texts) == parameters
+    assert all(texts.values()), [key for key, text in texts.items() if not text]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_placeholder_is_left(name: str) -> None:
+    for _, member in inspect.getmembers(MODELS[name], inspect.isroutine):
+        text = inspect.getdoc(member) or ""
+        assert not any(f"\n{{{shared}}}" in text for shared in PARAMETERS), member
+    assert not any(f"\n{{{shared}}}" in (inspect.getdoc(MODELS[name]) or "") for shared in PARAMETERS)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_defaults_are_told_as_they_are(name: str) -> None:
+    kind = MODELS[name]
+    text = inspect.getdoc(kind) or ""
+    for key, parameter in inspect.signature(kind).parameters.items():
+        head = next((line for line in text.splitlines() if line.startswith((f"{key} :", f"{key}, "))), "")
+        if ", default=" in head:
+            told = head.rpartition("default=")[2].strip('"')
+            same = told == str(parameter.default) or float(told.split()[0]) == parameter.default
+            assert same, f"{name}: {head}, but it is {parameter.default!r}"
+
+
+def test_methods_and_classes_are_filled() -> None:
+    @fill_docs
+    class Model:
+        """A model.
+
+        Parameters
+        ----------
+        {tol}
+            For this one.
+        """
+
+        def __init__(self, tol: float = 0.25) -> None:
+            self.tol = tol
+
+        def fit(self, X: Any) -> None:
+            """Learn.
+
+            Parameters
+            ----------
+            {features}
+            """
+
+    assert documented_parameters(Model) == {
+        "tol": "Converged when the objective fell by less than this share of itself per iteration. For this one."
+    }
+    assert "tol : float, default=0.25" in (Model.__doc__ or "")
+    assert list(documented_parameters(Model.fit)) == ["X"]  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no shared text {nonsense}"):
+        filled("\n    {nonsense}\n")

@@ -1,0 +1,126 @@
+"""BPMF: levels' probabilities by the formula, exact fold-in, and what it learns of planted data."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import cofactor
+from cofactor.ratings import ALS, BPMF
+
+from ..reference import planted
+
+X, Y = planted()
+
+
+@pytest.fixture(scope="module")
+def model() -> BPMF:
+    return BPMF(3, precision=2.0, n_sweeps=60, burn_in=20, thin=2, random_state=0).fit(X, Y)
+
+
+def test_samples(model):
+    shapes = {name: array.shape for name, array in model.samples_.items()}
+    assert shapes == {
+        "U": (20, 41, 3),
+        "V": (20, 31, 3),
+        "user_mean": (20, 3),
+        "user_precision": (20, 3, 3),
+        "noise_precision": (20, 1),
+    }
+    assert np.all(model.samples_["noise_precision"] == 2)
+    assert model.mean_ == Y.mean()
+    assert np.linalg.eigvalsh(model.samples_["user_precision"].astype(float)).min() > 0
+
+
+@pytest.mark.parametrize("precision", [2.0, 0.5, "learn"])
+def test_probabilities_are_a_mixture_of_gaussians_cut_half_way_between_levels(precision):
+    model = BPMF(3, precision=precision, n_sweeps=30, burn_in=20, random_state=0).fit(X, Y)
+    pairs = [(0, 0), (7, 3), (39, 29), ("nobody", 5), (3, "nothing")]
+    users, items = [0, 7, 39, -1, 3], [0, 3, 29, 5, -1]
+    U, V, alpha = (model.samples_[name].astype(float) for name in ("U", "V", "noise_precision"))
+    assert (alpha.std() > 0) == (precision == "learn")
+    x = Y.mean() + np.einsum("skf,skf->sk", U[:, users], V[:, items])
+    edges = np.array([-np.inf, 1.5, 2.5, 3.5, 4.5, np.inf])
+    expected = np.diff(norm.cdf(edges, x[:, :, None], 1 / np.sqrt(alpha)[:, :, None]).mean(axis=0), axis=1)
+    np.testing.assert_allclose(model.predict_proba(pairs), expected, atol=1e-6)
+    np.testing.assert_allclose(model.decision_function(pairs), expected @ [1, 2, 3, 4, 5], atol=1e-5)
+    median = 1 + np.argmax(np.cumsum(expected, axis=1) > 0.5, axis=1)
+    assert np.array_equal(model.predict(pairs), median)
+    assert np.array_equal(model.set_params(decision="mean").predict(pairs), np.round(expected @ [1, 2, 3, 4, 5]))
+
+
+def test_new_users_are_drawn_from_their_conditional_distribution(model):
+    """A draw less its mean, times Lᵀ of its precision L Lᵀ, is standard normal, and the same for all users."""
+    rng = np.random.default_rng(0)
+    pairs = np.array([(u, i) for u in range(300) for i in range(u % 7)])
+    y = rng.integers(1, 6, len(pairs)).astype(float)
+    folded = model.fold_in(pairs, y)
+    noise = []
+    for u in (1, 2, 6, 20, 299):
+        row = folded.users_.ids.tolist().index(u)
+        own = pairs[:, 0] == u
+        for s in range(20):
+            V, mean, Lambda = (model.samples_[name][s].astype(float) for name in ("V", "user_mean", "user_precision"))
+            features = V[pairs[own, 1]]
+            A = Lambda + 2 * features.T @ features
+            b = Lambda @ mean + 2 * features.T @ (y[own] - model.mean_)
+            noise.append(np.linalg.cholesky(A).T @ (folded.samples_["U"][s, row] - np.linalg.solve(A, b)))
+    noise = np.array(noise).reshape(5, 20, 3)
+    np.testing.assert_allclose(noise, noise[:1].repeat(5, axis=0), atol=1e-3)
+    assert abs(noise[0].mean()) < 0.5
+    assert 0.7 < noise[0].std() < 1.3
+    assert np.array_equal(folded.samples_["V"], model.samples_["V"])
+
+
+def test_learned_precision_is_that_of_the_noise():
+    """Ratings 1..9 of rank one, with noise of standard deviation one half before they are rounded."""
+    rng = np.random.default_rng(5)
+    u, v = rng.normal(0, 1.2, 200), rng.normal(0, 1.2, 100)
+    scores = 5 + np.outer(u, v) + 0.5 * rng.normal(size=(200, 100))
+    pairs = np.argwhere((rng.random(scores.shape) < 0.4) & (np.abs(scores - 5) < 4))
+    y = np.round(scores[pairs[:, 0], pairs[:, 1]])
+    model = BPMF(1, precision="learn", n_sweeps=60, burn_in=30, random_state=0).fit(pairs, y)
+    assert model.samples_["noise_precision"].mean() == pytest.approx(1 / (0.25 + 1 / 12), rel=0.15)
+
+
+def test_it_overfits_less_than_its_mode():
+    """With as many factors as ratings of an item, the posterior still predicts; the least squares solution does not."""
+    pairs, y = planted(60, 50, density=0.5, noise=0.5)
+    test = np.random.default_rng(0).random(len(y)) < 0.3
+    bayes = BPMF(15, n_sweeps=80, burn_in=30, random_state=0).fit(pairs[~test], y[~test])
+    mode = ALS(15, 0.5, alpha_bias=None, random_state=0).fit(pairs[~test], y[~test])
+    assert bayes.score(pairs[test], y[test]) > mode.score(pairs[test], y[test]) + 0.05
+    assert -bayes.score(pairs[test], y[test]) < 0.7 * np.abs(np.median(y[~test]) - y[test]).mean()
+
+
+def test_chains_are_pooled_and_differ():
+    model = BPMF(2, n_sweeps=15, burn_in=5, n_chains=2, random_state=0).fit(X, Y)
+    assert len(model.samples_["U"]) == 20
+    assert not np.array_equal(model.samples_["U"][:10], model.samples_["U"][10:])
+    alone = BPMF(2, n_sweeps=15, burn_in=5, random_state=0).fit(X, Y)
+    assert np.array_equal(model.samples_["U"][:10], alone.samples_["U"])
+
+
+@pytest.mark.parametrize("precision", [2.0, "learn"])
+def test_going_on_is_a_longer_fit(precision):
+    settings = {"precision": precision, "burn_in": 5, "random_state": 0}
+    model = BPMF(2, n_sweeps=8, warm_start=True, **settings).fit(X, Y)
+    model.fit(X, Y)
+    whole = BPMF(2, n_sweeps=16, **settings).fit(X, Y)
+    assert all(np.array_equal(model.samples_[name], whole.samples_[name]) for name in whole.samples_)
+    assert model.n_iter_ == 16
+
+
+def test_a_file_with_fewer_samples(model, tmp_path):
+    model.save(tmp_path / "model", n_samples=5)
+    loaded = cofactor.load(tmp_path / "model")
+    assert len(loaded.samples_["U"]) == 5
+    assert np.array_equal(loaded.samples_["U"], model.samples_["U"][[0, 5, 10, 14, 19]])
+    assert np.abs(loaded.predict_proba(X) - model.predict_proba(X)).mean() < 0.05
+    folded = loaded.fold_in(X[:50], Y[:50])
+    assert len(folded.samples_["U"]) == len(folded.samples_["V"]) == 5
+
+
+@pytest.mark.parametrize("precision", [0, -1.0, np.nan, "auto", None])
+def test_precision_must_be_a_positive_number_or_learned(precision):
+    with pytest.raises((ValueError, TypeError), match="precision"):
+        BPMF(2, precision=precision).fit(X, Y)

@@ -1,0 +1,560 @@
+"""OrdinalProbit: what it gains and from what, chains that go on or end early, decisions, calibration, odd input."""
+
+import itertools
+import time
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+import cofactor
+from cofactor.persistence import ModelFileError, read_model, write_model
+from cofactor.ratings import OrdinalProbit
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.sampled.links import MaskLink
+
+SCALE = np.arange(1.0, 6.0)
+
+
+@lru_cache
+def planted(seed: int = 2, n: int = 150, m: int = 80) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs and ratings of rank 2 with thresholds of every user, who rate rather what they like."""
+    rng = np.random.default_rng(seed)
+    product = rng.normal(size=(n, 2)) @ rng.normal(size=(m, 2)).T
+    x = product + 0.5 * rng.normal(size=(n, 1)) + 0.5 * rng.normal(size=m) + rng.normal(size=(n, m))
+    thresholds = np.sort(rng.normal([-1.5, -0.5, 0.5, 1.5], 0.3, (n, 4)), axis=1)
+    levels = 1.0 + (x[..., None] > thresholds[:, None]).sum(axis=2)
+    X = rng.permutation(np.argwhere(rng.random((n, m)) < 1 / (1 + np.exp(1 - 1.5 * product))))
+    return X, levels[X[:, 0], X[:, 1]]
+
+
+@lru_cache
+def halves() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return three quarters of the planted data to learn from, and one to predict."""
+    X, y = planted()
+    k = len(y) // 4
+    return X[k:], y[k:], X[:k], y[:k]
+
+
+def model(**params: Any) -> OrdinalProbit:
+    """Return an unfitted model of small size."""
+    defaults = {"n_implicit": 4, "n_sweeps": 150, "burn_in": 50, "random_state": 0}
+    return OrdinalProbit(2, **(defaults | params))
+
+
+@lru_cache
+def fitted() -> OrdinalProbit:
+    X, y, _, _ = halves()
+    return model().fit(X, y)
+
+
+@lru_cache
+def small() -> tuple[np.ndarray, np.ndarray]:
+    X, y = planted()
+    few = (X[:, 0] < 20) & (X[:, 1] < 15)
+    return X[few], y[few]
+
+
+def error(m: OrdinalProbit) -> float:
+    _, _, X, y = halves()
+    return float(np.abs(m.predict(X) - y).mean())
+
+
+def same(a: OrdinalProbit, b: OrdinalProbit) -> bool:
+    return all(np.array_equal(a.samples_[name], b.samples_[name]) for name in a.samples_)
+
+
+# ---------------------------------------------------------------- accuracy
+
+
+def test_beats_medians_of_items():
+    X, y, test, expected = halves()
+    medians = np.array([np.median(y[X[:, 1] == j]) for j in range(80)])
+    assert error(fitted()) < 0.8 * np.abs(medians[test[:, 1]] - expected).mean()
+
+
+def test_gain_comes_from_who_rated_what_and_not_from_more_parameters(monkeypatch):
+    X, y, _, _ = halves()
+    true = error(fitted())
+    without = error(model(implicit=None).fit(X, y))
+
+    def permuted(ratings: Ratings, n_columns: int) -> MaskLink:
+        link, rng = of(ratings, n_columns), np.random.default_rng(0)
+        return replace(link, users=rng.permutation(link.users), items=rng.permutation(link.items))
+
+    of = MaskLink.of
+    monkeypatch.setattr(MaskLink, "of", permuted)
+    control = error(model().fit(X, y))
+    assert true < min(without, control) - 0.03
+    assert control > without - 0.01
+
+
+def test_probabilities_are_calibrated():
+    """Of pairs whose rating exceeds a level with a probability of about p, a share of about p does."""
+    _, _, X, y = halves()
+    p = fitted().predict_proba(X)
+    above = np.cumsum(p[:, ::-1], axis=1)[:, -2::-1].ravel()
+    truth = (y[:, None] > SCALE[:-1]).ravel()
+    bins = np.digitize(above, [0.1, 0.3, 0.5, 0.7, 0.9])
+    for k in range(6):
+        here = bins == k
+        assert abs(above[here].mean() - truth[here].mean()) < 3 * np.sqrt(0.25 / here.sum()) + 0.01
+
+
+# ---------------------------------------------------------------- decisions
+
+
+def test_decisions_follow_from_probabilities():
+    _, _, X, _ = halves()
+    m = model().fit(*small())
+    p = m.predict_proba(X)
+    expected = {
+        "median": SCALE[(np.cumsum(p, axis=1) < 0.5 - 1e-9).sum(axis=1)],
+        "mode": SCALE[p.argmax(axis=1)],
+        "mean": np.round(p @ SCALE),
+    }
+    for decision, value in expected.items():
+        np.testing.assert_array_equal(m.set_params(decision=decision).predict(X), value)
+    np.testing.assert_allclose(m.decision_function(X), p @ SCALE, rtol=1e-12)
+    with pytest.raises(ValueError, match="decision='best'"):
+        m.set_params(decision="best").fit(*small())
+
+
+def test_median_has_the_least_error_and_mode_is_right_most_often():
+    _, _, X, y = halves()
+    m = fitted()
+    predicted = {}
+    try:
+        for decision in ("median", "mode", "mean"):
+            predicted[decision] = m.set_params(decision=decision).predict(X)
+    finally:
+        m.set_params(decision="median")
+    errors = {d: (np.abs(v - y).mean(), (v != y).mean()) for d, v in predicted.items()}
+    assert errors["median"][0] <= min(e[0] for e in errors.values()) + 0.005
+    assert errors["mode"][1] <= min(e[1] for e in errors.values()) + 0.005
+
+
+def test_recommend_by_probability_and_by_quantile():
+    m, users = fitted(), [3, 5, 140]
+    every = np.arange(80)
+    items, scores = m.recommend(users, 80, exclude_seen=False, at_least=4)
+    for user, row, score in zip(users, items, scores, strict=True):
+        p = m.predict_proba([(user, j) for j in row])
+        np.testing.assert_allclose(score, p[:, 3:].sum(axis=1), rtol=1e-12)
+        assert (np.diff(score) <= 0).all()
+        assert set(row) == set(every)
+    low, _ = m.recommend(users, 5, quantile=0.1)
+    high, _ = m.recommend(users, 5, quantile=0.9)
+    assert (low != high).any()
+    _, scores = m.recommend(users, 80, exclude_seen=False, quantile=0.5)
+    assert ((scores >= 1) & (scores <= 5)).all()
+    with pytest.raises(ValueError, match="give one of them"):
+        m.recommend(users, 5, at_least=4, quantile=0.5)
+    with pytest.raises(ValueError, match="above the highest rating, 5"):
+        m.recommend(users, 5, at_least=6)
+    with pytest.raises(ValueError, match="quantile=2"):
+        m.recommend(users, 5, quantile=2)
+
+
+# ---------------------------------------------------------------- chains
+
+
+@pytest.mark.parametrize("n_chains", [1, 2])
+@pytest.mark.parametrize("saved", [False, True])
+def test_going_on_is_one_longer_fit_to_the_bit(n_chains, saved, tmp_path: Path):
+    X, y = small()
+    whole = model(n_sweeps=30, burn_in=8, thin=2, n_chains=n_chains).fit(X, y)
+    parts = model(n_sweeps=19, burn_in=8, thin=2, n_chains=n_chains).fit(X, y)
+    if saved:
+        parts.save(tmp_path / "model")
+        parts = cofactor.load(tmp_path / "model")
+    parts.set_params(n_sweeps=11, warm_start=True).fit(X, y)
+    assert same(whole, parts)
+    assert whole.n_iter_ == parts.n_iter_ == 30
+    assert [c.log_likelihood for c in whole.chains_] == [c.log_likelihood for c in parts.chains_]
+
+
+def test_going_on_needs_the_same_chains():
+    X, y = small()
+    m = model(n_sweeps=10, burn_in=5).fit(X, y)
+    with pytest.raises(ValueError, match="since then n_chains changed"):
+        m.set_params(warm_start=True, n_chains=2).fit(X, y)
+    with pytest.raises(ValueError, match="since then the ratings changed"):
+        m.set_params(n_chains=1).fit(X[X[:, 0] > 0], y[X[:, 0] > 0])
+    assert m.n_iter_ == 10
+
+
+def test_chains_are_pooled_and_differ():
+    X, y = small()
+    m = model(n_sweeps=20, burn_in=10, n_chains=3).fit(X, y)
+    assert m.samples_["U"].shape == (30, 21, 3)
+    assert len({chain.log_likelihood[-1] for chain in m.chains_}) == 3
+    alone = model(n_sweeps=20, burn_in=10).fit(X, y)
+    np.testing.assert_array_equal(alone.samples_["V"], m.samples_["V"][:10])
+
+
+def test_an_interrupted_fit_keeps_its_samples_and_says_how_many():
+    X, y = small()
+
+    def stop(progress: Any) -> None:
+        if progress.iteration == 17:
+            raise KeyboardInterrupt
+
+    m = model(n_sweeps=40, burn_in=10, callback=stop)
+    with pytest.warns(ConvergenceWarning, match="interrupted after 17 sweeps: the 7 samples kept so far are used"):
+        m.fit(X, y)
+    assert len(m.samples_["U"]) == 7
+    assert np.isfinite(m.decision_function(X)).all()
+    m.set_params(callback=None, warm_start=True, n_sweeps=13).fit(X, y)
+    assert same(m, model(n_sweeps=30, burn_in=10).fit(X, y))
+
+
+def test_time_is_limited():
+    X, y = small()
+    m = model(n_sweeps=10**6, burn_in=2, thin=10**4, max_seconds=1e-9)
+    with pytest.raises(ValueError, match="no sample was kept in 1 sweep, with burn_in=2: allow"):
+        m.fit(X, y)
+    m.set_params(burn_in=0, thin=1, n_sweeps=1000).fit(X, y)
+    assert (m.n_iter_, len(m.samples_["U"])) == (1, 1)
+    with pytest.raises(ValueError, match="max_seconds=0"):
+        m.set_params(max_seconds=0).fit(X, y)
+
+
+def test_time_is_that_of_all_chains():
+    X, y = small()
+    m = model(n_sweeps=10**6, burn_in=0, thin=10, n_chains=3, n_jobs=1, max_seconds=0.6)
+    began = time.perf_counter()
+    m.fit(X, y)
+    assert 0.55 < time.perf_counter() - began < 1.5
+    assert all(chain.seconds[-1] > 0.15 for chain in m.chains_)
+
+
+def test_a_warm_start_keeps_what_its_burn_in_and_thin_ask_for():
+    X, y = small()
+    m = model(n_sweeps=30, burn_in=10, warm_start=True).fit(X, y)
+    before = m.samples_["U"]
+    m.set_params(burn_in=25, n_sweeps=10).fit(X, y)
+    assert m.chains_[0].kept_sweeps == list(range(26, 41))
+    np.testing.assert_array_equal(m.samples_["U"][:5], before[15:20])
+    m.set_params(thin=4, n_sweeps=5).fit(X, y)
+    assert m.chains_[0].kept_sweeps == [29, 33, 37, 41, 45]
+    assert len(m.samples_["U"]) == 5
+
+
+def test_chains_that_were_ended_early_catch_up():
+    X, y = small()
+    whole = model(n_sweeps=18, burn_in=3, n_chains=2, n_jobs=1).fit(X, y)
+    m = model(n_sweeps=8, burn_in=3, n_chains=2, n_jobs=1, warm_start=True).fit(X, y)
+    m.chains_[1] = model(n_sweeps=5, burn_in=3, n_chains=2, n_jobs=1).fit(X, y).chains_[1]
+    m.set_params(n_sweeps=10).fit(X, y)
+    assert [chain.n_sweeps for chain in m.chains_] == [18, 18]
+    assert same(m, whole)
+
+
+def test_a_warm_start_needs_chains(tmp_path: Path):
+    X, y = small()
+    fitted().save(tmp_path / "few", n_samples=5)
+    without = cofactor.load(tmp_path / "few").set_params(warm_start=True)
+    for m in (without, fitted().fold_in(X[:20], y[:20]).set_params(warm_start=True)):
+        with pytest.raises(ValueError, match="goes on with chains, but this model has samples, but not"):
+            m.fit(X, y)
+
+
+def test_saved_with_fewer_samples(tmp_path: Path):
+    fitted().save(tmp_path / "all")
+    fitted().save(tmp_path / "few", n_samples=20)
+    few = cofactor.load(tmp_path / "few")
+    assert len(few.samples_["U"]) == 20
+    assert len(fitted().samples_["U"]) == 100
+    np.testing.assert_array_equal(few.samples_["U"][[0, -1]], fitted().samples_["U"][[0, -1]])
+    assert abs(error(few) - error(fitted())) < 0.03
+    assert (tmp_path / "few").stat().st_size < 0.4 * (tmp_path / "all").stat().st_size
+    for wrong in (0, -1, 1.5, True):
+        with pytest.raises((ValueError, TypeError), match=f"n_samples={wrong}"):
+            fitted().save(tmp_path / "none", n_samples=wrong)
+    assert not (tmp_path / "none").exists()
+
+
+# ---------------------------------------------------------------- odd input
+
+
+def test_levels_nobody_used_are_improbable():
+    X, y = small()
+    odd = np.where(y < 3, 1.0, np.where(y < 5, 3.0, 5.0))
+    p = model(levels=SCALE).fit(X, odd).predict_proba(X)
+    assert np.isfinite(p).all()
+    assert p[:, [1, 3]].mean() < 0.3 * p[:, [0, 2, 4]].mean()
+
+
+@pytest.mark.parametrize("value", [1.0, 3.0, 5.0])
+def test_users_of_one_rating_and_of_one_level(value):
+    X, y = small()
+    X = np.vstack([X, [[50, 3]], [[60, j] for j in range(15)]])
+    y = np.append(y, np.full(16, value))
+    m = model().fit(X, y)
+    p = m.predict_proba([(50, 3), (60, 3)])
+    assert np.isfinite(p).all()
+    assert p[1, int(value) - 1] > 0.5
+    assert p[0, int(value) - 1] < p[1, int(value) - 1]
+
+
+def test_two_levels():
+    X, y, test, truth = halves()
+    m = model().fit(X, np.where(y > 3, 1.0, -1.0))
+    assert (m.predict(test) == np.where(truth > 3, 1.0, -1.0)).mean() > 0.7
+    assert m.samples_["thresholds"].shape[2] == 1
+
+
+def test_no_more_link_columns_than_the_mask_has_rank():
+    X, y = small()
+    m = model(n_implicit=500).fit(X, y)
+    assert m.links_[0].n_features <= 15
+    full = np.array(list(itertools.product(range(6), range(5))))
+    m = model(n_implicit=500).fit(full, 1.0 + full.sum(axis=1) % 3)
+    assert [link.n_features for link in m.links_] == [1, 1]
+    assert np.isfinite(m.predict_proba(full)).all()
+
+
+# ---------------------------------------------------------------- features of users and items
+
+
+@lru_cache
+def described() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return pairs, ratings, and features of users and items that tell most of what they like."""
+    rng = np.random.default_rng(4)
+    F, G = rng.normal(size=(60, 2)), rng.normal(size=(40, 2))
+    score = F @ G.T + 0.3 * rng.normal(size=(60, 1)) + 0.3 * rng.normal(size=(60, 40))
+    y = 1.0 + (score[..., None] > [-1.2, -0.4, 0.4, 1.2]).sum(axis=2)
+    X = rng.permutation(np.argwhere(rng.random(y.shape) < 0.25))
+    mixed = np.array([[1.0, 0.5], [-0.4, 2.0]])
+    return X, y[X[:, 0], X[:, 1]], 30 + 7 * F @ mixed, G @ mixed
+
+
+def table(values: np.ndarray, ids: Any = None) -> dict[Any, list[float]]:
+    return dict(zip(range(len(values)) if ids is None else ids, values.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("implicit", ["low-rank", "sparse", None])
+def test_features_lower_the_error_and_help_new_users_and_items(implicit):
+    X, y, F, G = described()
+    old = (X[:, 0] < 45) & (X[:, 1] < 30)
+    new_users = (X[:, 0] >= 45) & (X[:, 1] < 30)
+    new_items = (X[:, 0] < 45) & (X[:, 1] >= 30)
+    plain = model(implicit=implicit).fit(X[old], y[old])
+    rich = model(implicit=implicit).fit(X[old], y[old], user_features=table(F), item_features=table(G))
+    first = np.zeros(len(X), dtype=bool)
+    first[np.unique(X[:, 0], return_index=True)[1]] = True  # one rating for each, the others are to be predicted
+    errors = {}
+    for name, m in (("plain", plain), ("rich", rich)):
+        given = {} if m is plain else {"user_features": table(F)}
+        folded = m.fold_in(X[new_users & first], y[new_users & first], **given)
+        asked = new_users & ~first & np.isin(X[:, 0], folded.users_.ids)
+        errors[name, "users"] = np.abs(folded.predict(X[asked]) - y[asked]).mean()
+        first_of_item = np.zeros(len(X), dtype=bool)
+        at = np.flatnonzero(new_items)
+        first_of_item[at[np.unique(X[at, 1], return_index=True)[1]]] = True
+        given = {} if m is plain else {"item_features": table(G[30:], range(30, 40))}
+        folded = m.fold_in_items(X[first_of_item], y[first_of_item], **given)
+        asked = new_items & ~first_of_item
+        errors[name, "items"] = np.abs(folded.predict(X[asked]) - y[asked]).mean()
+    assert errors["rich", "users"] < errors["plain", "users"] - 0.1
+    assert errors["rich", "items"] < errors["plain", "items"] - 0.1
+
+
+@pytest.mark.parametrize("implicit", ["low-rank", "sparse", None])
+def test_all_forms_of_a_table_say_the_same_and_are_not_changed(implicit):
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    X, y, F, _ = described()
+    order = np.random.default_rng(0).permutation(len(F))
+    frame = pd.DataFrame({"user": order, "a": F[order, 0], "b": F[order, 1]})
+    forms = [table(F), frame, frame.set_index("user"), pl.from_pandas(frame), (order, F[order])]
+    models = []
+    for form in forms:
+        before = str(form)
+        small_model = model(implicit=implicit, n_sweeps=8, burn_in=4)
+        models.append(small_model.fit(X, y, user_features=form))
+        assert str(form) == before
+    assert all(same(models[0], m) for m in models[1:])
+    text = frame.assign(user=[f"u{k}" for k in order])
+    named = [(f"u{i}", j) for i, j in X.tolist()]
+    m = model(implicit=None, n_sweeps=8, burn_in=4)
+    m.fit(named, y, user_features=text)
+    again = model(implicit=None, n_sweeps=8, burn_in=4).fit(named, y, user_features=text.set_index("user"))
+    assert same(m, again)
+
+
+@pytest.mark.parametrize("implicit", ["low-rank", "sparse", None])
+def test_features_are_saved_and_folding_in_is_the_same_alone_and_among_others(implicit, tmp_path: Path):
+    X, y, F, G = described()
+    m = model(implicit=implicit, n_sweeps=10, burn_in=5).fit(X, y, user_features=table(F), item_features=table(G))
+    m.save(tmp_path / "model")
+    loaded = cofactor.load(tmp_path / "model")
+    some = X[:, 0] < 3
+    users, items = table(F), table(G)
+    for fold, other in ((m.fold_in, loaded.fold_in), (m.fold_in_items, loaded.fold_in_items)):
+        given = {"user_features": users} if fold == m.fold_in else {"item_features": items}
+        whole, again = fold(X[some], y[some], **given), other(X[some], y[some], **given)
+        assert same(whole, again)
+        name, ids, column = ("U", whole.users_, 0) if fold == m.fold_in else ("V", whole.items_, 1)
+        one = X[some][0, column]
+        alone = fold(X[some & (X[:, column] == one)], y[some & (X[:, column] == one)], **given)
+        where = (alone.users_ if column == 0 else alone.items_).index([one])[0]
+        np.testing.assert_array_equal(alone.samples_[name][:, where], whole.samples_[name][:, ids.index([one])[0]])
+    whole = model(implicit=implicit, n_sweeps=16, burn_in=5).fit(X, y, user_features=users, item_features=items)
+    loaded.set_params(warm_start=True, n_sweeps=6).fit(X, y, user_features=users, item_features=items)
+    assert same(loaded, whole)
+    with pytest.raises(ValueError, match="since then the features of users changed"):
+        loaded.fit(X, y, item_features=items)
+    with pytest.raises(ValueError, match="since then the features of users changed"):
+        loaded.fit(X, y, user_features=table(-F), item_features=items)
+
+
+def test_constant_columns_are_left_out():
+    X, y, F, _ = described()
+    with pytest.warns(UserWarning, match="column 2 is the same for all in training: dropped"):
+        m = model(n_sweeps=10, burn_in=5).fit(X, y, user_features=table(np.hstack([F, np.ones((60, 1))])))
+    assert same(m, model(n_sweeps=10, burn_in=5).fit(X, y, user_features=table(F)))
+    with pytest.warns(UserWarning, match="column 0 is the same"):
+        m = model(n_sweeps=10, burn_in=5).fit(X, y, user_features=dict.fromkeys(range(60), 7))
+    assert same(m, model(n_sweeps=10, burn_in=5).fit(X, y))
+    with pytest.warns(UserWarning, match="column 0 is the same"):
+        m = model(n_sweeps=10, burn_in=5, implicit=None).fit(X, y, user_features=dict.fromkeys(range(60), 7))
+    assert m.links_[0].n_features == 0
+
+
+def test_frames_without_names_of_columns():
+    pd = pytest.importorskip("pandas")
+    X, y, F, _ = described()
+    expected = model(n_sweeps=6, burn_in=3).fit(X, y, user_features=table(F))
+    numbered = pd.DataFrame(np.column_stack([np.arange(60), F]))
+    assert same(model(n_sweeps=6, burn_in=3).fit(X, y, user_features=numbered.astype({0: int})), expected)
+    indexed = pd.DataFrame(F, index=pd.Index(range(60), name="user"))
+    assert same(model(n_sweeps=6, burn_in=3).fit(X, y, user_features=indexed), expected)
+    one = model(n_sweeps=6, burn_in=3).fit(X, y, user_features=(range(60), F[:, 0]))
+    assert same(one, model(n_sweeps=6, burn_in=3).fit(X, y, user_features=(range(60), F[:, :1])))
+
+
+def test_users_without_a_row_have_the_means():
+    X, y, F, _ = described()
+    few, whole = table(F[5:], range(5, 60)), table(F)
+    whole |= {k: F[5:].mean(axis=0).tolist() for k in range(5)}
+    link = model(n_sweeps=6, burn_in=3, implicit=None).fit(X, y, user_features=few).links_[0]
+    np.testing.assert_allclose(link.standard.means, F[5:].mean(axis=0))
+    np.testing.assert_allclose(link.standard.scales, F[5:].std(axis=0))
+    folded = model(n_sweeps=6, burn_in=3).fit(X, y, user_features=few)
+    a = folded.fold_in([("new", 3)], [4.0])
+    b = folded.fold_in([("new", 3)], [4.0], user_features={"new": F[5:].mean(axis=0)})
+    np.testing.assert_allclose(a.samples_["U"], b.samples_["U"], atol=1e-5)
+
+
+def test_constant_columns_are_dropped():
+    X, y, F, _ = described()
+    wide = np.column_stack([F[:, 0], np.full(len(F), 0.1), F[:, 1]])
+    with pytest.warns(UserWarning, match="user_features: column 1 is the same for all in training: dropped"):
+        m = model(n_sweeps=8, burn_in=4, implicit=None).fit(X, y, user_features=table(wide))
+    expected = model(n_sweeps=8, burn_in=4, implicit=None).fit(X, y, user_features=table(F))
+    p, q = m.predict_proba(X[:50]), expected.predict_proba(X[:50])
+    assert np.abs(p - q).mean() < 0.1
+    assert np.isfinite(p).all()
+
+
+def test_items_nobody_rated_are_known_by_their_features():
+    X, y, F, G = described()
+    m = model().fit(X, y, user_features=table(F), item_features=table(G))
+    twins = m.fold_in_items(item_features=table(G, [f"like {k}" for k in range(40)]))
+    pairs = [(i, f"like {j}") for i, j in X.tolist()]
+    assert np.corrcoef(twins.decision_function(pairs), y)[0, 1] > 0.6
+    with pytest.raises(ValueError, match="came from folding in items"):
+        twins.fold_in([("new", "like 3")], [4.0])
+    folded = m.fold_in([("new", 3)], [4.0])
+    with pytest.raises(ValueError, match="came from folding in users.* fit a new model, or one with implicit=None"):
+        folded.fold_in_items([("new", "film")], [4.0])
+    both = model(implicit=None).fit(X, y).fold_in([("new", 3), ("new", 4)], [4.0, 5.0])
+    assert both.fold_in_items([("new", "film")], [5.0]).predict([("new", "film")]) >= 3
+
+
+def test_users_nobody_heard_of_are_known_by_their_features():
+    X, y, F, _ = described()
+    matrix = sparse.csr_array((y, X.T), shape=(60, 40))[:50].tolil()
+    matrix[45:] = 0
+    rated = sparse.csr_array(matrix)
+    rated.eliminate_zeros()
+    silent = X[:, 0] >= 45
+    m = model().fit(rated, user_features=table(F))
+    there = silent & (X[:, 0] < 50)
+    assert np.corrcoef(m.decision_function(X[there]), y[there])[0, 1] > 0.5
+    assert (m.samples_["U"][:, 45] != m.samples_["U"][:, 46]).any()
+    plain = model().fit(rated)
+    np.testing.assert_array_equal(plain.samples_["U"][:, 45], plain.samples_["U"][:, 46])
+
+
+@pytest.mark.parametrize(
+    ("features", "kind", "words"),
+    [
+        ({0: [1.0, np.nan]}, ValueError, "user_features: column 1 is nan for 0"),
+        ({0: [1.0, 2.0], 1: [np.inf, 0.0]}, ValueError, "column 0 is inf for 1"),
+        ({0: [1.0, 2.0], 1: [0.0]}, ValueError, r"features of shape \(1,\) for 1 but \(2,\) for 0"),
+        ({0: ["red"], 1: ["blue"]}, TypeError, "column 0 holds 'red', expected numbers; make a column of 0 and 1"),
+        ({"ann": [1.0]}, ValueError, "no row for any of the 60 ids"),
+        ({}, ValueError, "holds no features"),
+        (([0, 1], np.ones((3, 2))), ValueError, r"2 ids but an array of shape \(3, 2\)"),
+        (([0, 1, 0], np.ones((3, 2))), ValueError, "several rows for 0"),
+        (7, TypeError, "user_features is a int, expected a mapping"),
+        ({0: [1.0], 1: [1e200]}, ValueError, "column 0 is 1e\\+200 for 1"),
+        (([0, 1], sparse.eye_array(2).tocsr()), TypeError, r"holds a sparse matrix, expected an array: .*toarray"),
+    ],
+)
+def test_bad_features_are_refused_and_leave_the_model_as_it_was(features, kind, words):
+    X, y, _, _ = described()
+    m = model(n_sweeps=6, burn_in=3).fit(X, y)
+    before = dict(m.__dict__)
+    with pytest.raises(kind, match=words):
+        m.fit(X, y, user_features=features)
+    assert m.__dict__ == before
+    if kind is TypeError:
+        with pytest.raises(kind, match=words):
+            m.fold_in(X, y, user_features=features)
+    else:
+        with pytest.raises(ValueError, match="was not given in training|" + words):
+            m.fold_in(X, y, user_features=features)
+
+
+def test_columns_of_a_fold_in_must_be_those_of_training():
+    pl = pytest.importorskip("polars")
+    X, y, F, _ = described()
+    frame = pl.DataFrame({"user": range(60), "age": F[:, 0], "height": F[:, 1]})
+    m = model(n_sweeps=6, burn_in=3).fit(X, y, user_features=frame)
+    with pytest.raises(ValueError, match="has the columns height, age, but those of training were age, height"):
+        m.fold_in(X, y, user_features=frame.select("user", "height", "age"))
+    with pytest.raises(ValueError, match="age is nan for 3"):
+        m.fit(
+            X, y, user_features=frame.with_columns(age=pl.when(pl.col("user") == 3).then(None).otherwise(pl.col("age")))
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("projection", lambda a: a[:, 0].copy()),
+        ("projection", lambda a: a[1:]),
+        ("projection", lambda a: a[:, :, None]),
+        ("axes", lambda a: a[:, 0].copy()),
+        ("axes", lambda a: a[:, 1:]),
+    ],
+)
+@pytest.mark.parametrize("implicit", ["low-rank", None])
+def test_links_of_crafted_files_are_refused(name, make, implicit, tmp_path: Path):
+    X, y, F, _ = described()
+    model(n_sweeps=6, burn_in=3, implicit=implicit).fit(X, y, user_features=table(F)).save(tmp_path / "model")
+    header, arrays = read_model(tmp_path / "model")
+    keys = [key for key in arrays if key.endswith(f".{name}")]
+    for key in keys:
+        write_model(tmp_path / "crafted", header, arrays | {key: np.ascontiguousarray(make(arrays[key]))})
+        with pytest.raises(ModelFileError, match=f"{name}|but the link makes"):
+            cofactor.load(tmp_path / "crafted")
+    assert keys or (name, implicit) == ("projection", None)
