@@ -7,7 +7,7 @@ import pytest
 from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.beside import Reason, beside
 from cofactor.experiments.experiment import Sample
-from cofactor.experiments.published import Misprint
+from cofactor.published import Misprint
 
 
 def printed(*rows, errors=()):

@@ -2,8 +2,8 @@
 
 import pytest
 
+from cofactor import published
 from cofactor.evaluation.run.cells import Result
-from cofactor.experiments import published
 from cofactor.experiments.experiment import Row, Sample
 from cofactor.experiments.label_cells import REALIGNED
 from cofactor.experiments.label_grople import (

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from cofactor import published
 from cofactor.evaluation.run.cells import Result
-from cofactor.experiments import published
 from cofactor.experiments.experiment import Sample
 from cofactor.experiments.label_cells import REALIGNED
 from cofactor.experiments.label_mlchmf import (
@@ -19,6 +19,7 @@ from cofactor.experiments.label_mlchmf import (
     one_penalty,
     realignment,
 )
+from cofactor.experiments.ranks import printed_scores
 
 BY_NAME = {one.name: one for one in EXPERIMENTS}
 TABLE = published.load("thesis-5.9")
@@ -75,7 +76,7 @@ def test_realignment():
 def test_ours_stand_in_place_of_the_printed_columns():
     results = [result("MLkNN", "emotions", {"hamming": value}) for value in (0.1802, 0.1804)]
     scores = here_in_place(TABLE, "hamming", results)
-    row, printed = scores.data.index("emotions"), TABLE.scores("hamming")
+    row, printed = scores.data.index("emotions"), printed_scores(TABLE, "hamming")
     assert scores.values[row, scores.methods.index("MLkNN")] == 0.18
     assert np.isnan(scores.values[row, scores.methods.index("MLCHMF")])
     lift = scores.methods.index("LIFT")

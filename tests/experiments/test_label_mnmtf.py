@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from cofactor import published
 from cofactor.datasets import load_labels
 from cofactor.evaluation.run.cells import Result
-from cofactor.experiments import published
 from cofactor.experiments.experiment import Sample
 from cofactor.experiments.label_mnmtf import (
     EXPERIMENTS,

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result
-from cofactor.experiments import published, rating_curves, rating_factors, rating_geometry, rating_tables
-from cofactor.experiments.examples import MATRICES, TABLE_3_2
+from cofactor.experiments import rating_curves, rating_factors, rating_geometry, rating_tables
 from cofactor.experiments.rating_cells import THESIS, errors_of_groups, errors_tuned, load, recovery_errors
 from cofactor.experiments.rating_convergence import convergence
 from cofactor.experiments.series import means, unfinished
@@ -67,7 +67,7 @@ def test_recovery_counts_only_entries_not_seen_and_copies_the_others() -> None:
 def test_convergence_starts_differ_and_fall() -> None:
     settings = {"n_factors": 2, "alpha": 0.1, "alpha_bias": None, "solver": "gd", "tol": 0.0, "max_iter": 30}
     first, second = (
-        convergence("BinaryMMMF", "table 3.1", "", seed, settings=settings)["objective"] for seed in (0, 1)
+        convergence("BinaryMMMF", "thesis-3.1", "", seed, settings=settings)["objective"] for seed in (0, 1)
     )
     assert first[0] != second[0]
     assert np.all(np.diff(first) <= 0)
@@ -75,12 +75,12 @@ def test_convergence_starts_differ_and_fall() -> None:
 
 def test_examples_are_printed_right() -> None:
     """The smooth hinge losses of the printed factors add up to those of table 3.5 with its column 7 put right."""
-    Y, (U, V) = MATRICES["table 3.1"], TABLE_3_2
+    Y, U, V = (published.matrix(f"thesis-{name}") for name in ("3.1", "3.2-U", "3.2-V"))
     margin = (Y * (U @ V.T))[Y != 0]
     loss = np.where(margin <= 0, 0.5 - margin, np.where(margin < 1, (1 - margin) ** 2 / 2, 0.0))
     assert np.round(loss, 2).sum() == pytest.approx(1.57)
     # How often each level stands in table 3.6.
-    assert np.bincount(MATRICES["table 3.6"].astype(int).ravel()).tolist() == [10, 17, 18, 19, 19, 17]
+    assert np.bincount(published.matrix("thesis-3.6").astype(int).ravel()).tolist() == [10, 17, 18, 19, 19, 17]
 
 
 def test_regions_draw_levels_as_often_as_asked() -> None:

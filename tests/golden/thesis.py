@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cofactor.experiments.examples import MATRICES, TABLE_3_2
+from cofactor import published
 
 
 def _matrix(text: str) -> np.ndarray:
@@ -16,9 +16,9 @@ def _matrix(text: str) -> np.ndarray:
 
 # --- Section 3.2: a bi-level matrix, factors, scores and losses
 
-TABLE_3_1 = MATRICES["table 3.1"]
+TABLE_3_1 = published.matrix("thesis-3.1")
 
-TABLE_3_2_U, TABLE_3_2_V = TABLE_3_2
+TABLE_3_2_U, TABLE_3_2_V = published.matrix("thesis-3.2-U"), published.matrix("thesis-3.2-V")
 
 TABLE_3_3 = _matrix("""
 -0.24  0.95  0.46  0.14  0.84 -0.13 -0.81

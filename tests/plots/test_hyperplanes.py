@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from cofactor.experiments.examples import TABLE_3_2
+from cofactor import published
 from cofactor.plots import plot_hyperplanes
 
 
@@ -24,7 +24,7 @@ def test_hyperplanes_have_a_line_and_an_arrow_for_each_user() -> None:
 
 def test_names_in_the_plane_lie_apart() -> None:
     """The factors of table 3.2, whose arrows once stood on items and on each other."""
-    U, V = TABLE_3_2
+    U, V = published.matrix("thesis-3.2-U"), published.matrix("thesis-3.2-V")
     ax = plot_hyperplanes(U, V, threshold=0.1)
     ax.figure.canvas.draw()
     places = {text.get_text(): text.get_window_extent() for text in ax.texts if text.get_text()}

@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
+from cofactor import published
 from cofactor.cli.label_demo import Example
 from cofactor.cli.label_models import grid_of
 from cofactor.datasets import DatasetNotFoundError, LabelDataset, load_labels, make_labels
@@ -44,36 +45,14 @@ Say = Callable[[str], object]
 Figures = tuple[float | None, ...]
 
 
-def _embedding(accuracy: float, example: float, macro: float, micro: float) -> Figures:
-    return (None, accuracy, None, example, macro, micro)
+#: Where the published figures stand: Kumar's thesis, ten folds (BSVM for binary relevance) and five; and OMF's paper.
+PUBLISHED = ("thesis-5.9", "thesis-5.10", "thesis-6.2", "omf-2")
 
 
-#: Figures in the order of METRICS. Thesis, tables 5.9 and 5.10 (ten folds): MLC-HMF, ML-kNN, and BSVM for binary
-#: relevance; table 6.2 (five folds): the embeddings; paper 001, table 2: OMF.
-PUBLISHED: dict[tuple[str, str], Figures] = {
-    ("emotions", "MLCHMF"): (0.182, 0.550, 0.305, 0.629, 0.649, 0.682),
-    ("emotions", "MLkNN"): (0.193, 0.538, 0.292, 0.620, 0.622, 0.667),
-    ("emotions", BASELINE): (0.197, 0.495, 0.271, 0.565, 0.584, 0.636),
-    ("medical", "MLCHMF"): (0.011, 0.702, 0.630, 0.728, 0.285, 0.775),
-    ("medical", "MLkNN"): (0.016, 0.570, 0.499, 0.595, 0.206, 0.676),
-    ("medical", BASELINE): (0.011, 0.732, 0.653, 0.759, 0.320, 0.804),
-    ("medical", "GroPLE"): _embedding(0.769, 0.800, 0.374, 0.821),
-    ("medical", "PLST"): _embedding(0.762, 0.793, 0.373, 0.821),
-    ("medical", "CPLST"): _embedding(0.763, 0.794, 0.378, 0.822),
-    ("medical", "CSSP"): _embedding(0.735, 0.766, 0.360, 0.806),
-    ("medical", "FAiE"): _embedding(0.765, 0.796, 0.383, 0.823),
-    ("medical", "LEML"): _embedding(0.690, 0.738, 0.342, 0.739),
-    ("medical", "OMF"): (None, None, None, None, None, 0.896),
-    ("cal500", "MLCHMF"): (0.137, 0.217, 0.000, 0.350, 0.079, 0.348),
-    ("cal500", "MLkNN"): (0.139, 0.196, 0.000, 0.323, 0.053, 0.320),
-    ("cal500", BASELINE): (0.137, 0.197, 0.000, 0.325, 0.046, 0.321),
-    ("cal500", "GroPLE"): _embedding(0.234, 0.370, 0.129, 0.375),
-    ("cal500", "PLST"): _embedding(0.224, 0.357, 0.110, 0.360),
-    ("cal500", "CPLST"): _embedding(0.224, 0.358, 0.104, 0.361),
-    ("cal500", "CSSP"): _embedding(0.224, 0.358, 0.107, 0.361),
-    ("cal500", "FAiE"): _embedding(0.235, 0.369, 0.118, 0.374),
-    ("cal500", "LEML"): _embedding(0.222, 0.355, 0.110, 0.359),
-}
+def published_figures(data: str, method: str) -> Figures | None:
+    """Return the published figures in the order of METRICS; None if there is none."""
+    found = tuple(published.value(PUBLISHED, method, metric, data=data) for metric in METRICS)
+    return None if all(figure is None for figure in found) else found
 
 
 @dataclass
@@ -201,7 +180,7 @@ def compete(data: LabelDataset, seed: int, quick: bool, say: Say) -> tuple[Label
                 runs[kind].append(label_report(Y[test], labels))
             first.setdefault(name, fitted)
         row = LabelRow(name, _means(runs["plain"]), _means(runs["learned"]))
-        row.seconds, row.published = float(np.median(seconds)), PUBLISHED.get((data.name, name))
+        row.seconds, row.published = float(np.median(seconds)), published_figures(data.name, name)
         row.chosen = {kind: _written(choice.parameters) for kind, choice in first[name].choices_.items()}
         table.rows.append(row)
     train, test = splits[0]

@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from cofactor import published
 from cofactor.cli.baselines import MostFrequentLevel, UserMedian
 from cofactor.datasets import DatasetNotFoundError, RatingDataset, load_ratings, make_ratings
 from cofactor.evaluation import Holdout
 from cofactor.metrics import confusion_matrix, rating_report
 from cofactor.ratings import ALS, HMF, MMMF, PMMMF, Ensemble, OrdinalProbit, RatingModel
 from cofactor.ratings.sampled.base import SampledModel
-
-#: Thesis, table 4.1 (MovieLens 100K, 80/20): MAE and RMSE.
-PUBLISHED = {"MMMF": (0.7355, 1.0426), "PMMMF": (0.7138, 1.0178), "ALS": (0.7899, 1.0838)}
 
 #: Films for the new user, of several tastes, with what he might give them.
 NEW_USER = {
@@ -91,7 +89,8 @@ class Row:
     @property
     def published(self) -> tuple[float, float] | None:
         """MAE and RMSE of the thesis."""
-        return PUBLISHED.get(self.name)
+        mae, rmse = (published.value("thesis-4.1", self.name, metric) for metric in ("mae", "rmse"))
+        return None if mae is None or rmse is None else (mae, rmse)
 
 
 def load_data(seed: int, quick: bool, download: bool, progress: Any = None) -> tuple[RatingDataset, str]:

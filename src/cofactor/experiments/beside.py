@@ -12,7 +12,7 @@ from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.experiment import Row, Sample
 
 if TYPE_CHECKING:
-    from cofactor.experiments.published import Published
+    from cofactor.published import Published
 
 __all__ = ["VARIANTS", "Reason", "beside", "samples"]
 

@@ -115,7 +115,7 @@ def read_comparison(path: PathLike) -> Declared:
     >>> read_comparison(path)
     Traceback (most recent call last):
     ...
-    ValueError: .../stars.toml: methods, number 1 (HMF), parameters: HMF has no 'alfa'; did you mean alpha?
+    cofactor.errors.InvalidInputError: ...stars.toml: methods, number 1 (HMF), parameters: HMF has no ...; did you mean alpha?
     >>> folder.cleanup()
     """
     place = Path(path)

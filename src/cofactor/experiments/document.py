@@ -9,9 +9,9 @@ from pathlib import Path
 
 import cofactor
 from cofactor.experiments.experiment import Claim, Origin, Picture, Row, Sample
-from cofactor.experiments.published import METRICS
 from cofactor.experiments.reproduction import Reproduction
 from cofactor.files import replacing
+from cofactor.published import METRICS
 
 __all__ = ["MARKS", "columns_of", "digits_of", "printed_only", "reasons_of", "title_of", "write_document"]
 

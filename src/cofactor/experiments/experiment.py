@@ -13,8 +13,8 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Literal
 
 from cofactor.evaluation.run.cells import Cell, Result
-from cofactor.experiments.published import METRICS, load
 from cofactor.metrics import greater_is_better
+from cofactor.published import METRICS, load
 from cofactor.text import without_zero
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class Experiment:
     missing : sequence of str
         Data sets and methods of the source that are not run, each with the reason.
     tables : sequence of str
-        Names of the published tables behind it (`cofactor.experiments.published`), whose misprints are told.
+        Names of the published tables behind it (`cofactor.published`), whose misprints are told.
     """
 
     name: str

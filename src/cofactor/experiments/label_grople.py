@@ -8,16 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.evaluation.stats.scores import Scores
-from cofactor.experiments import published
 from cofactor.experiments.beside import Reason, beside, samples
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Row
 from cofactor.experiments.label_cells import REALIGNED, REALIGNMENT, folds, label_cell
 from cofactor.experiments.label_mlchmf import realignment
-from cofactor.experiments.published import METRICS
-from cofactor.experiments.ranks import PRINTED, Sources, best_rank, diagrams, methods_differ, statistic_rows
+from cofactor.experiments.ranks import (
+    PRINTED,
+    Sources,
+    best_rank,
+    diagrams,
+    methods_differ,
+    printed_scores,
+    statistic_rows,
+)
 from cofactor.experiments.series import unfinished
+from cofactor.published import METRICS
 
 __all__ = ["EXPERIMENTS", "METHODS", "comparison_cells", "lead_claim", "scores_here", "threshold_claim", "with_cut"]
 
@@ -181,7 +189,7 @@ def scores_here(results: Sequence[Result], metric: str, cut: str = "") -> Scores
 
 def _printed(metric: str, data: Sequence[str] | None = None) -> Scores:
     """Return the printed numbers: of all methods on the eleven sets of the test, or of ours on some sets."""
-    scores = published.load("thesis-6.2").scores(metric)
+    scores = printed_scores(published.load("thesis-6.2"), metric)
     if data is None:
         return scores.complete
     ours = scores.only(*METHODS)

@@ -16,8 +16,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
+from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result, cell
-from cofactor.experiments import published
 from cofactor.experiments.beside import Reason, beside
 from cofactor.experiments.data import checksum
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample

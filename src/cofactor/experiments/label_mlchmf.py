@@ -8,16 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.evaluation.stats.scores import Scores
-from cofactor.experiments import published
 from cofactor.experiments.beside import Reason, beside, samples
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture, Row, Sample
 from cofactor.experiments.label_cells import REALIGNED, REALIGNMENT, folds, label_cell
-from cofactor.experiments.published import METRICS, Published
-from cofactor.experiments.ranks import PRINTED, Sources, best_rank, diagrams, methods_differ, statistic_rows
+from cofactor.experiments.ranks import (
+    PRINTED,
+    Sources,
+    best_rank,
+    diagrams,
+    methods_differ,
+    printed_scores,
+    statistic_rows,
+)
 from cofactor.experiments.series import means, unfinished
 from cofactor.plots.parameters import plot_parameter_lines
+from cofactor.published import METRICS, Published
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,7 +118,7 @@ def here_in_place(table: Published, metric: str, results: Sequence[Result]) -> S
 
     Ours are rounded to the three digits that are printed, so that ties are as likely as there.
     """
-    printed, here = table.scores(metric), samples(results, [metric])
+    printed, here = printed_scores(table, metric), samples(results, [metric])
     values = printed.values.copy()
     for i, data in enumerate(printed.data):
         for j, method in enumerate(printed.methods):
@@ -128,7 +136,7 @@ def duels(table: Published, results: Sequence[Result], champion: str = "MLCHMF")
     """
     claims = []
     for metric in table.metrics:
-        printed, here = table.scores(metric), here_in_place(table, metric, results)
+        printed, here = printed_scores(table, metric), here_in_place(table, metric, results)
         for other in METHODS:
             if other == champion or (lead := _wins(printed, champion, other))[0] == lead[1]:
                 continue
@@ -171,7 +179,7 @@ def _sources(results: Sequence[Result]) -> Sources:
     """Return the scores of both tables by metric, as printed and with ours in place."""
     tables = [(table, metric) for table in map(published.load, _TABLES) for metric in table.metrics]
     return {
-        (metric, words): table.scores(metric) if words == PRINTED else here_in_place(table, metric, results)
+        (metric, words): printed_scores(table, metric) if words == PRINTED else here_in_place(table, metric, results)
         for table, metric in tables
         for words in (PRINTED, "ours in place")
     }

@@ -7,14 +7,14 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result
-from cofactor.experiments import published
 from cofactor.experiments.beside import Reason, beside, samples
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
 from cofactor.experiments.label_cells import label_cell
-from cofactor.experiments.published import METRICS, Published
 from cofactor.experiments.series import means, unfinished
 from cofactor.plots.parameters import plot_parameter_lines
+from cofactor.published import METRICS, Published
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

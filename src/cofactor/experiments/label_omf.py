@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result
-from cofactor.experiments import published
 from cofactor.experiments.beside import VARIANTS, Reason, beside, samples
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome
 from cofactor.experiments.label_cells import folds, label_cell

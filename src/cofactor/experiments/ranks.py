@@ -11,12 +11,21 @@ import numpy as np
 from cofactor.evaluation.stats.rank_tests import Friedman, Nemenyi, friedman, nemenyi
 from cofactor.evaluation.stats.scores import Scores
 from cofactor.experiments.experiment import Claim, Origin, Picture, Row, Sample
-from cofactor.experiments.published import METRICS, Published
+from cofactor.published import METRICS, Published
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["PRINTED", "Sources", "best_rank", "both_tests", "diagrams", "methods_differ", "statistic_rows"]
+__all__ = [
+    "PRINTED",
+    "Sources",
+    "best_rank",
+    "both_tests",
+    "diagrams",
+    "methods_differ",
+    "printed_scores",
+    "statistic_rows",
+]
 
 Sources = Mapping[tuple[str, str], Scores | None]
 """Tables of scores by metric and by where the numbers come from, in words."""
@@ -25,6 +34,21 @@ PRINTED = "printed numbers"
 """The words for numbers that come from the source."""
 
 _TELLING = 6  # with fewer data sets, that no difference is shown says little
+
+
+def printed_scores(table: Published, metric: str, protocol: str = "") -> Scores:
+    """Return the printed numbers of a metric as a table, data sets × methods; NaN where none is printed.
+
+    >>> from cofactor.published import load
+    >>> printed_scores(load("thesis-5.9"), "hamming").ranks[0]
+    array([1.5, 6. , 5. , 3.5, 3.5, 7. , 1.5])
+    """
+    rows = [row for row in table.rows if (row.metric, row.protocol) == (metric, protocol)]
+    data = tuple(dict.fromkeys(row.data for row in rows))
+    methods = tuple(dict.fromkeys(row.method for row in rows))
+    found = [[table.get(name, method, metric, protocol) for method in methods] for name in data]
+    values = [[np.nan if row is None else row.mean for row in line] for line in found]
+    return Scores(values, methods, data, greater_is_better=METRICS[metric].better == "higher")
 
 
 def both_tests(sources: Sources) -> Iterator[tuple[str, str, Friedman, Nemenyi]]:

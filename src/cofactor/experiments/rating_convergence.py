@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.evaluation.run.cells import Cell, Result, cell
-from cofactor.experiments.examples import observed
+from cofactor.experiments.data import observed
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture
 from cofactor.experiments.rating_cells import IN_PLANE
 from cofactor.experiments.series import done, unfinished
@@ -74,5 +74,5 @@ EXPERIMENTS = tuple(
         cells=partial(_convergence_cells, method, data),
         outcome=partial(_convergence_outcome, f"thesis-figure-{number}"),
     )
-    for number, method, data in (("3.4", "BinaryMMMF", "table 3.1"), ("3.7", "MMMF", "table 3.6"))
+    for number, method, data in (("3.4", "BinaryMMMF", "thesis-3.1"), ("3.7", "MMMF", "thesis-3.6"))
 )

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor import published
 from cofactor.datasets import make_ratings
 from cofactor.evaluation.run.cells import Cell, Result, cell
-from cofactor.experiments.examples import TABLE_3_2, observed
+from cofactor.experiments.data import observed
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Picture
 from cofactor.experiments.rating_cells import IN_PLANE
 from cofactor.experiments.series import done, unfinished
@@ -25,9 +26,14 @@ _THESIS = "V. Kumar's thesis (Hyderabad 2018)"
 # ---------------------------------------------------------------- figure 3.1: two levels
 
 
+def published_factors() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return U and V of table 3.2, the factors printed for table 3.1."""
+    return published.matrix("thesis-3.2-U"), published.matrix("thesis-3.2-V")
+
+
 def sides(method: str, data: str, split: str, seed: int, *, threshold: float, alpha: float) -> dict[str, Any]:
     """Return the scores of the printed factors, and the share of entries on their side for these and for a fit."""
-    U, V = TABLE_3_2
+    U, V = published_factors()
     X, y = observed(data)
     scores = U @ V.T - threshold
     fitted = MODELS[method](alpha=alpha, random_state=seed, **IN_PLANE[method]).fit(X, y)
@@ -39,13 +45,13 @@ def sides(method: str, data: str, split: str, seed: int, *, threshold: float, al
 
 
 def _cells_of_sides(extent: Extent) -> list[Cell]:
-    return [cell(sides, method="BinaryMMMF", data="table 3.1", threshold=0.1, alpha=0.1)]
+    return [cell(sides, method="BinaryMMMF", data="thesis-3.1", threshold=0.1, alpha=0.1)]
 
 
 def _outcome_of_sides(results: Sequence[Result]) -> Outcome:
     claims = [claim for result in done(results) for claim in _claims_of_sides(result.measures)]
     caption = "The printed factors of table 3.2: users as lines at the threshold 0.1, items as points"
-    draw = partial(plot_hyperplanes, *TABLE_3_2, threshold=0.1)
+    draw = partial(plot_hyperplanes, *published_factors(), threshold=0.1)
     return Outcome(claims=claims, pictures=[Picture("thesis-figure-3.1", caption, draw)], notes=unfinished(results))
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result
-from cofactor.experiments import published
 from cofactor.experiments.beside import Reason, beside
 from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, Row, Sample
 from cofactor.experiments.rating_cells import THESIS, errors_of_groups, errors_tuned, rating_cell

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from scipy.stats import f, studentized_range
 
-import cofactor.experiments.published as module
+from cofactor import labels, ratings
 from cofactor.datasets import available, load_labels
-from cofactor.experiments.published import METRICS, Misprint, Published, load, names
+from cofactor.experiments.ranks import printed_scores
+from cofactor.published import FOLDER, METRICS, Misprint, Published, load, matrix, names, printed, value
 
 #: Numbers, data sets, protocols, methods, metrics of each table.
 SIZES = {
@@ -100,7 +101,7 @@ def iman_davenport(ranks: np.ndarray, *, ties: bool = False, digits: int = 12) -
 
 
 def test_every_file_is_a_table_and_every_table_a_file() -> None:
-    assert {path.stem for path in Path(module.__file__).with_suffix("").glob("*.csv")} == set(names()) == set(SIZES)
+    assert {path.stem for path in (FOLDER / "tables").glob("*.csv")} == set(names()) == set(SIZES)
 
 
 @pytest.mark.parametrize("name", SIZES)
@@ -111,7 +112,7 @@ def test_rows_and_columns(name: str) -> None:
     places = Counter((row.data, row.protocol, row.method, row.metric) for row in table.rows)
     assert max(places.values()) == 1
     header = ["data", "protocol", "method", "metric", "mean", "std", "rank", "bold"]
-    with open(Path(module.__file__).with_suffix("") / f"{name}.csv", encoding="utf-8", newline="") as lines:
+    with open(FOLDER / "tables" / f"{name}.csv", encoding="utf-8", newline="") as lines:
         columns, *records = csv.reader(lines)
     assert columns in (header, [*header, "n_factors"])
     assert {len(record) for record in records} == {len(columns)}
@@ -167,10 +168,16 @@ def test_names_and_errors_speak_of_the_table(name: str) -> None:
 
 
 def test_methods_of_ours() -> None:
-    assert load("thesis-3.19").ours == load("thesis-3.19").methods
-    assert {"MLCHMF", "BinaryRelevance", "MLkNN"} <= set(load("thesis-5.9").ours)
-    assert {"MLkNN", "MNMTF"} <= set(load("mnmtf-2").ours) < set(load("mnmtf-2").methods)
-    assert load("thesis-5.11").ours == ()
+    models = {*ratings.MODELS, *labels.MODELS, *labels.TRANSFORMERS}
+
+    def ours(name: str) -> set[str]:
+        return {method for method in load(name).methods if method.partition(" (")[0] in models}
+
+    assert ours("thesis-3.19") == set(load("thesis-3.19").methods)
+    assert {"MLCHMF", "BinaryRelevance", "MLkNN"} <= ours("thesis-5.9")
+    assert {"MLkNN", "MNMTF"} <= ours("mnmtf-2") < set(load("mnmtf-2").methods)
+    assert ours("li-7.1") == {"BinaryRelevance (linear SVM)", "BinaryRelevance (logistic regression)"}
+    assert ours("thesis-5.11") == set()
 
 
 # Ranks and bold ------------------------------------------------------------------------------------------------------
@@ -181,7 +188,7 @@ def test_printed_ranks_disagree_with_the_numbers_exactly_where_listed(name: str)
     table = load(name)
     wrong = {}
     for metric in table.metrics:
-        right, printed = table.scores(metric).ranks, ranks(table, metric)
+        right, printed = printed_scores(table, metric).ranks, ranks(table, metric)
         for i, j in np.argwhere(right != printed):
             wrong[table.data[i], table.methods[j], metric] = (printed[i, j], right[i, j])
     assert wrong == {place: (float(e.printed), float(e.right)) for place, e in errors(table, "rank").items()}
@@ -193,7 +200,7 @@ def test_bold_is_not_the_best_exactly_where_listed(name: str) -> None:
     wrong = set()
     for metric in table.metrics:
         for protocol in table.protocols or ("",):
-            values = table.scores(metric, protocol).values * (1 if METRICS[metric].better == "higher" else -1)
+            values = printed_scores(table, metric, protocol).values * (1 if METRICS[metric].better == "higher" else -1)
             best = values == np.nanmax(values, axis=1, keepdims=True)
             for row in table.rows:
                 if (row.metric, row.protocol) == (metric, protocol):
@@ -214,7 +221,7 @@ def chapter_five() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Yield metric, ranks of the printed numbers and printed ranks."""
     for table in map(load, RANKED):
         for metric in table.metrics:
-            yield metric, table.scores(metric).ranks, ranks(table, metric)
+            yield metric, printed_scores(table, metric).ranks, ranks(table, metric)
 
 
 def test_no_published_statistic_of_chapter_five_follows_from_its_tables() -> None:
@@ -239,7 +246,7 @@ def test_no_published_statistic_of_chapter_five_follows_from_its_tables() -> Non
 def test_published_statistics_of_chapter_six_follow_from_its_table() -> None:
     table, printed = load("thesis-6.2"), by_metric("thesis-6.3", "F_F")
     for metric in table.metrics:
-        scores = table.scores(metric)
+        scores = printed_scores(table, metric)
         assert scores.left_out == ("bookmarks",)
         assert round(iman_davenport(scores.complete.ranks, digits=3), 3) == printed[metric]
         assert iman_davenport(scores.complete.ranks) == pytest.approx(printed[metric], abs=0.016)
@@ -289,9 +296,10 @@ def false_positives(hamming: float, micro_f1: float, n_labels: float, cardinalit
 def test_number_of_labels_of_human_contradicts_its_results() -> None:
     description, half = load("thesis-5.8"), 0.0005
     listed = {place: float(error.right) for place, error in errors(description, "mean").items()}
-    hamming, micro_f1 = load("thesis-5.9").scores("hamming").values, load("thesis-5.10").scores("micro_f1").values
+    first, second = map(load, RANKED)
+    hamming, micro_f1 = printed_scores(first, "hamming").values, printed_scores(second, "micro_f1").values
     negative = set()
-    for data, losses, f1 in zip(load("thesis-5.9").data, hamming, micro_f1, strict=True):
+    for data, losses, f1 in zip(first.data, hamming, micro_f1, strict=True):
         n_labels, cardinality = (description.get(data, "", metric).mean for metric in ("n_labels", "cardinality"))
         n_right, c_right = (
             listed.get((data, "", m), printed) for m, printed in (("n_labels", n_labels), ("cardinality", cardinality))
@@ -305,7 +313,7 @@ def test_number_of_labels_of_human_contradicts_its_results() -> None:
 
 def test_accuracy_is_never_above_example_f1_in_chapter_six() -> None:
     table = load("thesis-6.2")
-    accuracy, f1 = table.scores("accuracy").values, table.scores("example_f1").values
+    accuracy, f1 = printed_scores(table, "accuracy").values, printed_scores(table, "example_f1").values
     known = ~np.isnan(accuracy)
     assert np.all(accuracy[known] <= f1[known] + 0.001)
     assert np.all(f1[known] <= 2 * accuracy[known] / (1 + accuracy[known]) + 0.0015)
@@ -392,3 +400,35 @@ def test_get_needs_the_protocol_where_there_are_several() -> None:
     table = load("thesis-3.19")
     assert table.get("ml-1m", "HMF", "nmae") is None
     assert table.get("eachmovie", "GPLVM", "nmae", "strong").mean == 0.4134
+
+
+# A single number -----------------------------------------------------------------------------------------------------
+
+
+def test_a_number_is_found_in_the_first_table_that_prints_it() -> None:
+    tables = ("thesis-5.9", "thesis-5.10", "thesis-6.2", "omf-2")
+    assert value(tables, "MLCHMF", "hamming", data="emotions") == 0.182
+    assert value(tables, "GroPLE", "micro_f1", data="medical") == 0.821
+    assert value(tables, "OMF", "micro_f1", data="medical") == 0.896
+    assert value(tables, "OMF", "accuracy", data="medical") is None
+    assert value("thesis-4.1", "HMF", "mae") is None
+
+
+def test_a_number_is_written_with_the_digits_of_the_source() -> None:
+    assert str(printed("thesis-3.19", "GPLVM", "nmae", data="ml-1m", protocol="strong")) == ".3994 ± .0145"
+    assert str(printed("omf-2", "BinaryRelevance", "micro_f1", data="corel5k")) == ".112"
+
+
+def test_a_number_that_cannot_be_told_from_others_needs_its_place() -> None:
+    with pytest.raises(ValueError, match="table thesis-3.19 has several data sets; give data, one of ml-1m, eachmovie"):
+        value("thesis-3.19", "HMF", "nmae")
+    with pytest.raises(ValueError, match="table thesis-3.19 has several protocols; give protocol, one of weak, strong"):
+        value("thesis-3.19", "HMF", "nmae", data="ml-1m")
+    with pytest.raises(ValueError, match="no published measure 'nmea'; did you mean nmae"):
+        value("thesis-3.19", "HMF", "nmea", data="ml-1m", protocol="weak")
+
+
+def test_printed_matrices_cannot_be_changed() -> None:
+    assert matrix("thesis-3.6").shape == (10, 10)
+    with pytest.raises(ValueError, match="read-only"):
+        matrix("thesis-3.6")[0, 0] = 7

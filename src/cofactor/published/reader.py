@@ -1,7 +1,4 @@
-"""Published numbers, transcribed by hand: one file for each table, with what is known to be wrong in it.
-
-The numbers stand in ``published/NAME.csv``, what they are in ``published/index.toml``.
-"""
+"""The reader of the published tables: numbers in ``tables/NAME.csv``, what they are in ``index.toml``."""
 
 from __future__ import annotations
 
@@ -14,16 +11,17 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cofactor import labels, ratings
 from cofactor.errors import InvalidInputError
-from cofactor.evaluation.stats.scores import Scores
-from cofactor.text import did_you_mean
+from cofactor.text import did_you_mean, without_zero
 
-__all__ = ["METRICS", "Metric", "Misprint", "Printed", "Published", "load", "names"]
+__all__ = ["METRICS", "Metric", "Misprint", "Printed", "Published", "load", "matrix", "names", "printed", "value"]
 
-_FOLDER = Path(__file__).with_suffix("")
-_INDEX = tomllib.loads((_FOLDER / "index.toml").read_text(encoding="utf-8"))
+FOLDER = Path(__file__).parent
+"""Where the files are."""
+
+_INDEX = tomllib.loads((FOLDER / "index.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +52,13 @@ class Printed:
         Whether it is printed in bold, as the best.
     n_factors : int
         The dimension of the embedding.
+    digits : int
+        How many digits are printed after the point.
+
+    Examples
+    --------
+    >>> str(printed("thesis-3.19", "HMF", "nmae", data="ml-1m", protocol="weak"))
+    '.4019 ± .0044'
     """
 
     data: str
@@ -65,6 +70,11 @@ class Printed:
     rank: float | None = None
     bold: bool = False
     n_factors: int | None = None
+    digits: int = 3
+
+    def __str__(self) -> str:
+        parts = [self.mean] if self.std is None else [self.mean, self.std]
+        return " ± ".join(without_zero(part, self.digits) for part in parts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,16 +171,6 @@ class Published:
         """Its metrics, as in `METRICS`."""
         return _distinct(row.metric for row in self.rows)
 
-    @property
-    def ours(self) -> tuple[str, ...]:
-        """The methods which this package has.
-
-        >>> load("li-7.1").ours
-        ('BinaryRelevance (linear SVM)', 'BinaryRelevance (logistic regression)')
-        """
-        models = {*ratings.MODELS, *labels.MODELS, *labels.TRANSFORMERS}
-        return tuple(method for method in self.methods if method.partition(" (")[0] in models)
-
     def get(self, data: str, method: str, metric: str, protocol: str = "") -> Printed | None:
         """Return the number for a data set, a method and a metric; None where none is printed.
 
@@ -178,18 +178,6 @@ class Published:
         True
         """
         return self._by_place.get((data, protocol, method, metric))
-
-    def scores(self, metric: str, protocol: str = "") -> Scores:
-        """Return the printed numbers of a metric as a table, data sets × methods; NaN where none is printed.
-
-        >>> load("thesis-5.9").scores("hamming").ranks[0]
-        array([1.5, 6. , 5. , 3.5, 3.5, 7. , 1.5])
-        """
-        rows = [row for row in self.rows if (row.metric, row.protocol) == (metric, protocol)]
-        data, methods = _distinct(row.data for row in rows), _distinct(row.method for row in rows)
-        found = [[self.get(name, method, metric, protocol) for method in methods] for name in data]
-        values = [[np.nan if row is None else row.mean for row in line] for line in found]
-        return Scores(values, methods, data, greater_is_better=METRICS[metric].better == "higher")
 
     @cached_property
     def _by_place(self) -> dict[tuple[str, str, str, str], Printed]:
@@ -222,7 +210,7 @@ def load(name: str) -> Published:
 
     Raises
     ------
-    ValueError
+    InvalidInputError
         If there is no such table.
 
     Examples
@@ -233,12 +221,12 @@ def load(name: str) -> Published:
     >>> load("thesis-5.12")
     Traceback (most recent call last):
         ...
-    ValueError: no published table 'thesis-5.12'; did you mean thesis-5.11, ...
+    cofactor.errors.InvalidInputError: no published table 'thesis-5.12'; did you mean thesis-5.11, ...
     """
     if name not in _INDEX["tables"]:
-        raise InvalidInputError(f"no published table {name!r}; {did_you_mean(name, names())}")
+        raise InvalidInputError(f"no published table {name!r}", advice=did_you_mean(name, names()))
     facts = _INDEX["tables"][name]
-    with open(_FOLDER / f"{name}.csv", encoding="utf-8", newline="") as lines:
+    with open(FOLDER / "tables" / f"{name}.csv", encoding="utf-8", newline="") as lines:
         rows = tuple(_printed(record) for record in csv.DictReader(lines))
     return Published(
         name=name,
@@ -252,6 +240,107 @@ def load(name: str) -> Published:
     )
 
 
+def printed(
+    tables: str | Iterable[str], row: str, column: str, *, data: str | None = None, protocol: str | None = None
+) -> Printed | None:
+    """Return what one cell of a published table holds, or of the first of several tables that prints it.
+
+    Parameters
+    ----------
+    tables : str or iterable of str
+        One of `names`, or several, in the order in which they are searched.
+    row, column : str
+        Method and metric.
+    data, protocol : str, optional
+        Data set and protocol; may be left out where the whole table has the same.
+
+    Returns
+    -------
+    Printed or None
+        None where nothing is printed.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such table or metric, or the data set or protocol is left out where there are several.
+
+    Examples
+    --------
+    >>> printed("thesis-4.1", "PMMMF", "mae")
+    Printed(data='ml-100k', protocol='', method='PMMMF', metric='mae', mean=0.7138, std=0.0045, ...)
+    >>> printed("thesis-5.9", "MLCHMF", "hamming")
+    Traceback (most recent call last):
+        ...
+    cofactor.errors.InvalidInputError: table thesis-5.9 has several data sets; give data, one of cal500, ...
+    """
+    if column not in METRICS:
+        raise InvalidInputError(f"no published measure {column!r}", advice=did_you_mean(column, METRICS))
+    for name in [tables] if isinstance(tables, str) else tables:
+        table = load(name)
+        of_data = _only(table, "data", data, table.data)
+        of_protocol = _only(table, "protocol", protocol, table.protocols)
+        found = table.get(of_data, row, column, of_protocol)
+        if found is not None:
+            return found
+    return None
+
+
+def value(
+    tables: str | Iterable[str], row: str, column: str, *, data: str | None = None, protocol: str | None = None
+) -> float | None:
+    """Return the number in one cell of a published table, or of the first of several tables that prints it.
+
+    The parameters are those of `printed`.
+
+    Examples
+    --------
+    >>> value("thesis-4.1", "MMMF", "mae"), value("thesis-4.1", "HMF", "mae")
+    (0.7355, None)
+    >>> value(("thesis-5.9", "thesis-5.10", "thesis-6.2"), "GroPLE", "micro_f1", data="medical")
+    0.821
+    """
+    found = printed(tables, row, column, data=data, protocol=protocol)
+    return None if found is None else found.mean
+
+
+@cache
+def matrix(name: str) -> NDArray[np.float64]:
+    """Return a small matrix printed in a source, read-only; 0 stands for what is not observed.
+
+    Parameters
+    ----------
+    name : {"thesis-3.1", "thesis-3.6", "thesis-3.2-U", "thesis-3.2-V"}
+        Two tables of ratings, users × items, of two and of five levels; and the factors printed for the first of them.
+
+    Examples
+    --------
+    >>> matrix("thesis-3.1").shape, matrix("thesis-3.2-U")[0].tolist()
+    ((7, 7), [-0.63, -0.5])
+    >>> matrix("thesis-3.3")
+    Traceback (most recent call last):
+        ...
+    cofactor.errors.InvalidInputError: no published matrix 'thesis-3.3'; did you mean thesis-3.6, thesis-3.1, ...
+    """
+    known = {path.stem: path for path in sorted((FOLDER / "matrices").glob("*.csv"))}
+    if name not in known:
+        raise InvalidInputError(f"no published matrix {name!r}", advice=did_you_mean(name, known))
+    numbers = np.loadtxt(known[name], delimiter=",")
+    numbers.setflags(write=False)
+    return numbers
+
+
+def _only(table: Published, what: str, given: str | None, known: tuple[str, ...]) -> str:
+    """Return the data set or protocol that was asked for, or the one that the table has."""
+    if given is not None:
+        return given
+    if len(known) > 1:
+        several = {"data": "data sets", "protocol": "protocols"}[what]
+        raise InvalidInputError(
+            f"table {table.name} has several {several}", advice=f"give {what}, one of {', '.join(known)}"
+        )
+    return known[0] if known else ""
+
+
 def _printed(record: Mapping[str, str]) -> Printed:
     return Printed(
         data=record["data"],
@@ -263,6 +352,7 @@ def _printed(record: Mapping[str, str]) -> Printed:
         rank=float(record["rank"]) if record["rank"] else None,
         bold=record["bold"] == "1",
         n_factors=int(record["n_factors"]) if record.get("n_factors") else None,
+        digits=len(record["mean"].partition(".")[2]),
     )
 
 
