@@ -266,7 +266,7 @@ def predictions() -> str:
     train, test = load_labels("delicious").split()
     quick = {
         "BinaryRelevance": {"estimator": Ridge(10.0)},
-        "MLCHMF": {"n_factors": 50, "max_iter": 10},
+        "MLCHMF": {"n_components": 50, "max_iter": 10},
         "OMF": {"max_iter": 5},
         "LEML": {"max_iter": 3},
     }

@@ -150,7 +150,7 @@ def test_parameters_by_name(run) -> None:
     )  # fmt: skip
     assert grid_of(model) == {}
     model = build_label_model("GroPLE", factors=7, params=["n_groups=3"])
-    assert (model.n_factors, model.n_groups) == (7, 3)
+    assert (model.n_components, model.n_groups) == (7, 3)
 
 
 # ---------------------------------------------------------------- predict

@@ -177,7 +177,7 @@ def test_labels_constant_in_training_are_left_out():
     np.testing.assert_array_equal(*(ax.images[0].get_array().filled(0) for ax in (whole, constant)))
     assert [t.get_text() for t in whole.get_xticklabels()] == [t.get_text() for t in constant.get_xticklabels()]
     train, _ = load_labels("medical").split()
-    model = GroPLE(n_factors=5, n_groups=3, tol=0.1, random_state=0).fit(train.X, train.Y)
+    model = GroPLE(n_components=5, n_groups=3, tol=0.1, random_state=0).fit(train.X, train.Y)
     assert (model.groups_ == -1).any()
     plot_group_sparsity(model.V_, model.groups_)
 

@@ -1,0 +1,46 @@
+"""Learners inside label models: estimators of scikit-learn, kept as plain numbers once they are fitted.
+
+`fit_learner` fits any classifier or regressor of scikit-learn to classes and returns a `Learner`: scores, probabilities
+where it has them, and a state of JSON values and arrays from which `learner_from_state` rebuilds it. Linear models,
+naive Bayes, trees, forests and nearest neighbours have such a state; it is checked number by number when it is read,
+since a file may be forged. All score by code of this package on plain arrays, so a file does not depend on the version
+of scikit-learn; only the index of nearest neighbours is built anew, from the training instances. Any other estimator
+works too, and refuses to be saved.
+
+`LabelLearners` are one learner for each of many labels: what binary relevance holds.
+"""
+
+from cofactor.labels.learners.base import Learner
+from cofactor.labels.learners.fitting import (
+    SAVABLE,
+    Fitted,
+    check_estimator,
+    check_weights,
+    fit_learner,
+    grid_of,
+    is_savable,
+    learner_from_state,
+)
+from cofactor.labels.learners.gaussian import GaussianLearner
+from cofactor.labels.learners.linear import LinearLearner
+from cofactor.labels.learners.neighbours import NeighbourIndex, NeighboursLearner
+from cofactor.labels.learners.opaque import OpaqueLearner
+from cofactor.labels.learners.trees import TreesLearner
+
+__all__ = [
+    "SAVABLE",
+    "Fitted",
+    "GaussianLearner",
+    "Learner",
+    "LinearLearner",
+    "NeighbourIndex",
+    "NeighboursLearner",
+    "OpaqueLearner",
+    "TreesLearner",
+    "check_estimator",
+    "check_weights",
+    "fit_learner",
+    "grid_of",
+    "is_savable",
+    "learner_from_state",
+]

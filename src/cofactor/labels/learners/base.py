@@ -1,0 +1,301 @@
+"""What a label model may ask of a fitted learner, and the checks of a state that was read from a file."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from itertools import pairwise
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cofactor.errors import InvalidInputError, InvalidTypeError
+
+__all__ = ["Arrays", "CheckedFeatures", "Learner", "StateReader", "put_rows", "scores_of"]
+
+#: Features that a model has checked already: finite, C-contiguous, float32 or float64; sparse ones are csr.
+CheckedFeatures: TypeAlias = NDArray[Any] | sparse.csr_array
+
+#: The arrays of a state, by name.
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+
+
+class Learner(ABC):
+    """A fitted classifier, or regressor of the codes 0 and 1, which a label model holds.
+
+    A learner is made by `cofactor.labels.learners.fit_learner` and does not change. It knows K >= 2 classes. One of two
+    classes is what a label needs; one of more classes is what a model needs that predicts whole label sets.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (K,), int64
+        The classes, rising.
+    n_features : int
+        Number of features D.
+    """
+
+    #: What the state calls this kind of learner.
+    kind: ClassVar[str]
+
+    classes: NDArray[np.int64]
+    n_features: int
+
+    # ---------------------------------------------------------------- what a subclass provides
+
+    @property
+    @abstractmethod
+    def has_probabilities(self) -> bool:
+        """Whether `probabilities` works."""
+
+    @abstractmethod
+    def scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        """Return real-valued scores.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n, D)
+            Checked features.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, K)
+            Of two classes one score, above 0 for the second one. Of more classes a score each: the highest of a row
+            says the class, and only differences within a row count.
+        """
+
+    def probabilities(self, X: CheckedFeatures) -> NDArray[np.float64]:
+        """Return P(class | features) of shape (n, K).
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n, D)
+            Checked features.
+
+        Raises
+        ------
+        InvalidTypeError
+            If the learner has none; ask `has_probabilities` first.
+        """
+        raise InvalidTypeError(f"{self.name} gives scores, but no probabilities")
+
+    @property
+    def name(self) -> str:
+        """What to call it in a message."""
+        return f"a learner of kind {self.kind!r}"
+
+    @abstractmethod
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
+        """Return what the kind adds to the state, as JSON values and arrays."""
+
+    @classmethod
+    @abstractmethod
+    def _rebuilt(cls, state: StateReader, n_features: int, classes: NDArray[np.int64]) -> Self:
+        """Return the learner of which `_state` told, or refuse."""
+
+    # ---------------------------------------------------------------- the rest
+
+    def predict(self, X: CheckedFeatures) -> NDArray[np.int64]:
+        """Return the class of each instance: of two the second one where the score is above 0, else the best one.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n, D)
+            Checked features.
+
+        Returns
+        -------
+        ndarray of shape (n,), int64
+        """
+        scores = self.scores(X)
+        return self.classes[np.argmax(scores, axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)]
+
+    def to_state(self) -> tuple[dict[str, Any], Arrays]:
+        """Return all that the learner needs to score again.
+
+        Returns
+        -------
+        header : dict
+            JSON values: the kind, D, the classes, the version of scikit-learn which fitted it, and more.
+        arrays : dict of str to ndarray
+
+        Raises
+        ------
+        InvalidTypeError
+            If this learner cannot be stored as plain numbers.
+        """
+        header, arrays = self._state()
+        opening = {
+            "kind": self.kind,
+            "n_features": self.n_features,
+            "classes": self.classes.tolist(),
+            "sklearn": sklearn.__version__,
+        }
+        return opening | header, arrays
+
+    @classmethod
+    def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Rebuild a learner from its state.
+
+        Parameters
+        ----------
+        header, arrays
+            What `to_state` returned, perhaps read from a file that someone forged.
+
+        Returns
+        -------
+        Learner
+            It scores to the bit as the one whose state it is.
+
+        Raises
+        ------
+        InvalidInputError
+            If anything in the state is missing, out of range or does not fit the rest.
+        """
+        state = StateReader(header, arrays)
+        state.choice("kind", (cls.kind,))
+        classes = state.member("classes", list)
+        if len(classes) < 2 or any(type(k) is not int for k in classes):
+            raise InvalidInputError("the state of a learner: expected two whole numbers or more", argument="classes")
+        if any(a >= b for a, b in pairwise(classes)) or max(map(abs, classes)) >= 1 << 62:
+            raise InvalidInputError("the state of a learner: expected rising numbers", argument="classes")
+        return cls._rebuilt(state, state.whole("n_features", low=1), np.array(classes, dtype=np.int64))
+
+
+def scores_of(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return scores for a learner that has nothing but probabilities: p - 1/2, for one of two classes.
+
+    Not log-odds, which are infinite at the probabilities 0 and 1 that trees and neighbours give all the time.
+
+    Examples
+    --------
+    >>> scores_of(np.array([[0.25, 0.75], [1.0, 0.0]]))
+    array([ 0.25, -0.5 ])
+    """
+    return (probabilities[:, 1] if probabilities.shape[1] == 2 else probabilities) - 0.5
+
+
+class StateReader:
+    """Reads the members of a state, each of which must be what it has to be.
+
+    Parameters
+    ----------
+    header : mapping of str to JSON values
+    arrays : mapping of str to ndarray
+
+    Examples
+    --------
+    >>> state = StateReader({"link": "magic", "leaf_size": 30}, {"coef": np.ones((2, 3))})
+    >>> state.whole("leaf_size", low=1)
+    30
+    >>> state.choice("link", ("none", "logistic"))
+    Traceback (most recent call last):
+    cofactor.errors.InvalidInputError: link='magic': the state of a learner: expected one of 'none', 'logistic'
+    >>> state.floats("coef", (4, None)).shape
+    Traceback (most recent call last):
+    cofactor.errors.InvalidInputError: the state of a learner: 'coef' must have shape (4, any), found (2, 3)
+    """
+
+    def __init__(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._header, self._arrays = header, arrays
+
+    def has(self, name: str) -> bool:
+        """Whether there is an array of this name."""
+        return name in self._arrays
+
+    def member(self, name: str, kind: type[Any]) -> Any:
+        """Return a member of the header, of exactly this type."""
+        if name not in self._header:
+            raise _wrong(f"{name!r} is missing")
+        value = self._header[name]
+        if type(value) is not kind:
+            raise _wrong(f"expected {kind.__name__}", name, value)
+        return value
+
+    def whole(self, name: str, *, low: int, high: int | None = None) -> int:
+        """Return a whole number in its range."""
+        value = self.member(name, int)
+        if value < low or (high is not None and value > high):
+            word = f"of at least {low}" if high is None else f"from {low} to {high}"
+            raise _wrong(f"expected a whole number {word}", name, value)
+        return int(value)
+
+    def number(self, name: str, *, above: float = -np.inf) -> float:
+        """Return a finite number."""
+        value = self._header.get(name)
+        if not isinstance(value, int | float) or isinstance(value, bool) or not above < value < np.inf:
+            word = "a finite number" if above == -np.inf else f"a finite number above {above:g}"
+            raise _wrong(f"expected {word}", name, value)
+        return float(value)
+
+    def optional_number(self, name: str) -> float | None:
+        """Return a finite number or None."""
+        return None if self._header.get(name, 0) is None else self.number(name)
+
+    def choice(self, name: str, choices: Collection[str]) -> str:
+        """Return one of some texts."""
+        value = self._header.get(name)
+        if not isinstance(value, str) or value not in choices:
+            raise _wrong(f"expected one of {', '.join(map(repr, choices))}", name, value)
+        return value
+
+    def array(self, name: str, dtypes: tuple[Any, ...], shape: tuple[int | None, ...]) -> NDArray[Any]:
+        """Return an array of one of some dtypes; None in its shape stands for any length."""
+        found = self._arrays.get(name)
+        if not isinstance(found, np.ndarray):
+            raise _wrong(f"the array {name!r} is missing")
+        if found.dtype not in [np.dtype(dtype) for dtype in dtypes]:
+            known = " or ".join(np.dtype(dtype).name for dtype in dtypes)
+            raise _wrong(f"{name!r} must have dtype {known}, found {found.dtype}")
+        if found.ndim != len(shape) or any(k not in (None, m) for k, m in zip(shape, found.shape, strict=True)):
+            lengths = ", ".join("any" if k is None else str(k) for k in shape)
+            raise _wrong(f"{name!r} must have shape ({lengths}), found {found.shape}")
+        return np.ascontiguousarray(found)
+
+    def floats(self, name: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
+        """Return an array of finite real numbers."""
+        found = self.array(name, (np.float64, np.float32), shape)
+        if not np.isfinite(found).all():
+            raise _wrong(f"{name!r} holds a number that is not finite")
+        return found
+
+    def positions(self, name: str, dtype: Any, shape: tuple[int | None, ...], high: int) -> NDArray[Any]:
+        """Return an array of whole numbers from 0 to below `high`."""
+        found = self.array(name, (dtype,), shape)
+        if found.size and not (found.min() >= 0 and found.max() < high):
+            raise _wrong(f"{name!r} must lie from 0 to {high - 1}, found {found.min()} to {found.max()}")
+        return found
+
+    def rows(self, name: str, n_columns: int) -> CheckedFeatures:
+        """Return finite features, at least one row of them, as `put_rows` stored them."""
+        if self.has(name):
+            dense = self.floats(name, (None, n_columns))
+            if not len(dense):
+                raise _wrong(f"{name!r} has no rows")
+            return dense
+        data = self.floats(f"{name}.data", (None,))
+        pointers = self.array(f"{name}.indptr", (np.int32, np.int64), (None,))
+        columns = self.positions(f"{name}.indices", pointers.dtype, (len(data),), n_columns)
+        if len(pointers) < 2 or pointers[0] != 0 or pointers[-1] != len(data) or (np.diff(pointers) < 0).any():
+            raise _wrong(f"'{name}.indptr' must rise from 0 to {len(data)}")
+        inside = np.ones(max(len(data) - 1, 0), bool)  # whether an entry and the next one stand in the same row
+        ends = pointers[1:-1]
+        inside[ends[(ends > 0) & (ends < len(data))] - 1] = False
+        if (np.diff(columns) <= 0)[inside].any():
+            raise _wrong(f"'{name}.indices' must rise within each row")
+        return sparse.csr_array((data, columns, pointers), shape=(len(pointers) - 1, n_columns))
+
+
+def put_rows(name: str, X: CheckedFeatures, arrays: Arrays) -> None:
+    """Add features to the arrays of a state."""
+    if isinstance(X, np.ndarray):
+        arrays[name] = X
+    else:
+        arrays |= {f"{name}.{part}": getattr(X, part) for part in ("data", "indices", "indptr")}
+
+
+def _wrong(problem: str, name: str | None = None, found: Any = None) -> InvalidInputError:
+    opening = f"the state of a learner: {problem}"
+    return InvalidInputError(opening) if name is None else InvalidInputError(opening, argument=name, found=found)

@@ -1,0 +1,307 @@
+"""Which estimators of scikit-learn can be learners, how they are fitted, and which of them a file can hold."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils.validation import has_fit_parameter
+
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.labels.learners import linear
+from cofactor.labels.learners.base import CheckedFeatures, Learner
+from cofactor.labels.learners.gaussian import GaussianLearner
+from cofactor.labels.learners.linear import LinearLearner
+from cofactor.labels.learners.neighbours import NeighbourIndex, NeighboursLearner, is_plain
+from cofactor.labels.learners.opaque import OpaqueLearner
+from cofactor.labels.learners.trees import FORESTS, TREES, TreesLearner
+
+__all__ = [
+    "SAVABLE",
+    "Fitted",
+    "check_estimator",
+    "check_weights",
+    "fit_learner",
+    "grid_of",
+    "is_savable",
+    "learner_from_state",
+    "neighbour_index",
+]
+
+#: How a fitted estimator becomes a learner, by its exact class: a subclass may score in another way.
+_ADAPTERS: dict[type[Any], Callable[[Any, NDArray[np.int64]], Learner]] = {
+    **dict.fromkeys(linear.CLASSIFIERS, linear.from_classifier),
+    **dict.fromkeys(linear.REGRESSORS, linear.from_regressor),
+    **dict.fromkeys(linear.NAIVE_BAYES, linear.from_naive_bayes),
+    GaussianNB: GaussianLearner.from_estimator,
+    **dict.fromkeys((*TREES, *FORESTS), TreesLearner.from_estimator),
+}
+
+#: Estimators of scikit-learn that a file can hold, by name; all others can be fitted, but not saved.
+SAVABLE: dict[str, type[BaseEstimator]] = {kind.__name__: kind for kind in (*_ADAPTERS, KNeighborsClassifier)}
+
+_KINDS: dict[str, type[Learner]] = {
+    kind.kind: kind for kind in (LinearLearner, GaussianLearner, TreesLearner, NeighboursLearner)
+}
+
+#: Values worth trying of the parameters that matter most, by class name.
+_GRIDS: dict[str, dict[str, list[Any]]] = {
+    "LinearSVC": {"C": [0.01, 0.1, 1.0, 10.0]},
+    "LogisticRegression": {"C": [0.1, 1.0, 10.0, 100.0]},
+    "Ridge": {"alpha": [0.1, 1.0, 10.0, 100.0]},
+    "RidgeClassifier": {"alpha": [0.1, 1.0, 10.0, 100.0]},
+    "SGDClassifier": {"alpha": [1e-5, 1e-4, 1e-3]},
+    "Perceptron": {"alpha": [1e-5, 1e-4, 1e-3], "penalty": [None, "l2"]},
+    "PassiveAggressiveClassifier": {"C": [0.01, 0.1, 1.0]},
+    "DecisionTreeClassifier": {"min_samples_leaf": [1, 3, 10, 30]},
+    "ExtraTreeClassifier": {"min_samples_leaf": [1, 3, 10, 30]},
+    "RandomForestClassifier": {"min_samples_leaf": [1, 3, 10]},
+    "ExtraTreesClassifier": {"min_samples_leaf": [1, 3, 10]},
+    "GaussianNB": {"var_smoothing": [1e-9, 1e-6, 1e-3, 1e-1]},
+    "MultinomialNB": {"alpha": [0.01, 0.1, 1.0]},
+    "ComplementNB": {"alpha": [0.01, 0.1, 1.0]},
+    "BernoulliNB": {"alpha": [0.01, 0.1, 1.0]},
+    "KNeighborsClassifier": {"n_neighbors": [3, 10, 30], "weights": ["uniform", "distance"]},
+}
+
+
+class Fitted(NamedTuple):
+    """A learner, and whether its solver converged."""
+
+    learner: Learner
+    converged: bool
+
+
+def is_savable(estimator: Any) -> bool:
+    """Whether a file can hold what this estimator learns.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC, LinearSVC
+    >>> is_savable(LinearSVC()), is_savable(SVC()), is_savable(KNeighborsClassifier(metric="precomputed"))
+    (True, False, False)
+    """
+    return type(estimator) in _ADAPTERS or (type(estimator) is KNeighborsClassifier and is_plain(estimator))
+
+
+def grid_of(estimator: Any) -> dict[str, list[Any]]:
+    """Return values worth trying of the parameters of a learner; none of one that is not known here.
+
+    Examples
+    --------
+    >>> grid_of(GaussianNB())
+    {'var_smoothing': [1e-09, 1e-06, 0.001, 0.1]}
+    """
+    return {name: list(values) for name, values in _GRIDS.get(type(estimator).__name__, {}).items()}
+
+
+def check_estimator(estimator: Any) -> None:
+    """Refuse what is no unfitted classifier or regressor of scikit-learn, or one that no label could be learned with.
+
+    Parameters
+    ----------
+    estimator : object
+        As a user gave it, as the parameter ``estimator``.
+
+    Raises
+    ------
+    InvalidInputError, InvalidTypeError
+    """
+    if isinstance(estimator, type):
+        raise InvalidTypeError(
+            f"expected an estimator, not its class: {estimator.__name__}()", argument="estimator", found=estimator
+        )
+    if not isinstance(estimator, BaseEstimator) or not (is_classifier(estimator) or is_regressor(estimator)):
+        raise InvalidTypeError(
+            "expected a classifier or regressor of scikit-learn, such as LinearSVC()",
+            argument="estimator",
+            found=estimator,
+        )
+    if isinstance(getattr(estimator, "class_weight", None), dict):
+        raise InvalidInputError("class_weight of the estimator must be None or 'balanced': one for all labels")
+
+
+def check_weights(estimator: Any) -> None:
+    """Refuse an estimator that takes no weights of instances."""
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise InvalidInputError(
+            f"{type(estimator).__name__} takes no weights of instances",
+            argument="sample_weight",
+            advice="leave them out, or take another estimator",
+        )
+
+
+def fit_learner(
+    estimator: Any,
+    X: CheckedFeatures,
+    y: NDArray[Any],
+    sample_weight: NDArray[Any] | None = None,
+    *,
+    seed: int | None = None,
+) -> Fitted:
+    """Fit a copy of an estimator to classes.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor of scikit-learn
+        It is not changed. A regressor regresses 1 for a class and 0 for the others.
+    X : ndarray or csr_array of shape (n, D)
+        Checked features.
+    y : ndarray of shape (n,)
+        Class of each instance: whole numbers, at least two different ones.
+    sample_weight : ndarray of shape (n,), optional
+        Weights of the instances, at least 0.
+    seed : int, optional
+        What the copy gets for each ``random_state`` that is None, its own and those of its parts.
+
+    Returns
+    -------
+    learner : Learner
+    converged : bool
+        False if the estimator gave a ConvergenceWarning, which is not shown; other warnings are.
+
+    Raises
+    ------
+    InvalidInputError, InvalidTypeError
+        If the estimator refuses its parameters or the data, or what it learned is not finite.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> learner, _ = fit_learner(DecisionTreeClassifier(), X, np.array([5, 5, 7, 9]), seed=0)
+    >>> learner.predict(X), learner.scores(X).shape
+    (array([5, 5, 7, 9]), (4, 3))
+    """
+    y = np.asarray(y)
+    if y.ndim != 1 or len(y) != X.shape[0] or y.dtype.kind not in "biuf":
+        raise InvalidInputError(
+            f"y has shape {y.shape} and dtype {y.dtype}, expected a class of each of {X.shape[0]} rows"
+        )
+    found = np.unique(y)
+    classes = found.astype(np.int64)
+    if not np.array_equal(found, classes):
+        raise InvalidInputError("y must hold whole numbers, the classes", advice="number the classes from 0")
+    if len(classes) < 2:
+        raise InvalidInputError(f"a learner needs instances of two classes at least, found {len(classes)}")
+    if sample_weight is not None:
+        check_weights(estimator)
+    if type(estimator) is KNeighborsClassifier and is_plain(estimator):
+        index = neighbour_index(estimator, X)
+        return Fitted(NeighboursLearner(index, np.searchsorted(classes, y), classes), True)
+    if is_regressor(estimator):
+        targets = (y == classes[1]) if len(classes) == 2 else (y[:, None] == classes)
+        return _fit_regressor(estimator, X, targets.astype(np.float64), classes, sample_weight, seed)
+    model, converged = _fit(estimator, X, y, sample_weight, seed)
+    adapter = _ADAPTERS.get(type(model))
+    if adapter is None or getattr(model, "multi_class", "auto") == "multinomial":  # of scikit-learn before 1.8
+        return Fitted(OpaqueLearner([model], classes, X.shape[1], tuple(SAVABLE)), converged)
+    return Fitted(_finite(adapter(model, classes), model), converged)
+
+
+def neighbour_index(estimator: KNeighborsClassifier, X: CheckedFeatures) -> NeighbourIndex:
+    """Return the index that a `KNeighborsClassifier` would search in; features are copied."""
+    rows = X.copy() if not isinstance(X, np.ndarray) else np.array(X, order="C")
+    params = estimator.get_params(deep=False)
+    params.pop("metric_params")
+    with _refused_by(estimator):
+        return NeighbourIndex(rows, **params)
+
+
+def learner_from_state(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Learner:
+    """Rebuild a learner from what its `Learner.to_state` returned, checking all of it.
+
+    Parameters
+    ----------
+    header : mapping of str to JSON values
+    arrays : mapping of str to ndarray
+
+    Raises
+    ------
+    InvalidInputError
+        If anything in the state is missing, out of range or does not fit the rest.
+
+    Examples
+    --------
+    >>> learner = LinearLearner(np.ones((2, 1)), np.zeros(1), np.array([0, 1]))
+    >>> learner_from_state(*learner.to_state()).scores(np.ones((1, 2)))
+    array([2.])
+    """
+    kind = header.get("kind")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        known = ", ".join(map(repr, _KINDS))
+        raise InvalidInputError(f"the state of a learner: expected one of {known}", argument="kind", found=kind)
+    return _KINDS[kind].from_state(header, arrays)
+
+
+def _fit_regressor(
+    estimator: Any,
+    X: CheckedFeatures,
+    targets: NDArray[np.float64],
+    classes: NDArray[np.int64],
+    sample_weight: NDArray[Any] | None,
+    seed: int | None,
+) -> Fitted:
+    """Fit a regressor to 0 and 1; to a column for each class if there are more than two."""
+    if type(estimator) in linear.REGRESSORS:
+        model, converged = _fit(estimator, X, targets, sample_weight, seed)
+        return Fitted(_finite(linear.from_regressor(model, classes), model), converged)
+    columns = [targets] if targets.ndim == 1 else list(targets.T)
+    models = [_fit(estimator, X, column, sample_weight, seed) for column in columns]
+    learner = OpaqueLearner([model for model, _ in models], classes, X.shape[1], tuple(SAVABLE))
+    return Fitted(learner, all(converged for _, converged in models))
+
+
+def _fit(
+    estimator: Any, X: CheckedFeatures, y: NDArray[Any], sample_weight: NDArray[Any] | None, seed: int | None
+) -> tuple[Any, bool]:
+    """Return a fitted copy of an estimator, and whether it converged."""
+    model = clone(estimator)
+    if seed is not None:
+        model.set_params(**{name: seed for name, value in model.get_params().items() if _is_open_seed(name, value)})
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    with _refused_by(estimator), warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always", ConvergenceWarning)
+        model.fit(X, y, **weights)
+    for warning in raised:
+        if not issubclass(warning.category, ConvergenceWarning):
+            warnings.warn(warning.message, stacklevel=3)
+    return model, not any(issubclass(warning.category, ConvergenceWarning) for warning in raised)
+
+
+def _is_open_seed(name: str, value: Any) -> bool:
+    return value is None and (name == "random_state" or name.endswith("__random_state"))
+
+
+class _refused_by:  # noqa: N801 - reads as a statement
+    """Makes errors of an estimator those of this package."""
+
+    def __init__(self, estimator: Any) -> None:
+        self._name = type(estimator).__name__
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, InvalidInputError) or not isinstance(error, ValueError | TypeError):
+            return
+        refusal = InvalidTypeError if isinstance(error, TypeError) else InvalidInputError
+        raise refusal(f"{self._name} refuses: {error}") from error
+
+
+def _finite(learner: Learner, model: Any) -> Learner:
+    """Return a learner, unless a number in it is not finite."""
+    _, arrays = learner.to_state()
+    if not all(np.isfinite(array).all() for array in arrays.values()):
+        raise InvalidInputError(
+            f"{type(model).__name__} learned numbers that are not finite",
+            advice="scale the features, or raise its smoothing or its penalty",
+        )
+    return learner

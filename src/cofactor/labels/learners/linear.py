@@ -1,0 +1,211 @@
+"""Learners whose scores are linear in the features: linear models, and naive Bayes of counts and of binary features."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import expit, softmax
+from sklearn import linear_model, naive_bayes, svm
+
+from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader
+
+__all__ = [
+    "CLASSIFIERS",
+    "LINKS",
+    "NAIVE_BAYES",
+    "REGRESSORS",
+    "LinearLearner",
+    "binarized",
+    "from_classifier",
+    "from_naive_bayes",
+    "from_regressor",
+    "linear_scores",
+]
+
+#: How probabilities follow from scores; "none": they do not. "logistic" of more than two classes divides by the sum.
+LINKS = ("none", "logistic", "softmax", "modified_huber")
+
+# Looked up by name: scikit-learn is about to drop the last of them.
+_NAMES = ("LogisticRegression", "RidgeClassifier", "SGDClassifier", "Perceptron", "PassiveAggressiveClassifier")
+
+#: Linear classifiers of scikit-learn that become a `LinearLearner`.
+CLASSIFIERS: tuple[type[Any], ...] = (
+    svm.LinearSVC,
+    *(getattr(linear_model, name) for name in _NAMES if hasattr(linear_model, name)),
+)
+
+#: Linear regressions of scikit-learn that become one; they regress the codes 0 and 1, and 1/2 is the cut.
+REGRESSORS: tuple[type[Any], ...] = (linear_model.Ridge, linear_model.LinearRegression)
+
+#: Naive Bayes classifiers whose log-odds are linear in the features.
+NAIVE_BAYES: tuple[type[Any], ...] = (
+    naive_bayes.MultinomialNB,
+    naive_bayes.ComplementNB,
+    naive_bayes.BernoulliNB,
+)
+
+
+class LinearLearner(Learner):
+    """Scores X coef + intercept.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (D, 1) or (D, K)
+        One column for two classes, one for each of more.
+    intercept : ndarray of shape (1,) or (K,)
+    classes : ndarray of shape (K,)
+    link : {"none", "logistic", "softmax", "modified_huber"}, default="none"
+        How probabilities follow from scores.
+    binarize : float, optional
+        Features count as 1 where they are above this number, and else as 0.
+
+    Examples
+    --------
+    >>> learner = LinearLearner(np.array([[2.0], [0.0]]), np.array([-1.0]), np.array([0, 1]), link="logistic")
+    >>> X = np.array([[1.0, 5.0], [0.5, 5.0]])
+    >>> learner.scores(X)
+    array([1., 0.])
+    >>> learner.predict(X)
+    array([1, 0])
+    >>> learner.probabilities(X).round(2)
+    array([[0.27, 0.73],
+           [0.5 , 0.5 ]])
+    """
+
+    kind: ClassVar[str] = "linear"
+
+    def __init__(
+        self,
+        coef: NDArray[Any],
+        intercept: NDArray[Any],
+        classes: NDArray[np.int64],
+        *,
+        link: str = "none",
+        binarize: float | None = None,
+    ) -> None:
+        self.coef = np.ascontiguousarray(coef)  # another order in memory would round products another way
+        self.intercept = intercept
+        self.classes = classes
+        self.n_features = len(coef)
+        self.link = link
+        self.binarize = binarize
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether `probabilities` works."""
+        return self.link != "none"
+
+    def scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        """Return X coef + intercept: log-odds where the link is "logistic"."""
+        scores = linear_scores(X, self.coef, self.intercept, self.binarize)
+        return scores[:, 0] if len(self.classes) == 2 else scores
+
+    def probabilities(self, X: CheckedFeatures) -> NDArray[np.float64]:
+        """Return P(class | features) of shape (n, K)."""
+        if self.link == "none":
+            return super().probabilities(X)
+        scores = self.scores(X).astype(np.float64, copy=False)
+        if self.link == "softmax":
+            return softmax(scores, axis=1)
+        likely = expit(scores) if self.link == "logistic" else (np.clip(scores, -1, 1) + 1) / 2
+        if likely.ndim == 1:
+            return np.column_stack([1 - likely, likely])
+        likely[~likely.any(axis=1)] = 1  # no class is likely: all are, equally
+        return likely / likely.sum(axis=1, keepdims=True)
+
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
+        arrays = {"coef": self.coef, "intercept": self.intercept}
+        return {"link": self.link, "binarize": self.binarize}, arrays
+
+    @classmethod
+    def _rebuilt(cls, state: StateReader, n_features: int, classes: NDArray[np.int64]) -> Self:
+        width = 1 if len(classes) == 2 else len(classes)
+        return cls(
+            state.floats("coef", (n_features, width)),
+            state.floats("intercept", (width,)),
+            classes,
+            link=state.choice("link", LINKS if width > 1 else [link for link in LINKS if link != "softmax"]),
+            binarize=state.optional_number("binarize"),
+        )
+
+
+def linear_scores(
+    X: CheckedFeatures, coef: NDArray[Any], intercept: NDArray[Any], binarize: float | None = None
+) -> NDArray[Any]:
+    """Return X coef + intercept as a dense array, of features as they are or cut to 0 and 1."""
+    return np.asarray(binarized(X, binarize) @ coef) + intercept
+
+
+def binarized(X: CheckedFeatures, cut: float | None) -> CheckedFeatures:
+    """Return 1 where features are above a cut and 0 elsewhere; without a cut the features themselves.
+
+    Examples
+    --------
+    >>> binarized(np.array([[0.5, -1.0]]), 0.0)
+    array([[1., 0.]])
+    """
+    if cut is None:
+        return X
+    if isinstance(X, np.ndarray):
+        return np.greater(X, cut).astype(X.dtype)
+    if cut < 0:  # then the zeros that are not stored lie above the cut, too
+        return binarized(X.toarray(), cut)
+    return sparse.csr_array((X.data > cut, X.indices, X.indptr), shape=X.shape).astype(X.dtype)
+
+
+def from_classifier(fitted: Any, classes: NDArray[np.int64]) -> LinearLearner:
+    """Return the learner of a fitted linear classifier."""
+    return LinearLearner(*_weights(fitted), classes, link=link_of(fitted, len(classes)))
+
+
+def from_regressor(fitted: Any, classes: NDArray[np.int64]) -> LinearLearner:
+    """Return the learner of a linear regression of 0 and 1 (of one column for each class, if there are more than 2)."""
+    coef, intercept = _weights(fitted)
+    return LinearLearner(coef, intercept - 0.5, classes)
+
+
+def from_naive_bayes(fitted: Any, classes: NDArray[np.int64]) -> LinearLearner:
+    """Return the learner of a fitted naive Bayes classifier, whose scores are log P(class) + log P(features | class).
+
+    Of two classes it is the difference of both: the log-odds.
+    """
+    logs, prior = fitted.feature_log_prob_, fitted.class_log_prior_
+    binarize = None
+    if isinstance(fitted, naive_bayes.ComplementNB):  # it leaves the prior out
+        prior = np.zeros(len(classes))
+    elif isinstance(fitted, naive_bayes.BernoulliNB):
+        absent = np.log(1 - np.exp(logs))
+        logs, prior = logs - absent, prior + absent.sum(axis=1)
+        binarize = None if fitted.binarize is None else float(fitted.binarize)
+    if len(classes) == 2:
+        difference = (logs[1] - logs[0])[:, None]
+        return LinearLearner(difference, prior[1:] - prior[:1], classes, link="logistic", binarize=binarize)
+    return LinearLearner(logs.T, prior, classes, link="softmax", binarize=binarize)
+
+
+def link_of(estimator: Any, n_classes: int = 2) -> str:
+    """Return how probabilities of a linear classifier follow from its scores.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression, SGDClassifier
+    >>> link_of(LogisticRegression()), link_of(LogisticRegression(), 3), link_of(SGDClassifier())
+    ('logistic', 'softmax', 'none')
+    """
+    if isinstance(estimator, linear_model.LogisticRegression):
+        one_by_one = estimator.solver == "liblinear" or getattr(estimator, "multi_class", "auto") == "ovr"
+        return "logistic" if n_classes == 2 or one_by_one else "softmax"
+    if isinstance(estimator, linear_model.SGDClassifier):
+        return {"log_loss": "logistic", "modified_huber": "modified_huber"}.get(estimator.loss, "none")
+    return "none"
+
+
+def _weights(fitted: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return coefficients of shape (D, 1 or K) and as many intercepts of a fitted linear model."""
+    coef = np.atleast_2d(fitted.coef_).T
+    intercept = np.empty(coef.shape[1], dtype=coef.dtype)
+    intercept[:] = fitted.intercept_
+    return coef, intercept

@@ -1,0 +1,94 @@
+"""Any other classifier or regressor of scikit-learn: it works, but has no form in which it can be saved safely."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_regressor
+
+from cofactor.errors import InvalidTypeError
+from cofactor.labels.learners.base import CheckedFeatures, Learner, StateReader, scores_of
+
+__all__ = ["OpaqueLearner"]
+
+
+class OpaqueLearner(Learner):
+    """A fitted estimator of scikit-learn, held as it is.
+
+    Its scores are, in this order, what it has: its decision function, its probabilities - 1/2, 1/2 for the class
+    that it predicts and -1/2 for the others; of a regressor, the predicted codes - 1/2.
+
+    Parameters
+    ----------
+    fitted : sequence of estimators
+        A classifier; or a regressor of 0 and 1, or one for each of more than two classes.
+    classes : ndarray of shape (K,)
+    n_features : int
+    savable : sequence of str, optional
+        Names of estimators that could be saved, for the message.
+
+    Examples
+    --------
+    >>> from sklearn.neighbors import NearestCentroid
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> learner = OpaqueLearner([NearestCentroid().fit(X, [0, 0, 1])], np.array([0, 1]), 1)
+    >>> learner.predict(X)
+    array([0, 0, 1])
+    """
+
+    kind: ClassVar[str] = "opaque"
+
+    def __init__(
+        self,
+        fitted: Sequence[Any],
+        classes: NDArray[np.int64],
+        n_features: int,
+        savable: Sequence[str] = (),
+    ) -> None:
+        self.fitted = tuple(fitted)
+        self.classes = classes
+        self.n_features = n_features
+        self._savable = tuple(savable)
+
+    @property
+    def name(self) -> str:
+        """Class name of the estimator."""
+        return type(self.fitted[0]).__name__
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether `probabilities` works: whether the estimator has them."""
+        return hasattr(self.fitted[0], "predict_proba")
+
+    def scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        """Return scores of shape (n,) or (n, K)."""
+        first, n_classes = self.fitted[0], len(self.classes)
+        if is_regressor(first):
+            columns = [np.ravel(each.predict(X)) - 0.5 for each in self.fitted]
+            return columns[0] if n_classes == 2 else np.column_stack(columns)
+        if hasattr(first, "decision_function"):
+            scores = np.asarray(first.decision_function(X))
+            if scores.shape == (X.shape[0],) + (n_classes,) * (n_classes > 2):
+                return scores
+        if self.has_probabilities:
+            return scores_of(self.probabilities(X))
+        return scores_of((np.asarray(first.predict(X))[:, None] == self.classes).astype(np.float64))
+
+    def probabilities(self, X: CheckedFeatures) -> NDArray[np.float64]:
+        """Return what the estimator gives as probabilities, of shape (n, K)."""
+        if not self.has_probabilities:
+            return super().probabilities(X)
+        return np.asarray(self.fitted[0].predict_proba(X), dtype=np.float64)
+
+    def _state(self) -> NoReturn:
+        raise InvalidTypeError(
+            f"a fitted {self.name} cannot be saved safely: to read it would be to run whatever a file says",
+            advice=f"take one of {', '.join(self._savable)} as the learner" if self._savable else "",
+        )
+
+    @classmethod
+    def _rebuilt(cls, state: StateReader, n_features: int, classes: NDArray[np.int64]) -> Self:
+        raise InvalidTypeError("the state of a learner: there is no such kind")

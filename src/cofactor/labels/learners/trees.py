@@ -1,0 +1,195 @@
+"""Decision trees and forests, as plain arrays that our own kernel walks.
+
+Nothing of scikit-learn is needed to predict from them. Its own tree can only be rebuilt through a private class whose
+layout changes between versions, and which walks wherever the children of a node point without a check.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import ensemble, tree
+
+from cofactor.errors import InvalidInputError
+from cofactor.kernels.threads import parallel_for
+from cofactor.kernels.trees import add_leaf_values, add_leaf_values_of_sparse
+from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader, scores_of
+
+__all__ = ["FORESTS", "TREES", "TreesLearner"]
+
+#: Decision trees of scikit-learn that become a `TreesLearner`.
+TREES: tuple[type[Any], ...] = (tree.DecisionTreeClassifier, tree.ExtraTreeClassifier)
+
+#: Forests of scikit-learn that become one.
+FORESTS: tuple[type[Any], ...] = (ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier)
+
+_ROWS_PER_TASK = 256
+
+
+class TreesLearner(Learner):
+    """The mean of what the leaves of one or more trees say.
+
+    Scores are P(class) - 1/2, of two classes that of the second one.
+
+    Parameters
+    ----------
+    roots : ndarray of shape (T,), int64
+        The first node of each tree; its nodes stand together, up to the next root.
+    left, right : ndarray of shape (N,), int32
+        Children of a node, which come after it in the same tree; -1 both for a leaf.
+    feature : ndarray of shape (N,), int32
+        Which feature a node asks for; -1 for a leaf.
+    threshold : ndarray of shape (N,), float64
+        A row goes left where the feature is at most this; 0 for a leaf.
+    values : ndarray of shape (N, K), float64
+        Share of each class among the training instances of a node.
+    classes : ndarray of shape (K,)
+    n_features : int
+        Number of features D.
+
+    Examples
+    --------
+    >>> stump = TreesLearner(
+    ...     roots=np.array([0]),
+    ...     left=np.array([1, -1, -1], dtype=np.int32),
+    ...     right=np.array([2, -1, -1], dtype=np.int32),
+    ...     feature=np.array([0, -1, -1], dtype=np.int32),
+    ...     threshold=np.array([0.5, 0.0, 0.0]),
+    ...     values=np.array([[0.5, 0.5], [0.9, 0.1], [0.1, 0.9]]),
+    ...     classes=np.array([0, 1]),
+    ...     n_features=1,
+    ... )
+    >>> stump.scores(np.array([[0.0], [1.0]]))
+    array([-0.4,  0.4])
+    """
+
+    kind: ClassVar[str] = "trees"
+
+    def __init__(
+        self,
+        roots: NDArray[np.int64],
+        left: NDArray[np.int32],
+        right: NDArray[np.int32],
+        feature: NDArray[np.int32],
+        threshold: NDArray[np.float64],
+        values: NDArray[np.float64],
+        classes: NDArray[np.int64],
+        n_features: int,
+    ) -> None:
+        self.roots, self.left, self.right = roots, left, right
+        self.feature, self.threshold, self.values = feature, threshold, values
+        self.classes, self.n_features = classes, n_features
+
+    @classmethod
+    def from_estimator(cls, fitted: Any, classes: NDArray[np.int64]) -> Self:
+        """Return the learner of a fitted tree or forest of scikit-learn."""
+        trees = [each.tree_ for each in getattr(fitted, "estimators_", [fitted])]
+        sizes = np.array([each.node_count for each in trees])
+        roots = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+        shift = np.repeat(roots, sizes)
+        left, right, feature, threshold = (
+            np.concatenate([getattr(each, name) for each in trees])
+            for name in ("children_left", "children_right", "feature", "threshold")
+        )
+        leaf = left < 0
+        return cls(
+            roots.astype(np.int64),
+            np.where(leaf, -1, left + shift).astype(np.int32),
+            np.where(leaf, -1, right + shift).astype(np.int32),
+            np.where(leaf, -1, feature).astype(np.int32),
+            np.where(leaf, 0.0, threshold),
+            np.ascontiguousarray(np.concatenate([each.value[:, 0, :] for each in trees])),
+            classes,
+            int(fitted.n_features_in_),
+        )
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether `probabilities` works."""
+        return True
+
+    def probabilities(self, X: CheckedFeatures) -> NDArray[np.float64]:
+        """Return the mean share of each class in the leaves that an instance reaches, of shape (n, K)."""
+        if X.shape[1] != self.n_features:  # the kernel would read beyond the rows
+            raise InvalidInputError(f"X has {X.shape[1]} features, but the learner expects {self.n_features}")
+        found = np.zeros((X.shape[0], len(self.classes)))
+        nodes = (self.roots, self.left, self.right, self.feature, self.threshold, self.values)
+
+        def task(t: int) -> None:
+            lo, hi = t * _ROWS_PER_TASK, (t + 1) * _ROWS_PER_TASK
+            if isinstance(X, np.ndarray):
+                add_leaf_values(X[lo:hi], *nodes, found[lo:hi])
+            else:
+                add_leaf_values_of_sparse(X.indptr[lo : hi + 1], X.indices, X.data, X.shape[1], *nodes, found[lo:hi])
+
+        parallel_for(task, -(-X.shape[0] // _ROWS_PER_TASK))
+        found /= len(self.roots)
+        return found
+
+    def scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        """Return P(class) - 1/2, of two classes that of the second one."""
+        return scores_of(self.probabilities(X))
+
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
+        names = ("roots", "left", "right", "feature", "threshold", "values")
+        return {}, {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def _rebuilt(cls, state: StateReader, n_features: int, classes: NDArray[np.int64]) -> Self:
+        left = state.array("left", (np.int32,), (None,))
+        n = len(left)
+        if not 1 <= n < 1 << 31:
+            raise _wrong(f"expected 1 to {(1 << 31) - 1} nodes, found {n}")
+        learner = cls(
+            state.positions("roots", np.int64, (None,), n),
+            left,
+            state.array("right", (np.int32,), (n,)),
+            state.array("feature", (np.int32,), (n,)),
+            state.floats("threshold", (n,)),
+            state.floats("values", (n, len(classes))),
+            classes,
+            n_features,
+        )
+        learner._check_nodes()
+        return learner
+
+    def _check_nodes(self) -> None:
+        """Refuse what is no forest of proper trees: the kernel follows children without a check of its own."""
+        if self.threshold.dtype != np.float64 or self.values.dtype != np.float64:
+            raise _wrong("thresholds and values must be float64")
+        if not len(self.roots) or self.roots[0] != 0 or (np.diff(self.roots) <= 0).any():
+            raise _wrong("the roots must rise from 0")
+        n = len(self.left)
+        nodes = np.arange(n)
+        leaf = self.left == -1
+        inner = nodes[~leaf]
+        if (self.right[leaf] != -1).any():
+            raise _wrong(f"node {nodes[leaf][self.right[leaf] != -1][0]} has one child, expected none or two")
+        tree_of = np.searchsorted(self.roots, nodes, side="right") - 1
+        for child in (self.left[inner], self.right[inner]):
+            after = (child > inner) & (child < n)
+            if not after.all():
+                at = int(np.argmin(after))
+                raise _wrong(f"node {inner[at]} has the child {child[at]}, expected one after it and below {n}")
+            same = tree_of[child] == tree_of[inner]
+            if not same.all():
+                raise _wrong(f"node {inner[np.argmin(same)]} has a child in another tree")
+        parents = np.bincount(np.concatenate((self.left[inner], self.right[inner])), minlength=n)
+        expected = np.ones(n, dtype=parents.dtype)
+        expected[self.roots] = 0
+        if (parents != expected).any():
+            at = int(np.argmax(parents != expected))
+            raise _wrong(f"node {at} has {parents[at]} parents, expected {expected[at]}")
+        asked = self.feature[inner]
+        if ((asked < 0) | (asked >= self.n_features)).any():
+            at = int(np.argmax((asked < 0) | (asked >= self.n_features)))
+            raise _wrong(f"node {inner[at]} asks for feature {asked[at]} of {self.n_features}")
+        off = (self.values < 0).any(axis=1) | (np.abs(self.values.sum(axis=1) - 1) > 1e-6)
+        if off.any():
+            raise _wrong(f"the values of node {np.argmax(off)} are no shares: none below 0, with the sum 1")
+
+
+def _wrong(problem: str) -> InvalidInputError:
+    return InvalidInputError(f"the state of a learner: {problem}")
