@@ -209,7 +209,9 @@ def test_only_linear_learners_have_coefficients():
     assert not hasattr(BinaryRelevance(), "coef_")
 
 
-@pytest.mark.parametrize("estimator", [RandomForestClassifier(5), SGDClassifier(), ExtraTreeClassifier(max_depth=3)], ids=repr)
+@pytest.mark.parametrize(
+    "estimator", [RandomForestClassifier(5), SGDClassifier(), ExtraTreeClassifier(max_depth=3)], ids=repr
+)
 def test_random_learners_follow_the_seed(estimator):
     a, b, c = (BinaryRelevance(estimator, random_state=seed).fit(X, Y).decision_function(X) for seed in (0, 0, 1))
     assert np.array_equal(a, b)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +26,7 @@ from cofactor.labels.learners import (
     fit_label_learners,
     label_learners_from_state,
 )
-from cofactor.labels.regression import feature_space
+from cofactor.labels.regression import FeatureSpace, feature_space
 from cofactor.model.checks import check_jobs, make_generator
 from cofactor.model.progress import Monitor
 from cofactor.solvers.result import Callback
@@ -133,6 +134,15 @@ class BinaryRelevance(LabelModel):
     def default_grid(self) -> dict[str, list[Any]]:
         """Return support vector machines of several C, unless the estimator is given; see `LabelModel.default_grid`."""
         return {} if self.estimator is not None else {"estimator": [LinearSVC(C=cost) for cost in (0.01, 0.1, 1.0)]}
+
+    def _feature_space(self, varied: Collection[str]) -> Callable[[Any], FeatureSpace] | None:
+        if (
+            self.estimator is None
+            or type(self.estimator) is not Ridge
+            or any("fit_intercept" in n or n == "estimator" for n in varied)
+        ):
+            return None
+        return partial(FeatureSpace, fit_intercept=bool(self.estimator.fit_intercept))
 
     def _check_params(self) -> None:
         super()._check_params()
