@@ -29,7 +29,7 @@ __all__ = [
 #: threshold, and the fastest of them.
 DEFAULT = "plst"
 
-_FACTORS = ("n_components", "n_factors")
+_FACTORS = ("n_components",)
 
 
 def label_model_names() -> dict[str, type[LabelModel]]:

@@ -20,8 +20,8 @@ from cofactor.cli.tables import human_console, note, print_json
 if TYPE_CHECKING:
     from cofactor.evaluation.run.running import RunProgress
     from cofactor.evaluation.run.store import ResultStore
-    from cofactor.experiments.experiment import Experiment, Extent
-    from cofactor.experiments.reproduction import Reproduction
+    from cofactor.experiments.base.experiment import Experiment, Extent
+    from cofactor.experiments.base.reproduction import Reproduction
 
 
 def reproduce(
@@ -78,7 +78,7 @@ def reproduce(
         for one in found:
             show_reproduction(one)
     if document is not None:
-        from cofactor.experiments.document import write_document
+        from cofactor.experiments.base.document import write_document
 
         write_document(document, found, text)
         note(f"wrote {document}")
@@ -95,8 +95,8 @@ def _found(
     retry: bool,
     quiet: bool,
 ) -> list[Reproduction]:
-    from cofactor.experiments.reproduction import reproduce as run
-    from cofactor.experiments.reproduction import stored
+    from cofactor.experiments.base.reproduction import reproduce as run
+    from cofactor.experiments.base.reproduction import stored
 
     if from_store:
         return stored(chosen, extent, store)
@@ -163,7 +163,7 @@ def _progress(quiet: bool) -> Iterator[Any]:
 
 def _list(as_json: bool) -> None:
     from cofactor.experiments import experiments
-    from cofactor.experiments.experiment import EXTENTS
+    from cofactor.experiments.base.experiment import EXTENTS
 
     rows = [
         {"name": one.name, "title": one.title, "source": one.source, **{e: len(one.cells(e)) for e in EXTENTS}}

@@ -6,8 +6,9 @@ from typing import Any
 
 import narwhals as nw
 
-from cofactor.datasets.columns import ALIASES, ROLES, plain
+from cofactor.datasets.columns import frame_columns
 from cofactor.errors import InvalidInputError
+from cofactor.typing import Frame
 
 __all__ = ["is_frame", "split_frame"]
 
@@ -17,10 +18,10 @@ def is_frame(X: Any) -> bool:
     return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
 
 
-def split_frame(X: Any) -> tuple[Any, Any]:
+def split_frame(X: Frame) -> tuple[Frame, Any]:
     """Return the two columns of ids of a frame, and its column of ratings.
 
-    Columns are known by their names, such as user, userId, item, movieId, rating and stars; others are left out.
+    Columns are known by their names, as in files (see `cofactor.datasets.columns.frame_columns`).
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ def split_frame(X: Any) -> tuple[Any, Any]:
     Raises
     ------
     InvalidInputError
-        If not every role has exactly one column with a name for it.
+        If it is not clear which columns these are.
 
     Examples
     --------
@@ -47,16 +48,13 @@ def split_frame(X: Any) -> tuple[Any, Any]:
     (['userId', 'movieId'], [4, 2])
     """
     frame = nw.from_native(X, eager_only=True)
-    names = list(frame.columns)
-    found = {role: [name for name in names if plain(str(name)) in ALIASES[role]] for role in ROLES}
-    for role, columns in found.items():
-        if len(columns) != 1:
-            told = "no column" if not columns else f"several columns ({', '.join(map(str, columns))})"
-            raise InvalidInputError(
-                f"y is missing, and the frame X has {told} for the {role}; its columns are "
-                f"{', '.join(map(str, names)) or 'none'}",
-                argument="X",
-                advice="name one each user, item and rating, or pass the two columns of ids as X and the ratings as y",
-            )
-    user, item, rating = (columns[0] for columns in found.values())
+    try:
+        user, item, rating = frame_columns(X).values()
+    except InvalidInputError:
+        names = ", ".join(map(str, frame.columns)) or "none"
+        raise InvalidInputError(
+            f"y is missing, and it is not clear which columns of the frame X are user, item and rating; found {names}",
+            argument="X",
+            advice="give them these names, or pass the two columns of ids as X and the ratings as y",
+        ) from None
     return frame.select(user, item).to_native(), frame[rating].to_native()

@@ -14,12 +14,12 @@ from cofactor.errors import InvalidInputError
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
+from cofactor.model.selection.path import Validation, select_alpha
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.boundaries import Boundaries, UserBoundaries
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.selection import Validation, select_alpha
 from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState

@@ -14,6 +14,7 @@ from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
+from cofactor.model.selection.path import hold_out_one_per_user
 from cofactor.model.state import check_array
 from cofactor.problems.gaussian_processes import HeldOutProcesses, LatentProcesses
 from cofactor.ratings.base import RatingModel
@@ -22,7 +23,6 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import check_rows
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.probability import Pairwise, in_blocks, margins_of
-from cofactor.ratings.selection import hold_out_one_per_user
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
 
