@@ -106,7 +106,7 @@ RECOMMENDATIONS = [
     *(
         (name, n, seen, some)
         for name, n, seen, some in itertools.product(
-            overriding("recommend", "_candidates"), (1, 5, 24, 40), (True, False), (True, False)
+            overriding("recommend"), (1, 5, 24, 40), (True, False), (True, False)
         )
         if (n, seen, some) != (5, True, True)
     ),
@@ -140,7 +140,7 @@ def test_recommendations_in_several_blocks_of_users(name, monkeypatch):
         np.testing.assert_allclose(scores[0], found[1][k], rtol=1e-5)
 
 
-@probed("recommend", "_known_users", "_candidates")
+@probed("recommend")
 def test_forms_of_users_and_candidates(name):
     model = fitted(name)
     users, items = model.users_.ids[:3], model.items_.ids[:8]

@@ -51,7 +51,7 @@ def test_a_frame_of_new_items() -> None:
         ({"user": "who"}, "found timestamp, stars, movieId, who; give them these names, or pass"),
         (
             {"rating": "liked"},
-            "not clear which columns of the frame X are user, item and rating; found timestamp, liked",
+            "not clear which columns .* user, item and rating; found timestamp, liked",
         ),
     ],
 )

@@ -66,7 +66,7 @@ def test_a_refit_leaves_nothing_of_the_first_fit(model: RatingModel, params: dic
 def test_shadow_users_and_features_are_gone_after_a_refit_without() -> None:
     pairs, ratings = FIRST
     features = {int(user): [int(user) % 3] for user in np.unique(pairs[:, 0])}
-    shadow = (pairs + [1000, 0], ratings)
+    shadow = (pairs + np.array([1000, 0]), ratings)
     model = OrdinalProbit(2, n_implicit=3, **SAMPLED).fit(pairs, ratings, user_features=features, shadow=shadow)
     assert model.is_shadow_.any()
     assert contents(model.fit(*SECOND)) == contents(OrdinalProbit(2, n_implicit=3, **SAMPLED).fit(*SECOND))

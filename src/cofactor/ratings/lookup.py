@@ -41,9 +41,8 @@ class Lookup:
         """
         if sparse.issparse(X) or isinstance(X, Ratings):
             raise InvalidTypeError(
-                f"X is a {type(X).__name__}, expected pairs of user id and item id",
+                f"X is a {type(X).__name__}, expected pairs of user id and item id; complete() predicts every entry",
                 argument="X",
-                advice="complete() predicts every entry",
             )
         user_ids, item_ids = pair_columns(X)
         users, items = self.users.index(user_ids), self.items.index(item_ids)
@@ -140,9 +139,12 @@ def _refuse_missing(
     k = int(np.flatnonzero(missing)[0])
     word, ids = ("user", user_ids) if users[k] < 0 else ("item", item_ids)
     bad = ids[k : k + 1].tolist()[0]
+    pairs = counted(int(missing.sum()), "pair of X holds", "pairs of X hold")
     raise InvalidInputError(
-        f"{counted(int(missing.sum()), 'pair of X holds', 'pairs of X hold')} ids that were not in training, "
-        f"the first is {word} {bad!r}",
+        (
+            f"{pairs} ids that were not in training, the first is {word} {bad!r}: ",
+            "leave them out, fold new users in with fold_in, or set ",
+            Argument("unknown", "fallback"),
+        ),
         argument="X",
-        advice=("leave them out, fold new users in with fold_in, or set ", Argument("unknown", "fallback")),
     )
