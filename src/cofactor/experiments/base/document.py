@@ -1,70 +1,151 @@
-"""Reproductions as one Markdown document, generated and never typed, with its pictures beside it."""
+"""Reproductions as a folder of Markdown pages, generated and never typed, with their pictures.
+
+The front page says how to read the numbers, lists the pages, and counts for each experiment what agrees. The other
+pages hold the experiments, by source and by group of tables: `PAGES`.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from os import PathLike
 from pathlib import Path
 
 import cofactor
-from cofactor.experiments.base.experiment import Claim, Origin, Picture, Row, Sample
+from cofactor.experiments.base.markdown import MARKS, anchor, section
 from cofactor.experiments.base.reproduction import Reproduction
 from cofactor.files import replacing
-from cofactor.published import METRICS
 
-__all__ = ["MARKS", "columns_of", "digits_of", "printed_only", "reasons_of", "title_of", "write_document"]
+__all__ = ["FRONT", "PAGES", "PICTURES", "WORDS", "Page", "page_of", "write_document"]
 
-MARKS = {"agrees": "≈", "better": "▲ better", "worse": "▼ worse", "differs": "≠", "unknown": "", "": ""}
-"""What stands beside a difference: within two standard deviations, or outside, and which way."""
+FRONT = "README.md"
+"""Name of the front page."""
 
-_HOLDS = {True: "holds", False: "does not hold", None: "cannot be told"}
+PICTURES = "pictures"
+"""Name of the folder with the pictures, in the folder of the pages."""
+
+WORDS = "in-words.md"
+"""Name of the page with a summary in words, which is written by hand."""
+
+_TITLE = "The published tables and figures, run again"
+_MADE_BY = "Written by `cofactor reproduce`. Do not edit: run it again."
 
 
-_CLAIMS: Mapping[Origin, tuple[str, str, str]] = {
-    "source": ("what the source shows", "here", "measured"),
-    "print": ("what the source shows", "by its own numbers", "recomputed"),
-    "ours": ("not in the source", "here", "measured"),
-}
+@dataclass(frozen=True)
+class Page:
+    """A page: the name of its file without suffix, its title, and patterns for the names of its experiments."""
+
+    name: str
+    title: str
+    patterns: tuple[str, ...]
 
 
-def write_document(path: str | PathLike[str], reproductions: Sequence[Reproduction], words: str = "") -> None:
-    """Write published and measured numbers, claims and pictures as Markdown.
+PAGES: tuple[Page, ...] = (
+    Page("kumar-3", "Kumar's thesis, chapter 3: maximum margins for ratings, HMF", ("thesis-*-3.*",)),
+    Page("kumar-4", "Kumar's thesis, chapter 4: proximal margins for ratings, PMMMF", ("thesis-*-4.*",)),
+    Page(
+        "kumar-5-tests",
+        "Kumar's thesis, chapter 5: do the label methods differ?",
+        ("thesis-table-5.11", "thesis-figure-5.5"),
+    ),
+    Page("kumar-5", "Kumar's thesis, chapter 5: MLC-HMF for labels", ("thesis-*-5.*",)),
+    Page(
+        "kumar-6-tests",
+        "Kumar's thesis, chapter 6: do the label methods differ?",
+        ("thesis-table-6.3", "thesis-figure-6.4"),
+    ),
+    Page("kumar-6-table", "Kumar's thesis, chapter 6: GroPLE and seven others", ("thesis-table-6.2",)),
+    Page("kumar-6", "Kumar's thesis, chapter 6: groups of labels in GroPLE", ("thesis-*-6.*",)),
+    Page("omf", "Online matrix factorization for labels, OMF", ("omf-*",)),
+    Page("mnmtf", "Nonnegative tri-factorization of features, MNMTF", ("mnmtf-*",)),
+    Page("li", "Li's thesis, chapter 7: label correlations on CAL500", ("li-*",)),
+)
+"""The pages; an experiment stands on the first of them with a pattern that fits its name."""
+
+_OTHERS = Page("others", "Other experiments", ("*",))
+
+
+def page_of(name: str) -> Page:
+    """Return the page on which the experiment of a name stands.
+
+    Examples
+    --------
+    >>> page_of("thesis-table-5.11").name, page_of("thesis-table-5.10").name, page_of("coins").name
+    ('kumar-5-tests', 'kumar-5', 'others')
+    """
+    return next(page for page in (*PAGES, _OTHERS) if any(fnmatchcase(name, pattern) for pattern in page.patterns))
+
+
+def write_document(folder: str | PathLike[str], reproductions: Sequence[Reproduction], words: str = "") -> None:
+    """Write published and measured numbers, claims and pictures as Markdown pages.
 
     Parameters
     ----------
-    path : path-like
-        The document; pictures go into a folder of its name without suffix, beside it.
+    folder : path-like
+        Where the pages go; it is made. Other files in it stay.
     reproductions : sequence of Reproduction
         In the order of the document.
     words : str, default=""
-        A summary in words, in Markdown, which goes to the top.
+        A summary in words, in Markdown, for a page of its own.
     """
-    path = Path(path)
-    folder = path.with_suffix("")
-    folder.mkdir(parents=True, exist_ok=True)
-    parts = [*_head(reproductions), *([words.strip(), ""] if words.strip() else []), *_glance(reproductions)]
-    for reproduction in reproductions:
-        parts += _section(reproduction, folder)
+    folder = Path(folder)
+    (folder / PICTURES).mkdir(parents=True, exist_ok=True)
+    if words.strip():
+        _write(folder / WORDS, [words.strip()])
+    pages = _divided(reproductions)
+    for page, ones in pages.items():
+        sections = [line for one in ones for line in section(one, folder / PICTURES)]
+        _write(folder / f"{page.name}.md", [*_head_of_page(page, [one.experiment.name for one in ones]), *sections])
+    _write(folder / FRONT, [*_front(reproductions, pages, (folder / WORDS).exists()), *_glance(reproductions)])
+
+
+def _divided(reproductions: Iterable[Reproduction]) -> dict[Page, list[Reproduction]]:
+    """Return the reproductions of each page, pages in the order of their first one."""
+    pages: dict[Page, list[Reproduction]] = {}
+    for one in reproductions:
+        pages.setdefault(page_of(one.experiment.name), []).append(one)
+    return pages
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
     with replacing(path) as stream:
-        stream.write(("\n".join(parts).rstrip() + "\n").encode())
+        stream.write(("\n".join(lines).rstrip() + "\n").encode())
 
 
-def _head(reproductions: Sequence[Reproduction]) -> list[str]:
+def _front(reproductions: Sequence[Reproduction], pages: dict[Page, list[Reproduction]], words: bool) -> Iterator[str]:
     seconds = sum({result.key: result.seconds for one in reproductions for result in one.results}.values())
     extents = ", ".join(dict.fromkeys(one.extent for one in reproductions))
-    made = (
+    yield from (f"# {_TITLE}", "")
+    yield (
         f"Written by `cofactor reproduce` (cofactor {cofactor.__version__}; extent: {extents}; "
         f"{seconds / 3600:.1f} hours of computing on one core). Do not edit: run it again."
     )
-    how_to_read = (
+    yield from ("", _how_to_read(), "", "## Pages", "")
+    if words:
+        yield f"- [In words]({WORDS}): what holds, what does not, and why"
+    for page, ones in pages.items():
+        yield f"- [{page.title}]({page.name}.md): {', '.join(_short(one.experiment.name) for one in ones)}"
+    yield ""
+
+
+def _how_to_read() -> str:
+    return (
         f"Each number is mean ± standard deviation over folds or splits. {MARKS['agrees']}: published and measured are "
         "within two standard deviations of their difference (one that is not known counts as the other; what is "
         "recomputed from printed numbers, within rounding); "
         f"{MARKS['better']}, {MARKS['worse']}: further apart, ours the better, or the worse; "
         f"{MARKS['differs']}: what is printed cannot be right; no mark: no deviation is known."
     )
-    return ["# The published tables and figures, run again", "", made, "", how_to_read, ""]
+
+
+def _short(name: str) -> str:
+    """Return the name of an experiment without its source.
+
+    >>> _short("thesis-table-3.19")
+    'table 3.19'
+    """
+    return " ".join(name.split("-")[1:]) or name
 
 
 _COUNTED = (
@@ -92,140 +173,12 @@ def _glance(reproductions: Iterable[Reproduction]) -> list[str]:
         )
         numbers = " | ".join(map(str, compared))
         name = one.experiment.name
-        lines.append(f"| [{name}](#{_anchor(name)}) | {title} | {numbers} | {told} | {ran} | {one.seconds / 60:.1f} |")
+        link = f"[{name}]({page_of(name).name}.md#{anchor(name)})"
+        lines.append(f"| {link} | {title} | {numbers} | {told} | {ran} | {one.seconds / 60:.1f} |")
     return [*lines, ""]
 
 
-def _anchor(name: str) -> str:
-    return name.lower().replace(".", "")
-
-
-def _section(one: Reproduction, folder: Path) -> Iterator[str]:
-    experiment, outcome = one.experiment, one.outcome
-    yield from (f"## {experiment.name}", "", f"{experiment.title}. Source: {experiment.source}.", "")
-    if not one.results and one.n_cells:
-        yield from ("Has not been run yet.", "")
-    yield from _claims(outcome.claims)
-    for picture in outcome.pictures if one.results or not one.n_cells else ():
-        yield from _picture(picture, folder)
-    yield from _tables(outcome.rows)
-    parts = (("Not run", experiment.missing), ("Misprints", experiment.misprints), ("Notes", outcome.notes))
-    for title, lines in parts:
-        if lines:
-            yield from (f"**{title}**", "", *(f"- {line}" for line in lines), "")
-
-
-def _claims(claims: Sequence[Claim]) -> Iterator[str]:
-    for origin, heads in _CLAIMS.items():
-        ones = [claim for claim in claims if claim.origin == origin]
-        if ones:
-            yield from (f"| {' | '.join(heads)} |", "|---|---|---|")
-            for claim in ones:
-                yield f"| {_cell(claim.statement)} | **{_HOLDS[claim.holds]}** | {_cell(claim.measured)} |"
-            yield ""
-
-
-def _picture(picture: Picture, folder: Path) -> Iterator[str]:
-    from cofactor.plots import save_figure
-
-    drawn = picture.draw()
-    axes = drawn[0] if isinstance(drawn, Sequence) else drawn
-    save_figure(axes, folder / f"{picture.name}.png")
-    yield from (f"![{picture.caption}]({folder.name}/{picture.name}.png)", "", f"*{picture.caption}*", "")
-
-
-def _tables(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield one table of each protocol and metric; what is printed only is told in one line."""
-    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[row.protocol, row.metric].append(row)
-    for (protocol, metric), ones in groups.items():
-        yield from (f"**{title_of(metric, protocol)}**", "")
-        measured = [row for row in ones if row.here is not None]
-        if measured:
-            reasons, digits = reasons_of(measured), digits_of(ones)
-            yield "| " + " | ".join(columns_of(measured[0], reasons, digits)) + " |"
-            yield "|---|---|---:|---:|---:|---|"
-            for row in measured:
-                yield "| " + " | ".join(_cell(text) for text in columns_of(row, reasons, digits).values()) + " |"
-            yield ""
-            yield from (line for reason, mark in reasons.items() for line in (f"{mark} {_cell(reason)}", ""))
-        rest = [row for row in ones if row.here is None]
-        if rest:
-            yield from (
-                "Published only:",
-                "",
-                *_published_only(rest),
-                "",
-                *_why_not(rest, {row.method for row in measured}),
-            )
-
-
-def title_of(metric: str, protocol: str) -> str:
-    """Return what the table of a metric and a protocol is called."""
-    title = METRICS[metric].title if metric in METRICS else metric or "All metrics"
-    return f"{title}, {protocol}" if protocol else title
-
-
-def reasons_of(rows: Iterable[Row]) -> dict[str, str]:
-    """Return the reasons of some rows, each with the mark that stands for it in their table: [1], [2], ..."""
-    distinct = dict.fromkeys(row.reason for row in rows if row.reason)
-    return {reason: f"[{k}]" for k, reason in enumerate(distinct, 1)}
-
-
-def columns_of(row: Row, reasons: Mapping[str, str], digits: int) -> dict[str, str]:
-    """Return the cells of a row of *published | here | difference*, by heading."""
-    return {
-        "data": row.data,
-        "method": row.method + (f" ({row.variant})" if row.variant else ""),
-        "published": _text(row.published, digits),
-        "here": _text(row.here, digits),
-        "difference": "" if row.difference is None else f"{row.difference:+.{digits}f}",
-        "": f"{MARKS[row.verdict]} {reasons.get(row.reason, '')}".strip(),
-    }
-
-
-def digits_of(rows: Iterable[Row]) -> int:
-    """Return how many digits the rows of a table are shown with: three, or four where some are printed so."""
-    printed = [row.published.mean for row in rows if row.published is not None]
-    return 4 if any(round(mean, 3) != round(mean, 6) for mean in printed) else 3
-
-
-def _text(sample: Sample | None, digits: int) -> str:
-    return "–" if sample is None else sample.text(digits)
-
-
-def printed_only(rows: Sequence[Row]) -> list[list[str]]:
-    """Return the published numbers of some rows as a table, data sets × methods, with its header."""
-    methods = list(dict.fromkeys(row.method for row in rows))
-    at = {(row.data, row.method): row for row in rows}
-    digits = digits_of(rows)
-    names = dict.fromkeys(row.data for row in rows)
-    lines = [[name, *(_printed(at.get((name, method)), digits) for method in methods)] for name in names]
-    return [["data", *methods], *lines]
-
-
-def _printed(row: Row | None, digits: int) -> str:
-    if row is None:
-        return ""
-    return _text(row.published, digits) + (f" {MARKS['differs']}" if row.misprint else "")
-
-
-def _published_only(rows: Sequence[Row]) -> Iterator[str]:
-    header, *lines = printed_only(rows)
-    yield "| " + " | ".join(map(_cell, header)) + " |"
-    yield "|---|" + "---:|" * (len(header) - 1)
-    yield from ("| " + " | ".join(map(_cell, line)) + " |" for line in lines)
-
-
-def _why_not(rows: Sequence[Row], measured: Collection[str]) -> Iterator[str]:
-    """Yield each reason why numbers are published only: of methods that were not measured, else of data sets."""
-    for reason in dict.fromkeys(row.reason for row in rows if row.reason):
-        ones = [row for row in rows if row.reason == reason]
-        methods = dict.fromkeys(row.method for row in ones)
-        names = dict.fromkeys(row.data for row in ones) if methods.keys() & measured else methods
-        yield from (f"{', '.join(names)}: {_cell(reason)}.", "")
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+def _head_of_page(page: Page, names: Sequence[str]) -> Iterator[str]:
+    yield from (f"# {page.title}", "", f"{_MADE_BY} [All pages, and how to read the numbers]({FRONT}).", "")
+    if len(names) > 1:
+        yield from (" · ".join(f"[{_short(name)}](#{anchor(name)})" for name in names), "")
