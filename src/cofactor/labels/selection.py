@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -19,14 +20,15 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.labels.base import LabelModel, LabelTagsMixin
+from cofactor.labels.base import LabelModel, label_tags
 from cofactor.labels.data import as_features, as_labels
+from cofactor.labels.decoding import RULES, Cut, Decoder, learn_threshold
 from cofactor.labels.embedding.code import CodeModel
 from cofactor.labels.regression import FeatureSpace
-from cofactor.labels.thresholds import RULES, Threshold, learn_threshold
 from cofactor.labels.transformation.binary_relevance import BinaryRelevance
 from cofactor.metrics.labels import LABEL_METRICS, LabelMetric, micro_f1
 from cofactor.model.checks import make_generator
+from cofactor.model.convergence import NothingPredictedWarning
 
 __all__ = ["Choice", "GridSelection", "select_parameters"]
 
@@ -44,7 +46,7 @@ class Choice:
         A cell of the grid.
     rule : str
         "plain", or the rule by which the threshold was learned.
-    threshold : Threshold
+    threshold : Decoder
         The cut; learned on the same held-out instances.
     value : float
         The metric on them.
@@ -54,7 +56,7 @@ class Choice:
 
     parameters: dict[str, Any]
     rule: str
-    threshold: Threshold
+    threshold: Decoder
     value: float
     seconds: float
 
@@ -138,13 +140,15 @@ def select_parameters(
             part.share(_intercept(estimator))
     settings = list(ParameterGrid(prediction_grid or {}))
     tasks = (delayed(_try)(estimator, cell, settings, held_out, truth, rules, measure) for cell in cells)
-    tried = [choice for choices in Parallel(n_jobs=n_jobs, prefer="threads")(tasks) for choice in choices]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NothingPredictedWarning)  # the cut is chosen afterwards
+        tried = [choice for choices in Parallel(n_jobs=n_jobs, prefer="threads")(tasks) for choice in choices]
     by_rule = sorted(tried, key=lambda choice: rules.index(choice.rule))
     sign = -1 if measure.greater_is_better else 1
     return sorted(by_rule, key=lambda choice: np.inf if np.isnan(choice.value) else sign * choice.value)
 
 
-class GridSelection(LabelTagsMixin, BaseEstimator):
+class GridSelection(BaseEstimator):
     """A model whose parameters and threshold are chosen on held-out training instances, then fitted to all.
 
     Parameters
@@ -197,6 +201,13 @@ class GridSelection(LabelTagsMixin, BaseEstimator):
     >>> model.best_, model.best_params_
     ('learned', {'alpha': 1})
     """
+
+    #: Labels may be sparse in `fit`, which scikit-learn has no tag for.
+    takes_sparse_labels = True
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's description of the estimator."""
+        return label_tags(super().__sklearn_tags__())
 
     def __init__(
         self,
@@ -253,7 +264,9 @@ class GridSelection(LabelTagsMixin, BaseEstimator):
         for name, choice in choices.items():
             model = next((model for parameters, model in fitted if parameters == choice.parameters), None)
             if model is None:
-                model = _cell(self.estimator, choice.parameters).fit(data, Y)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", NothingPredictedWarning)
+                    model = _cell(self.estimator, choice.parameters).fit(data, Y)
                 fitted.append((choice.parameters, model))
             estimators[name] = model if choice.rule == "plain" else _with_threshold(model, choice)
         self.results_, self.choices_, self.estimators_ = results, choices, estimators
@@ -340,7 +353,7 @@ def _try(
             pairs = zip(held_out, models, strict=True)
             scores = np.concatenate([part.scores(model.set_params(**setting)) for part, model in pairs])
             for rule in rules:
-                cut = Threshold("fixed", 0.0) if rule == "plain" else learn_threshold(rule, scores, truth)
+                cut = Cut(0.0) if rule == "plain" else learn_threshold(rule, scores, truth)
                 value = metric(truth, scores if metric.takes == "scores" else cut.apply(scores))
                 choices.append(Choice({**parameters, **setting}, rule, cut, value, seconds))
     except Exception as error:
@@ -354,7 +367,6 @@ def _cell(estimator: Any, parameters: Mapping[str, Any]) -> Any:
     model = clone(estimator).set_params(**parameters)
     if isinstance(_last(model), LabelModel):
         _last(model).set_params(threshold=0)
-        _last(model)._says_if_empty = False
     return model
 
 

@@ -13,13 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.kernels.threads import library_limit
 from cofactor.labels.adaptation.neighbours import nearest_rows
-from cofactor.labels.base import LabelModel
+from cofactor.labels.base import FitInput, LabelModel
 from cofactor.labels.data import is_sparse
 from cofactor.labels.embedding import tree
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.checks import check_choice, check_jobs, check_number, check_size, resolve_size
 from cofactor.model.parallel import side_by_side
-from cofactor.model.progress import Monitor
 
 _SMOOTH = tuple(name for name, loss in MARGIN_LOSSES.items() if loss.smooth)
 
@@ -213,7 +212,8 @@ class MLCHMF(LabelModel):
 
     # ---------------------------------------------------------------- learning
 
-    def _fit(self, X: Any, Y: sparse.csr_array, monitor: Monitor) -> None:
+    def _fit(self, data: FitInput) -> None:
+        X, Y, monitor = data.features, data.labels, data.monitor
         self._set_scale(X)
         points = self._scaled(X)
         features = _with_constant(points) if self.fit_intercept else points

@@ -16,10 +16,9 @@ from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGD
 from sklearn.svm import LinearSVC
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.labels.base import LabelModel
-from cofactor.labels.regression import feature_space, linear
+from cofactor.labels.base import FitInput, LabelModel
+from cofactor.labels.regression import linear
 from cofactor.model.checks import check_jobs, make_generator
-from cofactor.model.progress import Monitor
 from cofactor.solvers.result import Callback
 
 _ESTIMATORS = (LinearSVC, LogisticRegression, Ridge, RidgeClassifier, SGDClassifier)
@@ -114,10 +113,11 @@ class BinaryRelevance(LabelModel):
         if isinstance(getattr(self.estimator, "class_weight", None), dict):
             raise InvalidInputError("class_weight of the estimator must be None or 'balanced': one for all labels")
 
-    def _fit(self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, monitor: Monitor) -> None:
+    def _fit(self, data: FitInput) -> None:
+        X, Y = data.features, data.labels
         estimator = LinearSVC() if self.estimator is None else self.estimator
         if isinstance(estimator, Ridge):
-            space = feature_space(X, bool(estimator.fit_intercept))
+            space = data.feature_space(bool(estimator.fit_intercept))
             self.coef_, self.intercept_ = space.ridge(Y, estimator.alpha)
             self.intercept_ = self.intercept_ - 0.5
             return
@@ -129,7 +129,7 @@ class BinaryRelevance(LabelModel):
         for k, fitted in enumerate(Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks)):
             self.coef_[:, k], self.intercept_[k], converged = fitted
             stopped += not converged
-            monitor.note("labels", k + 1, float(n_labels - k - 1))
+            data.monitor.note("labels", k + 1, float(n_labels - k - 1))
         if stopped:
             warnings.warn(
                 f"the solver of {type(estimator).__name__} stopped early for {stopped} of {n_labels} labels: raise its "
