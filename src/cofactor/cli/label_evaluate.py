@@ -79,10 +79,10 @@ def selecting(model: Any, settings: Mapping[str, Any]) -> Any:
     grid = grid_of(model, settings["params"], settings["factors"]) if settings["alpha"] == "auto" else {}
     if not grid or not (isinstance(model.threshold, str) or model.threshold == 0):
         return model
-    from cofactor.labels.selection import GridSelection
+    from cofactor.evaluation import Search
 
     rules = tuple(dict.fromkeys(("plain", *rules_of(model))))
-    return GridSelection(model, grid, thresholds=rules, random_state=settings["seed"])
+    return Search(model, grid, thresholds=rules, random_state=settings["seed"])
 
 
 def _baseline(settings: Mapping[str, Any]) -> Any:
@@ -148,9 +148,9 @@ def listen(model: Any, callback: Any) -> None:
 
 def inside(model: Any) -> Any:
     """Return the model whose parameters a selection chooses, or the model itself."""
-    from cofactor.labels.selection import GridSelection
+    from cofactor.evaluation import Search
 
-    return model.estimator if isinstance(model, GridSelection) else model
+    return model.estimator if isinstance(model, Search) else model
 
 
 def warm_up(models: Any, data: LabelDataset) -> None:

@@ -63,8 +63,8 @@ def learn(
     import numpy as np
     from sklearn.base import clone
 
-    from cofactor.labels.selection import select_parameters
     from cofactor.model.convergence import NothingPredictedWarning
+    from cofactor.model.selection.grid import select_parameters
 
     listens = {"callback": callback} if "callback" in model.get_params(deep=False) else {}
     chosen: dict[str, Any] = {}

@@ -220,8 +220,6 @@ def _is_known(file: str) -> bool:
 
 def _format_of(file: str, path: str, options: LabelOptions) -> str:
     """Return the format of a file: as asked for, or by its content."""
-    from cofactor.datasets.load import _kind
-
     if options.format is not None or _is_known(file):
         return options.format or "known"
     if not os.path.exists(path):
@@ -234,14 +232,18 @@ def _format_of(file: str, path: str, options: LabelOptions) -> str:
             f"{file}: no such file, and no known data set of labels ({', '.join(known[:6])}, ...; "
             "cofactor datasets list shows all)"
         )
-    return _kind(path)
+    from cofactor.datasets.formats import FORMATS
+    from cofactor.datasets.sniff import sniff
+
+    found = sniff(path).format
+    return found if found in {known.name for known in FORMATS if known.labels is not None} else "table"
 
 
 def _has_sizes(path: str) -> bool:
     """Whether a libsvm file begins with its numbers of instances, features and labels."""
-    from cofactor.datasets.readers import svm_text
+    from cofactor.datasets.sniff import sniff
 
-    return svm_text.sizes_of(svm_text.head(path).partition(b"\n")[0]) is not None
+    return sniff(path).has_sizes
 
 
 @contextmanager

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import zlib
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cofactor.cli.errors import InputError
 
@@ -24,8 +21,6 @@ class Task(StrEnum):
     LABELS = "labels"
 
 
-_PEEK = 1 << 16
-_SUFFIXES = (".arff", ".svm", ".libsvm")
 #: Parameters of commands which make sense for one task only.
 ONLY_FOR = {
     Task.RATINGS: ("user", "item", "rating", "levels", "bins", "duplicates", "test_users", "proba"),
@@ -85,66 +80,6 @@ def holds_labels(file: str) -> bool:
 
     A table with columns of labels cannot be told from one of ratings: it counts as ratings.
     """
-    from cofactor.datasets import available
+    from cofactor.datasets.sniff import sniff
 
-    if file == "-":
-        return _text_with_labels(_start_of_stdin())
-    if os.path.isdir(file):
-        return False
-    if not os.path.exists(file):
-        return file in {status.name for status in available("labels")}
-    try:
-        return _format_with_labels(file)
-    except ValueError:
-        return False  # damaged: the reader says how
-
-
-def _format_with_labels(path: str) -> bool:
-    """Whether the format is one in which labels have their own place."""
-    from cofactor.datasets.readers import parquet, svm_text
-
-    start = svm_text.head(path)
-    if start.startswith(parquet.MAGIC):
-        return _names_labels(path)
-    if path.lower().removesuffix(".gz").endswith(_SUFFIXES) and (not start.strip() or svm_text.sizes_of(start)):
-        return True  # nothing but sizes, or nothing at all: the reader of labels is to say so
-    return _text_with_labels(start)
-
-
-def _text_with_labels(start: bytes) -> bool:
-    """Whether a file which begins like this, and is not Parquet, holds labels."""
-    from cofactor.datasets.load import kind_of
-
-    kind = kind_of(start)
-    if kind == "libsvm":
-        # 1::1193::5 of MovieLens, and user, item, rating with blanks between, look like it at first.
-        return b":" in start and b"::" not in start.partition(b"\n")[0]
-    return kind != "table"
-
-
-def _start_of_stdin() -> bytes:
-    """Return the first bytes of standard input, unpacked, which remain to be read; none where that cannot be."""
-    stream: Any = sys.stdin.buffer
-    if hasattr(stream, "peek"):
-        start = stream.peek(_PEEK)[:_PEEK]
-    elif stream.seekable():
-        at = stream.tell()
-        start = stream.read(_PEEK)
-        stream.seek(at)
-    else:
-        return b""
-    if start.startswith(b"\x1f\x8b"):
-        try:
-            start = zlib.decompressobj(wbits=31).decompress(start)
-        except zlib.error:
-            return b""
-    # A first line which is cut off must not end within a word.
-    return bytes(start if b"\n" in start else (start.rpartition(b" ")[0] or start))
-
-
-def _names_labels(path: str) -> bool:
-    """Whether a Parquet file says which of its columns are labels."""
-    from cofactor.datasets.readers.parquet_rows import is_list_layout, schema_of, stored_labels
-
-    schema = schema_of(path)
-    return is_list_layout(schema) or stored_labels(schema) is not None
+    return sniff(file).holds == "labels"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -17,9 +17,19 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cofactor import persistence
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.errors import InvalidInputError
 from cofactor.labels.data import LabelForm, as_labels, as_weights, tidy_features
-from cofactor.labels.decoding import FAR, JOINT, Cut, Decoder, Joint, check_threshold, decoder_of, learn_threshold
+from cofactor.labels.decoding import (
+    FAR,
+    JOINT,
+    RULES,
+    Cut,
+    Decoder,
+    Joint,
+    check_threshold,
+    decoder_of,
+    learn_threshold,
+)
 from cofactor.labels.fit_input import CheckedFeatures, FitInput
 from cofactor.labels.regression import FeatureSpace
 from cofactor.metrics.labels import micro_f1
@@ -27,6 +37,7 @@ from cofactor.model.checks import check_callback, check_flag, check_number, make
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.progress import Monitor
+from cofactor.model.selection.trials import out_of_fold_scores
 from cofactor.model.state import from_plain, member, packed, plain, unpacked
 from cofactor.typing import Features, Labels
 
@@ -48,7 +59,7 @@ def label_tags(tags: Any) -> Any:
     return tags
 
 
-def _has_probabilities(model: LabelModel) -> bool:
+def _offers_probabilities(model: LabelModel) -> bool:
     """Whether a model offers `predict_proba`; scikit-learn's `available_if` asks."""
     if model._has_probabilities():
         return True
@@ -144,7 +155,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         dict of str to list
-            Values by parameter, as `GridSelection` takes them; empty where there is nothing to choose.
+            Values by parameter, as `Search` takes them; empty where there is nothing to choose.
 
         Examples
         --------
@@ -230,7 +241,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """
         return np.concatenate([self._all_scores(block) for block in self._blocks(self._features(X))])
 
-    @available_if(_has_probabilities)
+    @available_if(_offers_probabilities)
     def predict_proba(self, X: Features) -> NDArray[Any]:
         """Return how probable each label is; only there where the model's probabilities are exact.
 
@@ -442,18 +453,41 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         n = data.n_instances
         if n < 2:
             raise InvalidInputError(
-                (Argument("threshold", self.threshold), f" is learned on held-out instances: give 2 or more, not {n}"),
+                "a threshold by a rule is learned on held-out instances",
                 argument="threshold",
+                found=self.threshold,
+                advice=f"give 2 or more, not {n}",
             )
-        scores = np.empty(data.labels.shape)
-        order = make_generator(self.random_state).permutation(n)
-        for k, test in enumerate(np.array_split(order, min(_FOLDS, n))):
-            train = np.ones(n, dtype=bool)
-            train[test] = False
+
+        def score(k: int, train: NDArray[np.bool_], test: NDArray[np.int64]) -> NDArray[Any]:
             part = copy.copy(self)
             part._fit_varying(data.rows(train, data.monitor.inside(f"threshold, fold {k + 1}")))
-            scores[test] = part._all_scores(data.features[test])
-        return scores
+            return part._all_scores(data.features[test])
+
+        return out_of_fold_scores(score, n, data.labels.shape[1], _FOLDS, make_generator(self.random_state))
+
+    # ---------------------------------------------------------------- what a choice of parameters asks for
+
+    #: Rules by which `cofactor.evaluation.Search` may learn a cut.
+    cut_rules: ClassVar[tuple[str, ...]] = RULES
+
+    def _uncut(self) -> None:
+        """Take the plain cut, since the caller cuts the scores."""
+        self.set_params(threshold=0)
+
+    def _learn_cut(self, rule: str, scores: NDArray[Any], truth: sparse.csr_array) -> Decoder:
+        """Learn a cut by a rule, or return the plain one."""
+        return Cut(0.0) if rule == "plain" else learn_threshold(rule, scores, truth)
+
+    def _with_cut(self, rule: str, cut: Decoder) -> Self:
+        """Return a copy of the fitted model which predicts with a cut."""
+        decided = copy.copy(self)
+        decided.decision_, decided.threshold = cut, rule
+        return decided
+
+    def _feature_space(self, varied: Collection[str]) -> Callable[[Any], FeatureSpace] | None:
+        """Return what prepares features once for fits which differ in these parameters; None: nothing can."""
+        return None
 
     # ---------------------------------------------------------------- saving
 

@@ -52,9 +52,9 @@ class FeatureSpace:
     .. math:: \|T - X W - 1 b^T\|_F^2 + \alpha \|W\|_F^2
 
     is :math:`W = V (S^2 + \alpha I)^{-1} S\, U^T T_c`, :math:`b = \bar t - W^T \bar x`: the intercept is not
-    penalized (the released code of the embedding methods penalizes it). Only the smaller of U and V is kept, the other
-    one follows from X. With weights w of the instances all sums over instances are weighted: means are weighted ones,
-    and rows of X_c and T_c are multiplied by √w.
+    penalized, though the released code of the embedding methods penalizes it. Only the smaller of U and V is kept, the
+    other one follows from X. With weights w of the instances all sums over instances are weighted: means are weighted
+    ones, and rows of X_c and T_c are multiplied by √w.
 
     Parameters
     ----------
@@ -109,6 +109,10 @@ class FeatureSpace:
         self._iterative = self.too_large(self.X)
         if not self._iterative:
             self._decompose()
+
+    def other(self, X: Any) -> NDArray[Any] | sparse.csr_array:
+        """Return other features as models take them which were fitted to this space: checked, without names."""
+        return as_features(X)
 
     @property
     def shape(self) -> tuple[int, int]:

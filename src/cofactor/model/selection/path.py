@@ -1,0 +1,241 @@
+"""Choice of the penalty weight of a rating model by validation, as in V. Kumar's thesis (section 3.6.5)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.errors import InvalidInputError
+from cofactor.model.progress import Monitor
+from cofactor.model.selection.trials import try_one
+from cofactor.solvers import Result
+
+__all__ = ["EXPONENTS", "PenaltyModel", "Validation", "candidate", "hold_out_one_per_user", "select_alpha"]
+
+#: Exponents i of the candidates 10^(i/16).
+EXPONENTS = range(4, 41)
+_COARSE = 4  #: first every fourth candidate, then those above the best one
+_ENOUGH = 3000  #: held-out ratings after which a further repetition adds little
+_REPEATS = 3  #: most repetitions
+_ALIVE = 0.05  #: size of entries of U from which a solution counts as more than nearly zero
+_PATH_TOL = 1e-5
+
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class Entries(Protocol):
+    """Observed ratings by user, as `cofactor.ratings.Ratings` holds them."""
+
+    @property
+    def n_ratings(self) -> int:
+        """Number of ratings."""
+
+    @property
+    def user_counts(self) -> NDArray[Any]:
+        """Number of ratings of each user."""
+
+    @property
+    def indptr(self) -> NDArray[Any]:
+        """Where the ratings of each user begin."""
+
+    @property
+    def indices(self) -> NDArray[Any]:
+        """The item of each rating."""
+
+    @property
+    def row_of_entry(self) -> NDArray[Any]:
+        """The user of each rating."""
+
+    @property
+    def levels(self) -> NDArray[Any]:
+        """The level of each rating."""
+
+    def subset(self, keep: NDArray[np.bool_], /) -> Any:
+        """Return some of the ratings."""
+
+
+class PenaltyModel(Protocol):
+    """A model which can be fitted at a given alpha from a given start."""
+
+    def solve(self, ratings: Any, alpha: float, start: Arrays, *, tol: float | None = None) -> tuple[Result, Arrays]:
+        """Fit."""
+
+    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]: ...
+
+    def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]: ...
+
+    def _validation_errors(self, found: NDArray[Any], true: NDArray[Any]) -> NDArray[Any]: ...
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Validation errors along alpha.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (k,)
+        The candidates tried, increasing.
+    errors : ndarray of shape (k,)
+        Their validation errors, mean over repetitions: shares of wrong levels, or what the model counts instead.
+    deviations : ndarray of shape (k,)
+        Standard deviations over repetitions.
+    best : float
+        The alpha chosen.
+    """
+
+    alphas: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    deviations: NDArray[np.float64]
+    best: float
+
+    @classmethod
+    def from_plain(cls, values: Any) -> Self:
+        """Rebuild from a mapping of the attributes to lists and numbers, as a saved model holds it."""
+        arrays = {key: np.asarray(values[key], dtype=np.float64) for key in ("alphas", "errors", "deviations")}
+        return cls(**arrays, best=float(values["best"]))
+
+
+def hold_out_one_per_user(ratings: Entries, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Return the positions of one random entry of every user who has at least two."""
+    counts = ratings.user_counts
+    users = np.flatnonzero(counts >= 2)
+    return np.asarray(ratings.indptr[users] + generator.integers(counts[users]))
+
+
+class _Repetition:
+    """One validation split."""
+
+    def __init__(self, model: PenaltyModel, ratings: Entries, held_out: NDArray[np.int64]) -> None:
+        keep = np.ones(ratings.n_ratings, dtype=bool)
+        keep[held_out] = False
+        self.model, self.train = model, ratings.subset(keep)
+        self.users, self.items = ratings.row_of_entry[held_out], ratings.indices[held_out]
+        self.levels = ratings.levels[held_out]
+
+    def fit(self, alpha: float, start: Arrays) -> tuple[NDArray[Any], Arrays]:
+        """Return the errors on held-out ratings of the fit at `alpha` from `start`, and its arrays."""
+        _, arrays = self.model.solve(self.train, alpha, start, tol=_PATH_TOL)
+        levels = self.model._decode(self.model._margins(self.users, self.items))
+        return self.model._validation_errors(levels, self.levels), arrays
+
+
+def select_alpha(
+    model: PenaltyModel,
+    ratings: Entries,
+    start: Arrays,
+    generator: np.random.Generator,
+    monitor: Monitor,
+    unit: float = 1.0,
+) -> Validation:
+    """Choose alpha by the zero-one error on one held-out rating per user (thesis, section 3.6.5).
+
+    A model may count another error, between 0 and 1 too.
+
+    Candidates are 10^(i/16), i = 4..40. First every fourth candidate is tried, from the strongest penalty down until
+    the error is two standard errors above the lowest, each from the same start: the solution at a strong penalty is
+    zero, where no other fit can begin. Then the candidates around the best one are tried, half way down and up to the
+    next stronger, each from the solution of its neighbour, and of these the strongest is chosen whose error is within
+    one standard error of the lowest: neighbours differ by less than their noise, and too weak a penalty costs more
+    than too strong a one.
+    Standard errors are those of the difference on the same held-out ratings. The split is repeated until 3,000
+    ratings have been held out, at most three times.
+
+    Parameters
+    ----------
+    model : PenaltyModel
+        The model; copies of it are fitted.
+    ratings : Entries
+        Training ratings.
+    start : mapping
+        Arrays to start from.
+    generator : Generator
+        Source of the splits.
+    monitor : Monitor
+        Told about each candidate.
+    unit : float, default=1.0
+        What candidates are multiples of, where the objective is on another scale.
+
+    Returns
+    -------
+    Validation
+
+    Raises
+    ------
+    ValueError
+        If no user has two ratings.
+    """
+    repetitions: list[_Repetition] = []
+    held = 0
+    while held < _ENOUGH and len(repetitions) < _REPEATS:
+        held_out = hold_out_one_per_user(ratings, generator)
+        if not len(held_out):
+            raise InvalidInputError(
+                "alpha='auto' needs users with at least two ratings to hold one out, but there are none: "
+                "pass a number as alpha"
+            )
+        repetitions.append(_Repetition(copy.copy(model), ratings, held_out))
+        held += len(held_out)
+    path = _Path(repetitions, monitor, unit)
+    best, solutions = -1, [start] * len(repetitions)
+    for exponent in reversed(EXPONENTS[::_COARSE]):
+        arrays = path.try_candidate(exponent, [start] * len(repetitions))
+        if best < 0 or path.mean(exponent) < path.mean(best):
+            best, solutions = exponent, arrays
+        # Above the best penalty the error may rise and fall again, where the solution is nearly zero.
+        elif path.rise(exponent, best) > 2 and np.square(arrays[0]["U"]).mean() > _ALIVE**2:
+            break
+    for steps in (range(1, _COARSE), range(-1, -_COARSE // 2 - 1, -1)):
+        arrays = solutions
+        for step in steps:
+            if best + step in EXPONENTS:
+                arrays = path.try_candidate(best + step, arrays)
+    fine = [i for i in range(best - _COARSE // 2, best + _COARSE + 1) if i in path.errors]
+    lowest = min(fine, key=path.mean)
+    return path.validation(max(i for i in fine if path.rise(i, lowest) <= 1))
+
+
+class _Path:
+    """Errors of the candidates tried so far, by their exponents."""
+
+    def __init__(self, repetitions: list[_Repetition], monitor: Monitor, unit: float) -> None:
+        self.repetitions, self.monitor, self.unit = repetitions, monitor, unit
+        self.errors: dict[int, list[NDArray[Any]]] = {}
+
+    def mean(self, exponent: int) -> float:
+        """Return the mean error of a candidate."""
+        return float(np.mean(np.concatenate(self.errors[exponent])))
+
+    def rise(self, exponent: int, best: int) -> float:
+        """Return how many standard errors a candidate's error lies above that of the best one."""
+        difference = np.concatenate(self.errors[exponent]).astype(float) - np.concatenate(self.errors[best])
+        deviation = float(difference.std())
+        return float(difference.mean()) / deviation * np.sqrt(len(difference)) if deviation > 0 else 0.0
+
+    def try_candidate(self, exponent: int, starts: list[Arrays]) -> list[Arrays]:
+        """Note the errors of a candidate; return its solutions."""
+        alpha = self.unit * candidate(exponent)
+        fits = try_one(_Repetition.fit, self.repetitions, alpha, starts)
+        self.errors[exponent] = [errors for errors, _ in fits]
+        self.monitor.note(f"validation, alpha {alpha:.3g}", len(self.errors), self.mean(exponent))
+        return [arrays for _, arrays in fits]
+
+    def validation(self, chosen: int) -> Validation:
+        """Return all errors along alpha, and the candidate chosen."""
+        exponents = sorted(self.errors)
+        return Validation(
+            alphas=self.unit * np.array([candidate(i) for i in exponents]),
+            errors=np.array([self.mean(i) for i in exponents]),
+            deviations=np.array([np.std([np.mean(errors) for errors in self.errors[i]]) for i in exponents]),
+            best=self.unit * candidate(chosen),
+        )
+
+
+def candidate(exponent: int) -> float:
+    """Return 10^(i/16)."""
+    return float(10 ** (exponent / 16))
