@@ -92,7 +92,7 @@ class GibbsIPMMMF(SampledModel):
     Attributes
     ----------
     samples_, chains_, n_iter_
-        See `SampledModel`. Samples are of ``U``, the features of users, and ``V`` (columns that nobody has are zero;
+        See `SampledModel`. Samples are of ``U``, the features of users, and ``V`` (columns that no user has are zero;
         with biases there is one more, of zeros and of c), of ``thresholds``, ``shares``, how likely one more
         user is to have each feature, and of the prior of thresholds.
 

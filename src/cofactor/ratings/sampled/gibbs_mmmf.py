@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.hinges import fold_hinge_rows
 from cofactor.model.checks import check_choice, check_number
 from cofactor.model.state import check_array
@@ -181,8 +181,13 @@ class GibbsMMMF(SampledModel):
         check_number("n_implicit", self.n_implicit, low=1, whole=True)
         check_choice("implicit", self.implicit, ("low-rank",), or_none=True)
         if self.implicit is not None and self.prior == "fixed":
+            implicit = Argument("implicit", self.implicit)
             raise InvalidInputError(
-                f"implicit={self.implicit!r} with prior='fixed': features of the prior need prior='learned'"
+                (
+                    *(implicit, " with ", Argument("prior", "fixed")),
+                    *(": features of the prior need ", Argument("prior", "learned")),
+                ),
+                argument="implicit",
             )
 
     def _plan(self, given: FitInput) -> Plan:

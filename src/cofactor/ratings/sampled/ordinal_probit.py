@@ -91,7 +91,7 @@ class OrdinalProbit(SampledModel):
         See `SampledModel`. Samples are of ``U`` and ``V`` (with the biases as last columns), ``thresholds``, and of the
         priors' parameters, which fold-in needs.
     links_ : tuple of two Link
-        What the features of users and of items are made of; None for what cannot be folded in any more.
+        What the features of users and of items are made of; None for a side that cannot be folded in any more.
     is_shadow_ : ndarray of shape (n,), bool
         Which users were not in training, but followed it as shadow users (see `fit`).
 
@@ -178,15 +178,15 @@ class OrdinalProbit(SampledModel):
             Numbers known of users, and of items: a mapping from ids to sequences of numbers, a pandas or polars frame
             whose first column holds the ids (or whose index does, if it is a pandas index with a name or not of whole
             numbers), or ids with an array of a row for each. They join the features :math:`f_i, g_j`. Columns are
-            standardized over the users, or items, in training; constant ones are dropped, with a warning. Who has no
-            row gets the column means; rows of others are ignored. For categories give a column of 0 and 1 each.
+            standardized over the users, or items, in training; constant ones are dropped, with a warning. Users
+            and items without a row get the column means; rows of others are ignored. For categories give a column of 0 and 1 each.
         shadow : tuple (X, y), Ratings, or data set, optional
             Ratings of *shadow users*, who are to be predicted for but not learned from, as for strong generalization.
             In every sweep their factors and thresholds are drawn from the items as they are then; nothing flows back:
             without them, all others are the same to the bit. Afterwards the model knows them like any user, and their
             ratings. In comparison with `fold_in`, which visits 20 of the samples, they have a draw for each sample;
-            they must be known before the fit, and take part of its time. Ratings of items which nobody in training
-            rated are left out, unless ``unknown="error"``; features of theirs are read from `user_features`. No shadow
+            they must be known before the fit, and take part of its time. Ratings of items without ratings in
+            training are left out, unless ``unknown="error"``; features of theirs are read from `user_features`. No shadow
             user may be in X: rows of two sparse matrices are the same users.
 
         Returns
@@ -210,7 +210,8 @@ class OrdinalProbit(SampledModel):
             As in `RatingModel.fold_in`. Each user needs a rating, in a table of pairs; a sparse matrix may have empty
             rows, of users known by their features alone.
         user_features : mapping, frame, or tuple (ids, array), optional
-            The same columns as in `fit`, of new users. Who has no row gets the column means of training.
+            The same columns as in `fit`, of new users. Users without a row get the column means of
+            training.
 
         Returns
         -------
@@ -229,8 +230,8 @@ class OrdinalProbit(SampledModel):
             Ratings of the new items by users of this model, as in `fit`. Ratings by others are left out, unless
             ``unknown="error"``.
         item_features : mapping, frame, or tuple (ids, array), optional
-            The same columns as in `fit`, of new items. Those that nobody rated are known by them alone; who has no row
-            gets the column means of training.
+            The same columns as in `fit`, of new items. Items without ratings are known by them alone; those without a
+            row get the column means of training.
 
         Returns
         -------
