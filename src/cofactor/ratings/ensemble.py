@@ -65,6 +65,11 @@ class Ensemble(RatingModel):
     n_iter_ : int
         Number of iterations of all members together.
 
+    References
+    ----------
+    D. DeCoste, "Collaborative prediction using ensembles of maximum margin matrix factorizations", ICML 2006,
+    doi:10.1145/1143844.1143876.
+
     Examples
     --------
     >>> X = [(u, i) for u in range(6) for i in range(6) if (u, i) != (0, 5)]

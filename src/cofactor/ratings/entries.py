@@ -115,8 +115,8 @@ def refuse_duplicates(users: NDArray[Any], items: NDArray[Any], n_ratings: int) 
     repeats = counted(users.size, "rating repeats", "ratings repeat")
     raise InvalidInputError(
         (
-            f"{repeats} a (user, item) pair of X, for example ({users.tolist()[0]!r}, {items.tolist()[0]!r}): "
-            f"remove them, or pass ",
+            f"{repeats} a (user, item) pair of X, for example ({users.tolist()[0]!r}, {items.tolist()[0]!r}): ",
+            "remove them, or pass ",
             Argument("duplicates", "last"),
             " or ",
             Argument("duplicates", "mean"),

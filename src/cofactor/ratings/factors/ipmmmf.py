@@ -91,8 +91,7 @@ class IPMMMF(FactorModel):
     {levels}
     {duplicates}
     {unknown}
-        An unknown user has every feature with the probability
-        in `prior_`.
+        An unknown user has every feature with the probability in `prior_`.
     {random_state}
         It is the seed of the start and of validation splits.
     {callback}

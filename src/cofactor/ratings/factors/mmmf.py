@@ -32,12 +32,13 @@ class MMMF(FactorModel):
 
     with T = +1 for r >= y and -1 for r < y: Kumar's equations (3.12) and (3.13), minimised over thresholds too
     (corrections.md, C4), with item biases c and a penalty that draws users' thresholds to their mean. A level is one
-    more than the number of thresholds below the score (C6). A user bias would be the same as a shift of all thresholds of a user.
+    more than the number of thresholds below the score (C6). A user bias would be the same as a shift of all thresholds
+    of a user.
 
     **Kumar's settings** are ``alpha_bias=None, alpha_thresholds=0``. Then a threshold that no rating of a user
-    determines is put at the end of its half line, and thresholds are sorted (corrections.md, C7). The defaults are the settings
-    that did best on validation ratings of MovieLens 100K: they lower the test MAE
-    from .680 to .665 (alpha by validation, mean of three splits).
+    determines is put at the end of its half line, and thresholds are sorted (corrections.md, C7). The defaults are the
+    settings that did best on validation ratings of MovieLens 100K: they lower the test MAE from .680 to .665 (alpha by
+    validation, mean of three splits).
 
     Parameters
     ----------

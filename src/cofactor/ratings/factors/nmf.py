@@ -38,8 +38,8 @@ class RatingNMF(FactorModel):
         \qquad U, V \ge 0
 
     This is equation (2.16) of Kumar (2018) with the sum over observed ratings only: a missing one is not zero.
-    `decision_function` is the estimated rating o + U_i·V_j, `predict` the nearest level of the scale. Each factor adds to ratings and none takes
-    away, so factors read as parts.
+    `decision_function` is the estimated rating o + U_i·V_j, `predict` the nearest level of the scale. Each factor adds
+    to ratings and none takes away, so factors read as parts.
 
     ===================  ============================================================================================
     loss="squared"       ℓ(y, x) = (y - x)²

@@ -36,9 +36,8 @@ class PMMMF(FactorModel):
     (4.2) and (4.3). The derivative goes through θ* (corrections.md, C16). A level that a user never used has no plane
     for them, no loss, and is never predicted for them (C17). Between neighbouring planes of a user the boundary lies
     nearer to the level with fewer ratings, b_k = θ_k + n_k / (n_k + n_{k+1}) (θ_{k+1} - θ_k), with θ sorted by running
-    maximum (C18).
-    Where planes coincide, a score there gets the median level of the user's ratings. A user bias would change nothing,
-    since the planes move with it.
+    maximum (C18). Where planes coincide, a score there gets the median level of the user's ratings. A user bias would
+    change nothing, since the planes move with it.
 
     Other than in the other models, accuracy depends strongly on `n_factors`: at ``alpha=24`` the test MAE on MovieLens
     100K is .798 with 10 factors, .775 with 20, .724 with 50 and .692 with 100.

@@ -46,11 +46,11 @@ class Attitude(RatingModel):
         - \sum_k \ln \pi_k (1 - \pi_k) + \tfrac{\alpha}{2} \big( \|b\|^2 + \|b^0 - \ln p\|^2 \big)
 
     with :math:`t_{ijr} = e^{b^0_{jr}} \prod_k (1 - \mu_{ik} + \mu_{ik} e^{b_{jrk}})` and :math:`p_{jr}` the smoothed
-    share of level r among the ratings of item j. The probability of a level is
-    :math:`t_{ijr} / \sum_s t_{ijs}`, and `predict` takes the median.
+    share of level r among the ratings of item j. The probability of a level is :math:`t_{ijr} / \sum_s t_{ijs}`, and
+    `predict` takes the median.
 
-    The model is that of Marlin & Zemel (2004). Ours are the penalties, the prior of π (Beta with parameters 2 and 2), the bound and
-    that all is minimised together, by L-BFGS.
+    The model is that of Marlin & Zemel (2004). Ours are the penalties, the prior of π (Beta with parameters 2 and 2),
+    the bound and that all is minimised together, by L-BFGS.
 
     Parameters
     ----------

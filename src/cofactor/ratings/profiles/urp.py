@@ -23,7 +23,8 @@ from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
 
-_WARM_UP = 20  #: sweeps before the concentrations are learned: as long as attitudes are alike, the likeliest concentrations are infinite
+#: Sweeps before the concentrations are learned: while attitudes are alike, the likeliest concentrations are infinite.
+_WARM_UP = 20
 _ENTRIES_PER_BLOCK = 5_000
 _FOLD_IN = (1e-10, 10_000)  #: tolerance and most rounds of fold-in
 
@@ -99,8 +100,8 @@ class URP(RatingModel):
 
     References
     ----------
-    B. Marlin, "Modeling user rating profiles for collaborative filtering", NIPS 2003. V. Kumar compares with it in table
-    3.19 of his PhD thesis (University of Hyderabad, 2018).
+    B. Marlin, "Modeling user rating profiles for collaborative filtering", NIPS 2003. V. Kumar compares with it in
+    table 3.19 of his PhD thesis (University of Hyderabad, 2018).
 
     Examples
     --------

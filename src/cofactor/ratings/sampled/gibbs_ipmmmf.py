@@ -70,8 +70,7 @@ class GibbsIPMMMF(SampledModel):
     {n_sweeps}
     {burn_in}
     {thin}
-        A sample takes about 4 ((n + m) d + n (R - 1)) bytes for n users, m items, R
-        levels.
+        A sample takes about 4 ((n + m) d + n (R - 1)) bytes for n users, m items, R levels.
     {n_chains}
     decision : {"count", "median", "mode", "mean"}, default="count"
         How `predict` chooses a level: by counting boundaries, or from the levels' probabilities.

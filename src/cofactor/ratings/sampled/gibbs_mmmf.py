@@ -73,8 +73,7 @@ class GibbsMMMF(SampledModel):
     {n_sweeps}
     {burn_in}
     {thin}
-        A sample takes about 4 ((n + m) d + n (R - 1)) bytes for n users, m items, R
-        levels.
+        A sample takes about 4 ((n + m) d + n (R - 1)) bytes for n users, m items, R levels.
     {n_chains}
     decision : {"count", "median", "mode", "mean"}, default="count"
         How `predict` chooses a level: by counting boundaries, or from the levels' probabilities.
@@ -103,7 +102,8 @@ class GibbsMMMF(SampledModel):
     References
     ----------
     Xu, Zhu & Zhang (2013), Fast max-margin matrix factorization with data augmentation, ICML 30; hinges as mixtures of
-    squares: Polson & Scott (2011). Learned priors, biases and who rated what are added here.
+    squares: Polson & Scott, Data augmentation for support vector machines, Bayesian Analysis 6, 2011,
+    doi:10.1214/11-BA601. Learned priors, biases and who rated what are added here.
 
     Examples
     --------
