@@ -11,7 +11,7 @@ import cofactor
 ROOT = Path(cofactor.__file__).parent
 
 HEAVY = (
-    *("matplotlib", "pandas", "polars", "pyarrow", "pooch", "typer", "rich", "arff", "cvxpy", "arviz", "xarray"),
+    *("matplotlib", "pandas", "polars", "pooch", "typer", "rich", "arff", "cvxpy", "arviz", "xarray"),
     *("scikit_posthocs", "seaborn", "statsmodels"),
 )
 
