@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from cofactor.labels.thresholds import FAR
+from cofactor.labels.decoding import FAR
 from cofactor.solvers import Progress
 
 from .models import CASES, ONE_BY_ONE, bits, data, every, fitted, fresh, overriding, planted, probed
@@ -84,7 +84,7 @@ def test_invalid_data_leave_a_fitted_model_as_it_was(name):
     model = fresh(name).fit(X, Y)
     with pytest.raises(ValueError, match="NaN"):
         model.fit(np.full_like(X, np.nan), Y)
-    with pytest.raises(ValueError, match="Y holds 0.5"):
+    with pytest.raises(ValueError, match="y holds 0.5"):
         model.fit(X, Y / 2)
     assert bits(model) == bits(fitted(name))
     assert np.array_equal(model.predict(X), fitted(name).predict(X))

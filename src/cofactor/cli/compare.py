@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -318,9 +317,8 @@ def _write(folder: Path, comparison: Comparison, title: str, tables: Mapping[str
 
     comparison.to_csv(folder / "results.csv")
     yield folder / "results.csv"
-    if find_spec("pyarrow"):
-        comparison.to_parquet(folder / "results.parquet")
-        yield folder / "results.parquet"
+    comparison.to_parquet(folder / "results.parquet")
+    yield folder / "results.parquet"
     for name, text in (("tables.md", _markdown(comparison, title, tables)), ("tables.tex", _latex(tables))):
         with replacing(folder / name) as stream:
             stream.write(text.encode())

@@ -236,7 +236,7 @@ def _format_of(file: str, path: str, options: LabelOptions) -> str:
     from cofactor.datasets.sniff import sniff
 
     found = sniff(path).format
-    return found if found in {known.name for known in FORMATS if known.labels is not None} else "table"
+    return found if found in {known.name for known in FORMATS if known.may_hold_labels} else "table"
 
 
 def _has_sizes(path: str) -> bool:
