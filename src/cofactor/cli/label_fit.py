@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,7 @@ def learn(
     import numpy as np
     from sklearn.base import clone
 
+    from cofactor.model.convergence import NothingPredictedWarning
     from cofactor.model.selection.grid import select_parameters
 
     listens = {"callback": callback} if "callback" in model.get_params(deep=False) else {}
@@ -72,8 +74,9 @@ def learn(
         )
         chosen = first.parameters
     fitted: LabelModel = clone(model).set_params(**chosen, **listens)
-    fitted._says_if_empty = False  # the command does
-    fitted.fit(data.X, data.Y, label_names=data.label_names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NothingPredictedWarning)  # the command says so in its own words
+        fitted.fit(data.X, data.Y, label_names=data.label_names)
     fitted.set_params(**dict.fromkeys(listens))
     # As if X had been a frame: the file of the model keeps the names, so that predict can match columns by them.
     fitted.feature_names_in_ = np.array(data.feature_names, dtype=object)

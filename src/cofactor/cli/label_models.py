@@ -53,7 +53,7 @@ def parse_threshold(text: str) -> float | str:
     >>> parse_threshold("0"), parse_threshold("per-label")
     (0.0, 'per-label')
     """
-    from cofactor.labels.thresholds import RULES
+    from cofactor.labels.decoding import RULES
 
     if text in RULES:
         return text
