@@ -171,8 +171,8 @@ def test_levels_and_bins(run, csv: Path, tmp_path: Path) -> None:
 
 
 BAD_FILES = [
-    (b"user,item,rating\n1,2,5\n1,3,x\n", "line 3: expected a number in column 'rating', found 'x'"),
-    (b"user,item,rating\n1,2,5\n1,3,nan\n", "line 3: the rating is nan, expected a finite number"),
+    (b"user,item,rating\n1,2,5\n1,3,x\n", "line 3, column 'rating': expected a number, found 'x'"),
+    (b"user,item,rating\n1,2,5\n1,3,nan\n", "line 3, column 'rating': the rating is nan, expected a finite number"),
     (b"user,item,rating\n1,2,5\n1,3\n", "line 3: "),
     (b"a\xff,b,3\n", "line 1, byte 2: 0xff is not valid utf-8; give the right one with --encoding"),
     (b"who,what\n1,2\n", "no column for the rating; found 2 columns (who, what); check the separator (--sep)"),
@@ -257,8 +257,9 @@ def test_pairs_without_an_item_column_are_refused_as_ratings_are(run, model: Pat
     assert run("fit", "-", stdin=content).error == f"standard input: {message}"
 
 
-def test_ids_of_another_kind(process, csv: Path, named_csv: Path, model: Path) -> None:
-    outcome = process("predict", model, "-", stdin=b"user,item\nann,Up\nbob,Alien\n")
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_ids_of_another_kind(run, csv: Path, named_csv: Path, model: Path, tmp_path: Path) -> None:
+    outcome = run("predict", model, "-", stdin=b"user,item\nann,Up\nbob,Alien\n")
     first, second, third = outcome.err.splitlines()
     assert first == (
         "cofactor: warning: no user id is known: the model has numbers from 0 to 59, but the ids given are "
@@ -267,8 +268,9 @@ def test_ids_of_another_kind(process, csv: Path, named_csv: Path, model: Path) -
     assert second.startswith("cofactor: warning: no item id is known: ")
     assert third.startswith("cofactor: note: pairs with a user or an item that was not in training: 2 of 2; ")
     columns = ["--user", "who", "--item", "film"]
-    assert process("fit", named_csv, *columns, "--rating", "stars given", "--alpha", 3, "-o", "n.cofactor").status == 0
-    outcome = process("predict", "n.cofactor", csv)
+    named = tmp_path / "n.cofactor"
+    assert run("fit", named_csv, *columns, "--rating", "stars given", "--alpha", 3, "-o", named).status == 0
+    outcome = run("predict", named, csv)
     assert "the model has text such as 'user 00', 'user 01', but the ids given are numbers from 0 to 59" in outcome.err
 
 

@@ -265,9 +265,9 @@ def test_a_table_without_labels_says_how_to_choose(run, table: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("a,tag\n1,0\n2,x\n", ["--labels", "tag"], "line 3: 'x' in label 'tag', expected 0/1, -1/+1"),
+        ("a,tag\n1,0\n2,x\n", ["--labels", "tag"], "line 3, column 'tag': expected a label, 0/1, -1/+1"),
         ("a,tag\n1,0\n2\n", ["--labels", "tag"], "line 3"),
-        ("a,tag\n1,0.5\n2,1\n", ["--labels", "tag"], "line 2: 0.5 in label 'tag'"),
+        ("a,tag\n1,0.5\n2,1\n", ["--labels", "tag"], "line 2, column 'tag': expected a label"),
         ("a,tag\n1,0\n2,1\n", ["--labels", "zz"], "no column begins with --labels zz"),
         ("", ["--labels", "tag"], "the file is empty"),
         ("@relation x\n@attribute a numeric\n@attribute b {0,1}\n@data\n1,0\n2\n", ["--labels", "b"], "line 6"),
