@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from cofactor.cli import options
-from cofactor.cli.progress import limited_threads
-from cofactor.cli.stage import check_folder
-from cofactor.cli.tables import print_json
+from cofactor.cli.output import limited_threads
+from cofactor.cli.files import check_folder
+from cofactor.cli.output import print_json
 from cofactor.cli.tasks import Task
 
 

@@ -11,11 +11,11 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.board import duration
-from cofactor.cli.errors import InputError, telling_what_is_kept
-from cofactor.cli.progress import make_bar
-from cofactor.cli.reading import check_target
+from cofactor.cli.errors import telling_what_is_kept
+from cofactor.cli.output import human_console, make_bar, note, print_json
+from cofactor.cli.files import check_target
+from cofactor.errors import InvalidInputError
 from cofactor.cli.reproduced import show_lines, show_reproduction
-from cofactor.cli.tables import human_console, note, print_json
 
 if TYPE_CHECKING:
     from cofactor.evaluation.run.running import RunProgress
@@ -56,20 +56,20 @@ def reproduce(
     deviations of their difference are marked, with the reason where it is known.
     """
     if quick and full:
-        raise InputError("--quick and --full exclude each other: choose one")
+        raise InvalidInputError("--quick and --full exclude each other: choose one")
     extent: Extent = "quick" if quick else "full" if full else "normal"
     if names == ["list"]:
         _list(json)
         return
     chosen = _chosen(names)
     if from_store and retry:
-        raise InputError("--from-store runs nothing, so --retry has nothing to run again: leave one of them out")
+        raise InvalidInputError("--from-store runs nothing, so --retry has nothing to run again: leave one of them out")
     text = _words(document, words)
     from cofactor.evaluation.run.store import ResultStore
 
     place = _place(store)
     if from_store and not place.exists():
-        raise InputError(f"--from-store: there is no store {place} yet: without this option it is made and filled")
+        raise InvalidInputError(f"--from-store: there is no store {place} yet: without this option it is made and filled")
     with ResultStore(place) as kept:
         found = _found(chosen, extent, kept, from_store, jobs, retry, json)
     if json:
@@ -111,7 +111,7 @@ def _chosen(names: Sequence[str]) -> list[Experiment]:
         return list(experiments().values())
     for word in ("all", "list"):
         if word in names:
-            raise InputError(f"{word} stands alone: leave the other names out")
+            raise InvalidInputError(f"{word} stands alone: leave the other names out")
     return [experiment(name) for name in dict.fromkeys(names)]
 
 
@@ -119,20 +119,20 @@ def _words(document: str | None, words: str | None) -> str:
     """Return the words for the top of the document; what could not be read or written is refused before any work."""
     for path in (document, words):
         if path is not None and not path.endswith(".md"):
-            raise InputError(f"{path}: expected a Markdown file, ending in .md")
+            raise InvalidInputError(f"{path}: expected a Markdown file, ending in .md")
     if document is not None:
         check_target(document, words)
         pictures = Path(document).with_suffix("")
         if pictures.exists() and not pictures.is_dir():
-            raise InputError(f"{pictures}: is a file, but the pictures of {document} go into a folder of this name")
+            raise InvalidInputError(f"{pictures}: is a file, but the pictures of {document} go into a folder of this name")
     if words is None:
         return ""
     if document is None:
-        raise InputError("--words go to the top of a document: say with --document which")
+        raise InvalidInputError("--words go to the top of a document: say with --document which")
     try:
         return Path(words).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{words}: is not UTF-8 ({error.reason} at byte {error.start})") from error
+        raise InvalidInputError(f"{words}: is not UTF-8 ({error.reason} at byte {error.start})") from error
 
 
 def _place(store: str | None) -> Path:
