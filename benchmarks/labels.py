@@ -34,14 +34,13 @@ from sklearn.svm import LinearSVC
 
 from cofactor import published
 from cofactor.datasets import LabelChunks, load_labels, write_chunks
-from cofactor.evaluation import evaluate_labels, fold_means
+from cofactor.evaluation import Search, evaluate_labels, fold_means
 from cofactor.labels import MODELS, PLST, BinaryRelevance
 from cofactor.labels.adaptation.mlknn import MLkNN
 from cofactor.labels.embedding.grople import GroPLE
 from cofactor.labels.embedding.mlchmf import MLCHMF
 from cofactor.labels.embedding.omf import OMF
 from cofactor.labels.reduction.mnmtf import MNMTF
-from cofactor.labels.selection import GridSelection
 from cofactor.metrics import label_report
 from cofactor.text import without_zero
 
@@ -77,8 +76,8 @@ class Case:
         found = {name: published.value(TABLES, method, name, data=self.data) for name in self.published}
         return ", ".join(f"{WORDS[name]} {without_zero(value)}" for name, value in found.items())
 
-    def selection(self) -> GridSelection:
-        return GridSelection(
+    def selection(self) -> Search:
+        return Search(
             self.model,
             self.grid,
             metric=self.metric,
@@ -266,7 +265,7 @@ def predictions() -> str:
     train, test = load_labels("delicious").split()
     quick = {
         "BinaryRelevance": {"estimator": Ridge(10.0)},
-        "MLCHMF": {"n_factors": 50, "max_iter": 10},
+        "MLCHMF": {"n_components": 50, "max_iter": 10},
         "OMF": {"max_iter": 5},
         "LEML": {"max_iter": 3},
     }
@@ -409,12 +408,12 @@ def ours(data: str) -> dict[str, Any]:
     ridge = {"alpha": [0.1, 1.0, 10.0] if data not in ("emotions", "cal500") else [10.0, 100.0, 1000.0]}
     s = {"emotions": 6, "medical": 70, "cal500": 50, "corel5k": 40}.get(data, 140)
     return {
-        "BinaryRelevance(Ridge)": GridSelection(
+        "BinaryRelevance(Ridge)": Search(
             BinaryRelevance(Ridge()), {"estimator__alpha": ridge["alpha"]}, thresholds=rules
         ),
-        "PLST": GridSelection(PLST(), {**ridge, "n_components": [0.2, 0.5]}, thresholds=rules),
-        "OMF": GridSelection(omf(s), {"label_weight": [0.5, 0.9]}, prediction_grid=XI, thresholds=rules),
-        "GroPLE": GridSelection(grople(), {"alpha_z": [0.1, 1.0]}, thresholds=rules),
+        "PLST": Search(PLST(), {**ridge, "n_components": [0.2, 0.5]}, thresholds=rules),
+        "OMF": Search(omf(s), {"label_weight": [0.5, 0.9]}, prediction_grid=XI, thresholds=rules),
+        "GroPLE": Search(grople(), {"alpha_z": [0.1, 1.0]}, thresholds=rules),
     }
 
 

@@ -14,7 +14,7 @@ ROOT = Path(cofactor.__file__).parent
 
 #: From the lowest to the highest. A package may import those below it, and its neighbours in the same layer.
 LAYERS = (
-    {"errors", "text", "typing", "files", "published"},
+    {"errors", "text", "typing", "files", "pages", "published"},
     {"kernels"},
     {"losses", "penalties"},
     {"solvers", "samplers"},

@@ -19,12 +19,13 @@ from matplotlib.figure import Figure
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
-from cofactor import reports
+from cofactor import pages
 from cofactor.evaluation.comparison import Comparison
 from cofactor.evaluation.run.cells import Result
+from cofactor.pages import Html, document, escape, figure, link, paragraph, section, table, write_page
 from cofactor.plots import plot_tradeoff, save_figure
-from cofactor.reports import Html, document, escape, figure, paragraph, section, table, tag, write_page
 from cofactor.reports.comparison import comparison_page, write_report
+from cofactor.reports.pictures import drawn
 
 PHONE, DESK = 375, 1280
 METHODS = ("MMMF", "HMF", "ALS", "a method with a <b>long</b> & hostile name")
@@ -210,10 +211,10 @@ def test_building_blocks_on_a_phone(opened: Open, tmp_path: Path) -> None:
     save_figure(plot_tradeoff({"ALS": ([0.6, 0.4], [0.75, 0.72])}), tmp_path / "a.png")
     page = document(
         long,
-        reports.highlights([(long, long)]),
-        section(long, table(["", *"abcdefgh"], [[long] * 9], caption=long, text=[3]), reports.preformatted(long)),
-        section("Pictures", figure(tmp_path / "a.png", long), reports.fold(long, paragraph(long))),
-        section("Pictures", reports.bullets([long]), reports.side_by_side(paragraph(long), paragraph(long))),
+        pages.highlights([(long, long)]),
+        section(long, table(["", *"abcdefgh"], [[long] * 9], caption=long, text=[3]), pages.preformatted(long)),
+        section("Pictures", figure(tmp_path / "a.png", long), pages.fold(long, paragraph(long))),
+        section("Pictures", pages.bullets([long]), pages.side_by_side(paragraph(long), paragraph(long))),
     )
     write_page(tmp_path / "page.html", page)
     seen = opened(tmp_path / "page.html", PHONE)
@@ -225,7 +226,7 @@ def test_building_blocks_on_a_phone(opened: Open, tmp_path: Path) -> None:
 
 def test_what_the_browser_tells_would_show_a_request_and_a_wide_page(opened: Open, tmp_path: Path) -> None:
     """These tests can fail; and the policy of our pages refuses what a page without it asks for."""
-    foreign = tag("img", src="http://127.0.0.1:9/a.png", alt="")
+    foreign = Html('<img src="http://127.0.0.1:9/a.png" alt="">')
     (tmp_path / "loose.html").write_text(f"<!doctype html><p style='width: 900px'>wide {foreign}</p>")
     loose = opened(tmp_path / "loose.html", PHONE)
     assert loose["requests"][1:] == ["http://127.0.0.1:9/a.png"]
@@ -244,24 +245,27 @@ def test_text_is_escaped_once_wherever_it_goes_in() -> None:
     hostile = '<i a="1">&</i>'
     page = document(hostile, section(hostile, table([hostile], [[hostile]], caption=hostile), hostile))
     assert hostile not in page
-    assert page.count("&lt;i a=&quot;1&quot;&gt;&amp;&lt;/i&gt;") == 8
+    assert page.count("&lt;i a=&#34;1&#34;&gt;&amp;&lt;/i&gt;") == 8
     assert escape(escape(hostile)) == escape(hostile)
-    assert tag("p", alt=hostile) == '<p alt="&lt;i a=&quot;1&quot;&gt;&amp;&lt;/i&gt;"></p>'
+    assert 'href="&lt;i a=&#34;1&#34;&gt;&amp;&lt;/i&gt;"' in link("there", hostile)
+    assert 'alt="&lt;i a=&#34;1&#34;&gt;&amp;&lt;/i&gt;"' in figure(b"", "caption", alt=hostile, form="png")
 
 
 def test_pictures_are_drawn_without_a_file_and_say_what_they_show() -> None:
     ax = plot_tradeoff({"ALS": ([0.6, 0.4], [0.75, 0.72])}, title="ml-100k")
-    svg, png = figure(ax, "caption"), figure(ax.figure, "caption", form="png", alt="alt")
-    assert svg == figure(ax, "caption")
+    svg, png = drawn(ax, "caption"), drawn(ax.figure, "caption", form="png", alt="alt")
+    assert svg == drawn(ax, "caption")
     assert 'src="data:image/svg+xml;base64,' in svg
     assert 'src="data:image/png;base64,iVBOR' in png
     assert re.search(r'alt="ml-100k: test MAE against training MAE[^"]*"', svg)
     assert 'alt="alt"' in png
-    with pytest.raises(ValueError, match="pictures in a page are png or svg, found 'pdf'"):
-        figure(ax, "", form="pdf")
+    with pytest.raises(ValueError, match="form='pdf': pictures in a page are png or svg"):
+        drawn(ax, "", form="pdf")
+    with pytest.raises(ValueError, match="form='gif': pictures in a page are png or svg"):
+        figure("a.gif", "")
     with pytest.raises(TypeError, match="must be an Axes or a Figure"):
-        figure(3, "")
-    assert 'alt="caption"' in figure(Figure(), "caption")
+        drawn(3, "")
+    assert 'alt="caption"' in drawn(Figure(), "caption")
 
 
 def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

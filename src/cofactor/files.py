@@ -9,11 +9,12 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, Place
 
-_GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC = b"\x1f\x8b"
+START = 1 << 16  # bytes, from which the format of a file is told
 _ZIP_MAGIC = b"PK\x03\x04"
 _counter = itertools.count()
 
@@ -31,13 +32,17 @@ def read_bytes(path: PathLike) -> bytes:
     if os.fspath(path) == "-":
         data = sys.stdin.buffer.read()
     else:
-        if not os.path.exists(path):
-            raise FileNotFoundError(f"{name}: no such file")
-        if os.path.isdir(path):
-            raise IsADirectoryError(f"{name}: is a folder, expected a file")
+        _check_file(path)
         data = Path(path).read_bytes()
     # The magic number decides, not the suffix: streams have none, and suffixes lie.
-    return _gunzip(data, name) if data.startswith(_GZIP_MAGIC) else data
+    return _gunzip(data, name) if data.startswith(GZIP_MAGIC) else data
+
+
+def _check_file(path: PathLike) -> None:
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"{os.fspath(path)}: no such file")
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{os.fspath(path)}: is a folder, expected a file")
 
 
 def _gunzip(data: bytes, name: str) -> bytes:
@@ -45,22 +50,81 @@ def _gunzip(data: bytes, name: str) -> bytes:
         return gzip.decompress(data)
     except EOFError:
         raise InvalidInputError(
-            f"{name}: the gzip file is cut short ({len(data)} bytes, no end mark); copy or download it again"
+            f"the gzip file is cut short ({len(data)} bytes, no end mark)",
+            advice="copy or download it again",
+            place=Place(name),
         ) from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise InvalidInputError(f"{name}: the gzip file is damaged ({error}); copy or download it again") from None
+        raise InvalidInputError(
+            f"the gzip file is damaged ({error})", advice="copy or download it again", place=Place(name)
+        ) from None
+
+
+@contextmanager
+def opened(path: PathLike) -> Iterator[IO[bytes]]:
+    """Open a plain or gzip-compressed file, or standard input for ``-``, for reading in pieces."""
+    if os.fspath(path) == "-":
+        yield sys.stdin.buffer
+        return
+    _check_file(path)
+    with open(path, "rb") as stream:
+        if stream.peek(2)[:2] != GZIP_MAGIC:
+            yield stream
+            return
+        try:
+            with gzip.open(stream) as unpacked:
+                yield unpacked  # type: ignore[misc]
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise InvalidInputError(
+                f"the gzip file is damaged or cut short ({error})", advice="copy it again", place=Place(os.fspath(path))
+            ) from None
+
+
+def start_of(path: PathLike, size: int = START) -> bytes:
+    """Return the first bytes of a file as they are, or those of standard input for ``-``, which remain to be read.
+
+    There are none where standard input cannot be looked into without reading it away.
+    """
+    if os.fspath(path) != "-":
+        with open(path, "rb") as file:
+            return file.read(size)
+    stream: Any = sys.stdin.buffer
+    if hasattr(stream, "peek"):
+        return bytes(stream.peek(size)[:size])
+    if not stream.seekable():
+        return b""
+    at = stream.tell()
+    start: bytes = stream.read(size)
+    stream.seek(at)
+    return start
+
+
+def unpacked(start: bytes) -> bytes:
+    """Return the beginning of a file unpacked if it is gzip-compressed, as far as it goes; nothing if it is damaged."""
+    if not start.startswith(GZIP_MAGIC):
+        return start
+    try:
+        return zlib.decompressobj(wbits=31).decompress(start)
+    except zlib.error:
+        return b""
 
 
 def to_utf8(data: bytes, name: str, encoding: str = "utf-8") -> bytes:
     """Return text as UTF-8 bytes without byte-order mark, with line feeds as the only line ends."""
     if data.startswith(_ZIP_MAGIC):
         raise InvalidInputError(
-            f"{name}: is a zip archive or a spreadsheet, expected text; unpack it, or export it as CSV"
+            "is a zip archive or a spreadsheet, expected text",
+            advice="unpack it, or export it as CSV",
+            place=Place(name),
         )
     is_utf8 = encoding.lower().replace("_", "-") in ("utf-8", "utf8")
     if is_utf8:
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise InvalidInputError(f"{name}: starts with a UTF-16 mark, expected UTF-8; give encoding='utf-16'")
+            raise InvalidInputError(
+                "starts with a UTF-16 mark, expected UTF-8",
+                advice=("give ", Argument("encoding", "utf-16")),
+                place=Place(name),
+            )
         data = data.removeprefix(codecs.BOM_UTF8)
     if not (is_utf8 and data.isascii()):
         data = _decode(data, name, encoding).encode()
@@ -73,13 +137,23 @@ def _decode(data: bytes, name: str, encoding: str) -> str:
     try:
         return data.decode(encoding)
     except LookupError:
-        raise InvalidInputError(f"encoding={encoding!r} is not known; try 'utf-8', 'latin-1' or 'cp1252'") from None
+        raise InvalidInputError(
+            (Argument("encoding", encoding), " is not known"),
+            argument="encoding",
+            advice="try 'utf-8', 'latin-1' or 'cp1252'",
+        ) from None
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)
         raise InvalidInputError(
-            f"{name}, line {line}, byte {column}: 0x{data[error.start]:02x} is not valid {encoding}; "
-            "give the right one with encoding=, for example encoding='latin-1'"
+            f"0x{data[error.start]:02x} is not valid {encoding}",
+            advice=(
+                "give the right one with ",
+                Argument("encoding"),
+                ", for example ",
+                Argument("encoding", "latin-1"),
+            ),
+            place=Place(name, line, f"byte {column}"),
         ) from None
 
 

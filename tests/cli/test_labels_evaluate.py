@@ -10,9 +10,8 @@ import pytest
 from sklearn.model_selection import KFold, ShuffleSplit
 
 from cofactor.datasets import load_labels, make_labels, write_libsvm
-from cofactor.evaluation import evaluate_labels, fold_means
+from cofactor.evaluation import Search, evaluate_labels, fold_means
 from cofactor.labels import PLST, BinaryRelevance
-from cofactor.labels.selection import GridSelection
 from cofactor.metrics import label_report
 
 MEASURES = ("hamming", "accuracy", "subset_accuracy", "example_f1", "macro_f1", "micro_f1")
@@ -54,7 +53,7 @@ def test_parameters_are_chosen_inside_the_training_folds(run, file: Path) -> Non
     data = read_libsvm(file, sparse="auto")
     found = json.loads(run("evaluate", file, "-m", "plst", "--folds", 2, "--json").out)["results"]["PLST"]
     model = PLST(threshold=0, random_state=0)
-    selection = GridSelection(model, grid_of(model), random_state=0)
+    selection = Search(model, grid_of(model), random_state=0)
     direct = evaluate_labels(selection, data.X, data.Y, KFold(2, shuffle=True, random_state=0))
     assert [row["parameters"] for row in found] == [row["parameters"] for row in direct]
     assert [row["micro_f1"] for row in found] == [row["micro_f1"] for row in direct]

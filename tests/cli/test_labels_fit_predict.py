@@ -131,7 +131,7 @@ def test_every_model_fits_and_predicts(run, name: str, table: Path, tmp_path: Pa
 
 
 def test_what_is_not_said_is_chosen_by_validation(run, tags: LabelDataset, table: Path, tmp_path: Path) -> None:
-    from cofactor.labels.selection import select_parameters
+    from cofactor.model.selection.grid import select_parameters
 
     out = tmp_path / "m.cofactor"
     facts = json.loads(run("fit", table, "--labels", "tag", "-m", "plst", "-o", out, "--json").out)
@@ -150,7 +150,7 @@ def test_parameters_by_name(run) -> None:
     )  # fmt: skip
     assert grid_of(model) == {}
     model = build_label_model("GroPLE", factors=7, params=["n_groups=3"])
-    assert (model.n_factors, model.n_groups) == (7, 3)
+    assert (model.n_components, model.n_groups) == (7, 3)
 
 
 # ---------------------------------------------------------------- predict

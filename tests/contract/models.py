@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from cofactor.ratings import (
     ALS,
@@ -82,6 +82,37 @@ CASES: dict[str, Case] = {
 
 #: Runs a test for each case; the test gets its name.
 every = pytest.mark.parametrize("name", CASES)
+
+#: The case that stands for all models whose class inherits what a test is about.
+PROBE = "MMMF"
+
+
+def overriding(*methods: str, unless: str = PROBE) -> list[str]:
+    """Return the probe, and one case for each other implementation of the methods among classes and their members.
+
+    What `RatingModel` does itself for every model, such as reading ratings, is tested on the probe, and again only
+    where a class (or a base of it) replaces one of the methods that do it.
+    """
+    unknown = [method for method in methods if not callable(getattr(RatingModel, method, None))]
+    assert not unknown, f"RatingModel has no {unknown}: name the methods which do what this test is about"
+    found: dict[tuple[object, ...], str] = {}
+    for name in (unless, *CASES):
+        model = CASES[name].model
+        inner = [value for value in model.get_params(deep=False).values() if isinstance(value, BaseEstimator)]
+        for kind in (type(model), *map(type, inner)):
+            found.setdefault(tuple(_code(kind, method) for method in methods), name)
+    return list(dict.fromkeys(found.values()))
+
+
+def _code(kind: type, method: str) -> object:
+    """Return the function that a class runs as a method."""
+    function = getattr(kind, method)
+    return getattr(function, "__func__", function)
+
+
+def probed(*methods: str) -> Any:
+    """Run a test for the probe, and for a case of each class which overrides one of the methods."""
+    return pytest.mark.parametrize("name", overriding(*methods))
 
 
 def having(parameter: str) -> Any:

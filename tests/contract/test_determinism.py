@@ -1,29 +1,65 @@
 """The same seed gives the same bits: for any number of threads, any carrier of parallel tasks, any order of rows."""
 
+import sys
+from collections.abc import Callable
 from functools import lru_cache
 
 import joblib
 import numpy as np
 import pytest
 
-from cofactor.kernels.threads import thread_limit
-from cofactor.ratings import RatingModel
+from cofactor.kernels.threads import parallel_for, thread_limit
 
-from .models import CASES, all_pairs, bits, data, every, fitted, fresh, having, planted
+from .models import CASES, all_pairs, bits, data, every, fitted, fresh, having, overriding, planted
 
 parallel = pytest.mark.parametrize("name", [n for n, case in CASES.items() if hasattr(case.model, "n_jobs")])
 
 
-@lru_cache
-def large_data(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return data of several blocks for every parallel loop: 60,000 ratings, 600 users, 300,000 pairs."""
-    return planted(CASES[name].scale, 600, 500, 0.2)
+#: Sizes of the blocks that threads take, made so small that the data of a test has several of each. Kernels are
+#: compiled with the sizes they know: those stay.
+SMALL_BLOCKS = {
+    "ratings.base._PAIRS_PER_BLOCK": 700,
+    "ratings.base._USERS_PER_BLOCK": 16,
+    "ratings.probability._PAIRS_PER_BLOCK": 300,
+    "ratings.sampled.base._ENTRIES": 100,
+    "ratings.profiles.urp._ENTRIES_PER_BLOCK": 100,
+    "ratings.profiles.attitude._ENTRIES_PER_BLOCK": 100,
+    "ratings.profiles.gplvm._ENTRIES_PER_BLOCK": 100,
+    "problems.attitudes._ENTRIES_PER_BLOCK": 100,
+    "problems.max_entropy._ENTRIES_PER_BLOCK": 100,
+    "problems.observed._ENTRIES_PER_BLOCK": 100,
+    "problems.priors._BLOCK": 16,
+    "problems.profiles._ENTRIES_PER_BLOCK": 100,
+    "problems.rows._ENTRIES": 100,
+    "problems.singular._ENTRIES_PER_BLOCK": 100,
+    "problems.sparse_priors._ENTRIES": 100,
+    "kernels.axes._ROWS": 16,
+}
 
 
 @lru_cache
-def large_model(name: str, threads: int) -> RatingModel:
-    with thread_limit(threads):
-        return fresh(name, tol=0.05).fit(*large_data(name))
+def blocks_data(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return data of several small blocks for every parallel loop: 1,500 ratings, 60 users, 3,000 pairs."""
+    return planted(CASES[name].scale, 60, 50, 0.5)
+
+
+def shrink_blocks(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Make blocks small; return the most blocks that each parallel loop had, in which they are counted from now on."""
+    for place, size in SMALL_BLOCKS.items():
+        monkeypatch.setattr(f"cofactor.{place}", size)
+    most: dict[str, int] = {}
+
+    def counted(task: Callable[[int], object], n_tasks: int) -> None:
+        where = f"{task.__module__}.{task.__qualname__}"
+        most[where] = max(most.get(where, 0), n_tasks)
+        parallel_for(task, n_tasks)
+
+    for module in [
+        m for key, m in sys.modules.items() if key.startswith("cofactor.") and key != parallel_for.__module__
+    ]:
+        if hasattr(module, "parallel_for"):
+            monkeypatch.setattr(module, "parallel_for", counted)
+    return most
 
 
 @every
@@ -38,35 +74,45 @@ def test_another_seed_another_model(name):
     assert bits(fresh(name).set_params(random_state=1).fit(*data(name))) != bits(fitted(name))
 
 
-@every
-@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState, np.int64])
+#: One kind for every model, all of them for the probe.
+SEEDS = dict.fromkeys(
+    [
+        *((name, np.random.RandomState) for name in CASES),
+        *((name, make) for name in overriding("fit") for make in (np.random.default_rng, np.int64)),
+    ]
+)
+
+
+@pytest.mark.parametrize(("name", "make"), SEEDS)
 def test_every_kind_of_random_state(name, make):
     first, second = (fresh(name).set_params(random_state=make(3)).fit(*data(name)) for _ in range(2))
     assert bits(first) == bits(second)
 
 
 @every
-@pytest.mark.parametrize("threads", [2, 3])
-def test_threads_do_not_change_a_bit(name, threads):
-    one, more = large_model(name, 1), large_model(name, threads)
-    assert bits(one) == bits(more)
-    X, _ = large_data(name)
-    pairs, new = all_pairs(one), X[:, 0] < 250
-    assert len(pairs) > 1 << 18
-    results, folded = [], []
-    for model, limit in ((one, 1), (more, threads)):
-        with thread_limit(limit):
-            folded.append(model.fold_in(X[new], large_data(name)[1][new]))
+def test_threads_do_not_change_a_bit(name, monkeypatch):
+    blocks = shrink_blocks(monkeypatch)
+    X, y = blocks_data(name)
+    new = X[:, 0] < 25
+    results, learned = [], []
+    for threads in (1, 2, 3):
+        with thread_limit(threads):
+            model = fresh(name, tol=0.05).fit(X, y)
+            pairs, folded = all_pairs(model), model.fold_in(X[new], y[new])
+            learned.append((bits(model), bits(folded)))
             results.append(
                 [
                     model.predict(pairs), model.decision_function(pairs), model.margins(pairs), model.complete(),
                     *model.recommend(model.users_.ids, 7), *model.recommend(model.users_.ids, 7, exclude_seen=False),
-                    folded[-1].predict(X[new]), folded[-1].recommend(folded[-1].users_.ids, 7)[0],
+                    folded.predict(X[new]), folded.recommend(folded.users_.ids, 7)[0],
                 ]
             )  # fmt: skip
-    assert bits(folded[0]) == bits(folded[1])
-    for a, b in zip(*results, strict=True):
-        assert np.array_equal(a, b)
+    single = {loop for loop, n_blocks in blocks.items() if n_blocks < 2 and not loop.startswith("cofactor.kernels.vec")}
+    assert not single, f"these loops had one block only, so that threads had nothing to share: {single}"
+    for k in (1, 2):
+        assert learned[0] == learned[k]
+        for a, b in zip(results[0], results[k], strict=True):
+            assert np.array_equal(a, b)
 
 
 @parallel

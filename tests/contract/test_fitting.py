@@ -14,7 +14,7 @@ from cofactor.ratings import RatingModel
 from cofactor.ratings.sampled.base import SampledModel
 from cofactor.solvers import Progress
 
-from .models import bits, data, every, fitted, fresh, having, simple_models
+from .models import CASES, bits, data, every, fitted, fresh, having, overriding, probed, simple_models
 
 
 class StopError(Exception):
@@ -72,7 +72,7 @@ def test_an_exception_in_the_callback_comes_out_and_changes_nothing(name):
     assert np.array_equal(model.predict(X), fitted(name).predict(X))
 
 
-@every
+@probed("fit")
 def test_invalid_data_leave_a_fitted_model_as_it_was(name):
     X, y = data(name)
     model = fresh(name).fit(X, y)
@@ -138,8 +138,16 @@ def matrix(X: np.ndarray, y: np.ndarray) -> tuple[object, object]:
     return sparse.csr_array((y, (X[:, 0], X[:, 1]))), None
 
 
-@every
-@pytest.mark.parametrize("form", [array_of_ids, objects, frame, matrix])
+#: One form for every model, all forms for those that read their input otherwise than the probe.
+FORMS = dict.fromkeys(
+    [
+        *((name, array_of_ids) for name in CASES),
+        *((name, form) for name in overriding("fit", "fold_in") for form in (array_of_ids, objects, frame, matrix)),
+    ]
+)
+
+
+@pytest.mark.parametrize(("name", "form"), FORMS)
 def test_a_model_keeps_no_reference_to_its_input(name, form):
     """A view of an array would keep the array itself alive."""
     X, y = form(*data(name))

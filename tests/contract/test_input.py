@@ -14,7 +14,7 @@ from cofactor.ratings.estimates import EstimateModel
 from cofactor.ratings.factors.base import FactorModel
 from cofactor.solvers import SolverMismatchError
 
-from .models import CASES, all_pairs, bits, data, every, fitted, fresh, planted, simple_models
+from .models import CASES, all_pairs, bits, data, every, fitted, fresh, planted, probed, simple_models
 
 HALF_STARS = tuple(np.arange(1, 11) / 2)
 UNEVEN = (-3.0, 0.0, 1.0, 10.0)
@@ -22,7 +22,7 @@ UNEVEN = (-3.0, 0.0, 1.0, 10.0)
 # ---------------------------------------------------------------- forms
 
 
-@every
+@probed("fit", "fold_in", "predict", "decision_function", "_indices")
 @pytest.mark.parametrize(
     "form",
     [
@@ -52,7 +52,7 @@ def test_forms_of_pairs(name, form):
     assert bits(model.fold_in(*form(X, y))) == bits(fitted(name).fold_in(X, y))
 
 
-@every
+@probed("fit", "fold_in", "complete")
 @pytest.mark.parametrize("form", ["csr_array", "csr_matrix", "csc_array", "coo_array", "coo_matrix"])
 def test_forms_of_sparse_matrices(name, form):
     X, y = planted(CASES[name].scale)
@@ -80,7 +80,7 @@ def test_empty_rows_and_columns_are_users_and_items_without_ratings(name):
     assert np.isfinite(model.decision_function(all_pairs(model))).all()
 
 
-@every
+@probed("fit", "predict", "recommend", "fold_in", "_indices", "_known_users")
 @pytest.mark.parametrize(
     ("user", "item"),
     [
@@ -205,7 +205,7 @@ def test_more_factors_than_the_matrix_has_rows_or_columns(name):
 # ---------------------------------------------------------------- duplicates
 
 
-@every
+@probed("fit", "fold_in")
 def test_duplicates(name):
     X, y = data(name)
     scale = np.array(CASES[name].scale)
@@ -239,7 +239,7 @@ def test_unknown_ids_fall_back(name):
     assert np.array_equal(model.predict([(user, item), (-1, -1)])[:1], known)
 
 
-@every
+@probed("predict", "decision_function", "margins", "_indices")
 def test_unknown_ids_are_an_error_on_request(name):
     X, y = data(name)
     model = fresh(name).set_params(unknown="error").fit(X, y)
@@ -250,7 +250,7 @@ def test_unknown_ids_are_an_error_on_request(name):
                 method([(100, 7), pair])
 
 
-@every
+@probed("predict", "fold_in", "_indices", "_swapped")
 def test_exchanged_columns_are_noticed(name):
     with pytest.raises(ValueError, match="columns exchanged"):
         fitted(name).predict([(7, 101), (14, 100)])
@@ -258,7 +258,7 @@ def test_exchanged_columns_are_noticed(name):
         fitted(name).fold_in([(7, 101), (14, 100)], CASES[name].scale[:2])
 
 
-@every
+@probed("recommend", "_known_users", "_candidates")
 def test_users_and_items_that_recommend_does_not_know(name):
     with pytest.raises(ValueError, match=r"user -5 was not in training: fold new users in"):
         fitted(name).recommend([100, -5])
@@ -271,7 +271,7 @@ def test_users_and_items_that_recommend_does_not_know(name):
             fitted(name).recommend([100], n)
 
 
-@every
+@probed("fit", "fold_in", "predict", "_check_columns", "_indices")
 def test_matrices_the_wrong_way_round(name):
     X, y = planted(CASES[name].scale)
     model = fresh(name).fit(sparse.csr_array((y, X.T)))
@@ -324,7 +324,7 @@ BAD_DATA = {
 }
 
 
-@every
+@probed("fit")
 @pytest.mark.parametrize("bad", BAD_DATA)
 def test_bad_data(name, bad):
     change, message = BAD_DATA[bad]
@@ -332,7 +332,7 @@ def test_bad_data(name, bad):
         fresh(name).fit(*change(*data(name)))
 
 
-@every
+@probed("fit", "fold_in")
 def test_ratings_off_the_scale(name):
     X, y = data(name)
     scale = CASES[name].scale
@@ -344,7 +344,7 @@ def test_ratings_off_the_scale(name):
         fitted(name).fold_in(as_ratings(X[:2], [0, 1]))
 
 
-@every
+@probed("fit")
 def test_continuous_ratings(name):
     X, y = data(name)
     with pytest.raises(ValueError, match="bin them"):

@@ -1,5 +1,6 @@
 """Predictions, completed matrices, recommendations and fold-in agree with each other and with brute force."""
 
+import itertools
 from functools import lru_cache
 
 import numpy as np
@@ -14,7 +15,7 @@ from cofactor.ratings.factors.base import FactorModel
 from cofactor.ratings.probability import ProbabilityModel
 from cofactor.ratings.sampled.base import SampledModel
 
-from .models import all_pairs, bits, data, every, fitted, fresh, planted, simple_models
+from .models import CASES, all_pairs, bits, data, every, fitted, fresh, overriding, probed, simple_models
 
 # ---------------------------------------------------------------- predictions
 
@@ -101,11 +102,21 @@ def assert_best(model: RatingModel, users: list, n: int, seen: dict, candidates:
         np.testing.assert_allclose(values[:size], best, atol=tolerance, rtol=0)
 
 
-@every
-@pytest.mark.parametrize("exclude_seen", [True, False])
-@pytest.mark.parametrize("some", [False, True], ids=["all items", "candidates"])
-@pytest.mark.parametrize("n", [1, 5, 24, 40])
-def test_recommendations_are_the_best_by_brute_force(name, exclude_seen, some, n):
+#: Every way to ask for recommendations of the probe and of those that override it; of all others, one.
+RECOMMENDATIONS = [
+    *((name, 5, True, True) for name in CASES),
+    *(
+        (name, n, seen, some)
+        for name, n, seen, some in itertools.product(
+            overriding("recommend", "_candidates"), (1, 5, 24, 40), (True, False), (True, False)
+        )
+        if (n, seen, some) != (5, True, True)
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "n", "exclude_seen", "some"), RECOMMENDATIONS)
+def test_recommendations_are_the_best_by_brute_force(name, n, exclude_seen, some):
     X, _ = data(name)
     model = fitted(name)
     users, items = model.users_.ids.tolist(), model.items_.ids.tolist()
@@ -116,22 +127,22 @@ def test_recommendations_are_the_best_by_brute_force(name, exclude_seen, some, n
 
 
 @every
-def test_recommendations_in_several_blocks_of_users(name):
-    X, y = planted(tuple(fitted(name).scale_.tolist()), 530, 12, 0.6)
-    model = fresh(name, tol=0.01).fit(X, y)
+def test_recommendations_in_several_blocks_of_users(name, monkeypatch):
+    X, _ = data(name)
+    model = fitted(name)
     users = np.random.default_rng(0).permutation(np.repeat(model.users_.ids, 2))
-    assert len(users) > 1000
-    found = model.recommend(users, 3)
     seen = {u: set(X[X[:, 0] == u, 1].tolist()) for u in model.users_.ids.tolist()}
-    some = slice(240, 300)
-    assert_best(model, users[some].tolist(), 3, seen, list(range(12)), tuple(a[some] for a in found))
-    for k in (0, 255, 256, 511, 1055):
+    monkeypatch.setattr("cofactor.ratings.base._USERS_PER_BLOCK", 8)
+    found = model.recommend(users, 3)
+    assert len(users) == 60
+    assert_best(model, users.tolist(), 3, seen, model.items_.ids.tolist(), found)
+    for k in (0, 7, 8, 15, 59):
         items, scores = model.recommend(users[k], 3)
         assert np.array_equal(items[0], found[0][k])
         np.testing.assert_allclose(scores[0], found[1][k], rtol=1e-5)
 
 
-@every
+@probed("recommend", "_known_users", "_candidates")
 def test_forms_of_users_and_candidates(name):
     model = fitted(name)
     users, items = model.users_.ids[:3], model.items_.ids[:8]

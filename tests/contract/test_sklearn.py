@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from cofactor.evaluation import FoldInScorer, Holdout, KFold, StrongGeneralization, WeakGeneralization
 from cofactor.ratings import MODELS
 
-from .models import CASES, bits, data, every, fitted, fresh, having
+from .models import CASES, bits, data, every, fitted, fresh, having, probed
 
 #: Checks of scikit-learn that a model of pairs cannot pass, by the reason.
 EXPECTED_FAILURES = {
@@ -89,22 +89,19 @@ def test_clone_is_unfitted_and_fits_the_same(name):
 
 
 @every
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda model, X: model.predict(X),
-        lambda model, X: model.decision_function(X),
-        lambda model, X: model.margins(X),
-        lambda model, X: model.recommend([X[0, 0]]),
-        lambda model, X: model.fold_in(X, np.ones(len(X))),
-        lambda model, X: model.complete(),
-        lambda model, X: model.save("never-written"),
-    ],
-    ids=["predict", "decision_function", "margins", "recommend", "fold_in", "complete", "save"],
-)
-def test_nothing_works_before_fit(name, call):
-    with pytest.raises(NotFittedError):
-        call(fresh(name), data(name)[0])
+def test_nothing_works_before_fit(name):
+    model, X = fresh(name), data(name)[0]
+    for call in (
+        lambda: model.predict(X),
+        lambda: model.decision_function(X),
+        lambda: model.margins(X),
+        lambda: model.recommend([X[0, 0]]),
+        lambda: model.fold_in(X, np.ones(len(X))),
+        lambda: model.complete(),
+        lambda: model.save("never-written"),
+    ):
+        with pytest.raises(NotFittedError):
+            call()
 
 
 @every
@@ -115,7 +112,7 @@ def test_score_is_minus_the_mean_absolute_error(name):
     assert model.score(X, y) > -np.mean(np.abs(np.median(y) - y))
 
 
-@every
+@probed("fit", "predict", "score")
 @pytest.mark.parametrize(
     "cv", [Holdout(0.2, 2, 0), WeakGeneralization(2, 0), KFold(2, shuffle=True, random_state=0)], ids=repr
 )
@@ -128,7 +125,7 @@ def test_cross_validate(name, cv):
         assert result["test_score"][k] == -np.mean(np.abs(model.predict(X[test]) - y[test]))
 
 
-@every
+@probed("fit", "fold_in", "predict", "score")
 def test_strong_generalization_in_cross_validate(name):
     X, y = data(name)
     cv = StrongGeneralization(0.2, 2, 0)

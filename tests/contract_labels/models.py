@@ -36,6 +36,30 @@ ONE_BY_ONE = {"OMF by sgd"}
 #: Runs a test for each case; the test gets its name.
 every = pytest.mark.parametrize("name", CASES)
 
+#: The case that stands for all models whose class inherits what a test is about.
+PROBE = "PLST"
+
+
+def overriding(*methods: str) -> list[str]:
+    """Return the probe, and one case for each other implementation of the methods among the classes.
+
+    What `LabelModel` does itself for every model, such as reading labels, is tested on the probe, and again only where
+    a class (or a base of it) replaces one of the methods that do it.
+    """
+    unknown = [method for method in methods if not callable(getattr(LabelModel, method, None))]
+    assert not unknown, f"LabelModel has no {unknown}: name the methods which do what this test is about"
+    found: dict[tuple[object, ...], str] = {}
+    for name in (PROBE, *CASES):
+        functions = (getattr(type(CASES[name]), method) for method in methods)
+        found.setdefault(tuple(getattr(function, "__func__", function) for function in functions), name)
+    return list(found.values())
+
+
+def probed(*methods: str) -> Any:
+    """Run a test for the probe, and for a case of each class which overrides one of the methods."""
+    return pytest.mark.parametrize("name", overriding(*methods))
+
+
 NAMES = ["rock, hard", 'so "pop"', "été", "a\nb", "plain", "'"]
 
 

@@ -8,11 +8,22 @@ from scipy import sparse
 import cofactor
 from cofactor.persistence import ModelFileError, read_model, write_model
 
-from .models import NAMES, bits, data, every, fitted, fresh
+from .models import CASES, NAMES, bits, data, every, fitted, fresh, overriding, probed
+
+#: One learned cut for every model; all kinds of them for those that read or write files otherwise than the probe.
+RULES = dict.fromkeys(
+    [
+        *((name, "per-label") for name in CASES),
+        *(
+            (name, rule)
+            for name in overriding("save", "_to_state", "_from_state")
+            for rule in (0, 0.1, "global", "per-label", "top-k", "cardinality")
+        ),
+    ]
+)
 
 
-@every
-@pytest.mark.parametrize("rule", [0, 0.1, "global", "per-label", "top-k", "cardinality"])
+@pytest.mark.parametrize(("name", "rule"), RULES)
 def test_a_loaded_model_is_the_saved_one(name, rule, tmp_path):
     X, Y = data()
     model = fresh(name, threshold=rule).fit(X, Y, label_names=NAMES)
@@ -30,7 +41,7 @@ def test_a_loaded_model_is_the_saved_one(name, rule, tmp_path):
     loaded.save(tmp_path / "again")
 
 
-@every
+@probed("save", "_to_state", "_from_state")
 @pytest.mark.parametrize(
     "form",
     [
@@ -54,7 +65,7 @@ def test_the_form_of_labels_survives(name, form, tmp_path):
         assert (a != b).sum() == 0
 
 
-@every
+@probed("save", "_to_state", "_from_state")
 def test_names_of_features_survive(name, tmp_path):
     X, Y = data()
     table = pd.DataFrame(X, columns=list("abcdefg"))
@@ -77,7 +88,7 @@ def test_a_model_of_constant_labels_survives(name, tmp_path):
     assert np.array_equal(cofactor.load(tmp_path / "model").predict(X), model.predict(X))
 
 
-@every
+@probed("save", "_to_state", "_from_state")
 def test_a_truncated_file(name, tmp_path):
     fitted(name).save(tmp_path / "model")
     whole = (tmp_path / "model").read_bytes()

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from cofactor.labels.thresholds import FAR
 from cofactor.solvers import Progress
 
-from .models import ONE_BY_ONE, bits, data, every, fitted, fresh, planted
+from .models import CASES, ONE_BY_ONE, bits, data, every, fitted, fresh, overriding, planted, probed
 
 
 @every
@@ -21,8 +21,16 @@ def test_same_seed_same_bits(name):
     assert bits(model.fit(*data())) == bits(fitted(name))  # fitting again starts anew
 
 
-@every
-@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState, np.int64])
+#: One kind for every model, all of them for the probe.
+SEEDS = dict.fromkeys(
+    [
+        *((name, np.random.RandomState) for name in CASES),
+        *((name, make) for name in overriding("fit") for make in (np.random.default_rng, np.int64)),
+    ]
+)
+
+
+@pytest.mark.parametrize(("name", "make"), SEEDS)
 def test_every_kind_of_random_state(name, make):
     first, second = (fresh(name, random_state=make(3)).fit(*data()) for _ in range(2))
     assert bits(first) == bits(second)
@@ -70,7 +78,7 @@ def test_a_model_keeps_no_reference_to_its_input(name):
     assert all(ref() is None for ref in watched), model
 
 
-@every
+@probed("fit", "_receive")
 def test_invalid_data_leave_a_fitted_model_as_it_was(name):
     X, Y = data()
     model = fresh(name).fit(X, Y)
@@ -156,7 +164,7 @@ def test_learned_thresholds_keep_their_promises(name):
     assert cuts["global"].score(new, truth) > plain.score(new, truth) - 0.05
 
 
-@every
+@probed("fit", "_out_of_fold_scores")
 @pytest.mark.parametrize("rule", ["global", "per-label", "top-k", "cardinality"])
 def test_few_instances_to_learn_a_threshold_on(name, rule):
     X, Y = data()

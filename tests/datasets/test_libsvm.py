@@ -11,6 +11,7 @@ from sklearn.datasets import load_svmlight_file
 
 from cofactor.datasets import read_libsvm, write_libsvm
 from cofactor.datasets.readers import svm_text
+from cofactor.files import opened
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_round_trip_in_blocks_of_any_size(rows, header, size, tmp_path_factory):
     data = read_libsvm(path, **({} if header else {"n_features": 100, "n_labels": 41, "zero_based": False}))
     np.testing.assert_array_equal(data.X.toarray(), X)
     np.testing.assert_array_equal(data.Y.toarray(), Y)
-    with svm_text.opened(path) as stream:
+    with opened(path) as stream:
         sizes, blocks = svm_text.read_blocks(stream, "file", size)
         assert sum(len(block.lines) for block in blocks) == len(rows)
         assert (sizes is not None) == header

@@ -311,11 +311,11 @@ def test_what_cannot_be_meant(arguments, options, message):
 
 
 def test_options_which_do_not_apply_to_a_file(root, tmp_path):
-    with pytest.raises(ValueError, match="labels= and drop= are for ARFF files and tables"):
+    with pytest.raises(ValueError, match="labels and drop are for ARFF files and tables"):
         load_labels(root / "plant/plant.mat", "y")
-    with pytest.raises(ValueError, match="aligned= is for the sets of rcv1; nothing is known"):
+    with pytest.raises(ValueError, match="aligned is for the sets of rcv1; nothing is known"):
         load_labels(root / "plant/plant.mat", aligned="published")
-    with pytest.raises(ValueError, match="format='xls' is not known"):
+    with pytest.raises(ValueError, match="format='xls': not known; expected one of mat"):
         load_labels(root / "plant/plant.mat", format="xls")
     with pytest.raises(ValueError, match="data_home= is for known data sets"):
         load_labels(root / "plant/plant.mat", data_home=tmp_path)

@@ -31,9 +31,9 @@ from cofactor.datasets import LabelDataset, make_labels, make_ratings
 from cofactor.evaluation import (
     Comparison,
     FoldInScorer,
-    RatingSearch,
     ResultStore,
     RunProgress,
+    Search,
     StrongGeneralization,
     WeakGeneralization,
     compare,
@@ -42,7 +42,6 @@ from cofactor.evaluation import (
 )
 from cofactor.evaluation.run.described import checksum, described
 from cofactor.labels import PLST, BinaryRelevance
-from cofactor.labels.selection import GridSelection
 from cofactor.metrics import label_report
 from cofactor.ratings import ALS, HMF, OrdinalProbit
 from cofactor.reports.comparison import write_report
@@ -108,7 +107,7 @@ def test_labels_are_measured_as_by_evaluate_labels() -> None:
 
 def test_a_learned_threshold_is_what_counts() -> None:
     models = {"learned": PLST(threshold="global", random_state=0), "plain": PLST(random_state=0)}
-    selection = GridSelection(PLST(), {"alpha": [1.0]}, thresholds=("global",), random_state=0)
+    selection = Search(PLST(), {"alpha": [1.0]}, thresholds=("global",), random_state=0)
     comparison = compare({**models, "selection": selection}, {"toy": (X, Y)})
     rows = evaluate_labels(models["learned"], X, Y, 3)
     for name in ("plain", "learned"):
@@ -309,7 +308,7 @@ def test_a_search_is_that_of_scikit_learn() -> None:
     grid = {"alpha": [2.0, 10.0, 50.0]}
     X, y, levels = STARS.X, STARS.y, STARS.scale
     for protocol, splitter in (("weak", WeakGeneralization), ("strong", StrongGeneralization)):
-        search = RatingSearch(ALS(3), grid, protocol, levels=levels, random_state=1).fit(X, y)
+        search = Search(ALS(3), grid, validation=protocol, levels=levels, random_state=1).fit(X, y)
         strong = protocol == "strong"
         scorer = FoldInScorer(X, y) if strong else "neg_mean_absolute_error"
         direct = GridSearchCV(
@@ -317,10 +316,12 @@ def test_a_search_is_that_of_scikit_learn() -> None:
         ).fit(X, y)
         assert search.best_params_ == direct.best_params_
         np.testing.assert_allclose(
-            search.search_.cv_results_["mean_test_score"], direct.cv_results_["mean_test_score"], rtol=1e-12
+            [choice.value for choice in search.results_],
+            sorted(-direct.cv_results_["mean_test_score"]),
+            rtol=1e-12,
         )
         np.testing.assert_array_equal(search.predict(X[:9]), direct.predict(X[:9]))
-    assert not hasattr(RatingSearch(DummyRegressor(), {}), "fold_in")
+    assert not hasattr(Search(DummyRegressor(), {}), "fold_in")
 
 
 def test_labels_have_grids_too() -> None:
@@ -459,7 +460,7 @@ def test_penalties_chosen_by_validation_are_kept():
         ({"metrics": ["mea"]}, "metric 'mea' is not known; did you mean mae"),
         ({"metrics": ["micro_f1"]}, "metric 'micro_f1' is for labels, but the data are ratings: choose among mae, "),
         ({"metrics": []}, "metrics is empty"),
-        ({"splits": "weka"}, "splits: protocol 'weka' is not known; did you mean weak"),
+        ({"splits": "weka"}, "splits='weka' is not known; did you mean weak"),
         ({"splits": "official"}, "splits='official' is not for ratings; these have holdout, weak, strong, kfold"),
         ({"splits": "kfold", "n_splits": 1}, "n_splits=1: kfold of 'toy' can be done from 2 to 60"),
         ({"splits": "kfold", "n_splits": 99}, "n_splits=99: kfold of 'toy' can be done from 2 to 60"),

@@ -13,11 +13,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 import cofactor
-from cofactor.evaluation import decodings, evaluate_labels, fold_means
+from cofactor.evaluation import Search, decodings, evaluate_labels, fold_means
 from cofactor.labels import MODELS, PLST, BinaryRelevance, learn_threshold
 from cofactor.labels.embedding.omf import OMF
-from cofactor.labels.selection import GridSelection, select_parameters
 from cofactor.metrics import label_report, macro_f1, micro_f1
+from cofactor.model.selection.grid import select_parameters
 
 X, Y = make_multilabel_classification(120, 12, n_classes=6, random_state=1)
 
@@ -222,7 +222,7 @@ def test_parameters_of_predictions_cost_no_fit():
     found = {(str(sorted(c.parameters.items())), c.rule): c.value for c in once}
     assert found == {(str(sorted(c.parameters.items())), c.rule): c.value for c in every}
     assert len(found) == 8
-    selection = GridSelection(model, {}, prediction_grid={"alpha_predict": [0.01, 10]}).fit(X, Y)
+    selection = Search(model, {}, prediction_grid={"alpha_predict": [0.01, 10]}).fit(X, Y)
     assert selection.best_estimator_.alpha_predict == selection.best_params_["alpha_predict"]
 
 
@@ -234,7 +234,7 @@ def test_selection_never_sees_test_rows():
     fold[test] = 0
     other = Y.copy()
     other[test] = 1 - other[test]
-    selection = GridSelection(PLST(), {"alpha": [0.1, 100]}, thresholds=("plain", "global"))
+    selection = Search(PLST(), {"alpha": [0.1, 100]}, thresholds=("plain", "global"))
     rows = [evaluate_labels(selection, distinct, labels, PredefinedSplit(fold)) for labels in (Y, other)]
     for one, flipped in zip(*rows, strict=True):
         assert one["parameters"] == flipped["parameters"]
@@ -245,7 +245,7 @@ def test_selection_never_sees_test_rows():
 
 
 def test_selection_refits_to_everything_and_keeps_the_threshold(tmp_path):
-    selection = GridSelection(PLST(), {"alpha": [1, 1e7]}, thresholds=("plain", "global", "per-label")).fit(X, Y)
+    selection = Search(PLST(), {"alpha": [1, 1e7]}, thresholds=("plain", "global", "per-label")).fit(X, Y)
     choice = selection.choices_["learned"]
     model = PLST(**choice.parameters).fit(X, Y)
     np.testing.assert_allclose(selection.estimators_["learned"].decision_function(X), model.decision_function(X))
@@ -264,7 +264,9 @@ def test_selection_refits_to_everything_and_keeps_the_threshold(tmp_path):
 
 
 def test_one_decomposition_serves_the_whole_grid(monkeypatch):
-    from cofactor.labels import regression, selection
+    from cofactor.labels import regression
+    from cofactor.labels.embedding import code
+    from cofactor.labels.transformation import binary_relevance
 
     made = []
 
@@ -273,8 +275,8 @@ def test_one_decomposition_serves_the_whole_grid(monkeypatch):
             made.append(1)
             super().__init__(*args, **options)
 
-    monkeypatch.setattr(regression, "FeatureSpace", Counting)
-    monkeypatch.setattr(selection, "FeatureSpace", Counting)
+    for module in (regression, code, binary_relevance):
+        monkeypatch.setattr(module, "FeatureSpace", Counting)
     grid = {"alpha": [0.1, 1, 10], "n_components": [2, 4]}
     for estimator, cells in ((PLST(), grid), (BinaryRelevance(Ridge()), {"estimator__alpha": [1, 10]})):
         made.clear()
@@ -291,7 +293,7 @@ def test_one_decomposition_serves_the_whole_grid(monkeypatch):
 
 def test_without_an_intercept_the_space_has_none():
     choices = select_parameters(PLST(fit_intercept=False), X, Y, {"alpha": [1.0]})
-    with_space = GridSelection(PLST(fit_intercept=False), {"alpha": [1.0]}).fit(X, Y)
+    with_space = Search(PLST(fit_intercept=False), {"alpha": [1.0]}).fit(X, Y)
     assert with_space.choices_["plain"].value == choices[0].value
 
 
@@ -304,7 +306,7 @@ def test_cells_side_by_side_give_the_same():
 def test_selection_of_steps_and_by_other_metrics():
     pipeline = make_pipeline(Normalizer(), PLST(threshold="global"))
     grid = {"normalizer": ["passthrough", Normalizer()], "plst__alpha": [0.01, 1]}
-    selection = GridSelection(pipeline, grid, metric="hamming", thresholds=("plain", "top-k"), validation=3).fit(X, Y)
+    selection = Search(pipeline, grid, metric="hamming", thresholds=("plain", "top-k"), validation=3).fit(X, Y)
     values = [choice.value for choice in selection.results_]
     assert values == sorted(values)
     assert pipeline.steps[-1][1].threshold == "global"
@@ -318,7 +320,7 @@ def test_selection_of_steps_and_by_other_metrics():
 def test_selection_of_frames_keeps_names():
     frame = pd.DataFrame(X, columns=[f"f{k}" for k in range(12)])
     labels = pd.DataFrame(Y, columns=list("abcdef"))
-    selection = GridSelection(PLST(), {"alpha": [1, 100]}, thresholds=("plain", "global")).fit(frame, labels)
+    selection = Search(PLST(), {"alpha": [1, 100]}, thresholds=("plain", "global")).fit(frame, labels)
     assert list(selection.predict(frame).columns) == list("abcdef")
     assert list(selection.best_estimator_.feature_names_in_) == list(frame.columns)
 

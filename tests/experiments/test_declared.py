@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from cofactor.datasets import make_labels, make_ratings, write_table
+from cofactor.evaluation import Search
 from cofactor.experiments.declared import read_comparison
 from cofactor.labels import BinaryRelevance
-from cofactor.labels.selection import GridSelection
 from cofactor.ratings import ALS, HMF
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "comparing.md"
@@ -77,7 +77,7 @@ def test_labels_choose_parameters_and_thresholds_inside(folder: Path) -> None:
     assert declared.data["emotions"].n_labels == 6
     assert declared.grids == {}
     plain, learned, relevance = declared.estimators.values()
-    assert isinstance(plain, GridSelection)
+    assert isinstance(plain, Search)
     assert (plain.metric, plain.thresholds, learned.thresholds) == ("macro_f1", ("plain",), ("global",))
     assert isinstance(relevance, BinaryRelevance)
     assert relevance.estimator.C == 0.1
@@ -147,7 +147,7 @@ ALS_ALONE = 'methods = [{name = "ALS"}]\n'
             "no option 'dorp'; did you mean drop?",
         ),
         (DATA + ALS_ALONE + "n_splits = 0", r"toml: n_splits=0: holdout of 'ratings.csv' can be done from 1 on$"),
-        (DATA + ALS_ALONE + "splits = 'weka'", r"toml: splits: protocol 'weka' is not known; did you mean weak"),
+        (DATA + ALS_ALONE + "splits = 'weka'", r"toml: splits='weka' is not known; did you mean weak"),
         (DATA + ALS_ALONE + "metrics = ['mea']", r"toml: metric 'mea' is not known; did you mean mae"),
         (
             DATA + ALS_ALONE + "grid_metric = 'auc'",

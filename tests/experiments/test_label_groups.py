@@ -104,7 +104,7 @@ def test_both_alignments_appear():
         result(
             {"accuracy": value, "learned:accuracy": value, "learned:macro_f1": value},
             "rcv1-sample1",
-            settings={"n_factors": d, "n_groups": K},
+            settings={"n_components": d, "n_groups": K},
             **variant,
         )
         for variant, value in (({}, 0.3), ({"variant": REALIGNED}, 0.6))

@@ -32,7 +32,7 @@ def planted(n: int = 300, D: int = 12, seed: int = 0) -> tuple[np.ndarray, np.nd
 
 
 def fit(X: Any, Y: Any, **params: Any) -> GroPLE:
-    return GroPLE(**({"n_factors": 8, "n_groups": 3, "random_state": 0} | params)).fit(X, Y)
+    return GroPLE(**({"n_components": 8, "n_groups": 3, "random_state": 0} | params)).fit(X, Y)
 
 
 @pytest.mark.parametrize("start", ["svd", "random"])
@@ -69,7 +69,7 @@ def test_map_minimises_6_11(fit_intercept: bool, form: str) -> None:
         sparse.csr_array(X) if form == "sparse" else X,
         Y,
         fit_intercept=fit_intercept,
-        n_factors=4,
+        n_components=4,
         tol=1e-9,
         max_iter=20_000,
     )
@@ -149,7 +149,7 @@ def test_constant_columns_of_u_have_no_coupling() -> None:
     X, Y, _ = planted()
     Y[1:, 0], Y[0, 0] = 1, 0
     Y[1:, 1], Y[0, 1] = 0, 1
-    model = fit(X, Y, n_factors=30, start="random")
+    model = fit(X, Y, n_components=30, start="random")
     assert np.isfinite(model.decision_function(X)).all()
 
 
@@ -158,9 +158,9 @@ def test_constant_columns_of_u_have_no_coupling() -> None:
     [
         {"n_groups": 99},  # more than labels
         {"n_groups": 1},
-        {"n_factors": 1},
-        {"n_factors": 500},
-        {"n_factors": 500, "start": "random"},
+        {"n_components": 1},
+        {"n_components": 500},
+        {"n_components": 500, "start": "random"},
         {"fit_intercept": False},
         {"alpha_r": 0.0, "alpha_z": 0.0},
         {"threshold": "global"},

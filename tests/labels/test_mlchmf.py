@@ -35,7 +35,7 @@ def two_groups(sizes: tuple[int, int], seed: int = 0) -> tuple[np.ndarray, np.nd
 
 
 #: With these an embedding gets all of a group right: one factor for each label, hardly any penalty.
-EXACT: dict[str, Any] = {"n_factors": 2, "alpha": 0.01}
+EXACT: dict[str, Any] = {"n_components": 2, "alpha": 0.01}
 
 
 def distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -278,7 +278,7 @@ def test_the_constant_feature_carries_what_most_instances_have() -> None:
 def test_an_embedding_minimises_its_objective() -> None:
     """With d = min(D, L) the map U V solves the convex problem of the trace norm: checked by its optimality."""
     X, Y = noisy()
-    growth = MLCHMF(n_factors=4, alpha=3.0, tol=1e-12, max_iter=5000, dtype="float64")._growth(4)
+    growth = MLCHMF(n_components=4, alpha=3.0, tol=1e-12, max_iter=5000, dtype="float64")._growth(4)
     found, converged = tree.embed(X, sparse.csr_array(Y), growth)
     assert converged
     W = found["U"] @ found["V"]
@@ -405,7 +405,7 @@ def test_first_centres_of_a_hairs_breadth() -> None:
 
 
 @pytest.mark.parametrize(("params", "error"), [
-    ({"n_factors": "all"}, ValueError), ({"n_factors": 0}, ValueError), ({"n_factors": 1.5}, TypeError),
+    ({"n_components": "all"}, TypeError), ({"n_components": 0}, ValueError), ({"n_components": 1.5}, ValueError),
     ({"alpha": 0}, ValueError), ({"tolerance": -0.1}, ValueError), ({"tolerance": 1.1}, ValueError),
     ({"max_depth": 0}, ValueError), ({"min_size": 0}, ValueError), ({"n_clusters": 0}, ValueError),
     ({"n_neighbors": 0}, ValueError), ({"voting": "loud"}, ValueError), ({"scale": "minmax"}, ValueError),

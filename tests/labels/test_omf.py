@@ -14,9 +14,9 @@ from sklearn.preprocessing import normalize
 
 import cofactor
 from cofactor.datasets import load_labels
+from cofactor.evaluation import Search
 from cofactor.labels.data import as_labels
 from cofactor.labels.embedding.omf import OMF
-from cofactor.labels.selection import GridSelection
 from cofactor.labels.thresholds import learn_threshold
 from cofactor.metrics.labels import micro_f1
 
@@ -261,7 +261,7 @@ def test_a_fit_which_predicts_nothing_says_what_to_do() -> None:
         OMF(random_state=0).fit(data.X, data.Y)
     assert found[0].filename == __file__
     OMF(random_state=0, threshold=-0.4).fit(data.X, data.Y)
-    GridSelection(OMF(random_state=0), {"alpha": [0.5]}, thresholds=("plain", "global")).fit(data.X, data.Y)
+    Search(OMF(random_state=0), {"alpha": [0.5]}, thresholds=("plain", "global")).fit(data.X, data.Y)
 
 
 def test_too_few_rounds_are_told() -> None:

@@ -177,7 +177,7 @@ def test_labels_constant_in_training_are_left_out():
     np.testing.assert_array_equal(*(ax.images[0].get_array().filled(0) for ax in (whole, constant)))
     assert [t.get_text() for t in whole.get_xticklabels()] == [t.get_text() for t in constant.get_xticklabels()]
     train, _ = load_labels("medical").split()
-    model = GroPLE(n_factors=5, n_groups=3, tol=0.1, random_state=0).fit(train.X, train.Y)
+    model = GroPLE(n_components=5, n_groups=3, tol=0.1, random_state=0).fit(train.X, train.Y)
     assert (model.groups_ == -1).any()
     plot_group_sparsity(model.V_, model.groups_)
 
@@ -288,8 +288,8 @@ def test_predictions_as_text():
 
 def test_predictions_as_html_are_escaped():
     text = prediction_table([[1, 0]], [[1, 1]], ["<b>", 'so "x" & y'], rows=["<script>"], form="html")
-    assert "<tr><th>&lt;script&gt;</th><td>&lt;b&gt;</td><td>so &quot;x&quot; &amp; y</td><td></td></tr>" in text
-    assert text.startswith("<table>")
+    assert '<th scope="row">&lt;script&gt;</th><td>&lt;b&gt;</td><td>so &#34;x&#34; &amp; y</td><td></td></tr>' in text
+    assert text.startswith('<table class="words">')
     assert text.endswith("</table>")
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from cofactor.model.progress import Monitor
+from cofactor.model.selection.path import EXPONENTS, candidate, hold_out_one_per_user, select_alpha
 from cofactor.ratings import ALS, HMF, MMMF, PMMMF, BinaryMMMF
 from cofactor.ratings.data import as_ratings
-from cofactor.ratings.selection import EXPONENTS, candidate, hold_out_one_per_user, select_alpha
 
 from .reference import planted
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cofactor.cli.report import how_to_go_on, pictures, run, write_files
-from cofactor.reports import Html, Section, document, paragraph, scrolling, section, table, tag
+from cofactor.pages import Html, Section, document, paragraph, scrolling, section, strong, table
+from cofactor.reports import demo
 
 if TYPE_CHECKING:
     from cofactor.cli.label_demo import LabelStory
@@ -32,7 +32,7 @@ def results(story: LabelStory) -> dict[str, Any]:
 
 def write(story: LabelStory, folder: Path) -> None:
     """Write report.html and results.json beside the pictures, which are there already."""
-    write_files(folder, results(story), page(story, folder))
+    demo.write_files(folder, results(story), page(story, folder))
 
 
 def page(story: LabelStory, folder: Path) -> str:
@@ -42,7 +42,7 @@ def page(story: LabelStory, folder: Path) -> str:
     example = story.example
     return document(
         "cofactor demo labels",
-        paragraph(f"Seed {story.seed}; {run(story)}.", soft=True),
+        paragraph(f"Seed {story.seed}; {demo.run(story.machine, story.seconds)}.", soft=True),
         *(paragraph(reason, soft=True) for reason in story.missing),
         *map(_results_on, story.tables),
         section(
@@ -52,10 +52,10 @@ def page(story: LabelStory, folder: Path) -> str:
         section(
             "Predictions",
             paragraph(f"Five instances of the test part of {example.data}, by {example.model}."),
-            tag("div", scrolling(Html(example.html), "Predictions"), class_="words"),
+            scrolling(example.html, "Predictions"),
         ),
-        *pictures(story, folder),
-        how_to_go_on(story),
+        *demo.pictures(folder, story.pictures),
+        demo.how_to_go_on(story.next_steps),
     )
 
 
@@ -75,7 +75,7 @@ def _table(measured: LabelTable, kind: str, caption: str) -> Html:
     rows: list[list[object]] = []
     soft = []
     for row, values in zip(measured.rows, value_cells(measured, kind), strict=True):
-        cells = [tag("b", text) if best else text for text, best in values]
+        cells = [strong(text) if best else text for text, best in values]
         rows.append([row.name, *cells, f"{row.seconds:.2f}", row.chosen[kind]])
         if kind == "plain" and row.published is not None:
             soft.append(len(rows))

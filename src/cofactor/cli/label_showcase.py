@@ -19,9 +19,9 @@ from cofactor import published
 from cofactor.cli.label_demo import Example
 from cofactor.cli.label_models import grid_of
 from cofactor.datasets import DatasetNotFoundError, LabelDataset, load_labels, make_labels
+from cofactor.evaluation import Search
 from cofactor.labels import MODELS, TRANSFORMERS, MLkNN
 from cofactor.labels.data import as_labels
-from cofactor.labels.selection import GridSelection
 from cofactor.labels.thresholds import micro_f1_curve
 from cofactor.metrics import LABEL_METRICS, label_report
 from cofactor.plots import prediction_table
@@ -93,7 +93,7 @@ class Fitted:
     data: LabelDataset
     train: NDArray[np.int64]
     test: NDArray[np.int64]
-    selections: dict[str, GridSelection]
+    selections: dict[str, Search]
 
     def model(self, name: str, decoding: str = "plain") -> Any:
         """Return a fitted model."""
@@ -132,7 +132,7 @@ def contestants(data: LabelDataset, seed: int) -> dict[str, Any]:
     return models
 
 
-def selection(model: Any, data: LabelDataset, seed: int, quick: bool) -> GridSelection:
+def selection(model: Any, data: LabelDataset, seed: int, quick: bool) -> Search:
     """Return the model with the choice of its parameters and of its threshold on a fifth of the training part."""
     if isinstance(model, Pipeline):
         grid = {f"mlknn__{name}": values for name, values in grid_of(model.steps[-1][1]).items()}
@@ -142,7 +142,7 @@ def selection(model: Any, data: LabelDataset, seed: int, quick: bool) -> GridSel
         grid["estimator"] = grid["estimator"][:-1]
     if quick:
         grid = {name: values[:: max(1, len(values) - 1)] for name, values in grid.items()}
-    return GridSelection(model, grid, thresholds=("plain", "global"), random_state=seed)
+    return Search(model, grid, thresholds=("plain", "global"), random_state=seed)
 
 
 def folds(data: LabelDataset, seed: int, quick: bool) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
@@ -167,7 +167,7 @@ def compete(data: LabelDataset, seed: int, quick: bool, say: Say) -> tuple[Label
         "cardinality": round(data.cardinality, 3),
     }  # fmt: skip
     table = LabelTable(data.name, data.description, sizes, len(splits))
-    first: dict[str, GridSelection] = {}
+    first: dict[str, Search] = {}
     for name, model in contestants(data, seed).items():
         runs: dict[str, list[dict[str, float]]] = {"plain": [], "learned": []}
         seconds = []
@@ -194,7 +194,7 @@ def _fit(model: Any, X: Any, Y: Any) -> Any:
         return model.fit(X, Y)
 
 
-def _seconds(model: Any, fitted: GridSelection, X: Any, Y: Any) -> float:
+def _seconds(model: Any, fitted: Search, X: Any, Y: Any) -> float:
     """Return the time of one fit with the parameters chosen for the plain cut."""
     again = clone(model).set_params(**fitted.choices_["plain"].parameters)
     began = time.perf_counter()

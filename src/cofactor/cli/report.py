@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cofactor.files import replacing
-from cofactor.reports import (
-    Html,
-    Section,
-    document,
-    figure,
-    highlights,
-    paragraph,
-    preformatted,
-    section,
-    side_by_side,
-    table,
-    tag,
-    write_page,
-)
+from cofactor.pages import Html, document, highlights, paragraph, section, side_by_side, strong, table
+from cofactor.reports import demo
 
 if TYPE_CHECKING:
     from cofactor.cli.rating_demo import Story
     from cofactor.cli.showcase import Advice
-    from cofactor.cli.stage import Tale
 
-__all__ = ["how_to_go_on", "pictures", "results", "run", "write", "write_files"]
+__all__ = ["results", "write"]
 
 
 def results(story: Story) -> dict[str, Any]:
@@ -56,14 +41,7 @@ def results(story: Story) -> dict[str, Any]:
 
 def write(story: Story, folder: Path) -> None:
     """Write report.html and results.json beside the pictures, which are there already."""
-    write_files(folder, results(story), page(story, folder))
-
-
-def write_files(folder: Path, numbers: dict[str, Any], html: str) -> None:
-    """Write results.json, and report.html after it."""
-    with replacing(folder / "results.json") as stream:
-        stream.write(json.dumps(numbers, indent=2, ensure_ascii=False).encode())
-    write_page(folder / "report.html", html)
+    demo.write_files(folder, results(story), page(story, folder))
 
 
 def page(story: Story, folder: Path) -> str:
@@ -74,43 +52,14 @@ def page(story: Story, folder: Path) -> str:
     return document(
         "cofactor demo",
         paragraph(f"{data['description']}."),
-        paragraph(f"{split}; {run(story)}.", soft=True),
+        paragraph(f"{split}; {demo.run(story.machine, story.seconds)}.", soft=True),
         paragraph(synthetic) if data["reason"] else "",
         _highlights(story),
         section("Errors on ratings held out", _table(story), *_notes(story)),
         section("Recommendations", side_by_side(_advice(story.known_user, "known"), _advice(story.new_user, "new"))),
-        *pictures(story, folder),
-        how_to_go_on(story),
+        *demo.pictures(folder, story.pictures),
+        demo.how_to_go_on(story.next_steps),
     )
-
-
-def run(tale: Tale) -> str:
-    """Return what ran where, and how long."""
-    import cofactor
-
-    return f"cofactor {cofactor.__version__}, {tale.machine}; {tale.seconds:.0f} seconds in all"
-
-
-def pictures(tale: Tale, folder: Path) -> list[Section]:
-    """Return the part of a page with the pictures of the folder, if there are any."""
-    shown = [figure(folder / name, caption) for name, caption in tale.pictures.items()]
-    return [section("Pictures", *shown)] if shown else []
-
-
-def how_to_go_on(tale: Tale) -> Section:
-    """Return the end of a page: what to do next."""
-    steps = [
-        part
-        for command, meaning in tale.next_steps
-        for part in (paragraph(f"{meaning[:1].upper()}{meaning[1:]}:"), preformatted(command))
-    ]
-    numbers = paragraph(
-        "The numbers of this page are in results.json beside it. ",
-        tag("code", "cofactor --help"),
-        " lists all commands.",
-        soft=True,
-    )
-    return section("How to go on", *steps, numbers)
 
 
 def _highlights(story: Story) -> Html:
@@ -136,7 +85,7 @@ def _table(story: Story) -> Html:
     heads += ["alpha", "train MAE", "seconds"]
     rows = []
     for row, errors in zip(story.rows, error_cells(story), strict=True):
-        cells: list[object] = [row.name, *(tag("b", text) if lowest else text for text, lowest in errors)]
+        cells: list[object] = [row.name, *(strong(text) if lowest else text for text, lowest in errors)]
         cells += [published(row)] if real else []
         cells += [
             "" if row.alpha is None else f"{row.alpha:.3g}",
@@ -162,18 +111,4 @@ def _advice(advice: Advice | None, kind: str) -> Html:
     else:
         title = f"User {advice.user}"
         lead = f"Out of {advice.n_ratings} ratings, this user likes"
-    liked = [part for name, rating in advice.liked for part in (", ", f"{name} ", tag("b", f"{rating:g}"))][1:]
-    shown = any(held is not None for _, _, held in advice.recommended)
-    heads = ["recommended", "predicted", *(["true rating"] if shown else [])]
-    rows = []
-    for name, predicted, held in advice.recommended:
-        true = tag("span", "" if held is None else f"{held:g}", class_="held")
-        rows.append([name, f"{predicted:g}", *([true] if shown else [])])
-    note = paragraph("True ratings are from the test part, which the model has not seen.", soft=True)
-    return tag(
-        "section",
-        tag("h3", title),
-        paragraph(f"{lead}: ", *liked, "."),
-        table(heads, rows, name=title, text=[0]),
-        note if shown else "",
-    )
+    return demo.recommendations(title, lead, advice.liked, advice.recommended)

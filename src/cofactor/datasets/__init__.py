@@ -15,6 +15,7 @@
 `read_label_table`            CSV, TSV and Parquet with columns of labels
 `LabelChunks`                 libsvm and Parquet in chunks, for data larger than memory; `write_chunks`
 `make_labels`                 synthetic labels with known groups
+`sniff.sniff`                 what a file is, by its beginning
 `available`, `locate`,        the registry: what there is, where it is, download it,
 `fetch`, `verify`             compare checksums
 ============================  ======================================================================

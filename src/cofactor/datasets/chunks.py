@@ -14,8 +14,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from cofactor.datasets.readers import parquet, svm_text
+from cofactor.datasets.readers import svm_text
 from cofactor.datasets.readers.matrices import generic_names
+from cofactor.datasets.readers.parquet import looks_like_parquet
 from cofactor.datasets.readers.parquet_rows import (
     Chunk,
     ColumnSource,
@@ -28,7 +29,7 @@ from cofactor.datasets.readers.parquet_rows import (
 from cofactor.datasets.readers.svm_layout import Base, Extent, needs_extent, settle
 from cofactor.datasets.readers.svmlight import LibsvmWriter, check_pair
 from cofactor.errors import InvalidInputError
-from cofactor.files import PathLike, display_name, replacing
+from cofactor.files import START, PathLike, display_name, opened, replacing
 
 __all__ = ["LabelChunks", "write_chunks"]
 
@@ -116,14 +117,16 @@ class LabelChunks:
             )
         self.path = path
         self.chunk_rows = chunk_rows
-        is_parquet = svm_text.head(path, 4) == parquet.MAGIC
+        with opened(path) as stream:
+            start = stream.read(START)
+        is_parquet = looks_like_parquet(start)
         source: _TextSource | ColumnSource | ListSource
         if not is_parquet:
             if labels is not None or drop:
                 raise InvalidInputError(
                     f"{display_name(path)}: labels= and drop= are for Parquet, whose columns have names"
                 )
-            first = svm_text.head(path).lstrip().partition(b"\n")[0].partition(b"#")[0].strip()
+            first = start.lstrip().partition(b"\n")[0].partition(b"#")[0].strip()
             if first and b":" not in first and not re.fullmatch(rb"[\d, \t]+", first):
                 raise InvalidInputError(
                     f"{display_name(path)}: is neither libsvm text nor Parquet, the formats read in chunks; read a CSV "
@@ -169,7 +172,7 @@ class _TextSource:
         self.path = path
         self.name = display_name(path)
         extent = None
-        with svm_text.opened(path) as stream:
+        with opened(path) as stream:
             sizes, blocks = svm_text.read_blocks(stream, self.name)
             if needs_extent(sizes, n_features, n_labels, zero_based):
                 extent = Extent.of(blocks)
@@ -179,7 +182,7 @@ class _TextSource:
         self.label_names = self.layout.label_names
 
     def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
-        with svm_text.opened(self.path) as stream:
+        with opened(self.path) as stream:
             _, blocks = svm_text.read_blocks(stream, self.name)
             for block in blocks:
                 yield self.layout.matrices(block)

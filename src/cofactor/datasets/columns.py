@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
 from cofactor.text import counted
+from cofactor.typing import Frame
 
 Column = str | int
 IdMode = Literal["auto", "int", "str", "each"]
@@ -110,6 +111,52 @@ def refuse_matrix(
         "table.melt(table.columns[0], var_name='item', value_name='rating').dropna(). "
         f"If it is a long table, say which columns to take with {options}"
     )
+
+
+def frame_columns(frame: Frame, *, rating: bool = True) -> dict[str, Any]:
+    """Say which columns of a frame are user, item and rating, as `read_ratings` does for a file.
+
+    Parameters
+    ----------
+    frame : DataFrame of pandas or polars
+        With one row for each rating.
+    rating : bool, default True
+        Whether a column of ratings is wanted as well.
+
+    Returns
+    -------
+    dict
+        Name of the column of each role: "user", "item" and "rating", in this order. Columns are known by name in any
+        spelling of case, spaces and underscores (``user``, ``userId``, ``movie_id``, ``stars``, ...); where none is
+        known, they are the first ones.
+
+    Raises
+    ------
+    InvalidInputError
+        If some names are known and others are not, in unusual places, or if the frame has a column for each item.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from cofactor.datasets.columns import frame_columns
+    >>> frame = pd.DataFrame({"stars": [4.0], "movie_id": [12], "userId": ["ann"]})
+    >>> frame_columns(frame)
+    {'user': 'userId', 'item': 'movie_id', 'rating': 'stars'}
+    """
+    names = list(frame.columns)
+    header = [str(name) for name in names] if all(isinstance(name, str) for name in names) else None
+    wanted: dict[str, Column | None] = dict.fromkeys(ROLES if rating else ROLES[:2])
+    if len(frame):
+        first = [str(cell) for cell in _first_row(frame)]
+        refuse_matrix(header, first, wanted, "the frame")
+    positions = resolve_columns(header, len(names), wanted, "the frame")
+    return {role: names[position] for role, position in positions.items()}
+
+
+def _first_row(frame: Frame) -> tuple[Any, ...]:
+    import narwhals.stable.v2 as nw
+
+    return nw.from_native(frame, eager_only=True).row(0)
 
 
 def check_pair_names(names: Sequence[object]) -> None:

@@ -8,31 +8,29 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from cofactor.datasets import registry
-from cofactor.datasets.readers import parquet, svm_text
+from cofactor.datasets.formats import FORMATS, Format
 from cofactor.datasets.readers.arff import Labels, read_arff
 from cofactor.datasets.readers.jester import load_jester
-from cofactor.datasets.readers.label_tables import read_label_table
-from cofactor.datasets.readers.matlab import looks_like_mat, read_mat
+from cofactor.datasets.readers.matlab import read_mat
 from cofactor.datasets.readers.matrices import Form, in_form, indicator
 from cofactor.datasets.readers.movielens import load_movielens
-from cofactor.datasets.readers.svmlight import looks_like_libsvm, read_libsvm
 from cofactor.datasets.registry.known_labels import KnownLabels
+from cofactor.datasets.sniff import sniff
 from cofactor.datasets.types import LabelDataset, RatingDataset, is_sparse
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, display_name, read_bytes
 from cofactor.text import did_you_mean
 
 __all__ = ["Aligned", "load_labels", "load_ratings"]
 
 Aligned = Literal["published", "realigned"] | None
-Format = Literal["arff", "mat", "libsvm", "table"]
 
 _OFFSETS = "label_offsets.json"
 
@@ -91,7 +89,7 @@ def load_labels(
     aligned: Aligned = None,
     sparse: Form = "auto",
     drop: Sequence[str] = (),
-    format: Format | None = None,
+    format: str | None = None,
     data_home: PathLike | None = None,
     **options: Any,
 ) -> LabelDataset:
@@ -290,60 +288,46 @@ def _file(
     aligned: Aligned,
     sparse: Form,
     drop: Sequence[str],
-    format: Format | None,
+    format: str | None,
     options: dict[str, Any],
 ) -> LabelDataset:
-    if format not in (None, "arff", "mat", "libsvm", "table"):
-        raise InvalidInputError(f"format={format!r} is not known; expected 'arff', 'mat', 'libsvm' or 'table'")
-    kind = format or _kind(path)
-    if kind in ("mat", "libsvm") and (labels is not None or drop):
+    known = _format(path, format)
+    file = Place(display_name(path))
+    asked = {"labels": labels is not None, "drop": bool(drop)}
+    if any(given and option not in known.options for option, given in asked.items()):
         raise InvalidInputError(
-            f"{display_name(path)}: labels= and drop= are for ARFF files and tables, whose columns have names"
+            (Argument("labels"), " and ", Argument("drop"), " are for ARFF files and tables, whose columns have names"),
+            place=file,
         )
     name = Path(path).name.removesuffix(".gz").removesuffix(".arff")
     offsets = Path(path).with_name(_OFFSETS)
-    if kind == "arff" and labels is None and not drop and offsets.is_file() and name in json.loads(read_bytes(offsets)):
+    shifted = known.name == "arff" and labels is None and not drop and offsets.is_file()
+    if shifted and name in json.loads(read_bytes(offsets)):
         return _shifted(name, Path(path), offsets, aligned, sparse)
     if aligned is not None:
         raise InvalidInputError(
-            f"aligned= is for the sets of rcv1; nothing is known of shifted labels in {display_name(path)}"
+            (Argument("aligned"), f" is for the sets of rcv1; nothing is known of shifted labels in {file}")
         )
-    if kind == "arff":
-        return read_arff(path, labels, drop=drop, sparse=sparse, **options)
-    if kind == "mat":
-        return read_mat(path, sparse=sparse, **options)
-    if kind == "libsvm":
-        return read_libsvm(path, sparse=sparse, **options)
-    return read_label_table(path, cast(Any, labels), drop=drop, sparse=sparse, **options)
+    columns: dict[str, Any] = {"labels": labels, "drop": drop} if "labels" in known.options else {}
+    assert known.labels is not None
+    return known.labels(path, sparse=sparse, **columns, **options)
 
 
-def _kind(path: PathLike) -> Format:
-    """Format of a file by its content."""
-    if os.fspath(path) == "-":
-        raise InvalidInputError("standard input: its format cannot be told before reading; give format=")
-    return kind_of(svm_text.head(path))
-
-
-def kind_of(start: bytes) -> Format:
-    """Format of a file by its first bytes, unpacked."""
-    if looks_like_mat(start):
-        return "mat"
-    if start.startswith(parquet.MAGIC):
-        return "table"
-    if _first_word(start).lower() in (b"@relation", b"@attribute"):
-        return "arff"
-    return "libsvm" if looks_like_libsvm(start) else "table"
-
-
-def _first_word(data: bytes) -> bytes:
-    """First word of a text which is not in a comment line of ARFF."""
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    position = 0
-    while position < len(data):
-        end = data.find(b"\n", position)
-        end = len(data) if end < 0 else end
-        line = data[position:end].strip()
-        if line and not line.startswith(b"%"):
-            return line.split()[0]
-        position = end + 1
-    return b""
+def _format(path: PathLike, asked: str | None) -> Format:
+    """Format of a file of labels: as asked for, or by its content."""
+    readable = {known.name: known for known in FORMATS if known.labels is not None}
+    if asked is not None:
+        if asked not in readable:
+            raise InvalidInputError(
+                "not known", argument="format", found=asked, advice=f"expected one of {', '.join(readable)}"
+            )
+        return readable[asked]
+    found = sniff(path)
+    if found.kind == "stdin" and not found.format:
+        raise InvalidInputError(
+            "its format cannot be told before reading", advice=("give ", Argument("format")), place=Place(found.name)
+        )
+    if found.format in ("model", "xml"):
+        what = "a model of cofactor" if found.format == "model" else "an XML file which names labels"
+        raise InvalidInputError(f"is {what}, expected features and labels", place=Place(found.name))
+    return readable.get(found.format, readable["table"])

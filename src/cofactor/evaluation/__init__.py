@@ -3,11 +3,10 @@
 from cofactor.evaluation.checks import METRICS
 from cofactor.evaluation.comparison import Comparison, compare
 from cofactor.evaluation.labels import decodings, evaluate_labels, fold_means
-from cofactor.evaluation.protocols import PROTOCOLS, FoldInScorer, evaluate
+from cofactor.evaluation.protocols import FoldInScorer, evaluate
 from cofactor.evaluation.run.cells import Cell, Result, cell, tidy
 from cofactor.evaluation.run.running import Interrupted, RunProgress, run_cells
 from cofactor.evaluation.run.store import ResultStore, StoreError
-from cofactor.evaluation.search import RatingSearch
 from cofactor.evaluation.stats.applicability import what_applies
 from cofactor.evaluation.stats.bayesian import Posterior, correlated_t, signed_rank
 from cofactor.evaluation.stats.conclusions import Conclusions, conclude
@@ -22,12 +21,15 @@ from cofactor.evaluation.stats.rank_tests import (
 )
 from cofactor.evaluation.stats.scores import Scores
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
-from cofactor.model.splits import Holdout, KFold, StrongGeneralization, WeakGeneralization
+from cofactor.model.selection.grid import Choice, select_parameters
+from cofactor.model.selection.search import Search
+from cofactor.model.splits import PROTOCOLS, Holdout, KFold, StrongGeneralization, WeakGeneralization
 
 __all__ = [
     "METRICS",
     "PROTOCOLS",
     "Cell",
+    "Choice",
     "Comparison",
     "Conclusions",
     "FoldInScorer",
@@ -38,11 +40,11 @@ __all__ = [
     "MeanTable",
     "Nemenyi",
     "Posterior",
-    "RatingSearch",
     "Result",
     "ResultStore",
     "RunProgress",
     "Scores",
+    "Search",
     "StoreError",
     "StrongGeneralization",
     "WeakGeneralization",
@@ -60,6 +62,7 @@ __all__ = [
     "mean_table",
     "nemenyi",
     "run_cells",
+    "select_parameters",
     "signed_rank",
     "split_scores",
     "tidy",

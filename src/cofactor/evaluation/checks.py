@@ -8,29 +8,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold, PredefinedSplit
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.evaluation.protocols import PROTOCOLS, splitter_of
 from cofactor.evaluation.run.sources import Source, Task, sources_of, task_of
-from cofactor.evaluation.search import Grid, check_grid
 from cofactor.metrics import LABEL_METRICS, PROBABILITY_METRICS, RATING_METRICS
-from cofactor.model.splits import Holdout
+from cofactor.model.selection.grid import Grid, check_grid
+from cofactor.model.splits import folds_in, splitter_of
 from cofactor.text import did_you_mean
 
 __all__ = [
-    "LABEL_PROTOCOLS",
     "METRICS",
     "Request",
     "checked",
     "checked_seeds",
-    "folds_in",
     "shown_metrics",
     "splitter_for",
 ]
-
-LABEL_PROTOCOLS: tuple[str, ...] = ("kfold", "holdout", "official")
-"""Names of the ways to split instances."""
 
 _COSTS = ("fit_seconds", "predict_seconds")
 METRICS: dict[str, tuple[str, ...]] = {
@@ -219,36 +212,20 @@ def checked_seeds(seeds: Any) -> tuple[int, ...]:
     return tuple(dict.fromkeys(map(int, listed)))
 
 
-def folds_in(protocol: Any) -> bool:
-    """Whether the splits have users of whom a model sees nothing before the end of its fit."""
-    return protocol == "strong" if isinstance(protocol, str) else hasattr(protocol, "split_fold_in")
-
-
 def splitter_for(data: Source, protocol: Any, n_splits: int, seed: int) -> Any:
     """Return what splits a data set, or refuse to split it so."""
-    if not isinstance(protocol, str):
-        if not hasattr(protocol, "split"):
-            raise InvalidTypeError(f"splits must be a name or an object with split(X), found {protocol!r}")
-        splitter = copy.copy(protocol)
+    splitter = splitter_of(
+        protocol,
+        data.task,
+        n_splits=n_splits,
+        random_state=seed,
+        n_rows=len(data.y) if data.task == "ratings" else np.shape(data.X)[0],
+        train_rows=data.train_rows,
+        data=repr(data.name),
+        argument="splits",
+    )
+    if splitter is protocol:
+        splitter = copy.copy(splitter)
         if getattr(splitter, "random_state", seed) is None:
             splitter.random_state = seed
-        return splitter
-    known = PROTOCOLS if data.task == "ratings" else LABEL_PROTOCOLS
-    if protocol not in known:
-        other = set(PROTOCOLS + LABEL_PROTOCOLS) - set(known)
-        raise InvalidInputError(
-            f"splits={protocol!r} is not for {data.task}; these have {', '.join(known)}"
-            if protocol in other
-            else f"splits: {_unknown('protocol', protocol, known)}"
-        )
-    n = len(data.y) if data.task == "ratings" else np.shape(data.X)[0]
-    if not (2 if protocol == "kfold" else 1) <= n_splits or (protocol == "kfold" and n_splits > n):
-        most = f"2 to {n}" if protocol == "kfold" else "1 on"
-        raise InvalidInputError(f"n_splits={n_splits}: {protocol} of {data.name!r} can be done from {most}")
-    if protocol == "official":
-        if data.train_rows is None:
-            raise InvalidInputError(f"data set {data.name!r} has no official split: choose kfold or holdout")
-        return PredefinedSplit(np.where(data.train_rows, -1, 0))
-    if data.task == "ratings":
-        return splitter_of(protocol, n_splits, seed)
-    return KFold(n_splits, shuffle=True, random_state=seed) if protocol == "kfold" else Holdout(0.2, n_splits, seed)
+    return splitter

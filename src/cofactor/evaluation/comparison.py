@@ -11,26 +11,25 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.metrics import make_scorer
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import KFold
 
 import cofactor
 from cofactor.datasets import LabelDataset, RatingDataset
 from cofactor.datasets.write import write_table
-from cofactor.evaluation.checks import Request, checked, folds_in, splitter_for
+from cofactor.evaluation.checks import Request, checked, splitter_for
 from cofactor.evaluation.labels import measure_labels, own_decoding
-from cofactor.evaluation.protocols import measure_ratings, parts_of
+from cofactor.evaluation.protocols import measure_ratings
 from cofactor.evaluation.run.cells import Cell, Result, tidy
 from cofactor.evaluation.run.described import IndescribableError, described
 from cofactor.evaluation.run.running import OnProgress, run_cells
 from cofactor.evaluation.run.sources import Source, Task
 from cofactor.evaluation.run.store import ResultStore
-from cofactor.evaluation.search import Grid, RatingSearch, seeded
 from cofactor.evaluation.stats.conclusions import Conclusions, conclude
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
 from cofactor.files import PathLike
-from cofactor.metrics import LABEL_METRICS
-from cofactor.model.splits import Rows
+from cofactor.model.selection.grid import Grid, seeded
+from cofactor.model.selection.search import Search
+from cofactor.model.splits import Rows, folds_in, parts_of
 from cofactor.text import counted
 
 __all__ = ["Comparison", "compare"]
@@ -208,8 +207,8 @@ def compare(
         at other metrics computes nothing again.
     grids : mapping of str to grid, optional
         For some of the methods values of parameters to try, as for ``ParameterGrid``. One is chosen for each training
-        part, inside of it: for ratings by splits of the same kind (`RatingSearch`), for labels by three folds. See also
-        `cofactor.labels.selection.GridSelection`, which chooses thresholds too.
+        part, inside of it: for ratings by splits of the same kind, for labels by three folds. See also `Search`, which
+        chooses thresholds too.
     grid_metric : str, optional
         By what to choose; by default "mae" for ratings, "micro_f1" for labels.
     store : ResultStore, str or path-like, optional
@@ -279,14 +278,12 @@ def _searching(name: str, asked: Request) -> Any:
     if name not in asked.grids:
         return estimator
     grid = asked.grids[name]
-    if asked.task == "ratings":
-        inner = "strong" if folds_in(asked.protocol) else "holdout"
-        kind = asked.protocol if isinstance(asked.protocol, str) else inner
-        return RatingSearch(estimator, grid, kind, metric=metric)
-    measure = LABEL_METRICS[metric]
-    response = "predict" if measure.takes == "labels" else "decision_function"
-    scorer = make_scorer(measure.function, response_method=response, greater_is_better=measure.greater_is_better)
-    return GridSearchCV(estimator, grid, scoring=scorer, cv=KFold(3, shuffle=True, random_state=0), error_score="raise")
+    if asked.task == "labels":
+        folds = KFold(3, shuffle=True, random_state=0)
+        return Search(estimator, grid, metric=metric, thresholds=None, validation=folds, random_state=None)
+    inner = "strong" if folds_in(asked.protocol) else "holdout"
+    kind = asked.protocol if isinstance(asked.protocol, str) else inner
+    return Search(estimator, grid, metric=metric, validation=kind, random_state=None)
 
 
 # ---------------------------------------------------------------- cells

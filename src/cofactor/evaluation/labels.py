@@ -44,7 +44,7 @@ def evaluate_labels(
     ----------
     model : estimator
         With ``fit(X, Y)`` and ``predict(X)``: a label model, a scikit-learn ``Pipeline`` or multi-label classifier, or
-        `cofactor.labels.selection.GridSelection`, which chooses parameters inside each training part. It is cloned,
+        `Search`, which chooses parameters inside each training part. It is cloned,
         and not changed. Where Y is sparse, estimators get it as an array unless they have, as all label models do, an
         attribute ``takes_sparse_labels`` that is true.
     X : array, sparse matrix or frame of shape (n, D)
@@ -108,8 +108,8 @@ def decodings(model: Any, X: Any) -> Iterator[tuple[str, Any, Any]]:
     "given"    what ``predict`` returns where the threshold is another number
     =========  ======================================================================================
 
-    A model with a method ``decodings(X)`` (`GridSelection`, whose parameters may differ between the two) answers
-    itself.
+    A model with a method ``decodings(X)`` answers itself, such as a `Search`, whose parameters may differ between the
+    two; "own" is how a model decides that it chose without a say in the cut.
 
     Parameters
     ----------
@@ -253,8 +253,9 @@ def _chosen(fitted: Any, decoding: str) -> dict[str, Any]:
     """Return the parameters which a selection chose for a decoding, and the cut."""
     choices = getattr(fitted, "choices_", None)
     if choices is not None:
-        choice = choices[decoding]
-        return {"parameters": dict(choice.parameters), "threshold": _number(choice.threshold.value)}
+        choice, chosen = choices[decoding], fitted.estimators_[decoding]
+        cut = getattr(_last_step(chosen), "threshold_", None) if choice.threshold is None else choice.threshold.value
+        return {"parameters": dict(choice.parameters), "threshold": _number(cut)}
     cut = 0.0 if decoding == "plain" else _number(getattr(_last_step(fitted), "threshold_", None))
     return {"parameters": dict(getattr(fitted, "best_params_", {})), "threshold": cut}
 

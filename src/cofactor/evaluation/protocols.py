@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,18 +15,13 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.probabilities import probability_report
 from cofactor.metrics.ratings import as_scale, mean_absolute_error, rating_report
 from cofactor.model.splits import (
-    Holdout,
-    KFold,
     Rows,
-    StrongGeneralization,
-    WeakGeneralization,
     pair_numbers,
+    parts_of,
+    splitter_of,
 )
 
-__all__ = ["PROTOCOLS", "FoldInScorer", "evaluate"]
-
-PROTOCOLS: tuple[str, ...] = ("holdout", "weak", "strong", "kfold")
-"""Names of the evaluation protocols."""
+__all__ = ["FoldInScorer", "evaluate"]
 
 
 def evaluate(
@@ -95,45 +90,22 @@ def evaluate(
     >>> [(result["n_train"], result["n_test"]) for result in results]
     [(15, 5), (15, 5), (15, 5)]
     """
-    if n_splits < 1:
-        raise InvalidInputError(f"n_splits must be a positive integer, found {n_splits!r}")
-    splitter = splitter_of(protocol, n_splits, random_state, test_size, test_users)
     check_consistent_length(X, y)
     ratings = np.asarray(y)
+    splitter = splitter_of(
+        protocol,
+        n_splits=n_splits,
+        random_state=random_state,
+        test_size=test_size,
+        test_users=test_users,
+        n_rows=len(ratings),
+    )
     if scale is None:
         scale = model.get_params().get("levels")
     levels = np.unique(ratings) if scale is None else scale
     if hasattr(splitter, "split_fold_in") and not hasattr(model, "fold_in"):
         raise InvalidTypeError(f"{type(model).__name__} has no method fold_in, which the strong protocol needs")
     return [measure_ratings(model, X, ratings, parts, levels) for parts in parts_of(splitter, X, ratings)]
-
-
-def splitter_of(
-    protocol: Any, n_splits: int, random_state: Any, test_size: float = 0.2, test_users: float = 0.1
-) -> Any:
-    """Return the splitter which a protocol stands for; see `evaluate`."""
-    if not isinstance(protocol, str):
-        if not hasattr(protocol, "split"):
-            raise InvalidTypeError(f"protocol must be one of {', '.join(PROTOCOLS)} or a splitter, found {protocol!r}")
-        return protocol
-    makers: dict[str, Callable[[], Any]] = {
-        "holdout": lambda: Holdout(test_size, n_splits, random_state),
-        "weak": lambda: WeakGeneralization(n_splits, random_state),
-        "strong": lambda: StrongGeneralization(test_users, n_splits, random_state),
-        "kfold": lambda: KFold(n_splits, shuffle=True, random_state=random_state),
-    }
-    if protocol not in makers:
-        raise InvalidInputError(f"protocol must be one of {', '.join(PROTOCOLS)} or a splitter, found {protocol!r}")
-    return makers[protocol]()
-
-
-def parts_of(splitter: Any, X: Any, y: Any) -> Iterator[tuple[Rows, Rows | None, Rows]]:
-    """Yield training, fold-in (None where there is none) and test rows."""
-    if hasattr(splitter, "split_fold_in"):
-        yield from splitter.split_fold_in(X, y)
-        return
-    for train, test in splitter.split(X, y):
-        yield train, None, test
 
 
 def measure_ratings(

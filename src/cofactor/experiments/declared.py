@@ -18,13 +18,13 @@ from cofactor import datasets
 from cofactor.datasets import LabelDataset, RatingDataset, bin_ratings, load_labels, load_ratings, read_ratings
 from cofactor.datasets.registry import KNOWN
 from cofactor.errors import InvalidInputError
+from cofactor.evaluation import Search
 from cofactor.evaluation.checks import checked
 from cofactor.evaluation.comparison import Comparison, compare
 from cofactor.evaluation.run.sources import Task
-from cofactor.evaluation.search import check_grid, check_names
 from cofactor.labels import MODELS as LABEL_MODELS
-from cofactor.labels.selection import GridSelection
 from cofactor.metrics import LABEL_METRICS
+from cofactor.model.selection.grid import check_grid, check_names
 from cofactor.ratings import MODELS as RATING_MODELS
 from cofactor.text import did_you_mean, folded
 
@@ -115,7 +115,7 @@ def read_comparison(path: PathLike) -> Declared:
     >>> read_comparison(path)
     Traceback (most recent call last):
     ...
-    cofactor.errors.InvalidInputError: ...stars.toml: methods, number 1 (HMF), parameters: HMF has no ...; did you mean alpha?
+    cofactor.errors.InvalidInputError: ...stars.toml: methods, number 1 (HMF), parameters: HMF has no ...
     >>> folder.cleanup()
     """
     place = Path(path)
@@ -220,12 +220,12 @@ class _Reader:
             self.refuse(where, str(error))
         return dict(grid)
 
-    def selection(self, estimator: Any, grid: Mapping[str, Any], metric: Any) -> GridSelection:
+    def selection(self, estimator: Any, grid: Mapping[str, Any], metric: Any) -> Search:
         """Return a label model which chooses its parameters, and its threshold if that is to be learned."""
         if metric is not None and metric not in LABEL_METRICS:
             self.refuse("grid_metric", f"there is no metric {metric!r}; {did_you_mean(metric, LABEL_METRICS)}")
         rule = estimator.threshold if isinstance(estimator.threshold, str) else "plain"
-        return GridSelection(estimator, grid, metric=metric or "micro_f1", thresholds=(rule,), random_state=None)
+        return Search(estimator, grid, metric=metric or "micro_f1", thresholds=(rule,), random_state=None)
 
     # ---------------------------------------------------------------- data
 

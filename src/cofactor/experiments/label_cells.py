@@ -21,12 +21,12 @@ from sklearn.svm import LinearSVC
 
 from cofactor.datasets import LabelDataset, load_labels
 from cofactor.errors import InvalidInputError
+from cofactor.evaluation import Search
 from cofactor.evaluation.labels import evaluate_labels
 from cofactor.evaluation.run.cells import Cell, cell
 from cofactor.experiments.beside import Reason
 from cofactor.experiments.data import checksum
 from cofactor.labels import MODELS, TRANSFORMERS
-from cofactor.labels.selection import GridSelection
 
 __all__ = [
     "LEARNERS",
@@ -211,7 +211,7 @@ def label_fold(
     settings, steps
         As in `model_of`.
     grid, prediction_grid, thresholds, metric, validation
-        Of `GridSelection`, which chooses within the training part; names of parameters are those of the model.
+        Of `Search`, which chooses within the training part; names of parameters are those of the model.
         Without a grid and without a threshold to learn the model is fitted as it is.
     aligned : {"published", "realigned"}, optional
         For rcv1, see `label_set`.
@@ -246,7 +246,7 @@ def label_fold(
     estimator = model_of(model or method, settings or {}, steps, seed)
     if grid or prediction_grid or tuple(thresholds) != ("plain",):
         prefix = f"{(model or method).lower()}__" if steps else ""
-        estimator = GridSelection(
+        estimator = Search(
             estimator,
             {prefix + name: values for name, values in (grid or {}).items()},
             prediction_grid={prefix + name: values for name, values in (prediction_grid or {}).items()},

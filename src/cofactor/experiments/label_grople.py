@@ -41,7 +41,7 @@ THESIS_CODE = {"n_components": SHARES, "alpha": DECADES}
 
 METHODS: Mapping[str, Mapping[str, Any]] = {
     "GroPLE": {
-        "settings": {"n_factors": 100, "n_groups": 10, "alpha_u": 0.001, "alpha_v": 1.0},
+        "settings": {"n_components": 100, "n_groups": 10, "alpha_u": 0.001, "alpha_v": 1.0},
         "grid": {"alpha_r": [1.0], "alpha_z": [0.1, 1.0, 10.0]},
     },
     "PLST": {"grid": CODE},

@@ -153,7 +153,7 @@ def _influences(weights: Iterable[float], splits: Iterable[str], grid: Any, **na
             "GroPLE",
             data,
             split,
-            settings={"n_factors": 100, "n_groups": 5, "alpha_u": alpha_u, "alpha_v": alpha_v},
+            settings={"n_components": 100, "n_groups": 5, "alpha_u": alpha_u, "alpha_v": alpha_v},
             grid=grid,
             metric="accuracy",
             **named,
@@ -247,7 +247,7 @@ def _size_cells(extent: Extent) -> list[Cell]:
             "GroPLE",
             "rcv1-sample1",
             split,
-            settings={**SIZE_SETTINGS, "n_factors": d, "n_groups": K},
+            settings={**SIZE_SETTINGS, "n_components": d, "n_groups": K},
             grid=SIZE_GRID,
             metric="accuracy",
             thresholds=["plain", "global"],
@@ -262,7 +262,7 @@ def _size_outcome(results: Sequence[Result]) -> Outcome:
     for variant in dict.fromkeys(facet(result, "variant") for result in done(results)):
         chosen, title = done(results, variant=variant), variant or "labels as published"
         tables = {
-            name: means(chosen, f"learned:{name}", "settings.n_factors", "settings.n_groups") for name in MEASURES
+            name: means(chosen, f"learned:{name}", "settings.n_components", "settings.n_groups") for name in MEASURES
         }
         of_labels = size_claims(tables["accuracy"], tables["macro_f1"], title)
         claims += [replace(claim, origin="ours") for claim in of_labels] if variant else of_labels

@@ -17,6 +17,7 @@ from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from cofactor import published
+from cofactor.evaluation import Search
 from cofactor.evaluation.run.cells import Cell, Result, cell
 from cofactor.experiments.beside import Reason, beside
 from cofactor.experiments.data import checksum
@@ -24,7 +25,6 @@ from cofactor.experiments.experiment import Claim, Experiment, Extent, Outcome, 
 from cofactor.experiments.label_cells import label_set, rows_of
 from cofactor.experiments.series import means, unfinished
 from cofactor.labels import PLST, BinaryRelevance
-from cofactor.labels.selection import GridSelection
 from cofactor.metrics import label_report
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def learned_split(
     choices: dict[str, Any] = {f"learner__{name}": values for name, values in grid.items()}
     choices["scale"] = [SCALES[name] for name in scales]
     if any(len(values) > 1 for values in choices.values()):
-        selection = GridSelection(model, choices, metric="micro_f1", validation=5, random_state=seed).fit(X, Y)
+        selection = Search(model, choices, metric="micro_f1", validation=5, random_state=seed).fit(X, Y)
         fitted, chosen = selection.best_estimator_, selection.best_params_
     else:
         chosen = {name: values[0] for name, values in choices.items()}

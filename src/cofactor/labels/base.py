@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -19,12 +19,13 @@ from cofactor import persistence
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.data import LabelForm, as_labels, tidy_features
 from cofactor.labels.regression import FeatureSpace, offered
-from cofactor.labels.thresholds import FAR, Threshold, check_threshold, learn_threshold
+from cofactor.labels.thresholds import FAR, RULES, Threshold, check_threshold, learn_threshold
 from cofactor.metrics.labels import micro_f1
 from cofactor.model.checks import check_callback, check_number, make_generator
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.progress import Monitor
+from cofactor.model.selection.trials import out_of_fold_scores
 from cofactor.model.state import from_plain, member, packed, plain, unpacked
 
 _SCORES_PER_BLOCK = 1 << 22
@@ -243,7 +244,7 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
         Returns
         -------
         dict of str to list
-            Values by parameter, as `GridSelection` takes them; empty where there is nothing to choose.
+            Values by parameter, as `Search` takes them; empty where there is nothing to choose.
 
         Examples
         --------
@@ -345,17 +346,42 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
         n = X.shape[0]
         if n < 2:
             raise InvalidInputError(
-                f"threshold={self.threshold!r} is learned on held-out instances: give 2 or more, not {n}"
+                "a threshold by a rule is learned on held-out instances",
+                argument="threshold",
+                found=self.threshold,
+                advice=f"give 2 or more, not {n}",
             )
-        scores = np.empty(Y.shape)
-        order = make_generator(self.random_state).permutation(n)
-        for k, test in enumerate(np.array_split(order, min(_FOLDS, n))):
-            train = np.ones(n, dtype=bool)
-            train[test] = False
+
+        def score(k: int, train: NDArray[np.bool_], test: NDArray[np.int64]) -> NDArray[Any]:
             part = copy.copy(self)
             part._fit_varying(X[train], Y[train], monitor.inside(f"threshold, fold {k + 1}"))
-            scores[test] = part._all_scores(X[test])
-        return scores
+            return part._all_scores(X[test])
+
+        return out_of_fold_scores(score, n, Y.shape[1], _FOLDS, make_generator(self.random_state))
+
+    # ---------------------------------------------------------------- what a choice of parameters asks for
+
+    #: Rules by which `cofactor.evaluation.Search` may learn a cut.
+    cut_rules: ClassVar[tuple[str, ...]] = RULES
+
+    def _uncut(self) -> None:
+        """Take the plain cut, since the caller cuts the scores."""
+        self.set_params(threshold=0)
+        self._says_if_empty = False
+
+    def _learn_cut(self, rule: str, scores: NDArray[Any], truth: sparse.csr_array) -> Threshold:
+        """Learn a cut by a rule, or return the plain one."""
+        return Threshold("fixed", 0.0) if rule == "plain" else learn_threshold(rule, scores, truth)
+
+    def _with_cut(self, rule: str, cut: Threshold) -> Self:
+        """Return a copy of the fitted model which predicts with a cut."""
+        decided = copy.copy(self)
+        decided.decision_, decided.threshold = cut, rule
+        return decided
+
+    def _feature_space(self, varied: Collection[str]) -> Callable[[Any], FeatureSpace] | None:
+        """Return what prepares features once for fits which differ in these parameters; None: nothing can."""
+        return None
 
     # ---------------------------------------------------------------- saving
 

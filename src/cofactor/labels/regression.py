@@ -132,6 +132,10 @@ class FeatureSpace:
         if not self._iterative:
             self._decompose()
 
+    def other(self, X: Any) -> NDArray[Any] | sparse.csr_array:
+        """Return other features as models take them which were fitted to this space: checked, without names."""
+        return as_features(X)
+
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and columns of X."""

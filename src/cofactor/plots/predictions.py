@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
 from cofactor.metrics._tables import as_label_sets, check_same_shape
+from cofactor.pages import Html, table
 
 __all__ = ["prediction_table"]
 
@@ -82,16 +82,13 @@ def _text(instances: list[str], parts: list[dict[str, list[str]]]) -> str:
     return "\n".join(lines)
 
 
-def _html(instances: list[str], parts: list[dict[str, list[str]]]) -> str:
+def _html(instances: list[str], parts: list[dict[str, list[str]]]) -> Html:
     titles = {"right": "found", "wrong": "wrong", "missed": "missed"}
-    head = "".join(f"<th>{_MARKS[kind]} {title}</th>" for kind, title in titles.items())
-    body = "\n".join(
-        f"<tr><th>{html.escape(instance)}</th>"
-        + "".join(f"<td>{html.escape(', '.join(part[kind]))}</td>" for kind in titles)
-        + "</tr>"
-        for instance, part in zip(instances, parts, strict=True)
-    )
-    return f"<table>\n<tr><th></th>{head}</tr>\n{body}\n</table>"
+    heads = ["", *(f"{_MARKS[kind]} {title}" for kind, title in titles.items())]
+    rows = [
+        [instance, *(", ".join(part[kind]) for kind in titles)] for instance, part in zip(instances, parts, strict=True)
+    ]
+    return table(heads, rows, words=True, framed=False)
 
 
 def _names(names: Sequence[Any] | None, what: str, n: int) -> list[str]:

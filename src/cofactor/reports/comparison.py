@@ -21,24 +21,25 @@ from cofactor.evaluation.stats.conclusions import Conclusions
 from cofactor.evaluation.stats.rank_tests import Nemenyi, Wilcoxon
 from cofactor.evaluation.tables import BEST, MeanTable, TableCell, mean_table, split_scores
 from cofactor.files import PathLike
-from cofactor.reports import (
+from cofactor.pages import (
     Html,
     Section,
     attachment,
     bullets,
     document,
-    escape,
-    figure,
     fold,
     highlights,
+    link,
+    measured,
     paragraph,
     preformatted,
     section,
     side_by_side,
+    strong,
     table,
-    tag,
     write_page,
 )
+from cofactor.reports.pictures import drawn
 from cofactor.text import counted
 
 __all__ = ["comparison_page", "write_report"]
@@ -148,11 +149,11 @@ def _failure_notice(records: Sequence[Record]) -> Html:
     failed = _failed(records)
     if not failed:
         return Html("")
-    link = tag("a", f"{len(failed)} of {len(_cells(records))} cells failed", href="#failed-cells")
+    jump = link(f"{len(failed)} of {len(_cells(records))} cells failed", "#failed-cells")
     done = _names((record for record in records if record["status"] == "done"), "method")
     without = [name for name in _names(records, "method") if name not in done]
     missing = f" Without any result, and not compared: {', '.join(without)}." if without else ""
-    return paragraph(link, f"; data sets on which a method misses a split are left out of ranks and tests.{missing}")
+    return paragraph(jump, f"; data sets on which a method misses a split are left out of ranks and tests.{missing}")
 
 
 def _highlights(records: Sequence[Record], tables: Sequence[MeanTable]) -> Html:
@@ -216,9 +217,7 @@ def _means(means: MeanTable, digits: int) -> Iterator[Html]:
 def _cell(cell: TableCell) -> Html:
     spread = f" ± {cell.std}" if cell.std else ""
     rest = f"{spread} ({cell.rank})" if cell.rank else spread
-    mean = tag("b", cell.mean) if cell.best else escape(cell.mean)
-    mark = tag("sup", cell.mark) if cell.mark else ""
-    return Html(mean + mark + (tag("span", rest, class_="spread") if rest else ""))
+    return measured(cell.mean, rest, best=cell.best, mark=cell.mark)
 
 
 def _split_pictures(records: Sequence[Record], means: MeanTable, digits: int) -> Iterator[Html]:
@@ -247,7 +246,7 @@ def _split_pictures(records: Sequence[Record], means: MeanTable, digits: int) ->
 def _picture(draw: Callable[[], Any], caption: str, alt: str) -> Html:
     """Return a picture, or, where it cannot be drawn, its numbers: the page does not depend on what draws."""
     try:
-        return figure(draw(), caption, alt=alt)
+        return drawn(draw(), caption, alt=alt)
     except Exception as error:
         why = " ".join(f"{type(error).__name__}: {error}".split())
         warnings.warn(f"a picture of the report could not be drawn ({why}): {caption}", RuntimeWarning, stacklevel=2)
@@ -289,7 +288,7 @@ def _pairs(outcome: Wilcoxon) -> Html:
             f"{pair.statistic:g}",
             _p(pair.p),
             _p(pair.p_holm),
-            tag("b", f"{pair.better} is better") if pair in differing else "no difference is shown",
+            strong(f"{pair.better} is better") if pair in differing else "no difference is shown",
         ]
         for pair in outcome.pairs
     ]
@@ -367,8 +366,8 @@ def _all_results(records: Sequence[Record]) -> Html:
     writer = csv.DictWriter(stream, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(records)
-    link = attachment("Save all numbers as CSV", "comparison.csv", stream.getvalue())
-    return paragraph(link, f": {len(records):,} rows, one for each cell and metric.")
+    saved = attachment("Save all numbers as CSV", "comparison.csv", stream.getvalue())
+    return paragraph(saved, f": {len(records):,} rows, one for each cell and metric.")
 
 
 def _how_measured(facts: Mapping[str, object]) -> list[Section]:

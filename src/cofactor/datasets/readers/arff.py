@@ -142,6 +142,25 @@ def read_arff(
     )
 
 
+def looks_like_arff(start: bytes) -> bool:
+    """Whether a file which begins like this is an ARFF file."""
+    return _first_word(start).lower() in (b"@relation", b"@attribute")
+
+
+def _first_word(data: bytes) -> bytes:
+    """First word of a text which is not in a comment line of ARFF."""
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    position = 0
+    while position < len(data):
+        end = data.find(b"\n", position)
+        end = len(data) if end < 0 else end
+        line = data[position:end].strip()
+        if line and not line.startswith(b"%"):
+            return line.split()[0]
+        position = end + 1
+    return b""
+
+
 def _numbered(text: str) -> Iterator[tuple[int, str]]:
     """Yield number and content of each line which is neither blank nor a comment."""
     start, number = 0, 0

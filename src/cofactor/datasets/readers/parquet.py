@@ -15,6 +15,11 @@ from cofactor.errors import InvalidInputError
 MAGIC = b"PAR1"
 
 
+def looks_like_parquet(start: bytes) -> bool:
+    """Whether a file which begins like this is a Parquet file."""
+    return start.startswith(MAGIC)
+
+
 def _pyarrow() -> tuple[ModuleType, ModuleType]:
     try:
         import pyarrow

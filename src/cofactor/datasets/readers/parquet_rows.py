@@ -84,6 +84,12 @@ def stored_labels(schema: Any) -> list[str] | None:
     return _stored(schema).get("labels")
 
 
+def names_labels(path: PathLike) -> bool:
+    """Whether a Parquet file itself says which of its columns are labels."""
+    schema = schema_of(path)
+    return is_list_layout(schema) or stored_labels(schema) is not None
+
+
 def _list_block(batch: Any, first_row: int, name: str) -> Block:
     """Rows of a batch of lists; what counts as the line in messages is the number of the row."""
     parts = []

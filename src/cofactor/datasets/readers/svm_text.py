@@ -6,13 +6,8 @@ unusual; the careful one reads word by word and names the line of every fault.
 
 from __future__ import annotations
 
-import gzip
 import math
-import os
-import sys
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import IO
 
@@ -20,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.files import PathLike, display_name
 
 BLOCK_BYTES = 1 << 21
 
@@ -48,35 +42,6 @@ class Sizes:
     n_rows: int
     n_features: int
     n_labels: int
-
-
-@contextmanager
-def opened(path: PathLike) -> Iterator[IO[bytes]]:
-    """Open a plain or gzip-compressed file, or standard input, for reading in pieces."""
-    name = display_name(path)
-    if os.fspath(path) == "-":
-        yield sys.stdin.buffer
-        return
-    if not os.path.exists(path):
-        raise FileNotFoundError(f"{name}: no such file")
-    if os.path.isdir(path):
-        raise IsADirectoryError(f"{name}: is a folder, expected a file")
-    with open(path, "rb") as stream:
-        packed = stream.peek(2)[:2] == b"\x1f\x8b"
-        if not packed:
-            yield stream
-            return
-        try:
-            with gzip.open(stream) as unpacked:
-                yield unpacked  # type: ignore[misc]
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise InvalidInputError(f"{name}: the gzip file is damaged or cut short ({error}); copy it again") from None
-
-
-def head(path: PathLike, size: int = 1 << 16) -> bytes:
-    """First bytes of a file, unpacked."""
-    with opened(path) as stream:
-        return stream.read(size)
 
 
 def sizes_of(line: bytes) -> Sizes | None:

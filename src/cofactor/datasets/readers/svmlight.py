@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,7 +15,7 @@ from cofactor.datasets.readers.matrices import Form, in_form, indicator
 from cofactor.datasets.readers.svm_layout import Base, Extent, settle
 from cofactor.datasets.types import LabelDataset
 from cofactor.errors import InvalidInputError
-from cofactor.files import PathLike, display_name, replacing
+from cofactor.files import PathLike, display_name, opened, replacing
 from cofactor.text import counted
 
 __all__ = ["looks_like_libsvm", "read_libsvm", "write_libsvm"]
@@ -89,7 +89,7 @@ def read_libsvm(
     >>> folder.cleanup()
     """
     label = display_name(path)
-    with svm_text.opened(path) as stream:
+    with opened(path) as stream:
         sizes, found = svm_text.read_blocks(stream, label)
         blocks = list(found)
     if not sum(len(block.lines) for block in blocks):
@@ -121,11 +121,11 @@ def looks_like_libsvm(data: bytes) -> bool:
     bool
         True if the first line with content consists of sizes, or of labels and at least one pair ``index:value``.
     """
-    for line in data.split(b"\n"):
-        text = line.partition(b"#")[0].strip()
-        if text:
-            return svm_text.sizes_of(text) is not None or _ROW.fullmatch(text) is not None
-    return False
+    lines = (line.partition(b"#")[0].strip() for line in data.split(b"\n"))
+    first, second = islice(chain(filter(None, lines), (b"", b"")), 2)
+    if svm_text.sizes_of(first) is not None:
+        return svm_text.sizes_of(second) is None  # lines of three numbers are users, items and ratings
+    return b"::" not in first and _ROW.fullmatch(first) is not None  # 1::1193::5 of MovieLens looks like it
 
 
 def write_libsvm(path: PathLike, X: Any, Y: Any, *, header: bool = True, zero_based: bool | None = None) -> None:

@@ -100,6 +100,21 @@ def _sniff(line: str) -> str:
     return best
 
 
+def separator_of(start: bytes) -> str | None:
+    """Guess what separates the columns of a text from its first bytes; None where there is no line to tell it."""
+    at, _ = _skip_blank(start, 0, 1) if _is_text(start) else (len(start), 1)
+    return _sniff(_line_at(start, at)[0]) if at < len(start) else None
+
+
+def _is_text(start: bytes) -> bool:
+    line = start.lstrip().partition(b"\n")[0]
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _split_line(line: str, sep: str, where: str | None = None) -> list[str]:
     """Cells of one line; faults in its quotes are an error which begins with `where`, or pass without it."""
     if sep == " ":

@@ -64,6 +64,12 @@ def read_label_names(path: PathLike) -> tuple[str, ...]:
     return tuple(names)
 
 
+def looks_like_mulan(start: bytes) -> bool:
+    """Whether a file which begins like this is a Mulan XML file."""
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return text.startswith(b"<") and b"<labels" in text
+
+
 def _local(tag: str) -> str:
     """Name of an element without its namespace."""
     return tag.rpartition("}")[2]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -76,6 +78,11 @@ class CodeModel(LabelModel):
     def default_grid(self) -> dict[str, list[Any]]:
         """See `LabelModel.default_grid`."""
         return {"n_components": [0.5, 1.0], "alpha": [1.0, 10.0, 100.0, 1000.0]}
+
+    def _feature_space(self, varied: Collection[str]) -> Callable[[Any], FeatureSpace] | None:
+        if any("fit_intercept" in name for name in varied):
+            return None
+        return partial(FeatureSpace, fit_intercept=bool(self.fit_intercept))
 
     @abstractmethod
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:

@@ -11,7 +11,7 @@ from scipy import linalg, sparse
 from cofactor.correlation import co_occurrence, normalized, positive_part, self_tuning_affinity, spectral_groups
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import LabelModel
-from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.checks import check_choice, check_number, check_size, make_generator, resolve_size
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array
@@ -47,8 +47,9 @@ class GroPLE(LabelModel):
 
     Parameters
     ----------
-    n_factors : int, default=100
-        Number d of factors; those which no group uses are dropped. (The thesis takes 100.)
+    n_components : int or float, default=100
+        Number d of factors, or its share of the number of labels, in (0, 1]; those which no group uses are dropped.
+        (The thesis takes 100.)
     n_groups : int, default=10
         Number K of groups, at most L of them. (The thesis takes 10.)
     alpha_u : float, default=0.1
@@ -138,7 +139,7 @@ class GroPLE(LabelModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 5))
     >>> Y = X @ rng.normal(size=(5, 4)) > 0
-    >>> model = GroPLE(n_factors=4, n_groups=2, random_state=0).fit(X, Y)
+    >>> model = GroPLE(n_components=4, n_groups=2, random_state=0).fit(X, Y)
     >>> model.score(X, Y) > 0.9
     True
     >>> model.group_sparsity_.shape
@@ -152,7 +153,7 @@ class GroPLE(LabelModel):
 
     def __init__(
         self,
-        n_factors: int = 100,
+        n_components: Any = 100,
         n_groups: int = 10,
         *,
         alpha_u: float = 0.1,
@@ -169,7 +170,7 @@ class GroPLE(LabelModel):
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_factors = n_factors
+        self.n_components = n_components
         self.n_groups = n_groups
         self.alpha_u = alpha_u
         self.alpha_v = alpha_v
@@ -191,7 +192,7 @@ class GroPLE(LabelModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number("n_factors", self.n_factors, low=1, whole=True)
+        check_size("n_components", self.n_components)
         check_number("n_groups", self.n_groups, low=1, whole=True)
         check_number("alpha_u", self.alpha_u, low=0, inclusive=False)
         check_number("alpha_v", self.alpha_v, low=0, inclusive=False)
@@ -247,9 +248,10 @@ class GroPLE(LabelModel):
     def _first(self, gram: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
         """Return the V from which the embedding starts: leading right singular vectors of Y, or random ones."""
         L = len(gram)
+        d = resolve_size(self.n_components, L)
         if self.start == "random":
-            return generator.normal(size=(self.n_factors, L))
-        values, vectors = linalg.eigh(gram, subset_by_index=[max(L - self.n_factors, 0), L - 1])
+            return generator.normal(size=(d, L))
+        values, vectors = linalg.eigh(gram, subset_by_index=[max(L - d, 0), L - 1])
         vectors = vectors[:, values > _NULL * values[-1]][:, ::-1]
         largest = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(vectors.shape[1])]
         return np.asarray((vectors * np.sign(largest)).T)

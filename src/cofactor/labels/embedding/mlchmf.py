@@ -17,7 +17,7 @@ from cofactor.labels.base import LabelModel
 from cofactor.labels.data import is_sparse
 from cofactor.labels.embedding import tree
 from cofactor.losses import MARGIN_LOSSES
-from cofactor.model.checks import check_choice, check_jobs, check_number
+from cofactor.model.checks import check_choice, check_jobs, check_number, check_size, resolve_size
 from cofactor.model.parallel import side_by_side
 from cofactor.model.progress import Monitor
 
@@ -39,8 +39,8 @@ class MLCHMF(LabelModel):
 
     Parameters
     ----------
-    n_factors : int or "half", default="half"
-        d; "half" is ⌈L/2⌉ over the labels that vary in training.
+    {n_components}
+        Of the labels that vary in training, rounded up. (The thesis takes half of them.)
     alpha : float, default=3.0
         Weight of the ridge on both factors (λ in the thesis), above 0. It multiplies sums over instances, so larger
         data and larger features want a larger one: on binary text 0.3 to 3 does well, on z-scores of emotions 50.
@@ -131,7 +131,7 @@ class MLCHMF(LabelModel):
     >>> X[:30, 0] += 5
     >>> means = np.where(X[:, :1] > 2, X[:, 1:], -X[:, 1:])
     >>> Y = (means > 0).astype(int)
-    >>> model = MLCHMF(n_factors=2, alpha=0.01).fit(X, Y)
+    >>> model = MLCHMF(n_components=2, alpha=0.01).fit(X, Y)
     >>> model.print_tree()
     60 instances
     ├─ 1: 30 instances, 30 retained
@@ -152,7 +152,7 @@ class MLCHMF(LabelModel):
 
     def __init__(
         self,
-        n_factors: Any = "half",
+        n_components: Any = 0.5,
         alpha: float = 3.0,
         *,
         tolerance: float = 0.02,
@@ -173,7 +173,7 @@ class MLCHMF(LabelModel):
         callback: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.n_factors = n_factors
+        self.n_components = n_components
         self.alpha = alpha
         self.tolerance = tolerance
         self.max_depth = max_depth
@@ -199,10 +199,7 @@ class MLCHMF(LabelModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if isinstance(self.n_factors, str):
-            check_choice("n_factors", self.n_factors, ["half"])
-        else:
-            check_number("n_factors", self.n_factors, low=1, whole=True)
+        check_size("n_components", self.n_components)
         check_number("alpha", self.alpha, low=0, inclusive=False)
         check_number("tolerance", self.tolerance, low=0, high=1)
         for name, low in [("max_depth", 1), ("min_size", 1), ("n_clusters", 1), ("n_neighbors", 1), ("max_iter", 1)]:
@@ -258,9 +255,8 @@ class MLCHMF(LabelModel):
             )
 
     def _growth(self, n_labels: int) -> tree.Growth:
-        d = -(-n_labels // 2) if isinstance(self.n_factors, str) else self.n_factors
         same = ("alpha", "tolerance", "min_size", "n_clusters", "margin", "max_iter", "tol", "dtype")
-        return tree.Growth(d, **{name: getattr(self, name) for name in same})
+        return tree.Growth(resolve_size(self.n_components, n_labels), **{name: getattr(self, name) for name in same})
 
     def _add_children(self, parent: int, clusters: list[tree.Rows]) -> list[tuple[int, tree.Rows, bool]]:
         """Note clusters in the tree; return those to be trained: number, instances, whether it may be split again."""

@@ -30,7 +30,7 @@ _POWER_STEPS = 20  #: for a start of k-means the longest axis need not be exact
 class Growth:
     """What all nodes have in common: the parameters of `MLCHMF` which concern a single node."""
 
-    n_factors: int
+    n_components: int
     alpha: float
     tolerance: float
     min_size: int
@@ -111,7 +111,7 @@ def embed(X: Any, Y: sparse.csr_array, growth: Growth, callback: Callback | None
     `features` names the others. Likewise factors beyond the number of instances.
     """
     present = np.unique(X.indices) if is_sparse(X) else np.flatnonzero(X.any(axis=0))
-    d = min(growth.n_factors, X.shape[0], max(len(present), 1))
+    d = min(growth.n_components, X.shape[0], max(len(present), 1))
     ridge = {"U": L2(growth.alpha), "V": L2(growth.alpha)}
     loss = MARGIN_LOSSES[growth.margin]()
     problem = LowRankProblem(X[:, present], Y, loss, d, ridge, dtype=growth.dtype)

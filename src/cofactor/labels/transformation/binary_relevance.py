@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn.svm import LinearSVC
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import LabelModel
-from cofactor.labels.regression import feature_space, linear
+from cofactor.labels.regression import FeatureSpace, feature_space, linear
 from cofactor.model.checks import check_jobs, make_generator
 from cofactor.model.progress import Monitor
 from cofactor.solvers.result import Callback
@@ -102,6 +103,11 @@ class BinaryRelevance(LabelModel):
     def default_grid(self) -> dict[str, list[Any]]:
         """Return support vector machines of several C, unless the estimator is given; see `LabelModel.default_grid`."""
         return {} if self.estimator is not None else {"estimator": [LinearSVC(C=cost) for cost in (0.01, 0.1, 1.0)]}
+
+    def _feature_space(self, varied: Collection[str]) -> Callable[[Any], FeatureSpace] | None:
+        if not isinstance(self.estimator, Ridge) or any("fit_intercept" in n or n == "estimator" for n in varied):
+            return None
+        return partial(FeatureSpace, fit_intercept=bool(self.estimator.fit_intercept))
 
     def _check_params(self) -> None:
         super()._check_params()

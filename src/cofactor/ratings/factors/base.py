@@ -16,12 +16,12 @@ from cofactor.losses import MARGIN_LOSSES, EntryLoss
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.progress import Monitor
+from cofactor.model.selection.path import Validation, select_alpha
 from cofactor.model.state import check_array
 from cofactor.penalties import L2, Penalty
 from cofactor.problems import ObservedProblem
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.selection import Validation, select_alpha
 from cofactor.solvers import SOLVERS, Result, SolverMismatchError
 from cofactor.solvers.result import Callback
 

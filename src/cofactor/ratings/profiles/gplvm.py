@@ -15,13 +15,13 @@ from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.progress import Monitor
+from cofactor.model.selection.path import hold_out_one_per_user
 from cofactor.model.state import check_array
 from cofactor.problems.gaussian_processes import HeldOutProcesses, LatentProcesses
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import check_rows
 from cofactor.ratings.estimates import EstimateModel
 from cofactor.ratings.probability import ProbabilityModel
-from cofactor.ratings.selection import hold_out_one_per_user
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
 

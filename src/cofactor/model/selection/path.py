@@ -1,4 +1,4 @@
-"""Choice of the penalty weight by validation, as the thesis does it (section 3.6.5)."""
+"""Choice of the penalty weight of a rating model by validation, as in V. Kumar's thesis (section 3.6.5)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
 from cofactor.model.progress import Monitor
-from cofactor.ratings.data import Ratings
+from cofactor.model.selection.trials import try_one
 from cofactor.solvers import Result
+
+__all__ = ["EXPONENTS", "PenaltyModel", "Validation", "candidate", "hold_out_one_per_user", "select_alpha"]
 
 #: Exponents i of the candidates 10^(i/16).
 EXPONENTS = range(4, 41)
@@ -27,12 +29,41 @@ _PATH_TOL = 1e-5
 Arrays = Mapping[str, NDArray[Any]]
 
 
-class Tunable(Protocol):
+class Entries(Protocol):
+    """Observed ratings by user, as `cofactor.ratings.Ratings` holds them."""
+
+    @property
+    def n_ratings(self) -> int:
+        """Number of ratings."""
+
+    @property
+    def user_counts(self) -> NDArray[Any]:
+        """Number of ratings of each user."""
+
+    @property
+    def indptr(self) -> NDArray[Any]:
+        """Where the ratings of each user begin."""
+
+    @property
+    def indices(self) -> NDArray[Any]:
+        """The item of each rating."""
+
+    @property
+    def row_of_entry(self) -> NDArray[Any]:
+        """The user of each rating."""
+
+    @property
+    def levels(self) -> NDArray[Any]:
+        """The level of each rating."""
+
+    def subset(self, keep: NDArray[np.bool_], /) -> Any:
+        """Return some of the ratings."""
+
+
+class PenaltyModel(Protocol):
     """A model which can be fitted at a given alpha from a given start."""
 
-    def solve(
-        self, ratings: Ratings, alpha: float, start: Arrays, *, tol: float | None = None
-    ) -> tuple[Result, Arrays]:
+    def solve(self, ratings: Any, alpha: float, start: Arrays, *, tol: float | None = None) -> tuple[Result, Arrays]:
         """Fit."""
 
     def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]: ...
@@ -70,7 +101,7 @@ class Validation:
         return cls(**arrays, best=float(values["best"]))
 
 
-def hold_out_one_per_user(ratings: Ratings, generator: np.random.Generator) -> NDArray[np.int64]:
+def hold_out_one_per_user(ratings: Entries, generator: np.random.Generator) -> NDArray[np.int64]:
     """Return the positions of one random entry of every user who has at least two."""
     counts = ratings.user_counts
     users = np.flatnonzero(counts >= 2)
@@ -80,7 +111,7 @@ def hold_out_one_per_user(ratings: Ratings, generator: np.random.Generator) -> N
 class _Repetition:
     """One validation split."""
 
-    def __init__(self, model: Tunable, ratings: Ratings, held_out: NDArray[np.int64]) -> None:
+    def __init__(self, model: PenaltyModel, ratings: Entries, held_out: NDArray[np.int64]) -> None:
         keep = np.ones(ratings.n_ratings, dtype=bool)
         keep[held_out] = False
         self.model, self.train = model, ratings.subset(keep)
@@ -95,8 +126,8 @@ class _Repetition:
 
 
 def select_alpha(
-    model: Tunable,
-    ratings: Ratings,
+    model: PenaltyModel,
+    ratings: Entries,
     start: Arrays,
     generator: np.random.Generator,
     monitor: Monitor,
@@ -117,9 +148,9 @@ def select_alpha(
 
     Parameters
     ----------
-    model : Tunable
+    model : PenaltyModel
         The model; copies of it are fitted.
-    ratings : Ratings
+    ratings : Entries
         Training ratings.
     start : mapping
         Arrays to start from.
@@ -189,7 +220,7 @@ class _Path:
     def try_candidate(self, exponent: int, starts: list[Arrays]) -> list[Arrays]:
         """Note the errors of a candidate; return its solutions."""
         alpha = self.unit * candidate(exponent)
-        fits = [one.fit(alpha, start) for one, start in zip(self.repetitions, starts, strict=True)]
+        fits = try_one(_Repetition.fit, self.repetitions, alpha, starts)
         self.errors[exponent] = [errors for errors, _ in fits]
         self.monitor.note(f"validation, alpha {alpha:.3g}", len(self.errors), self.mean(exponent))
         return [arrays for _, arrays in fits]

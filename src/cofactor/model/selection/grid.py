@@ -1,0 +1,532 @@
+"""Choice among the cells of a grid: of rating models and label models, with the cuts of the latter."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import KFold, ParameterGrid, ShuffleSplit
+from sklearn.utils import _safe_indexing, check_consistent_length
+
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.metrics._tables import as_label_sets
+from cofactor.metrics.labels import LABEL_METRICS, LabelMetric
+from cofactor.metrics.ratings import RATING_METRICS
+from cofactor.model.checks import make_generator
+from cofactor.model.progress import Monitor
+from cofactor.model.selection.trials import try_all
+from cofactor.model.splits import LABEL_PROTOCOLS, Rows, Task, parts_of, splitter_of
+from cofactor.text import did_you_mean
+from cofactor.typing import Features, Labels, Pairs
+
+__all__ = [
+    "Choice",
+    "CutModel",
+    "Grid",
+    "check_grid",
+    "check_names",
+    "default_grid_of",
+    "last_step",
+    "seeded",
+    "select_parameters",
+    "task_of",
+]
+
+Grid: TypeAlias = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
+Settings: TypeAlias = Mapping[str, Any]
+
+PLAIN = "plain"  #: the rule which cuts scores at 0
+OWN = "own"  #: where a model decides as it is
+
+
+class Cut(Protocol):
+    """Turns scores into labels."""
+
+    @property
+    def value(self) -> Any:
+        """The cut: a number, one for each label, or the number of labels."""
+
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return where labels are on."""
+
+
+class CutModel(Protocol):
+    """What a label model brings to a choice: cuts of its scores, and features that several fits may share."""
+
+    #: Names of the rules by which a cut may be learned.
+    cut_rules: tuple[str, ...]
+
+    def _uncut(self) -> None:
+        """Take the plain cut, since the caller cuts the scores."""
+
+    def _learn_cut(self, rule: str, scores: NDArray[Any], truth: Any) -> Cut:
+        """Learn a cut by a rule, or return the plain one."""
+
+    def _with_cut(self, rule: str, cut: Cut) -> Self:
+        """Return a copy of the fitted model which predicts with a cut."""
+
+    def _feature_space(self, varied: Collection[str]) -> Callable[[Any], Any] | None:
+        """Return what prepares features once for fits which differ in these parameters, None if nothing can."""
+
+
+@dataclass(frozen=True)
+class PlainCut:
+    """Labels are on whose score is positive."""
+
+    value: float = 0.0
+
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return where labels are on."""
+        return scores > 0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Parameters, with what they reached on held-out data; of labels with the cut of the scores.
+
+    Attributes
+    ----------
+    parameters : dict
+        A cell of the grid.
+    rule : str
+        "plain", or the rule by which the cut was learned; "own" where the model decided as it is.
+    threshold : Cut or None
+        The cut, learned on the same held-out instances; None where the model decided as it is.
+    value : float
+        The metric.
+    seconds : float
+        Time to fit the cell, on all splits together.
+    """
+
+    parameters: dict[str, Any]
+    rule: str
+    threshold: Any
+    value: float
+    seconds: float
+
+
+def select_parameters(
+    estimator: Any,
+    X: Pairs | Features,
+    y: ArrayLike | Labels,
+    grid: Grid | None = None,
+    *,
+    metric: str | LabelMetric | None = None,
+    prediction_grid: Grid | None = None,
+    thresholds: Sequence[str] | None = (PLAIN,),
+    validation: Any = None,
+    n_splits: int = 3,
+    levels: ArrayLike | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+    monitor: Monitor | None = None,
+) -> list[Choice]:
+    r"""Measure every cell of a grid on held-out training data.
+
+    For each cell the model is fitted to the training part of each split. A rating model, or a label model with
+    ``thresholds=None``, then predicts the held-out part, and the value of the cell is the mean of the metric over the
+    splits. Otherwise a label model, without a threshold of its own, scores the held-out part; the scores of all splits
+    together are cut by each rule: at 0 ("plain"), or where `cofactor.labels.learn_threshold` puts the cut on these
+    scores. So a threshold costs no further fit; its value is slightly optimistic, in all cells alike.
+
+    Parameters
+    ----------
+    estimator : RatingModel, LabelModel, Pipeline or scikit-learn estimator
+        Not changed. Rules other than "plain" need a `LabelModel`.
+    X : array of shape (n, 2), list of pairs, or frame of two columns; or features of shape (n, D)
+        User id and item id of each rating; or features of instances. Where a label model regresses on them, all cells
+        share one `FeatureSpace` for each split.
+    y : array-like of shape (n,) or (n, L)
+        The ratings; or labels, as booleans, 0 and 1, or -1 and 1.
+    grid : dict of str to list, or a list of such dicts, optional
+        Values to try, as for scikit-learn's ``ParameterGrid``; ``{}`` for a single cell. By default
+        ``estimator.default_grid()``.
+    metric : str or LabelMetric, optional
+        A name in `cofactor.metrics.RATING_METRICS` or `cofactor.metrics.LABEL_METRICS`; by default "mae" or "micro_f1".
+    prediction_grid : dict of str to list, or a list of such dicts, optional
+        Values of parameters that only matter to predictions, such as ``alpha_predict`` of `OMF`: every cell is fitted
+        once, and measured with each.
+    thresholds : sequence of str or None, default=("plain",)
+        Of labels: some of "plain", "global", "per-label", "top-k", "cardinality". None: the model decides by itself.
+    validation : str, float, int or splitter, optional
+        How to hold data out: a protocol ("holdout", "weak", "strong" or "kfold" of ratings; "kfold" or "holdout" of
+        labels), a share, a number of folds, or an object with ``split(X)``. By default "holdout" for ratings, a fifth
+        of the instances for labels.
+    n_splits : int, default=3
+        Number of splits, or folds, of a protocol.
+    levels : array-like of shape (R,), optional
+        The levels of the ratings, for NMAE and zero-one error, and for a model that wants to know them; by default the
+        distinct ratings.
+    n_jobs : int, optional
+        Number of cells at a time, in threads, as joblib understands it.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the splits; of ratings also of a model which has none of its own.
+    monitor : Monitor, optional
+        Told about each cell.
+
+    Returns
+    -------
+    list of Choice
+        One for each cell, prediction setting and rule, the best first; equally good ones in the order of `thresholds`
+        and of the grid.
+
+    Raises
+    ------
+    ValueError
+        If a rule, the metric or the protocol is unknown, or nothing is held out.
+    TypeError
+        If a rule needs scores and the estimator has none.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from cofactor.labels import PLST
+    >>> X, Y = make_multilabel_classification(200, random_state=0)
+    >>> choices = select_parameters(PLST(n_components=1.0), X, Y, {"alpha": [1, 1e6]}, thresholds=("plain", "global"))
+    >>> [(choice.parameters["alpha"], choice.rule) for choice in choices]
+    [(1, 'global'), (1, 'plain'), (1000000.0, 'global'), (1000000.0, 'plain')]
+    """
+    task = task_of(y)
+    cells = list(ParameterGrid(default_grid_of(estimator) if grid is None else grid))
+    settings = list(ParameterGrid(prediction_grid or {}))
+    check_consistent_length(X, y)
+    parts = [_Part(X, y, *rows) for rows in _splits(validation, X, y, task, n_splits, random_state)]
+    judge: _Judge
+    if task == "ratings":
+        model = seeded(estimator, random_state, levels)
+        scale = np.unique(np.asarray(y)) if levels is None else levels
+        judge = _RatingJudge(model, parts, settings, _rating_metric(metric), scale)
+    elif thresholds is None:
+        judge = _LabelJudge(estimator, parts, settings, _label_metric(metric))
+    else:
+        rules = _checked_rules(thresholds, estimator)
+        judge = _CutJudge(estimator, parts, settings, _label_metric(metric), rules)
+        for part in parts:
+            part.share(estimator, cells)
+    count = itertools.count(1)
+
+    def conclude(cell: dict[str, Any], outcomes: list[_Outcome]) -> list[Choice]:
+        choices = judge.choices(cell, outcomes)
+        if monitor is not None:
+            best, *_ = _sorted(choices, judge.greater_is_better)
+            monitor.note(f"choice, {_written(cell)}", next(count), best.value)
+        return choices
+
+    found = try_all(judge.attempt, parts, cells, conclude, n_jobs)
+    return _sorted(itertools.chain.from_iterable(found), judge.greater_is_better, judge.rules)
+
+
+def _sorted(choices: Iterable[Choice], greater_is_better: bool, rules: Sequence[str] = ()) -> list[Choice]:
+    """Return choices, the best first; equally good ones in the order of the rules, and as they were."""
+    sign = -1 if greater_is_better else 1
+    by_rule = sorted(choices, key=lambda choice: rules.index(choice.rule) if rules else 0)
+    return sorted(by_rule, key=lambda choice: np.inf if np.isnan(choice.value) else sign * choice.value)
+
+
+def _written(cell: Settings) -> str:
+    return " ".join(f"{name}={value}" for name, value in cell.items()) or "no parameters"
+
+
+# ---------------------------------------------------------------- parts of the training data
+
+
+class _Part:
+    """A training part with its held-out part, and what is folded in in between, if anything is."""
+
+    def __init__(self, X: Any, y: Any, train: Rows, fold_in: Rows | None, test: Rows) -> None:
+        self.X, self.y = _safe_indexing(X, train), _safe_indexing(y, train)
+        self.fold_in = None if fold_in is None else (_safe_indexing(X, fold_in), _safe_indexing(y, fold_in))
+        self.test_X, self.test_y = _safe_indexing(X, test), _safe_indexing(y, test)
+
+    def share(self, estimator: Any, cells: Sequence[Settings]) -> None:
+        """Prepare the features once, for all cells."""
+        space = feature_space_of(estimator, cells)
+        if space is not None:
+            self.X = space(self.X)
+            self.test_X = self.X.other(self.test_X)
+
+
+def feature_space_of(estimator: Any, cells: Sequence[Settings]) -> Callable[[Any], Any] | None:
+    """Return what prepares features once for all cells of a grid, None if nothing can."""
+    varied = {name for cell in cells for name in cell}
+    return estimator._feature_space(varied) if hasattr(estimator, "_feature_space") else None
+
+
+def _splits(
+    validation: Any, X: Any, y: Any, task: Task, n_splits: int, random_state: Any
+) -> list[tuple[Rows, Rows | None, Rows]]:
+    """Return training, fold-in and held-out rows of each split."""
+    if validation is None:
+        validation = "holdout" if task == "ratings" else 0.2
+    splitter = validation
+    if isinstance(validation, float | np.floating):
+        splitter = ShuffleSplit(1, test_size=float(validation), random_state=_drawn(random_state))
+    elif isinstance(validation, int | np.integer) and not isinstance(validation, bool):
+        splitter = KFold(int(validation), shuffle=True, random_state=_drawn(random_state))
+    elif isinstance(validation, str) and (task == "ratings" or validation in LABEL_PROTOCOLS):
+        splitter = splitter_of(validation, task, n_splits=n_splits, random_state=random_state, argument="validation")
+    if isinstance(splitter, str) or not hasattr(splitter, "split"):
+        raise InvalidTypeError(
+            "expected a share of the instances, a number of folds, the name of a protocol, or an object with split(X)",
+            argument="validation",
+            found=validation,
+        )
+    given = (X, y) if task == "ratings" else (np.zeros(np.shape(y)[0]), None)
+    return list(parts_of(splitter, *given))
+
+
+def _drawn(random_state: Any) -> int:
+    return int(make_generator(random_state).integers(np.iinfo(np.int32).max))
+
+
+# ---------------------------------------------------------------- how cells are judged
+
+
+class _Outcome(NamedTuple):
+    """What came out of a cell on one part: for each prediction setting a value, or the scores."""
+
+    seconds: float
+    found: list[Any]
+
+
+class _Judge:
+    """Fits cells, and says how good they are."""
+
+    rules: tuple[str, ...] = (OWN,)
+    greater_is_better = True
+
+    def __init__(self, estimator: Any, parts: Sequence[_Part], settings: list[dict[str, Any]]) -> None:
+        self.estimator, self.parts, self.settings = estimator, parts, settings
+
+    def attempt(self, part: _Part, cell: Settings) -> _Outcome:
+        """Fit a cell to the training rows of a part; look at the held-out ones with each prediction setting."""
+        model = self.model(cell)
+        began = time.perf_counter()
+        model = model.fit(part.X, part.y)
+        seconds = time.perf_counter() - began
+        if part.fold_in is not None:
+            model = model.fold_in(*part.fold_in)
+        return _Outcome(seconds, [self.found(model.set_params(**setting), part) for setting in self.settings])
+
+    def choices(self, cell: Settings, outcomes: list[_Outcome]) -> list[Choice]:
+        """Return how good a cell is with each prediction setting: the mean over the parts."""
+        seconds = sum(outcome.seconds for outcome in outcomes)
+        values = np.mean([outcome.found for outcome in outcomes], axis=0)
+        return [
+            Choice({**cell, **setting}, OWN, None, float(value), seconds)
+            for setting, value in zip(self.settings, values, strict=True)
+        ]
+
+    def model(self, cell: Settings) -> Any:
+        """Return a fresh estimator with the parameters of a cell."""
+        return with_parameters(self.estimator, cell)
+
+    def found(self, model: Any, part: _Part) -> Any:
+        """Return the value of a fitted model on the held-out rows of a part."""
+        raise NotImplementedError
+
+
+class _RatingJudge(_Judge):
+    """By an error of predicted ratings."""
+
+    greater_is_better = False
+
+    def __init__(
+        self, estimator: Any, parts: Sequence[_Part], settings: list[dict[str, Any]], metric: Any, levels: Any
+    ) -> None:
+        super().__init__(estimator, parts, settings)
+        self.metric, self.levels = metric, levels
+
+    def found(self, model: Any, part: _Part) -> float:
+        return float(self.metric(part.test_y, model.predict(part.test_X), self.levels))
+
+
+class _LabelJudge(_Judge):
+    """By a metric of the labels that a model predicts, or of its scores."""
+
+    def __init__(
+        self, estimator: Any, parts: Sequence[_Part], settings: list[dict[str, Any]], metric: LabelMetric
+    ) -> None:
+        super().__init__(estimator, parts, settings)
+        self.metric, self.greater_is_better = metric, metric.greater_is_better
+
+    def found(self, model: Any, part: _Part) -> float:
+        decide = model.predict if self.metric.takes == "labels" else model.decision_function
+        return float(self.metric(part.test_y, decide(part.test_X)))
+
+
+class _CutJudge(_LabelJudge):
+    """By a metric of labels which are cut from the scores of all held-out parts together."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        parts: Sequence[_Part],
+        settings: list[dict[str, Any]],
+        metric: LabelMetric,
+        rules: tuple[str, ...],
+    ) -> None:
+        super().__init__(estimator, parts, settings, metric)
+        self.rules = rules
+        self.truth = sparse.vstack([as_label_sets(part.test_y) for part in parts], format="csr")
+
+    def model(self, cell: Settings) -> Any:
+        return uncut(with_parameters(self.estimator, cell))
+
+    def found(self, model: Any, part: _Part) -> Any:
+        """Return scores of the held-out rows: real ones, or labels as ±1 where the model has none."""
+        if hasattr(model, "decision_function"):
+            return np.asarray(model.decision_function(part.test_X))
+        return 2.0 * as_label_sets(model.predict(part.test_X)).toarray() - 1
+
+    def choices(self, cell: Settings, outcomes: list[_Outcome]) -> list[Choice]:
+        """Return how good a cell is with each prediction setting and rule."""
+        seconds = sum(outcome.seconds for outcome in outcomes)
+        choices = []
+        for k, setting in enumerate(self.settings):
+            scores = np.concatenate([outcome.found[k] for outcome in outcomes])
+            for rule in self.rules:
+                cut = self.cut(rule, scores)
+                value = self.metric(self.truth, scores if self.metric.takes == "scores" else cut.apply(scores))
+                choices.append(Choice({**cell, **setting}, rule, cut, value, seconds))
+        return choices
+
+    def cut(self, rule: str, scores: NDArray[Any]) -> Cut:
+        """Return the cut of a rule."""
+        model = last_step(self.estimator)
+        return model._learn_cut(rule, scores, self.truth) if hasattr(model, "_learn_cut") else PlainCut()
+
+
+def with_parameters(estimator: Any, cell: Settings) -> Any:
+    """Return a fresh estimator with these parameters; those which are estimators are copied too."""
+    return clone(estimator).set_params(**{name: clone(value, safe=False) for name, value in cell.items()})
+
+
+def uncut(model: Any) -> Any:
+    """Return the model, with the plain cut if it cuts scores."""
+    last = last_step(model)
+    if hasattr(last, "_uncut"):
+        last._uncut()
+    return model
+
+
+def last_step(model: Any) -> Any:
+    """Return the estimator at the end of a pipeline, or the model itself."""
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+# ---------------------------------------------------------------- checks
+
+
+def task_of(y: Any) -> Task:
+    """Return what y holds: ratings, a number for each pair, or labels, a row for each instance."""
+    if y is None:
+        raise InvalidInputError(
+            "a choice of parameters splits the data, and needs y: pass pairs with their ratings, or features with "
+            "labels"
+        )
+    return "ratings" if len(np.shape(y)) == 1 else "labels"
+
+
+def check_names(estimator: Any, names: Iterable[str]) -> None:
+    """Refuse names of parameters that an estimator does not have."""
+    known = estimator.get_params()
+    for name in names:
+        if name not in known:
+            raise InvalidInputError(f"{type(estimator).__name__} has no {name!r}; {did_you_mean(name, known)}")
+
+
+def check_grid(estimator: Any, grid: Grid) -> None:
+    """Refuse a grid with names that an estimator does not have, or without values for one."""
+    for table in [grid] if isinstance(grid, Mapping) else grid:
+        check_names(estimator, table)
+        for name, values in table.items():
+            if isinstance(values, str | Mapping) or not np.iterable(values) or not len(values):
+                raise InvalidInputError(f"{name} must be a list of values to try, found {values!r}")
+
+
+def default_grid_of(estimator: Any) -> dict[str, list[Any]]:
+    """Return the grid which an estimator, or the last step of a pipeline, declares; its names are those of the whole.
+
+    Examples
+    --------
+    >>> from cofactor.labels import MLkNN
+    >>> default_grid_of(MLkNN()) == MLkNN().default_grid()
+    True
+    """
+    last = last_step(estimator)
+    if not hasattr(last, "default_grid"):
+        raise InvalidInputError(
+            f"{type(last).__name__} declares no default grid",
+            argument="grid",
+            found=None,
+            advice="give the values to try, such as {'alpha': [1, 10]}",
+        )
+    prefix = "" if last is estimator else f"{estimator.steps[-1][0]}__"
+    return {prefix + name: values for name, values in last.default_grid().items()}
+
+
+def seeded(estimator: Any, seed: Any, levels: ArrayLike | None = None) -> Any:
+    """Return a copy of an estimator in which every ``random_state`` that is None is the seed; so with ``levels``.
+
+    Examples
+    --------
+    >>> from sklearn.neural_network import MLPRegressor
+    >>> seeded(MLPRegressor(), 3).random_state, seeded(MLPRegressor(random_state=1), 3).random_state
+    (3, 1)
+    """
+    model = clone(estimator)
+    given = {"random_state": seed, "levels": levels}
+    unset = {
+        name: given[last]
+        for name, value in model.get_params().items()
+        if value is None and (last := name.rpartition("__")[2]) in given and given[last] is not None
+    }
+    return model.set_params(**unset)
+
+
+def _rating_metric(metric: Any) -> Callable[[Any, Any, Any], float]:
+    name = "mae" if metric is None else metric
+    if name not in RATING_METRICS:
+        raise InvalidInputError(
+            f"expected one of {', '.join(map(repr, RATING_METRICS))}", argument="metric", found=metric
+        )
+    return RATING_METRICS[name]
+
+
+def _label_metric(metric: Any) -> LabelMetric:
+    if isinstance(metric, LabelMetric):
+        return metric
+    name = "micro_f1" if metric is None else metric
+    if name not in LABEL_METRICS:
+        raise InvalidInputError(
+            f"expected one of {', '.join(map(repr, LABEL_METRICS))}", argument="metric", found=metric
+        )
+    return LABEL_METRICS[name]
+
+
+def _checked_rules(thresholds: Sequence[str], estimator: Any) -> tuple[str, ...]:
+    model = last_step(estimator)
+    known = (PLAIN, *getattr(model, "cut_rules", ()))
+    if isinstance(thresholds, str) or not thresholds:
+        raise InvalidInputError(
+            f"expected a list of some of {', '.join(map(repr, known))}", argument="thresholds", found=thresholds
+        )
+    if set(thresholds) != {PLAIN} and not hasattr(model, "_learn_cut"):
+        raise InvalidTypeError(
+            f"a learned threshold needs a model of cofactor.labels, found {type(model).__name__}",
+            argument="thresholds",
+            found=thresholds,
+        )
+    if not set(thresholds) <= set(known):
+        raise InvalidInputError(
+            f"expected a list of some of {', '.join(map(repr, known))}", argument="thresholds", found=thresholds
+        )
+    return tuple(dict.fromkeys(thresholds))

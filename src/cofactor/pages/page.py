@@ -1,0 +1,108 @@
+"""A whole page: its sections, its table of contents, and the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from cofactor.files import PathLike, replacing
+from cofactor.pages.rendering import environment, style_sheet
+
+__all__ = ["Section", "document", "section", "write_page"]
+
+_MIN_CONTENTS = 3  #: sections, from which on a page has a table of contents
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page with a heading, which its table of contents names.
+
+    Parameters
+    ----------
+    title : str
+        The heading.
+    parts : tuple
+        What stands below it; sections may stand in sections.
+    anchor : str
+        What links call it; a page gives each section a name which no other has.
+    """
+
+    title: str
+    parts: tuple[str | Section, ...]
+    anchor: str = ""
+
+
+Part = str | Section
+
+
+def section(title: str, *parts: Part) -> Section:
+    """Return parts below a heading; empty ones are left out, and sections may stand in sections.
+
+    Examples
+    --------
+    >>> section("Data", "MovieLens.", "").parts
+    ('MovieLens.',)
+    """
+    return Section(title, tuple(part for part in parts if part))
+
+
+def document(title: str, *parts: Part) -> str:
+    """Return a page: its title, its parts, and a table of contents if there are three sections or more.
+
+    Examples
+    --------
+    >>> page = document("Comparison", "Two methods.", section("Errors", "None."))
+    >>> "<h1>Comparison</h1>" in page, '<h2 id="errors">Errors</h2>' in page
+    (True, True)
+    """
+    named = _with_anchors([part for part in parts if part], set())
+    first = next((k for k, part in enumerate(named) if isinstance(part, Section)), len(named))
+    return (
+        environment()
+        .get_template("page.html")
+        .render(
+            title=title,
+            style=style_sheet(),
+            lead=named[:first],
+            sections=named[first:],
+            with_contents=sum(isinstance(part, Section) for part in named) >= _MIN_CONTENTS,
+        )
+    )
+
+
+def write_page(path: PathLike, page: str) -> None:
+    """Write a page to a file, whole or not at all.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> write_page(pathlib.Path(folder.name, "page.html"), document("Nothing yet"))
+    >>> folder.cleanup()
+    """
+    with replacing(path) as stream:
+        stream.write(page.encode())
+
+
+def _with_anchors(parts: Iterable[Part], taken: set[str]) -> list[Part]:
+    """Return the parts, with a name for each section which no other has, in the order of the page."""
+    found: list[Part] = []
+    for part in parts:
+        if isinstance(part, Section):
+            anchor = next(name for name in _names(part.title) if name not in taken)
+            taken.add(anchor)
+            found.append(Section(part.title, tuple(_with_anchors(part.parts, taken)), anchor))
+        else:
+            found.append(part)
+    return found
+
+
+def _names(title: str) -> Iterator[str]:
+    """Yield names for a section: its title in small letters, then with numbers."""
+    plain = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "section"
+    yield plain
+    number = 2
+    while True:
+        yield f"{plain}-{number}"
+        number += 1

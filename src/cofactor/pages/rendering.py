@@ -1,0 +1,38 @@
+"""The templates of this package, with escaping always on."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+__all__ = ["Html", "environment", "escape", "style_sheet", "write_part"]
+
+_FOLDER = Path(__file__).parent
+
+#: Text that is HTML already and is not escaped again. Only templates make it.
+Html = Markup
+
+
+@cache
+def environment() -> Environment:
+    """Return what renders the templates; a name that a template does not know is an error."""
+    found = Environment(
+        loader=FileSystemLoader(_FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, auto_reload=False
+    )
+    found.tests["section"] = lambda part: not isinstance(part, str)
+    return found
+
+
+@cache
+def style_sheet() -> Html:
+    """Return the style of all pages."""
+    return Html((_FOLDER / "style.css").read_text(encoding="utf-8"))
+
+
+def write_part(name: str, /, *arguments: object) -> Html:
+    """Return a part of a page, as a macro of ``parts.html`` writes it."""
+    macro = getattr(environment().get_template("parts.html").module, name)
+    return Html(macro(*arguments))

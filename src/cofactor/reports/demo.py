@@ -1,0 +1,117 @@
+"""The parts that the report of every demo has: pictures, recommendations, what to do next; and the two files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import cofactor
+from cofactor.files import replacing
+from cofactor.pages import (
+    Html,
+    Section,
+    block,
+    code,
+    figure,
+    good,
+    paragraph,
+    preformatted,
+    section,
+    strong,
+    table,
+    write_page,
+)
+
+__all__ = ["how_to_go_on", "pictures", "recommendations", "run", "write_files"]
+
+
+def run(machine: str, seconds: float) -> str:
+    """Return what ran where, and how long.
+
+    Examples
+    --------
+    >>> run("2 cores", 61.2).partition(", ")[2]
+    '2 cores; 61 seconds in all'
+    """
+    return f"cofactor {cofactor.__version__}, {machine}; {seconds:.0f} seconds in all"
+
+
+def pictures(folder: Path, captions: Mapping[str, str]) -> list[Section]:
+    """Return the part of a page with pictures, if there are any.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they are.
+    captions : mapping
+        From the names of their files to what they show.
+    """
+    shown = [figure(folder / name, caption) for name, caption in captions.items()]
+    return [section("Pictures", *shown)] if shown else []
+
+
+def how_to_go_on(steps: Iterable[tuple[str, str]]) -> Section:
+    """Return the end of a page: commands, each with what it does.
+
+    Examples
+    --------
+    >>> how_to_go_on([("cofactor fit ratings.csv", "learn from ratings")]).parts[0]
+    Markup('<p>Learn from ratings:</p>')
+    """
+    shown = [
+        part
+        for command, meaning in steps
+        for part in (paragraph(f"{meaning[:1].upper()}{meaning[1:]}:"), preformatted(command))
+    ]
+    numbers = paragraph(
+        "The numbers of this page are in results.json beside it. ",
+        code("cofactor --help"),
+        " lists all commands.",
+        soft=True,
+    )
+    return section("How to go on", *shown, numbers)
+
+
+def recommendations(
+    title: str,
+    lead: str,
+    liked: Sequence[tuple[str, float]],
+    recommended: Sequence[tuple[str, float, float | None]],
+) -> Html:
+    """Return what is recommended to a user, below what they like.
+
+    Parameters
+    ----------
+    title, lead : str
+        Heading, and the words before what they like.
+    liked : sequence of (title, rating)
+        What they rated best.
+    recommended : sequence of (title, predicted rating, true rating)
+        None where the true rating is not known; without any, that column is left out.
+
+    Examples
+    --------
+    >>> shown = recommendations("User 1", "This user likes", [("Alien", 5.0)], [("Brazil", 4.5, None)])
+    >>> "<p>This user likes: Alien <b>5</b>.</p>" in shown, "true rating" in shown
+    (True, False)
+    """
+    best = [part for name, rating in liked for part in (", ", f"{name} ", strong(f"{rating:g}"))][1:]
+    with_truth = any(held is not None for _, _, held in recommended)
+    heads = ["recommended", "predicted"]
+    rows: list[list[object]] = [[name, f"{predicted:g}"] for name, predicted, _ in recommended]
+    if not with_truth:
+        return block(title, paragraph(f"{lead}: ", *best, "."), table(heads, rows, name=title, text=[0]))
+    for row, (_, _, held) in zip(rows, recommended, strict=True):
+        row.append("" if held is None else good(f"{held:g}"))
+    note = paragraph("True ratings are from the test part, which the model has not seen.", soft=True)
+    shown = table([*heads, "true rating"], rows, name=title, text=[0])
+    return block(title, paragraph(f"{lead}: ", *best, "."), shown, note)
+
+
+def write_files(folder: Path, numbers: Mapping[str, Any], page: str) -> None:
+    """Write results.json, and report.html after it, each whole or not at all."""
+    with replacing(folder / "results.json") as stream:
+        stream.write(json.dumps(numbers, indent=2, ensure_ascii=False).encode())
+    write_page(folder / "report.html", page)
