@@ -47,13 +47,12 @@ def test_results_equal_the_library(run, file: Path, protocol: str) -> None:
 
 
 def test_parameters_are_chosen_inside_the_training_folds(run, file: Path) -> None:
-    from cofactor.cli.label_models import grid_of
     from cofactor.datasets import read_libsvm
 
     data = read_libsvm(file, sparse="auto")
     found = json.loads(run("evaluate", file, "-m", "plst", "--folds", 2, "--json").out)["results"]["PLST"]
     model = PLST(threshold=0, random_state=0)
-    selection = Search(model, grid_of(model), random_state=0)
+    selection = Search(model, model.default_grid(), random_state=0)
     direct = evaluate_labels(selection, data.X, data.Y, KFold(2, shuffle=True, random_state=0))
     assert [row["parameters"] for row in found] == [row["parameters"] for row in direct]
     assert [row["micro_f1"] for row in found] == [row["micro_f1"] for row in direct]
@@ -101,8 +100,19 @@ def test_table(run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_refusals(run, file: Path, csv: Path) -> None:
-    assert "is for ratings; labels have kfold" in run("evaluate", file, "-p", "weak").error
-    assert run("evaluate", file, "-p", "official").error == "tags.svm has no official split: use --protocol kfold"
-    assert "kfold needs from 2 to 90 folds" in run("evaluate", file, "--folds", 91).error
+    assert (
+        "--protocol weak is not for labels; these have kfold, holdout, official"
+        in run("evaluate", file, "-p", "weak").error
+    )
+    assert run("evaluate", file, "-p", "official").error == (
+        "data set tags.svm has no official split; choose --protocol kfold or holdout"
+    )
+    assert (
+        "--splits (or --folds) 91: kfold of tags.svm can be done from 2 to 90"
+        in run("evaluate", file, "--folds", 91).error
+    )
     assert run("evaluate", file, "--test-users", 0.2).error == f"--test-users is for ratings, but {file} holds labels"
-    assert "is for labels; ratings have" in run("evaluate", csv, "-p", "official").error
+    assert (
+        "--protocol official is not for ratings; these have holdout, weak"
+        in run("evaluate", csv, "-p", "official").error
+    )

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import cofactor
-from cofactor.cli.models import model_names
-from cofactor.cli.progress import describe
+from cofactor.cli.output import describe
 from cofactor.datasets import RatingDataset
 from cofactor.evaluation import evaluate
 from cofactor.metrics import log_loss
 from cofactor.ratings import OrdinalProbit
 from cofactor.solvers import Progress
+from cofactor.tasks import task_named
 
 SWEEPS = ["--param", "n_sweeps=20", "--param", "burn_in=8", "--param", "n_implicit=3"]
 SETTINGS = {"n_sweeps": 20, "burn_in": 8, "n_implicit": 3, "random_state": 0}
@@ -230,5 +230,5 @@ def test_more_factors_than_the_smaller_side_are_used_by_models_with_probabilitie
 
 
 def test_the_names_are_those_of_the_registry() -> None:
-    having = {name for name, kind in model_names().items() if hasattr(kind, "predict_proba")}
+    having = {name for name, kind in task_named("ratings").models().items() if hasattr(kind, "predict_proba")}
     assert {"ordinal-probit", "bpmf", "gibbs-mmmf", "urp", "attitude", "gplvm"} <= having

@@ -74,7 +74,7 @@ def evaluate(
     names = list(dict.fromkeys(model or [chosen.default_model]))
     params = options.parse_params(param)
     settings = Settings(options.parse_alpha(alpha), factors, seed, params, reading, lenient=len(names) > 1)
-    with naming({**options.names_of(params), "splits": "--splits (or --folds)"}):
+    with naming({**options.names_of(params), "n_splits": "--splits (or --folds)"}):
         built = [chosen.contestant(one, settings) for one in names]
         models = {chosen.name_of(one.model): one.model for one in built}
         loaded = chosen.read(file, reading, progress=Download(file, quiet=json))

@@ -12,10 +12,10 @@ import typer
 from cofactor.cli import options
 from cofactor.cli.board import duration
 from cofactor.cli.errors import telling_what_is_kept
-from cofactor.cli.output import human_console, make_bar, note, print_json
 from cofactor.cli.files import check_target
-from cofactor.errors import InvalidInputError
+from cofactor.cli.output import human_console, make_bar, note, print_json
 from cofactor.cli.reproduced import show_lines, show_reproduction
+from cofactor.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from cofactor.evaluation.run.running import RunProgress
@@ -69,7 +69,9 @@ def reproduce(
 
     place = _place(store)
     if from_store and not place.exists():
-        raise InvalidInputError(f"--from-store: there is no store {place} yet: without this option it is made and filled")
+        raise InvalidInputError(
+            f"--from-store: there is no store {place} yet: without this option it is made and filled"
+        )
     with ResultStore(place) as kept:
         found = _found(chosen, extent, kept, from_store, jobs, retry, json)
     if json:
@@ -124,7 +126,9 @@ def _words(document: str | None, words: str | None) -> str:
         check_target(document, words)
         pictures = Path(document).with_suffix("")
         if pictures.exists() and not pictures.is_dir():
-            raise InvalidInputError(f"{pictures}: is a file, but the pictures of {document} go into a folder of this name")
+            raise InvalidInputError(
+                f"{pictures}: is a file, but the pictures of {document} go into a folder of this name"
+            )
     if words is None:
         return ""
     if document is None:

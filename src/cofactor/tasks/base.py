@@ -22,9 +22,7 @@ from cofactor.typing import Listener
 
 __all__ = ["ABILITIES", "Task", "about"]
 
-Ability: TypeAlias = Literal[
-    "predict", "recommend", "fold_in", "update", "similar", "explain", "describe", "evaluate"
-]
+Ability: TypeAlias = Literal["predict", "recommend", "fold_in", "update", "similar", "explain", "describe", "evaluate"]
 
 #: What not every task can do, and the method that a task which can overrides.
 ABILITIES: dict[Ability, str] = {
@@ -194,9 +192,7 @@ class Task(ABC):
         """
         self._cannot("predict")
 
-    def recommend(
-        self, model: Any, request: Request, options: Mapping[str, Any], called: str = "the model"
-    ) -> Table:
+    def recommend(self, model: Any, request: Request, options: Mapping[str, Any], called: str = "the model") -> Table:
         """Recommend items to users.
 
         Parameters
@@ -276,7 +272,8 @@ class Task(ABC):
         return dict(models), ()
 
     def warm_up(self, models: Sequence[Any], loaded: Loaded) -> None:
-        """Load and compile what the models run, so that no fit that is measured does it."""
+        """Load and compile what the models run, so that no fit that is measured does it; by default nothing."""
+        return
 
     def listen(self, model: Any, listener: Listener) -> None:
         """Let a model report its progress, if it can."""
@@ -364,29 +361,3 @@ def about(file: str) -> Iterator[None]:
 
 def _passing_on(listen: Callable[[Progress], None], now: Progress) -> Listener:
     return lambda inner: listen(replace(now, inner=inner))
-
-
-def check_protocol(task: Task, name: str, n_splits: int, n: int, others: Mapping[str, Sequence[str]]) -> None:
-    """Refuse a protocol that a task does not have, and a number of folds that n rows cannot be parted into.
-
-    Parameters
-    ----------
-    task : Task
-        Whose protocols there are.
-    name : str
-        Of the protocol.
-    n_splits : int
-        Number of splits, or folds.
-    n : int
-        Number of ratings, or instances.
-    others : mapping from str to sequence of str
-        The protocols of other tasks.
-    """
-    known = task.protocols()
-    if name not in known:
-        whose = next((other for other, names in others.items() if name in names), None)
-        one_of = ", ".join(map(repr, known))
-        message = f"is for {whose}; {task.name} have {', '.join(known)}" if whose else f"expected one of {one_of}"
-        raise InvalidInputError(message, argument="protocol", found=name)
-    if name == "kfold" and not 2 <= n_splits <= n:
-        raise InvalidInputError(f"kfold needs from 2 to {n} folds", argument="splits", found=n_splits)

@@ -9,6 +9,7 @@ from typing import Any
 
 from cofactor import datasets
 from cofactor.datasets import LabelDataset
+from cofactor.datasets.formats import FORMATS
 from cofactor.datasets.sniff import Found, sniff
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import display_name
@@ -17,13 +18,8 @@ from cofactor.tasks.matching import align_features, bases_of, refuse_sizes
 
 __all__ = ["read_features", "read_label_file"]
 
-#: Options of readers, the formats which have them, and the value that says nothing.
-_READERS: dict[str, tuple[tuple[str, ...], Any]] = {
-    "encoding": (("arff", "table"), "utf-8"),
-    "sep": (("table",), None),
-    "header": (("table",), None),
-    "zero_based": (("libsvm",), None),
-}
+#: Options which not every format has, and the value that says nothing.
+_NOT_EVERYWHERE = {"encoding": "utf-8", "sep": None, "header": None, "zero_based": None}
 
 
 def read_label_file(file: str, options: Mapping[str, Any]) -> LabelDataset:
@@ -107,12 +103,12 @@ def _load(found: Found, options: Mapping[str, Any], columns: Any, **extra: Any) 
 
 def _for_reader(options: Mapping[str, Any], kind: str, file: str) -> dict[str, Any]:
     """Return the options for the reader of a format; refuse those which it does not have."""
-    asked = {name: options[name] for name, (_, nothing) in _READERS.items() if options[name] != nothing}
+    asked = {name: options[name] for name, nothing in _NOT_EVERYWHERE.items() if options[name] != nothing}
+    takes = {known.name: known.options for known in FORMATS}
     for name in asked:
-        formats, _ = _READERS[name]
-        if kind not in formats:
-            which = f" is for {' and '.join(formats)} files, and {display_name(file)} is {kind}"
-            raise InvalidInputError((Argument(name), which))
+        if name not in takes[kind]:
+            having = " and ".join(known for known in takes if name in takes[known])
+            raise InvalidInputError((Argument(name), f" is for {having} files, and {display_name(file)} is {kind}"))
     return asked
 
 
@@ -122,7 +118,8 @@ def _format_of(found: Found, options: Mapping[str, Any]) -> str:
         return "known"
     if found.kind in ("missing", "known"):
         raise _unknown(found)
-    return options["format"] or {"parquet": "table", "": "table"}.get(found.format, found.format)
+    readable = [known.name for known in FORMATS if known.labels is not None]
+    return str(options["format"] or (found.format if found.format in readable else "table"))
 
 
 def _unknown(found: Found) -> InvalidInputError:

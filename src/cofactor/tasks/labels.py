@@ -12,17 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import KFold, ShuffleSplit
 
 from cofactor import labels
 from cofactor.errors import Argument, InvalidInputError, Text
-from cofactor.evaluation.checks import LABEL_PROTOCOLS
+from cofactor.evaluation import Search
 from cofactor.evaluation.labels import decodings, measure_labels
-from cofactor.evaluation.protocols import PROTOCOLS
 from cofactor.labels import LabelModel
-from cofactor.labels.selection import GridSelection, select_parameters
+from cofactor.model.selection.grid import select_parameters
+from cofactor.model.splits import LABEL_PROTOCOLS, splitter_of
 from cofactor.tasks import label_files
-from cofactor.tasks.base import Task, about, check_protocol
+from cofactor.tasks.base import Task, about
 from cofactor.tasks.baselines import LabelFrequencies
 from cofactor.tasks.models import Wanted, assemble, find_model, short_names
 from cofactor.tasks.options import LABELS
@@ -112,7 +111,7 @@ class LabelTask(Task):
         if not grid or not (isinstance(threshold, str) or threshold == 0):
             return built
         rules = tuple(dict.fromkeys(("plain", *_rules(built.model))))
-        search = GridSelection(built.model, grid, thresholds=rules, random_state=settings.seed)
+        search = Search(built.model, grid, thresholds=rules, random_state=settings.seed)
         return Built(search, built.notes)
 
     def grid(self, model: Any, settings: Settings) -> dict[str, list[Any]]:
@@ -128,7 +127,7 @@ class LabelTask(Task):
         known = model.get_params(deep=False)
         if settings.alpha != "auto" and "alpha" in known:
             return {}
-        fixed = set(settings.params) | ({"n_components", "n_factors"} if settings.factors is not None else set())
+        fixed = set(settings.params) | ({"n_components"} if settings.factors is not None else set())
         return {name: values for name, values in model.default_grid().items() if name in known and name not in fixed}
 
     def name_of(self, model: Any) -> str:
@@ -147,9 +146,7 @@ class LabelTask(Task):
         with about(loaded.file):
             grid = self.grid(model, settings)
             if grid and data.n_instances > 4:
-                best, *_ = select_parameters(
-                    model, data.X, data.Y, grid, thresholds=_rules(model), random_state=0
-                )
+                best, *_ = select_parameters(model, data.X, data.Y, grid, thresholds=_rules(model), random_state=0)
                 chosen = best.parameters
             fitted: LabelModel = clone(model).set_params(**chosen)
             fitted._says_if_empty = False  # the facts do
@@ -166,9 +163,7 @@ class LabelTask(Task):
         top, scores, form = options["top"], options["scores"], options["form"]
         if top is not None and (scores or form == "table"):
             out = Argument("scores" if scores else "form")
-            raise InvalidInputError(
-                ("writes labels with their scores: leave out ", out), argument="top", found=top
-            )
+            raise InvalidInputError(("writes labels with their scores: leave out ", out), argument="top", found=top)
         X = label_files.read_features(file, model, options)
         plain = without_names(model)
         values = plain.decision_function(X)
@@ -223,19 +218,20 @@ class LabelTask(Task):
 
     def splits(self, loaded: Loaded, protocol: Protocol) -> list[Any]:
         """Return training and test rows of each split."""
-        data, name = loaded.data, protocol.name or self.default_protocol
-        n, n_splits = data.n_instances, protocol.splits or self.default_splits
-        check_protocol(self, name, n_splits, n, {"ratings": PROTOCOLS})
-        if name == "official":
-            if data.train_rows is None:
-                advice = Argument("protocol", "kfold")
-                raise InvalidInputError((f"{data.name} has no official split: use ", advice))
-            return [(np.flatnonzero(data.train_rows), np.flatnonzero(~data.train_rows))]
-        if n < 2:
-            raise InvalidInputError(f"{data.name}: holds {n} instance, too few to hold some out")
-        kfold = KFold(max(n_splits, 2), shuffle=True, random_state=protocol.seed)
-        holdout = ShuffleSplit(n_splits, test_size=protocol.test_size, random_state=protocol.seed)
-        return list((kfold if name == "kfold" else holdout).split(np.zeros(n)))
+        data = loaded.data
+        if data.n_instances < 2:
+            raise InvalidInputError(f"{data.name}: holds {data.n_instances} instance, too few to hold some out")
+        splitter = splitter_of(
+            protocol.name or self.default_protocol,
+            "labels",
+            n_splits=protocol.splits or self.default_splits,
+            random_state=protocol.seed,
+            test_size=protocol.test_size,
+            n_rows=data.n_instances,
+            train_rows=data.train_rows,
+            data=data.name,
+        )
+        return list(splitter.split(np.zeros(data.n_instances)))
 
     def measure(self, model: Any, loaded: Loaded, parts: Any) -> Mapping[str, dict[str, Any]]:
         """Measure a model on one split, its plain cut and its own apart; see `Task.measure`."""
@@ -285,7 +281,7 @@ def without_names(model: Any) -> Any:
 
 def _inside(model: Any) -> Any:
     """Return the model whose parameters a search chooses, or the model itself."""
-    return model.estimator if isinstance(model, GridSelection) else model
+    return model.estimator if isinstance(model, Search) else model
 
 
 def _rules(model: LabelModel) -> tuple[str, ...]:

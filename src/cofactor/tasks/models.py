@@ -116,12 +116,8 @@ def assemble(model: Any, settings: Settings, wanted: Wanted) -> Built:
             continue
         kind = type(model if not wanted.inner else getattr(model, "estimator", model)).__name__
         if not settings.lenient:
-            raise InvalidInputError(
-                (f"{kind} has no {lacking}; leave the option out. With ", Argument("param"), " it takes ")
-                + (", ".join(parameters_of(model)),),
-                argument=setting,
-                found=value,
-            )
+            advice = ("leave the option out. With ", Argument("param"), f" it takes {', '.join(parameters_of(model))}")
+            raise InvalidInputError(f"{kind} has no {lacking}", argument=setting, found=value, advice=advice)
         notes.append((Argument(setting, value), f" does not concern {kind}, which has no {lacking}"))
     for key, value in settings.params.items():
         own = _own_name(model, key, wanted.inner)

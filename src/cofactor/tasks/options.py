@@ -127,12 +127,12 @@ def parse_column(text: str) -> str | int:
 
 
 def parse_separator(text: str) -> str:
-    """Return the separator that a word stands for.
+    r"""Return the separator that a word stands for.
 
     Examples
     --------
     >>> parse_separator("tab"), parse_separator(";")
-    ('\\t', ';')
+    ('\t', ';')
     """
     return {"tab": "\t", "\\t": "\t", "space": " "}.get(text, text)
 

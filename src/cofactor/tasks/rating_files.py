@@ -17,8 +17,8 @@ from cofactor.datasets import RatingDataset
 from cofactor.datasets.columns import ALIASES, plain
 from cofactor.datasets.sniff import Found, sniff
 from cofactor.errors import Argument, InvalidInputError, Place, Text
-from cofactor.evaluation.splits import pair_numbers
 from cofactor.files import display_name, read_bytes, to_utf8
+from cofactor.model.splits import pair_numbers
 from cofactor.ratings import Ratings, as_ratings
 from cofactor.ratings.entries import SUSPICIOUS_SHARE
 from cofactor.tasks.base import about
@@ -114,11 +114,9 @@ def _with_levels(data: RatingDataset, options: Mapping[str, Any], file: str) -> 
         advice = (f"the ratings are continuous, {found}: cut them into levels with ", Argument("bins", 5))
         raise InvalidInputError(advice, place=place)
     if len(data.scale) < 2:
-        raise InvalidInputError(
-            (f"all ratings are {data.scale[0]:g}, so there is nothing to learn: check ", Argument("rating"))
-            + (", or give the whole scale with ", Argument("levels")),
-            place=place,
-        )
+        remedy = (Argument("rating"), ", or give the whole scale with ", Argument("levels"))
+        message = f"all ratings are {data.scale[0]:g}, so there is nothing to learn: check "
+        raise InvalidInputError((message, *remedy), place=place)
     return data
 
 
@@ -199,9 +197,7 @@ def read_new_users(
         What was left out.
     """
     place = Place(display_name(file))
-    data = datasets.read_ratings(
-        file, rating=options["rating"], scale=model.scale_, ids="str", **_reading(options)
-    )
+    data = datasets.read_ratings(file, rating=options["rating"], scale=model.scale_, ids="str", **_reading(options))
     X = match_pairs(data.X, None, model.items_)
     if not len(X):
         raise InvalidInputError("holds no ratings, expected lines of user, item and rating", place=place)

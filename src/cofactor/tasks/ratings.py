@@ -14,11 +14,11 @@ from sklearn.base import clone
 
 from cofactor import ratings
 from cofactor.errors import Argument, InvalidInputError, Text
-from cofactor.evaluation.checks import LABEL_PROTOCOLS
-from cofactor.evaluation.protocols import PROTOCOLS, chosen_alpha, measure_ratings, parts_of, splitter_of
+from cofactor.evaluation.protocols import chosen_alpha, measure_ratings
+from cofactor.model.splits import PROTOCOLS, parts_of, splitter_of
 from cofactor.ratings import MMMF, RatingModel
 from cofactor.tasks import rating_files
-from cofactor.tasks.base import Task, about, check_protocol
+from cofactor.tasks.base import Task, about
 from cofactor.tasks.baselines import MostFrequentLevel, UserMedian
 from cofactor.tasks.matching import match_ids
 from cofactor.tasks.models import Wanted, assemble, find_model, having_probabilities, short_names
@@ -152,9 +152,7 @@ class RatingTask(Task):
         X, y, notes = rating_files.read_new_users(file, model, options)
         return Built(model.fold_in(X, y), notes)
 
-    def recommend(
-        self, model: Any, request: Request, options: Mapping[str, Any], called: str = "the model"
-    ) -> Table:
+    def recommend(self, model: Any, request: Request, options: Mapping[str, Any], called: str = "the model") -> Table:
         """Recommend items to users of a model, or to new ones after `fold_in`; see `Task.recommend`."""
         ranking = {name: getattr(request, name) for name in ("at_least", "quantile")}
         ranking = {name: value for name, value in ranking.items() if value is not None}
@@ -226,11 +224,17 @@ class RatingTask(Task):
 
     def splits(self, loaded: Loaded, protocol: Protocol) -> list[Any]:
         """Return training, fold-in and test rows of each split."""
-        name, n_splits = protocol.name or self.default_protocol, protocol.splits or self.default_splits
-        check_protocol(self, name, n_splits, loaded.data.n_ratings, {"labels": LABEL_PROTOCOLS})
-        test_users = protocol.options.get("test_users", 0.1)
-        splitter = splitter_of(name, n_splits, protocol.seed, protocol.test_size, test_users)
-        return list(parts_of(splitter, loaded.data.X, loaded.data.y))
+        data = loaded.data
+        splitter = splitter_of(
+            protocol.name or self.default_protocol,
+            n_splits=protocol.splits or self.default_splits,
+            random_state=protocol.seed,
+            test_size=protocol.test_size,
+            test_users=protocol.options.get("test_users", 0.1),
+            n_rows=data.n_ratings,
+            data=data.name,
+        )
+        return list(parts_of(splitter, data.X, data.y))
 
     def measure(self, model: Any, loaded: Loaded, parts: Any) -> Mapping[str, dict[str, Any]]:
         """Measure a model on one split; see `Task.measure`."""
