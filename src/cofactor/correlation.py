@@ -67,7 +67,7 @@ def normalized(gram: NDArray[Any]) -> Floats:
     """Return G_ij / √(G_ii G_jj), with ones on the diagonal, and zeros beside it where G_ii or G_jj is 0.
 
     Of inner products of columns it makes their cosines, of covariances their correlations. The zeros settle what is
-    0/0 for a column which is zero or constant (ERRATA 36, 59; METHODS-LABELS 2.7).
+    0/0 for a column which is zero or constant (corrections.md, C36, C59).
 
     Parameters
     ----------
@@ -201,9 +201,9 @@ def self_tuning_affinity(Y: Any, neighbour: int = 7) -> Floats:
     .. math:: A_{ij} = \exp\left(-\frac{\|Y_i - Y_j\|^2}{s_i s_j}\right), \qquad A_{ii} = 0
 
     with s_i the distance of column i from its 7th nearest other column (from the farthest one, if there are fewer
-    than 7). This is what the thesis calls self-tuning (section 6.2, ERRATA 41). Where s_i would be 0 because 7 columns
-    equal column i, the distance of the nearest different column stands for it; if all columns are equal, all
-    affinities are 1.
+    than 7). Zelnik-Manor and Perona ("Self-tuning spectral clustering", NIPS 2004) call it self-tuning. Where s_i would
+    be 0 because 7 columns equal column i, the distance of the nearest different column stands for it; if all columns
+    are equal, all affinities are 1.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def spectral_groups(affinity: NDArray[Any], n_groups: int, random_state: int = 0
     r"""Group columns by spectral clustering of their affinities.
 
     The rows of the matrix of the K leading eigenvectors of :math:`D^{-1/2} A D^{-1/2}`, D = diag(A 1), are brought to
-    length 1 and clustered by k-means: they are the points, not the seeds (ERRATA 41).
+    length 1 and clustered by k-means: they are the points, not the seeds (corrections.md, C41).
 
     Parameters
     ----------

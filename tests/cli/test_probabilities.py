@@ -127,7 +127,7 @@ def test_recommend_ranks_by_probability_or_quantile(run, probit: Path, option: s
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--at-least", 6], "--at-least 6.0 is above the highest rating, 5"),
+        (["--at-least", 6], "--at-least 6 is above the highest rating, 5"),
         (["--at-least", "nan"], "--at-least nan"),
         (["--quantile", 1.5], "--quantile 1.5"),
         (["--quantile", 0.5, "--at-least", 4], "--at-least and --quantile both say how to rank: give one of them"),

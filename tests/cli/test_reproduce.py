@@ -9,7 +9,8 @@ import pytest
 import cofactor
 from cofactor.evaluation import ResultStore, RunProgress
 from cofactor.evaluation.run.cells import Result
-from cofactor.experiments import experiments, reproduction
+from cofactor.experiments import experiments
+from cofactor.experiments.base import reproduction
 
 GEOMETRY = "thesis-figure-3.1"  # made of printed factors: in a moment, and without a data set
 STARTS = "thesis-figure-3.4"
@@ -26,15 +27,15 @@ def test_list_tells_every_experiment_and_its_cells(run):
 
 
 def test_run_is_kept_shown_and_written(run, tmp_path: Path):
-    store, document = tmp_path / "kept.sqlite", tmp_path / "book.md"
+    store, document = tmp_path / "kept.sqlite", tmp_path / "book"
     arguments = ("reproduce", GEOMETRY, STARTS, "--quick", "--store", store)
     outcome = run(*arguments, "--document", document)
     assert outcome.status == 0
     assert "✓ holds" in outcome.out
-    assert f"wrote {document}" in outcome.err
-    text = document.read_text()
-    assert f"## {GEOMETRY}" in text
-    assert (tmp_path / "book" / f"{GEOMETRY}.png").stat().st_size > 1000
+    assert f"wrote {document / 'README.md'}" in outcome.err
+    assert f"[{GEOMETRY}](kumar-3.md#thesis-figure-31)" in (document / "README.md").read_text()
+    assert f"## {GEOMETRY}" in (document / "kumar-3.md").read_text()
+    assert (document / "pictures" / f"{GEOMETRY}.png").stat().st_size > 1000
     again = run("reproduce", GEOMETRY, STARTS, "--quick", "--from-store", "--store", store, "--json")
     found = json.loads(again.out)
     assert [one["name"] for one in found] == [GEOMETRY, STARTS]
@@ -78,7 +79,7 @@ def test_results_are_found_without_the_data(run, tmp_path: Path, monkeypatch: py
     done = Result(**facts, version=cofactor.__version__, status="done", measures=measures, error="", seconds=1.0)
     with ResultStore(store) as kept:
         kept.put(done)
-    monkeypatch.setattr("cofactor.experiments.rating_cells.checksum", lambda name: "")
+    monkeypatch.setattr("cofactor.experiments.base.rating_cells.checksum", lambda name: "")
     (found,) = json.loads(
         run("reproduce", "thesis-table-4.1", "--quick", "--from-store", "--store", store, "--json").out
     )
@@ -118,15 +119,16 @@ def test_missing_data_fail_cells_and_the_command(run, tmp_path: Path, monkeypatc
     [
         (("thesis-table-3.91",), "did you mean thesis-table-3.19"),
         (("thesis-table-3.19", "--quick", "--full"), "--quick and --full exclude each other"),
-        ((GEOMETRY, "--document", "book.html"), "expected a Markdown file, ending in .md"),
+        ((GEOMETRY, "--document", "book.md"), "expected the name of a folder; its first page will be book/README.md"),
+        ((GEOMETRY, "--document", "book", "--words", "words.html"), "expected a Markdown file, ending in .md"),
         ((GEOMETRY, "--quick", "--jobs", "0"), "--jobs 0: expected a positive number"),
         ((GEOMETRY, "--from-store"), "kept.sqlite yet: without this option it is made and filled"),
         ((GEOMETRY, "--from-store", "--retry"), "--retry has nothing to run again"),
         ((GEOMETRY, "all"), "all stands alone"),
-        ((GEOMETRY, "--words", "words.md"), "say with --document which"),
-        ((GEOMETRY, "--document", "nowhere/book.md"), "the folder nowhere does not exist"),
-        ((GEOMETRY, "--document", "book.md", "--words", "latin.md"), "latin.md: is not UTF-8"),
-        ((GEOMETRY, "--document", "taken.md"), "taken: is a file, but the pictures of taken.md go into a folder"),
+        ((GEOMETRY, "--words", "words.md"), "say with --document where it goes"),
+        ((GEOMETRY, "--document", "nowhere/book"), "the folder nowhere does not exist"),
+        ((GEOMETRY, "--document", "book", "--words", "latin.md"), "latin.md: is not UTF-8"),
+        ((GEOMETRY, "--document", "taken"), "taken: expected the name of a folder"),
     ],
 )
 def test_bad_input(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments, message):

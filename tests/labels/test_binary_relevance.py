@@ -1,16 +1,34 @@
-"""Binary relevance is scikit-learn's model for each label, and nothing else."""
+"""Binary relevance is scikit-learn's estimator for each label, and nothing else."""
 
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    Perceptron,
+    Ridge,
+    RidgeClassifier,
+    SGDClassifier,
+)
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.svm import LinearSVC
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 import cofactor
+from cofactor.errors import InvalidTypeError
 from cofactor.labels import BinaryRelevance, FeatureSpace
+from cofactor.persistence import ModelFileError, read_model, write_model
 
 
 def example() -> tuple[np.ndarray, np.ndarray]:
@@ -73,8 +91,10 @@ def test_one_warning_for_all_labels():
 
 
 def test_refusals():
-    with pytest.raises(TypeError, match="expected one of scikit-learn's LinearSVC"):
-        BinaryRelevance(KNeighborsClassifier()).fit(X, Y)
+    with pytest.raises(TypeError, match="expected a classifier or regressor of scikit-learn"):
+        BinaryRelevance(KMeans()).fit(X, Y)
+    with pytest.raises(TypeError, match=r"expected an estimator, not its class: LinearSVC\(\)"):
+        BinaryRelevance(LinearSVC).fit(X, Y)
     with pytest.raises(ValueError, match="class_weight"):
         BinaryRelevance(LinearSVC(class_weight={0: 1, 1: 3})).fit(X, Y)
     with pytest.raises(ValueError, match="'C' parameter of LinearSVC"):
@@ -102,3 +122,119 @@ def test_progress_counts_labels():
     seen = []
     BinaryRelevance(callback=seen.append).fit(X, Y)
     assert [(p.stage, p.iteration, p.objective) for p in seen] == [("labels", k, 4.0 - k) for k in (1, 2, 3, 4)]
+
+
+# ---------------------------------------------------------------------- any learner
+
+X_NEAR_ZERO = np.abs(X).round(1)  # counts of a kind: none below 0
+LEARNERS = [
+    SGDClassifier(loss="modified_huber", random_state=0),
+    Perceptron(random_state=0),
+    LinearRegression(),
+    MultinomialNB(),
+    ComplementNB(),
+    BernoulliNB(binarize=0.5),
+    GaussianNB(),
+    DecisionTreeClassifier(random_state=0),
+    ExtraTreeClassifier(random_state=0),
+    RandomForestClassifier(7, random_state=0),
+    ExtraTreesClassifier(7, random_state=0),
+    KNeighborsClassifier(4),
+    KNeighborsClassifier(6, weights="distance"),
+]
+OTHERS = [SVC(), QuadraticDiscriminantAnalysis(), make_pipeline(StandardScaler(), LogisticRegression())]
+
+
+def with_constants(Y: np.ndarray) -> np.ndarray:
+    """Return labels with one that all have, and one that none has, between them."""
+    return np.column_stack([Y[:, :2], np.ones(len(Y), int), Y[:, 2:], np.zeros(len(Y), int)])
+
+
+@pytest.mark.parametrize("estimator", [*LEARNERS, *OTHERS], ids=repr)
+def test_any_learner(estimator):
+    X = X_NEAR_ZERO
+    ours = BinaryRelevance(estimator).fit(X[:70], Y[:70])
+    alone = [clone(estimator).fit(X[:70], y) for y in Y[:70].T]
+    expected = np.column_stack([each.predict(X[70:]) for each in alone])
+    assert np.array_equal(ours.predict(X[70:]), expected > 0.5)
+    if hasattr(alone[0], "predict_proba"):
+        expected = np.column_stack([each.predict_proba(X[70:])[:, 1] for each in alone])
+        exact = isinstance(estimator, RandomForestClassifier | DecisionTreeClassifier | KNeighborsClassifier)
+        assert np.allclose(ours.predict_proba(X[70:]), expected, rtol=0 if exact else 1e-9, atol=0 if exact else 1e-12)
+    else:
+        assert not hasattr(ours, "predict_proba")
+
+
+@pytest.mark.parametrize("estimator", LEARNERS, ids=repr)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_any_learner_survives_a_file(estimator, form, tmp_path):
+    labels = with_constants(Y)
+    trained = X_NEAR_ZERO if isinstance(estimator, GaussianNB) else form(X_NEAR_ZERO)
+    model = BinaryRelevance(estimator, random_state=0).fit(trained, labels)
+    model.save(tmp_path / "model")
+    loaded = cofactor.load(tmp_path / "model")
+    assert repr(loaded) == repr(model)
+    assert np.array_equal(loaded.predict(form(X_NEAR_ZERO))[:, [2, 5]], labels[:, [2, 5]])
+    assert np.array_equal(loaded.decision_function(form(X_NEAR_ZERO)), model.decision_function(form(X_NEAR_ZERO)))
+    if hasattr(model, "predict_proba"):
+        found = loaded.predict_proba(form(X_NEAR_ZERO))
+        assert np.array_equal(found, model.predict_proba(form(X_NEAR_ZERO)))
+        assert np.array_equal(found[:, [2, 5]], labels[:, [2, 5]])
+        assert ((found >= 0) & (found <= 1)).all()
+    assert np.array_equal(loaded.fit(trained, labels).predict(form(X_NEAR_ZERO)), model.predict(form(X_NEAR_ZERO)))
+
+
+@pytest.mark.parametrize("estimator", OTHERS, ids=lambda estimator: type(estimator).__name__)
+def test_others_say_that_they_cannot_be_saved(estimator, tmp_path):
+    for labels in (Y, np.ones_like(Y)):
+        model = BinaryRelevance(estimator).fit(X, labels)
+        with pytest.raises(InvalidTypeError, match="cannot be saved safely.*take one of LinearSVC, LogisticRegression"):
+            model.save(tmp_path / "model")
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_probabilities_are_there_where_the_learner_has_them():
+    assert hasattr(BinaryRelevance(LogisticRegression()), "predict_proba")
+    for estimator in (None, LinearSVC(), Ridge()):
+        assert not hasattr(BinaryRelevance(estimator), "predict_proba")
+        assert not hasattr(BinaryRelevance(estimator).fit(X, Y), "predict_proba")
+    model = BinaryRelevance(LogisticRegression()).fit(X, Y)
+    assert np.array_equal(model.predict_proba(X), expit(model.decision_function(X)))
+    assert np.array_equal(model.predict_proba(X) > 0.5, model.predict(X))
+
+
+def test_only_linear_learners_have_coefficients():
+    assert BinaryRelevance(MultinomialNB()).fit(X_NEAR_ZERO, Y).coef_.shape == (6, 4)
+    assert not hasattr(BinaryRelevance(GaussianNB()).fit(X, Y), "coef_")
+    assert not hasattr(BinaryRelevance(), "coef_")
+
+
+@pytest.mark.parametrize(
+    "estimator", [RandomForestClassifier(5), SGDClassifier(), ExtraTreeClassifier(max_depth=3)], ids=repr
+)
+def test_random_learners_follow_the_seed(estimator):
+    a, b, c = (BinaryRelevance(estimator, random_state=seed).fit(X, Y).decision_function(X) for seed in (0, 0, 1))
+    assert np.array_equal(a, b)
+    assert not np.array_equal(a, c)
+
+
+def test_neighbours_are_kept_once(tmp_path):
+    model = BinaryRelevance(KNeighborsClassifier()).fit(X, np.tile(Y, 5))
+    model.save(tmp_path / "model")
+    _, arrays = read_model(tmp_path / "model")
+    assert sum(array.shape == X.shape for array in arrays.values()) == 1
+
+
+@pytest.mark.parametrize("estimator", [LEARNERS[9], LEARNERS[11], LogisticRegression()], ids=repr)
+def test_states_that_do_not_fit_the_model(estimator, tmp_path):
+    BinaryRelevance(estimator).fit(X, Y).save(tmp_path / "model")
+    header, arrays = read_model(tmp_path / "model")
+    BinaryRelevance(estimator).fit(X[:, :5], Y[:, :3]).save(tmp_path / "other")
+    other, others = read_model(tmp_path / "other")
+    write_model(tmp_path / "model", header | {"learned": other["learned"]}, arrays | others)
+    with pytest.raises(ModelFileError):
+        cofactor.load(tmp_path / "model")
+    constant = np.array([0, 0, 0, 1], dtype=np.int8)
+    write_model(tmp_path / "model", header, arrays | {"constant": constant})
+    with pytest.raises(ModelFileError):
+        cofactor.load(tmp_path / "model")

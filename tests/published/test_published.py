@@ -12,7 +12,7 @@ from scipy.stats import f, studentized_range
 
 from cofactor import labels, ratings
 from cofactor.datasets import available, load_labels
-from cofactor.experiments.ranks import printed_scores
+from cofactor.experiments.base.ranks import printed_scores
 from cofactor.published import FOLDER, METRICS, Misprint, Published, load, matrix, names, printed, value
 
 #: Numbers, data sets, protocols, methods, metrics of each table.

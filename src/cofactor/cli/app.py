@@ -72,7 +72,7 @@ EXAMPLES = {
     "reproduce": (
         "cofactor reproduce list",
         "cofactor reproduce thesis-table-4.1 --quick",
-        "cofactor reproduce all --jobs 2 --document reproduction.md",
+        "cofactor reproduce all --jobs 2 --document reproduction",
     ),
 }
 

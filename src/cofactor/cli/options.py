@@ -113,6 +113,8 @@ def with_task_options(command: Command, verb: str) -> Command:
     """
     signature = inspect.signature(command, eval_str=True)
     own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    if len(own) == len(signature.parameters):
+        return command
     declared = {option.name: option for entry in TASKS.values() for option in entry.options.get(verb, ())}
     taken = {one.name for one in own}
     added = [_parameter(option) for option in declared.values() if option.name not in taken]

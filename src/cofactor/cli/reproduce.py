@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,6 @@ import typer
 from cofactor.cli import options
 from cofactor.cli.board import duration
 from cofactor.cli.errors import telling_what_is_kept
-from cofactor.cli.files import check_target
 from cofactor.cli.output import human_console, make_bar, note, print_json
 from cofactor.cli.reproduced import show_lines, show_reproduction
 from cofactor.errors import InvalidInputError
@@ -20,8 +20,8 @@ from cofactor.errors import InvalidInputError
 if TYPE_CHECKING:
     from cofactor.evaluation.run.running import RunProgress
     from cofactor.evaluation.run.store import ResultStore
-    from cofactor.experiments.experiment import Experiment, Extent
-    from cofactor.experiments.reproduction import Reproduction
+    from cofactor.experiments.base.experiment import Experiment, Extent
+    from cofactor.experiments.base.reproduction import Reproduction
 
 
 def reproduce(
@@ -43,10 +43,10 @@ def reproduce(
     retry: options.Retry = False,
     document: Annotated[
         str | None,
-        typer.Option("--document", "-d", metavar="FILE.md", help="Write all of it as Markdown, pictures beside it."),
+        typer.Option("--document", "-d", metavar="FOLDER", help="Write all of it as Markdown pages with pictures."),
     ] = None,
     words: Annotated[
-        str | None, typer.Option(metavar="FILE.md", help="A summary in words for the top of the document.")
+        str | None, typer.Option(metavar="FILE.md", help="A summary in words, for a page of its own.")
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -80,10 +80,10 @@ def reproduce(
         for one in found:
             show_reproduction(one)
     if document is not None:
-        from cofactor.experiments.document import write_document
+        from cofactor.experiments.base.document import FRONT, write_document
 
         write_document(document, found, text)
-        note(f"wrote {document}")
+        note(f"wrote {Path(document) / FRONT}")
     if any(one.tally.failed for one in found):
         raise typer.Exit(1)
 
@@ -97,8 +97,8 @@ def _found(
     retry: bool,
     quiet: bool,
 ) -> list[Reproduction]:
-    from cofactor.experiments.reproduction import reproduce as run
-    from cofactor.experiments.reproduction import stored
+    from cofactor.experiments.base.reproduction import reproduce as run
+    from cofactor.experiments.base.reproduction import stored
 
     if from_store:
         return stored(chosen, extent, store)
@@ -118,25 +118,32 @@ def _chosen(names: Sequence[str]) -> list[Experiment]:
 
 
 def _words(document: str | None, words: str | None) -> str:
-    """Return the words for the top of the document; what could not be read or written is refused before any work."""
-    for path in (document, words):
-        if path is not None and not path.endswith(".md"):
-            raise InvalidInputError(f"{path}: expected a Markdown file, ending in .md")
+    """Return the words for the document; what could not be read or written is refused before any work."""
     if document is not None:
-        check_target(document, words)
-        pictures = Path(document).with_suffix("")
-        if pictures.exists() and not pictures.is_dir():
-            raise InvalidInputError(
-                f"{pictures}: is a file, but the pictures of {document} go into a folder of this name"
-            )
+        _check_folder(Path(document))
     if words is None:
         return ""
     if document is None:
-        raise InvalidInputError("--words go to the top of a document: say with --document which")
+        raise InvalidInputError("--words are a page of a document: say with --document where it goes")
+    if not words.endswith(".md"):
+        raise InvalidInputError(f"{words}: expected a Markdown file, ending in .md")
     try:
         return Path(words).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"{words}: is not UTF-8 ({error.reason} at byte {error.start})") from error
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder that could not be made or written to."""
+    if folder.suffix in (".md", ".html") or (folder.exists() and not folder.is_dir()):
+        raise InvalidInputError(
+            f"{folder}: expected the name of a folder; its first page will be {folder.stem}/README.md"
+        )
+    parent = folder if folder.exists() else folder.absolute().parent
+    if not parent.is_dir():
+        raise InvalidInputError(f"{folder}: the folder {folder.parent} does not exist; make it first")
+    if not os.access(parent, os.W_OK):
+        raise InvalidInputError(f"{folder}: cannot be written there (permission denied)")
 
 
 def _place(store: str | None) -> Path:
@@ -167,7 +174,7 @@ def _progress(quiet: bool) -> Iterator[Any]:
 
 def _list(as_json: bool) -> None:
     from cofactor.experiments import experiments
-    from cofactor.experiments.experiment import EXTENTS
+    from cofactor.experiments.base.experiment import EXTENTS
 
     rows = [
         {"name": one.name, "title": one.title, "source": one.source, **{e: len(one.cells(e)) for e in EXTENTS}}

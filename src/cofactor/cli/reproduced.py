@@ -11,8 +11,8 @@ from cofactor.cli.output import human_console
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
 
-    from cofactor.experiments.experiment import Origin, Row
-    from cofactor.experiments.reproduction import Reproduction
+    from cofactor.experiments.base.experiment import Origin, Row
+    from cofactor.experiments.base.reproduction import Reproduction
 
 __all__ = ["show_lines", "show_reproduction"]
 
@@ -45,7 +45,7 @@ def _show_table(console: Console, rows: Sequence[Row]) -> None:
     """Print *published | here | difference* of one metric, and below it what is published only."""
     from rich.markup import escape
 
-    from cofactor.experiments.document import columns_of, digits_of, printed_only, reasons_of, title_of
+    from cofactor.experiments.base.markdown import columns_of, digits_of, printed_only, reasons_of, title_of
 
     title, digits = title_of(rows[0].metric, rows[0].protocol), digits_of(rows)
     measured, rest = [row for row in rows if row.here is not None], [row for row in rows if row.here is None]

@@ -10,24 +10,24 @@ from functools import cache
 from importlib import import_module
 
 from cofactor.errors import InvalidInputError
-from cofactor.experiments.experiment import Experiment
+from cofactor.experiments.base.experiment import Experiment
 from cofactor.text import did_you_mean
 
 __all__ = ["experiment", "experiments"]
 
 #: In the order of the sources.
 _MODULES: tuple[str, ...] = (
-    "rating_geometry",
-    "rating_convergence",
-    "rating_curves",
-    "rating_factors",
-    "rating_tables",
-    "label_mlchmf",
-    "label_groups",
-    "label_grople",
-    "label_omf",
-    "label_mnmtf",
-    "label_li",
+    "kumar.geometry",
+    "kumar.convergence",
+    "kumar.curves",
+    "kumar.factors",
+    "kumar.tables",
+    "kumar.mlchmf",
+    "kumar.groups",
+    "kumar.grople",
+    "omf.tables",
+    "mnmtf.tables",
+    "li.tables",
 )
 
 

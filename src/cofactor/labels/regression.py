@@ -85,7 +85,7 @@ class FeatureSpace:
     .. math:: \|T - X W - 1 b^T\|_F^2 + \alpha \|W\|_F^2
 
     is :math:`W = V (S^2 + \alpha I)^{-1} S\, U^T T_c`, :math:`b = \bar t - W^T \bar x`: the intercept is not
-    penalized (METHODS-LABELS section 0; the released code of the embedding methods penalizes it). Only the smaller of
+    penalized, though the released code of the embedding methods penalizes it. Only the smaller of
     U and V is kept, the other one follows from X.
 
     Parameters

@@ -119,8 +119,8 @@ def learn_threshold(rule: str, scores: NDArray[Any], Y: sparse.csr_array) -> Thr
 
     Notes
     -----
-    Sorts once and counts cumulatively: O(nL log nL). METHODS-LABELS section 0 and ERRATA 73 say why learned cuts must
-    be reported apart from the plain one.
+    Sorts once and counts cumulatively: O(nL log nL). A learned cut often changes results more than the choice of the
+    method does, so report it apart from the plain one (corrections.md, C73).
 
     Examples
     --------

@@ -17,7 +17,8 @@ from cofactor.errors import InvalidInputError, Place, Text
 from cofactor.files import display_name
 from cofactor.tasks.options import OptionTable, without_unknown
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Measured, Progress, Protocol, Request, Settings, Table
-from cofactor.text import counted, did_you_mean
+from cofactor.tasks.registry import TASKS
+from cofactor.text import counted, did_you_mean, folded, nearest
 from cofactor.typing import Listener
 
 __all__ = ["ABILITIES", "Task", "about"]
@@ -147,6 +148,33 @@ class Task(ABC):
             What it is to be like.
         """
         return self.build(name, settings)
+
+    def find(self, name: str) -> type[Any]:
+        """Return the model of a name; case, hyphens and underscores do not matter.
+
+        Parameters
+        ----------
+        name : str
+            What a user wrote.
+
+        Raises
+        ------
+        InvalidInputError
+            With the nearest names, and with all; or with the task that the model is for.
+        """
+        known = self.models()
+        found = {folded(one): model for one, model in known.items()}.get(folded(name))
+        if found is not None:
+            return found
+        others = (entry.load() for other, entry in TASKS.items() if other != self.name)
+        whose = next((task for task in others if folded(name) in map(folded, task.models())), None)
+        if whose is not None:
+            mine = f"{self.many_models} are {', '.join(known)}"
+            raise InvalidInputError(f"is a {whose.one_model}; {mine}", argument="model", found=name)
+        near = nearest(name, known)
+        hint = f" (did you mean {', '.join(near)}?)" if near else ""
+        message = f"not a known model{hint}; expected one of {', '.join(known)}"
+        raise InvalidInputError(message, argument="model", found=name)
 
     def name_of(self, model: Any) -> str:
         """Return what a model is called in results."""

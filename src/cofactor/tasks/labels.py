@@ -23,7 +23,7 @@ from cofactor.model.splits import LABEL_PROTOCOLS, splitter_of
 from cofactor.tasks import label_files
 from cofactor.tasks.base import Task, about
 from cofactor.tasks.baselines import LabelFrequencies
-from cofactor.tasks.models import Wanted, assemble, find_model, short_names
+from cofactor.tasks.models import Wanted, assemble, short_names
 from cofactor.tasks.options import LABELS
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Protocol, Settings, Table
 from cofactor.tasks.words import shortest
@@ -96,7 +96,7 @@ class LabelTask(Task):
             advice = f"{self.many_models} are {', '.join(self.models())}"
             message = f"is a transformer of features, to be used from Python; {advice}"
             raise InvalidInputError(message, argument="model", found=name)
-        model = find_model(name, self.models())()
+        model = self.find(name)()
         params = dict(settings.params)
         if "estimator" in params and "estimator" in model.get_params(deep=False):
             model.set_params(estimator=_component(model, str(params.pop("estimator"))))

@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.tasks.plain import Built, Settings
-from cofactor.text import folded, nearest
 
-__all__ = ["Wanted", "assemble", "find_model", "parameters_of", "short_names"]
-
-Model = TypeVar("Model")
+__all__ = ["Wanted", "assemble", "parameters_of", "short_names"]
 
 #: Parameters which a task sets by itself, or by settings and options of their own.
 HIDDEN = frozenset({"callback", "verbose", "random_state", "levels", "duplicates", "estimator", "threshold"})
@@ -35,30 +32,6 @@ def short_names(kinds: Mapping[str, type[Any]], parting: str) -> dict[str, type[
     ['binary-mmmf']
     """
     return {re.sub(parting, "-", name).lower(): kind for name, kind in kinds.items()}
-
-
-def find_model(name: str, known: Mapping[str, Model]) -> Model:
-    """Return the model of a name; case, hyphens and underscores do not matter.
-
-    Parameters
-    ----------
-    name : str
-        What a user wrote.
-    known : mapping from str to object
-        All models by name.
-
-    Raises
-    ------
-    InvalidInputError
-        With the nearest names, and with all.
-    """
-    found = {folded(one): model for one, model in known.items()}.get(folded(name))
-    if found is None:
-        near = nearest(name, known)
-        hint = f" (did you mean {', '.join(near)}?)" if near else ""
-        message = f"not a known model{hint}; expected one of {', '.join(known)}"
-        raise InvalidInputError(message, argument="model", found=name)
-    return found
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cofactor import datasets
 from cofactor.datasets import RatingDataset
-from cofactor.datasets.columns import ALIASES, plain
+from cofactor.datasets.columns import ALIASES, ColumnsError, plain
 from cofactor.datasets.sniff import Found, sniff
 from cofactor.errors import Argument, InvalidInputError, Place, Text
 from cofactor.files import display_name, read_bytes, to_utf8
@@ -88,7 +88,7 @@ def _hint_of_labels() -> Iterator[None]:
     """Where neither users nor items are found, say that the file may hold features and labels."""
     try:
         yield
-    except datasets.ColumnsError as error:
+    except ColumnsError as error:
         advice = ("; or, if it holds features and labels, which are labels with ", Argument("labels"))
         raise type(error)(
             error.problem,

@@ -21,7 +21,7 @@ from cofactor.tasks import rating_files
 from cofactor.tasks.base import Task, about
 from cofactor.tasks.baselines import MostFrequentLevel, UserMedian
 from cofactor.tasks.matching import match_ids
-from cofactor.tasks.models import Wanted, assemble, find_model, having_probabilities, short_names
+from cofactor.tasks.models import Wanted, assemble, having_probabilities, short_names
 from cofactor.tasks.options import RATINGS
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Protocol, Request, Settings, Table
 from cofactor.tasks.words import numbers, shortest
@@ -90,7 +90,7 @@ class RatingTask(Task):
         For an ensemble, alpha and factors are those of its members, and the parameter ``estimator`` names their kind.
         """
         params = dict(settings.params)
-        kind = find_model(name, self.models())
+        kind = self.find(name)
         ensemble = kind.__name__ == "Ensemble"
         model = kind(self._member(params.pop("estimator", None))) if ensemble else kind()
         wanted = Wanted(
@@ -107,7 +107,7 @@ class RatingTask(Task):
         """Return the kind of the members of an ensemble, so that their parameters can be set by name."""
         if name is None:
             return MMMF(n_factors=8)
-        member = find_model(str(name), self.models())
+        member = self.find(str(name))
         return member(n_factors=8) if "n_factors" in member().get_params() else member()
 
     # ---------------------------------------------------------------- fit, and what a fitted model does

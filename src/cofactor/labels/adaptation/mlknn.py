@@ -62,7 +62,8 @@ class MLkNN(LabelModel):
 
     References
     ----------
-    M.-L. Zhang & Z.-H. Zhou, "ML-KNN: a lazy learning approach to multi-label learning", 2007. METHODS-LABELS 2.1.
+    M.-L. Zhang & Z.-H. Zhou, "ML-KNN: a lazy learning approach to multi-label learning", Pattern Recognition 40, 2007,
+    doi:10.1016/j.patcog.2006.12.019.
 
     Examples
     --------

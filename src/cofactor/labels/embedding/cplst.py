@@ -18,14 +18,13 @@ class CPLST(CodeModel):
     centred features; W is that ridge regression of :math:`Y_c V`. So the whole is reduced-rank ridge regression of the
     labels. Scores are :math:`(x W + b) V^T + \bar y - 1/2`.
 
-    Follows METHODS-LABELS 3.2. The paper uses the pseudo-inverse in place of the ridge hat matrix, and the released
-    code does not centre the features in the hat matrix, though it does in the regression; here both agree.
+    The paper uses the pseudo-inverse in place of the ridge hat matrix, and the released code does not centre the
+    features in the hat matrix, though it does in the regression; here both agree.
 
     Parameters
     ----------
     {n_components}
-        More than the features can predict
-        changes nothing and is cut.
+        More than the features can predict changes nothing and is cut.
     alpha : float, default=1.0
         Weight of the penalty, both of the regression and in the hat matrix, at least 0.
     {fit_intercept}
@@ -42,6 +41,10 @@ class CPLST(CodeModel):
         See `CodeModel`; `decoder_` is Vᵀ.
     n_features_in_, label_names_, constant_, threshold_
         See `LabelModel`.
+
+    References
+    ----------
+    Y.-N. Chen & H.-T. Lin, "Feature-aware label space dimension reduction for multi-label classification", NIPS 2012.
 
     Examples
     --------

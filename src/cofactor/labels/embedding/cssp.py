@@ -14,15 +14,15 @@ from cofactor.model.checks import make_generator
 class CSSP(CodedLabels):
     r"""Multi-label classification by column subset selection (ML-CSSP; Bi & Kwok 2013).
 
-    Draws a set C of d labels with probabilities that follow their leverage, regresses them on the features by ridge,
-    and reconstructs all labels Z from the predicted ones:
+    A set C of d labels is drawn, with probabilities that follow their leverage. They are regressed on the features by
+    ridge, and all labels Z are reconstructed from the predicted ones:
 
     .. math:: p_l = \|V_{l \cdot}\|^2 / d, \qquad
         \min_{W, b} \|Z_C - X W - 1 b^T\|_F^2 + \alpha \|W\|_F^2, \qquad \hat z = (x W + b)\, Z_C^+ Z
 
-    with V the first d right singular vectors of Z, which is not centred. Follows METHODS-LABELS 3.3. Labels are coded
-    in -1 and 1 by default, as the authors' companion code does and not as the paper says: this, and not 0 and 1,
-    reproduces the thesis's table 6.2 (ERRATA 74), since it puts an intercept into the decoder.
+    with V the first d right singular vectors of Z, which is not centred. Labels are coded in -1 and 1 by default, as
+    the authors' companion code does and not as the paper says: this, and not 0 and 1, gives the figures of other
+    papers (corrections.md, C74), since it puts an intercept into the decoder.
 
     Parameters
     ----------
@@ -52,6 +52,10 @@ class CSSP(CodedLabels):
     Notes
     -----
     The coded labels are dense, 8nL bytes.
+
+    References
+    ----------
+    W. Bi & J. T. Kwok, "Efficient multi-label classification with many labels", ICML 2013.
 
     Examples
     --------

@@ -21,9 +21,9 @@ class FAiE(CodedLabels):
         \min_{W, b} \|U - X W - 1 b^T\|_F^2 + \alpha \|W\|_F^2, \qquad \hat z = (x W + b)\, U^T Z
 
     with Z the coded labels, not centred, and :math:`H_\alpha` the hat matrix of the same ridge regression. β = 0 is
-    PLST without centring, on its training codes; a large β makes U the principal components of the features. Follows
-    METHODS-LABELS 3.4. Labels are coded in -1 and 1 by default, as the released code does and not as the paper says:
-    this, and not 0 and 1, reproduces the thesis's table 6.2 (ERRATA 74).
+    PLST without centring, on its training codes; a large β makes U the principal components of the features. Labels
+    are coded in -1 and 1 by default, as the released code does and not as the paper says: this, and not 0 and 1, gives
+    the figures of other papers (corrections.md, C74).
 
     Parameters
     ----------
@@ -52,6 +52,11 @@ class FAiE(CodedLabels):
     -----
     With :math:`H = B B^T` (`FeatureSpace.hat_factor`, n × r), U holds the left singular vectors of
     :math:`[Z, \sqrt\beta B]`, from the Gram matrix of its shorter side. Takes 16n(L + r) bytes.
+
+    References
+    ----------
+    Z. Lin, G. Ding, M. Hu & J. Wang, "Multi-label classification via feature-aware implicit label space encoding",
+    ICML 2014.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Group preserving label embedding, chapter 6 of the thesis."""
+"""Group preserving label embedding: labels in groups, each of which uses few factors."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class GroPLE(LabelModel):
     ----------
     n_components : int or float, default=100
         Number d of factors, or its share of the number of labels, in (0, 1]; those which no group uses are dropped.
-        (The thesis takes 100.)
+        Kumar takes 100.
     n_groups : int, default=10
-        Number K of groups, at most L of them. (The thesis takes 10.)
+        Number K of groups, at most L of them. Kumar takes 10.
     alpha_u : float, default=0.1
         λ₁, weight of U; above 0.
     alpha_v : float, default=1.0
@@ -85,7 +85,7 @@ class GroPLE(LabelModel):
     groups_ : ndarray of shape (L,)
         Group of each label, numbered in the order in which they first occur; -1 for labels constant in training.
     group_sparsity_ : ndarray of shape (K, d')
-        Lengths of the rows of V^k: 0 where group k does without a factor (thesis, figure 6.1).
+        Lengths of the rows of V^k: 0 where group k does without a factor.
     Z_ : ndarray of shape (D, d')
         Map from features to factors.
     intercept_ : ndarray of shape (d',)
@@ -114,13 +114,17 @@ class GroPLE(LabelModel):
 
     Notes
     -----
-    Corrections to the text (ERRATA): (6.11) sums over both i and j (33), its gradient has a factor 2 before α (34).
-    R = 1 - C has a zero diagonal and hence negative eigenvalues, so that (6.11) is unbounded below as soon as X has a
-    null space; hence R₊ (35). Constant columns of U have no correlation and are not regressed on: c holds them (36).
-    Step lengths follow from :math:`2\sigma_{\max}(U)^2` and :math:`2(\sigma_{\max}(X)^2 + \alpha\|R\|_2)`, as first
-    trial (30, 37). The indices of Algorithm 7 are corrected, with restart, so that no objective rises; V starts from
-    its last value and Z from 0, so there is no γ (31, 38). Prediction and the constant feature are not in the text
-    (40), nor is the scale in the clustering (41).
+    Numbers of equations are those of Kumar's thesis, corrected as ``docs/corrections.md`` says, C30 to C41:
+
+    - (6.11) sums over both i and j (C33), and its gradient has a factor 2 before α (C34).
+    - R = 1 - C has a zero diagonal, hence negative eigenvalues. So (6.11) is unbounded below as soon as X has a null
+      space; R₊ stands in its place (C35).
+    - Constant columns of U have no correlation and are not regressed: c holds them (C36).
+    - The first step lengths tried follow from :math:`2\sigma_{\max}(U)^2` and
+      :math:`2(\sigma_{\max}(X)^2 + \alpha\|R\|_2)` (C30, C37).
+    - The indices of algorithm 7 are put right, and it restarts, so that no objective rises. V starts from its last
+      value and Z from 0, so there is no γ (C31, C38).
+    - Prediction and the constant feature are not in the text (C40), nor is the scale in the clustering (C41).
 
     The embedding needs YᵀY and the map XᵀX, XᵀY and YᵀY only: O(L² d) a round and O(D² d + D d²) a step, or
     O(nnz(X) d + D d²) for a sparse X with many features. The dense N × L matrix of signs never exists.
@@ -129,10 +133,15 @@ class GroPLE(LabelModel):
     parts of five folds of medical, and looked at on genbase, cal500, corel5k, bibtex and delicious, where micro-F1
     under the best cut is flat within .02 for α from 1 to 100 and β from .1 to 1. So .768 accuracy and .819 micro-F1 on
     those folds of medical flatter them; other folds with the weights chosen inside the training part gave .764 and
-    .816 (plain cut). The thesis takes λ₁ = .001, λ₂ = 1 and searches α and β from 1e-4 to 1e4.
+    .816 (plain cut). Kumar takes λ₁ = .001, λ₂ = 1 and searches α and β from 1e-4 to 1e4.
 
     Features should have comparable scales, since `alpha_z` weighs all coefficients alike: 0/1 text features are best
     left as they are, real ones standardized.
+
+    References
+    ----------
+    V. Kumar, "Collaborative Filtering and Multi-Label Classification with Matrix Factorization", PhD thesis, University
+    of Hyderabad, 2018, chapter 6.
 
     Examples
     --------

@@ -37,10 +37,9 @@ class LEML(LabelModel):
     .. math:: \min_{U, V, b} \; \sum_{i=1}^{N} \sum_{l=1}^{L} \ell(y_{il}, \, x_i U V_l + b_l)
         + \frac{\alpha}{2} (\|U\|_F^2 + \|V\|_F^2)
 
-    (5.14) of the thesis, with U of d columns, and an intercept which is not penalized. The squared loss is
-    :math:`\frac{1}{2} (y - s)^2` of labels 0 and 1; the others are margin losses of labels -1 and 1. See
-    METHODS-LABELS 3.5. With the squared loss and d at least the smaller number of features and labels, it is
-    regression with the trace norm, :math:`\alpha \|W\|_*`.
+    with U of d columns, and an intercept which is not penalized. The squared loss is :math:`\frac{1}{2} (y - s)^2` of
+    labels 0 and 1; the others are margin losses of labels -1 and 1. With the squared loss and d at least the smaller
+    number of features and labels, it is regression with the trace norm, :math:`\alpha \|W\|_*`.
 
     Parameters
     ----------
@@ -94,6 +93,10 @@ class LEML(LabelModel):
     -----
     With the squared loss nothing of size N × L is formed if N > D; the decomposition needs 8 D r bytes, r the rank of
     X, and two arrays of 8 r L. With fewer instances than features, these are r × L with r < N. L-BFGS never forms it.
+
+    References
+    ----------
+    H.-F. Yu, P. Jain, P. Kar & I. S. Dhillon, "Large-scale multi-label learning with missing labels", ICML 2014.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A tree of piecewise-linear embeddings: MLC-HMF (thesis, chapter 5)."""
+"""A tree of piecewise-linear embeddings: MLC-HMF."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ _SMOOTH = tuple(name for name, loss in MARGIN_LOSSES.items() if loss.smooth)
 class MLCHMF(LabelModel):
     r"""Multi-label classification by a hierarchy of embeddings of the features (MLC-HMF).
 
-    k-means splits the instances. For the instances S of each cluster an embedding is learned (5.19),
+    k-means splits the instances. For the instances S of each cluster an embedding is learned,
 
     .. math:: J(U, V) = \sum_{i \in S} \sum_{l=1}^{L} h(y_{il} \, x_i U V_l) + \frac{\alpha}{2} (\|U\|^2 + \|V\|^2),
 
-    with y = ±1, the smooth hinge h (5.20), U of shape (D, d), V of shape (d, L). The node retains the instances of S
+    with y = ±1, the smooth hinge h, U of shape (D, d), V of shape (d, L). The node retains the instances of S
     whose labels it gets right, but for a share `tolerance` of them; the others are split again, down to `max_depth` or
-    until fewer than `min_size` are left (algorithm 5). A new instance asks its nearest retained instances: each votes
+    until fewer than `min_size` are left. A new instance asks its nearest retained instances: each votes
     with the signs of x U V of the node that retained it. The score of a label is the mean vote in [-1, 1]; a tie is 0,
     hence negative.
 
     Parameters
     ----------
     {n_components}
-        Of the labels that vary in training, rounded up. (The thesis takes half of them.)
+        Of the labels that vary in training, rounded up. Kumar takes half of them.
     alpha : float, default=3.0
-        Weight of the ridge on both factors (λ in the thesis), above 0. It multiplies sums over instances, so larger
+        Weight of the ridge on both factors (Kumar's λ), above 0. It multiplies sums over instances, so larger
         data and larger features want a larger one: on binary text 0.3 to 3 does well, on z-scores of emotions 50.
     tolerance : float, default=0.02
         T: a node retains an instance of which at most this share of labels is wrong, 0 to 1. The share is a multiple
-        of 1/L, so below 1/L all values mean the same (ERRATA 23).
+        of 1/L, so below 1/L all values mean the same (corrections.md, C23).
     max_depth : int, default=5
         Depth of the deepest nodes; the root, which has no embedding, has depth 0. At most 2^(max_depth + 1) - 2 nodes
         are trained if `n_clusters` is 2.
@@ -57,13 +57,13 @@ class MLCHMF(LabelModel):
     n_neighbors : int, default=5
         Number of retained instances that vote, all where there are fewer; an odd number avoids ties.
     voting : {"sign", "margin"}, default="sign"
-        "margin" lets neighbours vote with scores cut off at ±1 in place of their signs (not in the thesis). It ranks
-        labels better.
+        "margin" lets neighbours vote with scores cut off at ±1 in place of their signs, which is not in the
+        source. It ranks labels better.
     scale : {"standard"} or None, default=None
-        "standard" gives features mean 0 and standard deviation 1 first, which dense measurements need (ERRATA 26);
+        "standard" gives features mean 0 and standard deviation 1 first, which dense measurements need;
         sparse features only get the deviation, so that they stay sparse.
     fit_intercept : bool, default=True
-        Whether embeddings see a constant feature (ERRATA 26); distances do not.
+        Whether embeddings see a constant feature (corrections.md, C26); distances do not.
     margin : {"smooth-hinge", "modified-square", "logistic"}, default="smooth-hinge"
         The loss h.
     {threshold}
@@ -106,11 +106,15 @@ class MLCHMF(LabelModel):
 
     Notes
     -----
-    Corrections of the thesis: gradients (5.21), (5.22) in the shapes of U and V (ERRATA 21); a small cluster does not
-    end the treatment of its siblings, the depth is counted, and d is handed on (22); instances with a Hamming loss of
-    *at most* T are retained (23); only nodes which retain something are kept, a leaf retains nothing, and if no node
-    retains anything one embedding of all instances predicts (24); neighbours are searched among retained instances
-    only, and an embedding votes as often as it owns neighbours (25); embeddings have a constant feature (26).
+    The source is corrected as ``docs/corrections.md`` says, C21 to C26:
+
+    - The gradients (5.21) and (5.22) have the shapes of U and V (C21).
+    - A small cluster does not end the treatment of its siblings; the depth is counted, and d is handed on (C22).
+    - Instances with a Hamming loss of *at most* T are retained (C23).
+    - Only nodes that retain something are kept, and a leaf retains nothing. If no node retains anything, one embedding
+      of all instances predicts (C24).
+    - Neighbours are searched among retained instances only. An embedding votes as often as it owns neighbours (C25).
+    - Embeddings have a constant feature (C26).
 
     X stays sparse throughout. The model holds d (D' + L) numbers for each embedding, D' being the number of features
     which occur at its node, and all retained instances. `predict` makes a float64 copy of these, and blocks of 16 MB.
@@ -120,7 +124,8 @@ class MLCHMF(LabelModel):
 
     References
     ----------
-    V. Kumar, thesis, chapter 5, algorithm 5.
+    V. Kumar, "Collaborative Filtering and Multi-Label Classification with Matrix Factorization", PhD thesis, University
+    of Hyderabad, 2018, chapter 5, algorithm 5.
 
     Examples
     --------

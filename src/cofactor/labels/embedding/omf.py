@@ -37,18 +37,12 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         \min_{P, Q, H} \; (1 - a) \|X - H P^\top\|_F^2 + a \|Y - H Q^\top\|_F^2
         + \lambda \left(\|P\|_F^2 + \|Q\|_F^2 + \|H\|_F^2\right)
 
-    which is (1) with rows as instances, a = `label_weight` and λ = `alpha`. An instance x has the code
+    with rows as instances, a = `label_weight` and λ = `alpha`: equation (1) of the paper. An instance x has the code
 
     .. math:: h = (\xi I + P^\top P)^{-1} P^\top x, \qquad \xi = \texttt{alpha\_predict}
 
-    by (2), and the scores Q h - 1/2: labels are regressed as 0 and 1. Scores are shrunk towards 0, so a learned
-    threshold pays off.
-
-    Corrections to the paper: the code of a row weights features and labels by 1 - a and a (ERRATA 45) and is computed
-    before the row's step, not after it (46); the share of a row in the penalty is λ/n, and it includes λ‖h‖² (43, 44);
-    step lengths are γ_t = γ_0 / (1 + γ_0 (λ/n) t) (47); a multiplies the term of the labels, so high values favour
-    them (49); the products PᵀP and QᵀQ are kept current by a rank-two rule (51a). Steps no longer than 9/10 of
-    1/‖h‖², which would fit the row exactly, make it safe to begin with long ones.
+    by equation (2), and the scores Q h - 1/2: labels are regressed as 0 and 1. Scores are shrunk towards 0, so a
+    learned threshold pays off.
 
     Parameters
     ----------
@@ -62,8 +56,8 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         Weight ξ of the penalty of a new instance's code, above 0. The default λ / (1 - a) is what training used for
         features; with a ≥ 0.9 less of it, such as λ, is usually better.
     solver : {"als", "sgd"}, default="als"
-        Exact minimisation over codes and matrices in turn (ERRATA 51), or stochastic gradients, which are what
-        `partial_fit` uses.
+        Exact minimisation over codes and matrices in turn (corrections.md, C51), or stochastic gradients, which are
+        what `partial_fit` uses.
     normalize : bool, default=True
         Whether rows of X are scaled to norm 1. The defaults of the other parameters are made for that.
     fit_intercept : bool, default=True
@@ -108,6 +102,24 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     -----
     UserWarning
         If no label of any training instance is predicted with the plain cut, or the one given.
+
+    Notes
+    -----
+    The paper is corrected as ``docs/corrections.md`` says, C43 to C51:
+
+    - The code of a row weights features and labels by 1 - a and a (C45), and is computed before the row's step, not
+      after it (C46).
+    - The share of a row in the penalty is λ/n, and it includes λ‖h‖² (C43, C44).
+    - Step lengths are γ_t = γ_0 / (1 + γ_0 (λ/n) t) (C47).
+    - a multiplies the term of the labels, so high values favour them (C49).
+    - The products PᵀP and QᵀQ are kept current by a rank-two rule (C51).
+
+    No step is longer than 9/10 of 1/‖h‖², which would fit the row exactly; so it is safe to begin with long ones.
+
+    References
+    ----------
+    S. Otálora-Montenegro, S. A. Pérez-Rubiano & F. A. González, "Online matrix factorization for space embedding
+    multilabel annotation", CIARP 2013.
 
     Examples
     --------

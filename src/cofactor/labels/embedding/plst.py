@@ -15,14 +15,13 @@ class PLST(CodeModel):
         \min_{W, b} \|Y_c V - X W - 1 b^T\|_F^2 + \alpha \|W\|_F^2
 
     with :math:`Y_c = Y - 1 \bar y^T`: V holds the first d principal components of the labels. Scores are
-    :math:`(x W + b) V^T + \bar y - 1/2`. Follows METHODS-LABELS 3.1. With all components it is ridge regression of each
-    label. Coding labels in 0 and 1 or in -1 and 1 gives the same predictions, since they are centred.
+    :math:`(x W + b) V^T + \bar y - 1/2`. With all components it is ridge regression of each label. Coding labels in 0
+    and 1 or in -1 and 1 gives the same predictions, since they are centred.
 
     Parameters
     ----------
     {n_components}
-        More than the rank of the centred
-        labels changes nothing and is cut.
+        More than the rank of the centred labels changes nothing and is cut.
     alpha : float, default=1.0
         Weight of the penalty of the regression, at least 0.
     {fit_intercept}
@@ -39,6 +38,11 @@ class PLST(CodeModel):
         See `CodeModel`; `decoder_` is Vᵀ.
     n_features_in_, label_names_, constant_, threshold_
         See `LabelModel`.
+
+    References
+    ----------
+    F. Tai & H.-T. Lin, "Multilabel classification with principal label space transformation", Neural Computation 24,
+    2012, doi:10.1162/NECO_a_00320.
 
     Examples
     --------

@@ -105,7 +105,7 @@ def grow(
 
 
 def embed(X: Any, Y: sparse.csr_array, growth: Growth, callback: Callback | None = None) -> tuple[Embedding, bool]:
-    """Minimise (5.19) over the instances given; return the embedding, and whether the solver converged.
+    """Minimise J(U, V) of `MLCHMF` over the instances given; return the embedding, and whether the solver converged.
 
     Features which no instance has get zero rows in U, at the start and therefore for ever, so they are left out:
     `features` names the others. Likewise factors beyond the number of instances.

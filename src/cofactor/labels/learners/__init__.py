@@ -15,9 +15,9 @@ from cofactor.labels.learners.fitting import (
     SAVABLE,
     Fitted,
     check_estimator,
+    check_savable,
     check_weights,
     fit_learner,
-    grid_of,
     is_savable,
     learner_from_state,
 )
@@ -25,22 +25,36 @@ from cofactor.labels.learners.gaussian import GaussianLearner
 from cofactor.labels.learners.linear import LinearLearner
 from cofactor.labels.learners.neighbours import NeighbourIndex, NeighboursLearner
 from cofactor.labels.learners.opaque import OpaqueLearner
+from cofactor.labels.learners.per_label import (
+    LabelLearners,
+    LinearLabelLearners,
+    NeighbourLabelLearners,
+    SeparateLabelLearners,
+    fit_label_learners,
+    label_learners_from_state,
+)
 from cofactor.labels.learners.trees import TreesLearner
 
 __all__ = [
     "SAVABLE",
     "Fitted",
     "GaussianLearner",
+    "LabelLearners",
     "Learner",
+    "LinearLabelLearners",
     "LinearLearner",
     "NeighbourIndex",
+    "NeighbourLabelLearners",
     "NeighboursLearner",
     "OpaqueLearner",
+    "SeparateLabelLearners",
     "TreesLearner",
     "check_estimator",
+    "check_savable",
     "check_weights",
+    "fit_label_learners",
     "fit_learner",
-    "grid_of",
     "is_savable",
+    "label_learners_from_state",
     "learner_from_state",
 ]

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 
-__all__ = ["Arrays", "CheckedFeatures", "Learner", "StateReader", "put_rows", "scores_of"]
+__all__ = ["Arrays", "CheckedFeatures", "Learner", "StateReader", "put_pattern", "put_rows", "scores_of"]
 
 #: Features that a model has checked already: finite, C-contiguous, float32 or float64; sparse ones are csr.
 CheckedFeatures: TypeAlias = NDArray[Any] | sparse.csr_array
@@ -275,17 +275,23 @@ class StateReader:
             if not len(dense):
                 raise _wrong(f"{name!r} has no rows")
             return dense
-        data = self.floats(f"{name}.data", (None,))
-        pointers = self.array(f"{name}.indptr", (np.int32, np.int64), (None,))
-        columns = self.positions(f"{name}.indices", pointers.dtype, (len(data),), n_columns)
-        if len(pointers) < 2 or pointers[0] != 0 or pointers[-1] != len(data) or (np.diff(pointers) < 0).any():
-            raise _wrong(f"'{name}.indptr' must rise from 0 to {len(data)}")
-        inside = np.ones(max(len(data) - 1, 0), bool)  # whether an entry and the next one stand in the same row
+        pointers, columns = self.pattern(name, None, n_columns)
+        data = self.floats(f"{name}.data", (len(columns),))
+        return sparse.csr_array((data, columns, pointers), shape=(len(pointers) - 1, n_columns))
+
+    def pattern(self, name: str, n_rows: int | None, n_columns: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return row pointers and column numbers of a csr table of one row at least, as `put_pattern` stored them."""
+        pointers = self.array(f"{name}.indptr", (np.int32, np.int64), (None if n_rows is None else n_rows + 1,))
+        columns = self.positions(f"{name}.indices", pointers.dtype, (None,), n_columns)
+        n = len(columns)
+        if len(pointers) < 2 or pointers[0] != 0 or pointers[-1] != n or (np.diff(pointers) < 0).any():
+            raise _wrong(f"'{name}.indptr' must rise from 0 to {n}")
+        inside = np.ones(max(n - 1, 0), dtype=bool)  # whether an entry and the next one stand in the same row
         ends = pointers[1:-1]
-        inside[ends[(ends > 0) & (ends < len(data))] - 1] = False
+        inside[ends[(ends > 0) & (ends < n)] - 1] = False
         if (np.diff(columns) <= 0)[inside].any():
             raise _wrong(f"'{name}.indices' must rise within each row")
-        return sparse.csr_array((data, columns, pointers), shape=(len(pointers) - 1, n_columns))
+        return pointers, columns
 
 
 def put_rows(name: str, X: CheckedFeatures, arrays: Arrays) -> None:
@@ -293,7 +299,13 @@ def put_rows(name: str, X: CheckedFeatures, arrays: Arrays) -> None:
     if isinstance(X, np.ndarray):
         arrays[name] = X
     else:
-        arrays |= {f"{name}.{part}": getattr(X, part) for part in ("data", "indices", "indptr")}
+        arrays[f"{name}.data"] = X.data
+        put_pattern(name, X, arrays)
+
+
+def put_pattern(name: str, table: sparse.csr_array, arrays: Arrays) -> None:
+    """Add to the arrays of a state where a table has entries."""
+    arrays[f"{name}.indices"], arrays[f"{name}.indptr"] = table.indices, table.indptr
 
 
 def _wrong(problem: str, name: str | None = None, found: Any = None) -> InvalidInputError:

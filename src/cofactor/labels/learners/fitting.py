@@ -27,9 +27,9 @@ __all__ = [
     "SAVABLE",
     "Fitted",
     "check_estimator",
+    "check_savable",
     "check_weights",
     "fit_learner",
-    "grid_of",
     "is_savable",
     "learner_from_state",
     "neighbour_index",
@@ -49,26 +49,6 @@ SAVABLE: dict[str, type[BaseEstimator]] = {kind.__name__: kind for kind in (*_AD
 
 _KINDS: dict[str, type[Learner]] = {
     kind.kind: kind for kind in (LinearLearner, GaussianLearner, TreesLearner, NeighboursLearner)
-}
-
-#: Values worth trying of the parameters that matter most, by class name.
-_GRIDS: dict[str, dict[str, list[Any]]] = {
-    "LinearSVC": {"C": [0.01, 0.1, 1.0, 10.0]},
-    "LogisticRegression": {"C": [0.1, 1.0, 10.0, 100.0]},
-    "Ridge": {"alpha": [0.1, 1.0, 10.0, 100.0]},
-    "RidgeClassifier": {"alpha": [0.1, 1.0, 10.0, 100.0]},
-    "SGDClassifier": {"alpha": [1e-5, 1e-4, 1e-3]},
-    "Perceptron": {"alpha": [1e-5, 1e-4, 1e-3], "penalty": [None, "l2"]},
-    "PassiveAggressiveClassifier": {"C": [0.01, 0.1, 1.0]},
-    "DecisionTreeClassifier": {"min_samples_leaf": [1, 3, 10, 30]},
-    "ExtraTreeClassifier": {"min_samples_leaf": [1, 3, 10, 30]},
-    "RandomForestClassifier": {"min_samples_leaf": [1, 3, 10]},
-    "ExtraTreesClassifier": {"min_samples_leaf": [1, 3, 10]},
-    "GaussianNB": {"var_smoothing": [1e-9, 1e-6, 1e-3, 1e-1]},
-    "MultinomialNB": {"alpha": [0.01, 0.1, 1.0]},
-    "ComplementNB": {"alpha": [0.01, 0.1, 1.0]},
-    "BernoulliNB": {"alpha": [0.01, 0.1, 1.0]},
-    "KNeighborsClassifier": {"n_neighbors": [3, 10, 30], "weights": ["uniform", "distance"]},
 }
 
 
@@ -91,15 +71,19 @@ def is_savable(estimator: Any) -> bool:
     return type(estimator) in _ADAPTERS or (type(estimator) is KNeighborsClassifier and is_plain(estimator))
 
 
-def grid_of(estimator: Any) -> dict[str, list[Any]]:
-    """Return values worth trying of the parameters of a learner; none of one that is not known here.
-
-    Examples
-    --------
-    >>> grid_of(GaussianNB())
-    {'var_smoothing': [1e-09, 1e-06, 0.001, 0.1]}
-    """
-    return {name: list(values) for name, values in _GRIDS.get(type(estimator).__name__, {}).items()}
+def check_savable(estimator: Any) -> None:
+    """Refuse an estimator that `is_savable` does not know, before a file is written."""
+    if not is_savable(estimator):
+        name = type(estimator).__name__
+        known = ", ".join(SAVABLE)
+        raise InvalidTypeError(
+            f"what {name} learned cannot be saved safely: to read it would be to run whatever a file says",
+            argument="estimator",
+            found=estimator,
+            advice="give distances and weights of neighbours by name, without parameters of a distance"
+            if name in SAVABLE
+            else f"take one of {known}, or keep the model in memory",
+        )
 
 
 def check_estimator(estimator: Any) -> None:
@@ -202,7 +186,7 @@ def fit_learner(
     model, converged = _fit(estimator, X, y, sample_weight, seed)
     adapter = _ADAPTERS.get(type(model))
     if adapter is None or getattr(model, "multi_class", "auto") == "multinomial":  # of scikit-learn before 1.8
-        return Fitted(OpaqueLearner([model], classes, X.shape[1], tuple(SAVABLE)), converged)
+        return Fitted(OpaqueLearner([model], classes, X.shape[1]), converged)
     return Fitted(_finite(adapter(model, classes), model), converged)
 
 
@@ -255,7 +239,7 @@ def _fit_regressor(
         return Fitted(_finite(linear.from_regressor(model, classes), model), converged)
     columns = [targets] if targets.ndim == 1 else list(targets.T)
     models = [_fit(estimator, X, column, sample_weight, seed) for column in columns]
-    learner = OpaqueLearner([model for model, _ in models], classes, X.shape[1], tuple(SAVABLE))
+    learner = OpaqueLearner([model for model, _ in models], classes, X.shape[1])
     return Fitted(learner, all(converged for _, converged in models))
 
 

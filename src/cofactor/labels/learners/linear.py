@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.special import expit, softmax
 from sklearn import linear_model, naive_bayes, svm
 
+from cofactor.errors import InvalidTypeError
 from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "from_naive_bayes",
     "from_regressor",
     "linear_scores",
+    "linked",
 ]
 
 #: How probabilities follow from scores; "none": they do not. "logistic" of more than two classes divides by the sum.
@@ -107,10 +109,10 @@ class LinearLearner(Learner):
         """Return P(class | features) of shape (n, K)."""
         if self.link == "none":
             return super().probabilities(X)
-        scores = self.scores(X).astype(np.float64, copy=False)
+        scores = self.scores(X)
         if self.link == "softmax":
-            return softmax(scores, axis=1)
-        likely = expit(scores) if self.link == "logistic" else (np.clip(scores, -1, 1) + 1) / 2
+            return softmax(scores.astype(np.float64, copy=False), axis=1)
+        likely = linked(scores, self.link)
         if likely.ndim == 1:
             return np.column_stack([1 - likely, likely])
         likely[~likely.any(axis=1)] = 1  # no class is likely: all are, equally
@@ -137,6 +139,20 @@ def linear_scores(
 ) -> NDArray[Any]:
     """Return X coef + intercept as a dense array, of features as they are or cut to 0 and 1."""
     return np.asarray(binarized(X, binarize) @ coef) + intercept
+
+
+def linked(scores: NDArray[Any], link: str) -> NDArray[np.float64]:
+    """Return the probability that belongs to each score by itself.
+
+    Examples
+    --------
+    >>> linked(np.array([0.0, 0.5]), "modified_huber")
+    array([0.5 , 0.75])
+    """
+    scores = scores.astype(np.float64, copy=False)
+    if link == "none":
+        raise InvalidTypeError("these linear models give scores, but no probabilities")
+    return expit(scores) if link == "logistic" else (np.clip(scores, -1, 1) + 1) / 2
 
 
 def binarized(X: CheckedFeatures, cut: float | None) -> CheckedFeatures:

@@ -195,4 +195,7 @@ class NeighboursLearner(Learner):
     @classmethod
     def _rebuilt(cls, state: StateReader, n_features: int, classes: NDArray[np.int64]) -> Self:
         index = NeighbourIndex.rebuilt(state, n_features)
-        return cls(index, state.positions("codes", np.int32, (index.rows.shape[0],), len(classes)), classes)
+        codes = state.positions("codes", np.int32, (index.rows.shape[0],), len(classes))
+        if len(np.unique(codes)) < len(classes):
+            raise InvalidInputError("the state of a learner: a class has no instance")
+        return cls(index, codes, classes)

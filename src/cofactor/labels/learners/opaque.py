@@ -27,8 +27,6 @@ class OpaqueLearner(Learner):
         A classifier; or a regressor of 0 and 1, or one for each of more than two classes.
     classes : ndarray of shape (K,)
     n_features : int
-    savable : sequence of str, optional
-        Names of estimators that could be saved, for the message.
 
     Examples
     --------
@@ -41,17 +39,10 @@ class OpaqueLearner(Learner):
 
     kind: ClassVar[str] = "opaque"
 
-    def __init__(
-        self,
-        fitted: Sequence[Any],
-        classes: NDArray[np.int64],
-        n_features: int,
-        savable: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, fitted: Sequence[Any], classes: NDArray[np.int64], n_features: int) -> None:
         self.fitted = tuple(fitted)
         self.classes = classes
         self.n_features = n_features
-        self._savable = tuple(savable)
 
     @property
     def name(self) -> str:
@@ -86,7 +77,7 @@ class OpaqueLearner(Learner):
     def _state(self) -> NoReturn:
         raise InvalidTypeError(
             f"a fitted {self.name} cannot be saved safely: to read it would be to run whatever a file says",
-            advice=f"take one of {', '.join(self._savable)} as the learner" if self._savable else "",
+            advice="take another learner, or keep the model in memory",
         )
 
     @classmethod

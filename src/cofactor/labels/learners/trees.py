@@ -165,8 +165,9 @@ class TreesLearner(Learner):
         nodes = np.arange(n)
         leaf = self.left == -1
         inner = nodes[~leaf]
-        if (self.right[leaf] != -1).any():
-            raise _wrong(f"node {nodes[leaf][self.right[leaf] != -1][0]} has one child, expected none or two")
+        odd = leaf & ((self.right != -1) | (self.feature != -1))
+        if odd.any():
+            raise _wrong(f"node {np.argmax(odd)} has no left child, so it must have no right one, and feature -1")
         tree_of = np.searchsorted(self.roots, nodes, side="right") - 1
         for child in (self.left[inner], self.right[inner]):
             after = (child > inner) & (child < n)

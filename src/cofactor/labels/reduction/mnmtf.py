@@ -51,7 +51,8 @@ class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     ----------
     n_components : int, float or None, default=None
         Number J of bases; a share of the number of features if a float below 1 (the paper's choice is 0.3), as many
-        as there are labels if None. From J = L on bases beyond need are left as they were at the start (ERRATA 56).
+        as there are labels if None. More than L of them are not determined: the surplus stays as it was at the start
+        (corrections.md, C56).
     alpha : float, default=0.1
         λ.
     rule : {"scale-invariant", "printed"}, default="scale-invariant"
@@ -98,9 +99,9 @@ class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     Notes
     -----
-    Source: `002` (MNMTF), equation (3) and Algorithm 1. Corrections (ERRATA): K = YYᵀ and L = D - K where the paper
-    has YᵀY and K - D (52); the denominators of Algorithm 1 (53); the penalty, which (3) lets vanish by scaling (54);
-    training rows are projected as new ones are (55).
+    The paper's equation (3) and algorithm 1 are corrected as ``docs/corrections.md`` says: K and D - K, which the paper
+    prints with another size and sign (C52); the denominators of algorithm 1 (C53); the penalty, which (3) lets vanish
+    by scaling (C54); training rows are projected as new ones are (C55).
 
     On the Yahoo sets (2,000/3,000), with `MLkNN` behind it, means of three starts: average precision .538 on Arts and
     .648 on Computers with J = 0.3 D, and .564 and .667 with J = L, against .509 and .634 on the original features. On
@@ -108,6 +109,11 @@ class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     An update costs O(D L J + D J² + L² J), whatever the number of instances. Projecting takes O(nnz(X) J) for the
     inner products, and a few passes over J coefficients for every row.
+
+    References
+    ----------
+    K. Kimura, M. Kudo & L. Sun, "Dimension reduction using nonnegative matrix tri-factorization in multi-label
+    classification", Hokkaido University.
 
     Examples
     --------

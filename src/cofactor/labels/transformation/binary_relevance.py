@@ -1,4 +1,4 @@
-"""Binary relevance: one linear model for each label, the common baseline."""
+"""Binary relevance: one learner for each label, the common baseline."""
 
 from __future__ import annotations
 
@@ -8,40 +8,52 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
+from sklearn.utils.metaestimators import available_if
 
-from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import LabelModel
-from cofactor.labels.regression import FeatureSpace, feature_space, linear
+from cofactor.labels.learners import (
+    SAVABLE,
+    LabelLearners,
+    LinearLabelLearners,
+    check_estimator,
+    check_savable,
+    fit_label_learners,
+    label_learners_from_state,
+)
+from cofactor.labels.regression import FeatureSpace, feature_space
 from cofactor.model.checks import check_jobs, make_generator
 from cofactor.model.progress import Monitor
 from cofactor.solvers.result import Callback
 
-_ESTIMATORS = (LinearSVC, LogisticRegression, Ridge, RidgeClassifier, SGDClassifier)
+
+def _has_probabilities(model: BinaryRelevance) -> bool:
+    """Whether the learners have probabilities; before `fit`, whether the estimator says that it will."""
+    learners = getattr(model, "learners_", None)
+    return hasattr(model.estimator, "predict_proba") if learners is None else bool(learners.has_probabilities)
 
 
 class BinaryRelevance(LabelModel):
-    r"""One linear model for each label, regardless of all other labels.
+    r"""One learner for each label, regardless of all other labels.
 
-    With the default, a support vector machine of scikit-learn,
+    The default learner is a support vector machine of scikit-learn,
 
     .. math:: \min_{w_l, b_l} \tfrac12 (\|w_l\|^2 + b_l^2)
         + C \sum_i \max(0, 1 - z_{il} (x_i w_l + b_l))^2, \qquad z_{il} = 2 y_{il} - 1
 
-    for each label l, in parallel. `sklearn.linear_model.Ridge` regresses all labels, coded in 0 and 1, at once on one
-    decomposition of the features; its scores are the regression minus 1/2. Follows METHODS-LABELS 1.1; labels that are
-    constant in training are not fitted.
+    for each label l. Any other classifier of scikit-learn will do, and any regressor, which then regresses the labels
+    coded in 0 and 1. Labels that are constant in training are not fitted.
 
     Parameters
     ----------
-    estimator : LinearSVC, LogisticRegression, Ridge, RidgeClassifier or SGDClassifier of scikit-learn, optional
-        What is fitted to each label; by default ``LinearSVC()``. Of a Ridge only ``alpha`` and ``fit_intercept`` count.
+    estimator : classifier or regressor of scikit-learn, optional
+        What is fitted to each label; by default ``LinearSVC()``. `sklearn.linear_model.Ridge` is fitted to all labels
+        at once on one decomposition of the features: of its parameters only ``alpha`` and ``fit_intercept`` count.
     n_jobs : int, optional
         Number of processes, as joblib understands it. Not threads: those of liblinear would share one stream of random
         numbers.
@@ -55,10 +67,12 @@ class BinaryRelevance(LabelModel):
 
     Attributes
     ----------
+    learners_ : LabelLearners
+        What was learned of the labels that are not constant in training.
     coef_ : ndarray of shape (D, L)
-        Weights; only labels that are not constant in training have a column.
+        Weights of linear learners; only labels that are not constant in training have a column.
     intercept_ : ndarray of shape (L,)
-        Intercepts.
+        Intercepts of linear learners.
     n_features_in_, label_names_, constant_, threshold_
         See `LabelModel`.
 
@@ -67,21 +81,38 @@ class BinaryRelevance(LabelModel):
     ConvergenceWarning
         Once, with the number of labels whose solver stopped early.
 
+    Notes
+    -----
+    Scores are what the learner says, with 0 as the cut: the decision function of linear models (log-odds of logistic
+    regression); log-odds of naive Bayes; P - 1/2 where there are only probabilities, as of trees, forests and nearest
+    neighbours, since their log-odds are often infinite; the regression - 1/2 of a regressor.
+
+    Linear models, naive Bayes, decision trees, forests and nearest neighbours can be saved (see
+    `cofactor.labels.learners`); a model of any other estimator says at `save` that it cannot.
+
+    References
+    ----------
+    M. R. Boutell, J. Luo, X. Shen & C. M. Brown, "Learning multi-label scene classification", Pattern Recognition 37,
+    2004, doi:10.1016/j.patcog.2004.03.009.
+
     Examples
     --------
     >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
     >>> X = np.arange(8.0)[:, None]
-    >>> Y = np.hstack([X > 3, X > 3, X < 2])
-    >>> BinaryRelevance(LogisticRegression(C=10)).fit(X, Y).predict([[0.0], [7.0]])
+    >>> y = np.hstack([X > 3, X > 3, X < 2])
+    >>> model = BinaryRelevance(LogisticRegression(C=10)).fit(X, y)
+    >>> model.predict([[0.0], [7.0]])
     array([[False, False,  True],
            [ True,  True, False]])
+    >>> model.predict_proba([[3.5]]).round(2)
+    array([[0.5, 0.5, 0. ]])
     """
 
-    _learned = ("coef_", "intercept_")
-    _components: ClassVar[Mapping[str, type[BaseEstimator]]] = {kind.__name__: kind for kind in _ESTIMATORS}
+    _learned = ("_learners_state",)
+    _components: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
 
-    coef_: NDArray[Any]
-    intercept_: NDArray[Any]
+    learners_: LabelLearners
 
     def __init__(
         self,
@@ -105,61 +136,96 @@ class BinaryRelevance(LabelModel):
         return {} if self.estimator is not None else {"estimator": [LinearSVC(C=cost) for cost in (0.01, 0.1, 1.0)]}
 
     def _feature_space(self, varied: Collection[str]) -> Callable[[Any], FeatureSpace] | None:
-        if not isinstance(self.estimator, Ridge) or any("fit_intercept" in n or n == "estimator" for n in varied):
+        if (
+            self.estimator is None
+            or type(self.estimator) is not Ridge
+            or any("fit_intercept" in n or n == "estimator" for n in varied)
+        ):
             return None
         return partial(FeatureSpace, fit_intercept=bool(self.estimator.fit_intercept))
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.estimator is not None and type(self.estimator) not in _ESTIMATORS:
-            known = ", ".join(self._components)
-            raise InvalidTypeError(
-                f"expected one of scikit-learn's {known}", argument="estimator", found=self.estimator
-            )
+        if self.estimator is not None:
+            check_estimator(self.estimator)
         check_jobs(self.n_jobs)
-        if isinstance(getattr(self.estimator, "class_weight", None), dict):
-            raise InvalidInputError("class_weight of the estimator must be None or 'balanced': one for all labels")
+
+    @property
+    def coef_(self) -> NDArray[Any]:
+        """Weights of linear learners, of shape (D, L)."""
+        return self._linear.coef
+
+    @property
+    def intercept_(self) -> NDArray[Any]:
+        """Intercepts of linear learners, of shape (L,)."""
+        return self._linear.intercept
+
+    @property
+    def _linear(self) -> LinearLabelLearners:
+        learners = getattr(self, "learners_", None)
+        if isinstance(learners, LinearLabelLearners):
+            return learners
+        raise AttributeError(f"only linear learners have coefficients, and only after fit: {self!r}")
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return P(label is on | features), where the estimator has probabilities; 0 and 1 for constant labels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or array, or frame, of shape (n, D)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n, L)
+        """
+        features = self._features(X)
+        found = np.tile((self.constant_ == 1).astype(np.float64), (features.shape[0], 1))
+        varying = self.constant_ == 0
+        if varying.any():
+            found[:, varying] = self.learners_.probabilities(features)
+        return found
 
     def _fit(self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, monitor: Monitor) -> None:
         estimator = LinearSVC() if self.estimator is None else self.estimator
-        if isinstance(estimator, Ridge):
+        if type(estimator) is Ridge:
             space = feature_space(X, bool(estimator.fit_intercept))
-            self.coef_, self.intercept_ = space.ridge(Y, estimator.alpha)
-            self.intercept_ = self.intercept_ - 0.5
+            coef, intercept = space.ridge(Y, estimator.alpha)
+            self.learners_ = LinearLabelLearners(coef, intercept - 0.5)
             return
-        columns, n_labels = sparse.csc_array(Y), Y.shape[1]
+        n_labels = Y.shape[1]
         seeds = make_generator(self.random_state).integers(np.iinfo(np.int32).max, size=n_labels)
-        tasks = (delayed(_fit_label)(estimator, X, columns[:, [k]], int(seeds[k])) for k in range(n_labels))
-        self.coef_, self.intercept_ = np.empty((X.shape[1], n_labels)), np.empty(n_labels)
-        stopped = 0
-        for k, fitted in enumerate(Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks)):
-            self.coef_[:, k], self.intercept_[k], converged = fitted
-            stopped += not converged
-            monitor.note("labels", k + 1, float(n_labels - k - 1))
-        if stopped:
+        self.learners_, n_stopped = fit_label_learners(
+            estimator,
+            X,
+            Y,
+            seeds=seeds,
+            n_jobs=self.n_jobs,
+            on_label=lambda n_done: monitor.note("labels", n_done, float(n_labels - n_done)),
+        )
+        if n_stopped:
             warnings.warn(
-                f"the solver of {type(estimator).__name__} stopped early for {stopped} of {n_labels} labels: raise its "
-                "max_iter, lower its C, or scale the features",
+                f"the solver of {type(estimator).__name__} stopped early for {n_stopped} of {n_labels} labels: raise "
+                "its max_iter, lower its C, or scale the features",
                 ConvergenceWarning,
                 stacklevel=2,
             )
 
     def _scores(self, X: NDArray[Any] | sparse.csr_array) -> NDArray[Any]:
-        return linear(X, self.coef_, self.intercept_)
+        return self.learners_.scores(X)
 
+    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        if self.estimator is not None:
+            check_savable(self.estimator)
+        return super()._to_state()
 
-def _fit_label(
-    estimator: BaseEstimator, X: NDArray[Any] | sparse.csr_array, column: sparse.csc_array, seed: int
-) -> tuple[NDArray[Any], float, bool]:
-    """Return weights and intercept of one label, and whether the solver converged."""
-    model = clone(estimator)
-    if "random_state" in model.get_params() and model.random_state is None:
-        model.set_params(random_state=seed)
-    with warnings.catch_warnings(record=True) as raised:
-        warnings.simplefilter("always", ConvergenceWarning)
-        model.fit(X, column.toarray().ravel())
-    for warning in raised:
-        if not issubclass(warning.category, ConvergenceWarning):
-            warnings.warn(warning.message, stacklevel=2)
-    converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in raised)
-    return np.ravel(model.coef_), float(np.ravel(model.intercept_)[0]), converged
+    @property
+    def _learners_state(self) -> dict[str, Any]:
+        header, arrays = self.learners_.to_state()
+        return {"header": header, "arrays": arrays}
+
+    @_learners_state.setter
+    def _learners_state(self, state: dict[str, Any]) -> None:
+        n_labels = int(np.count_nonzero(self.constant_ == 0))
+        self.learners_ = label_learners_from_state(state["header"], state["arrays"], n_labels, self.n_features_in_)

@@ -1,0 +1,65 @@
+"""Results of many cells as series of numbers: what claims are checked on, and pictures drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from cofactor.evaluation.run.cells import Result
+from cofactor.experiments.base.experiment import Sample
+
+__all__ = ["done", "facet", "groups", "means", "unfinished"]
+
+
+def done(results: Iterable[Result], **facets: Any) -> list[Result]:
+    """Return the results that did not fail, of those with these facets."""
+    return [
+        result
+        for result in results
+        if result.status == "done" and all(facet(result, name) == value for name, value in facets.items())
+    ]
+
+
+def facet(result: Result, name: str) -> Any:
+    """Return a field of a result, or one of its parameters; a point leads into a mapping; None where there is none.
+
+    Examples
+    --------
+    >>> from cofactor.evaluation.run.cells import Result
+    >>> result = Result(key="", method="MMMF", data="ml-100k", split="", seed=3, parameters={"settings": {"alpha": 8}},
+    ...     checksum="", measure="", version="", status="done", measures={}, error="", seconds=0.0)
+    >>> facet(result, "seed"), facet(result, "settings.alpha"), facet(result, "share")
+    (3, 8, None)
+    """
+    if name in ("method", "data", "split", "seed", "measure"):
+        return getattr(result, name)
+    value: Any = result.parameters
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def groups(results: Iterable[Result], *names: str) -> dict[tuple[Any, ...], list[Result]]:
+    """Return the results that did not fail by their facets, sorted."""
+    found: dict[tuple[Any, ...], list[Result]] = {}
+    for result in done(results):
+        found.setdefault(tuple(facet(result, name) for name in names), []).append(result)
+    return dict(sorted(found.items()))
+
+
+def means(results: Iterable[Result], metric: str, *names: str) -> dict[tuple[Any, ...], Sample]:
+    """Return mean and standard deviation of a measure for each combination of facets, sorted."""
+    return {
+        key: Sample.of([float(result.measures[metric]) for result in ones])
+        for key, ones in groups(results, *names).items()
+    }
+
+
+def unfinished(results: Sequence[Result]) -> list[str]:
+    """Return a line on each kind of failure, such as a data set that is not on this machine."""
+    failed: dict[tuple[str, str], int] = {}
+    for result in results:
+        if result.status == "failed":
+            first = result.error.partition("\n")[0]
+            failed[result.data, first] = failed.get((result.data, first), 0) + 1
+    return [f"{count} of {len(results)} cells failed on {data}: {error}" for (data, error), count in failed.items()]

@@ -1,0 +1,78 @@
+"""Figures 3.4 and 3.7 of Kumar's thesis: gradient descent on small matrices, from several starts."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from cofactor.evaluation.run.cells import Cell, Result, cell
+from cofactor.experiments.base.data import observed
+from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture
+from cofactor.experiments.base.rating_cells import IN_PLANE
+from cofactor.experiments.base.series import done, unfinished
+from cofactor.plots.curves import plot_convergence
+from cofactor.ratings import MODELS
+
+__all__ = ["EXPERIMENTS", "convergence"]
+
+
+def convergence(method: str, data: str, split: str, seed: int, *, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Fit to a printed matrix from a random start; return the objective at the start and after every iteration."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # with tol=0, all allowed iterations are done
+        fitted: Any = MODELS[method](random_state=seed, **settings).fit(*observed(data))
+    return {"objective": [float(value) for value in fitted.history_], "last": float(fitted.objective_)}
+
+
+def _convergence_cells(method: str, data: str, extent: Extent) -> list[Cell]:
+    settings = IN_PLANE[method] | {"alpha": 0.1, "solver": "gd", "tol": 0.0, "max_iter": 2000}
+    n_starts = {"quick": 3, "normal": 6, "full": 6}[extent]
+    return [
+        cell(convergence, method=method, data=data, split=f"start {seed}", seed=seed, settings=settings)
+        for seed in range(n_starts)
+    ]
+
+
+def _convergence_outcome(name: str, results: Sequence[Result]) -> Outcome:
+    histories = {f"start {result.seed + 1}": np.array(result.measures["objective"]) for result in done(results)}
+    claims = [_claim_falls(histories), _claim_levels(histories)]
+    pictures = []
+    if histories:
+        curves = {start: (np.arange(len(history)), history) for start, history in histories.items()}
+        draw = partial(plot_convergence, curves, x="iterations")
+        pictures.append(Picture(name, "Objective J in every iteration of gradient descent, from several starts", draw))
+    return Outcome(claims=claims, pictures=pictures, notes=unfinished(results))
+
+
+def _claim_falls(histories: Mapping[str, NDArray[Any]]) -> Claim:
+    rises = [float(np.diff(history).max()) for history in histories.values() if len(history) > 1]
+    measured = f"largest change in one iteration {max(rises):+.2g}, {len(rises)} starts" if rises else ""
+    return Claim("J falls in every iteration, from every start", max(rises) <= 0 if rises else None, measured)
+
+
+def _claim_levels(histories: Mapping[str, NDArray[Any]]) -> Claim:
+    """Levelled off: the last tenth of the iterations lowers J by less than a thousandth."""
+    shares = [float(1 - history[-1] / history[-1 - len(history) // 10]) for history in histories.values()]
+    ends = ", ".join(f"{history[-1]:.4f}" for history in histories.values())
+    measured = (
+        f"the last tenth of the iterations lowers J by {max(shares):.2%} at most; J ends at {ends}" if ends else ""
+    )
+    return Claim("J levels off, from every start", max(shares) < 1e-3 if shares else None, measured)
+
+
+EXPERIMENTS = tuple(
+    Experiment(
+        name=f"thesis-figure-{number}",
+        title=f"Objective of {method} along gradient descent, from several starts",
+        source=f"V. Kumar's thesis (Hyderabad 2018), figure {number}",
+        cells=partial(_convergence_cells, method, data),
+        outcome=partial(_convergence_outcome, f"thesis-figure-{number}"),
+    )
+    for number, method, data in (("3.4", "BinaryMMMF", "thesis-3.1"), ("3.7", "MMMF", "thesis-3.6"))
+)

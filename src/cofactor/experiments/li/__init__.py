@@ -1,0 +1,1 @@
+"""Tables of C.-X. Li's thesis (University of California, San Diego, 2011)."""

@@ -1,0 +1,460 @@
+"""Tables 7.1 to 7.7 of Li's thesis: CAL500, with the methods that this package has, and random predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from cofactor import published
+from cofactor.evaluation import Search
+from cofactor.evaluation.run.cells import Cell, Result, cell
+from cofactor.experiments.base.beside import Reason, beside
+from cofactor.experiments.base.data import checksum
+from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
+from cofactor.experiments.base.label_cells import label_set, rows_of
+from cofactor.experiments.base.series import means, unfinished
+from cofactor.labels import PLST, BinaryRelevance
+from cofactor.metrics import label_report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["EXPERIMENTS", "label_measures", "learned_split", "random_split"]
+
+#: The eight labels of table 7.1, counted from 0.
+EMOTIONS = [1, 5, 11, 21, 23, 31, 33, 35]
+RATES = (0.0, 0.25, 0.5, 0.75, 1.0)
+DIMENSIONS = (1, 5, 10, 20, 50, 100, 150)
+MEASURES = ("label_accuracy", "micro_f1", "macro_f1", "example_f1", "micro_mcc", "example_mcc")
+DRAWS = {"quick": 1, "normal": 3, "full": 10}
+
+# ---------------------------------------------------------------- what is measured
+
+SCALES: Mapping[str, BaseEstimator] = {
+    "L2": Normalizer("l2"),
+    "L1": Normalizer("l1"),
+    "rescaled": MinMaxScaler((-1, 1)),
+    "z-score": StandardScaler(),
+}
+"""The normalizations of features among which the thesis chooses."""
+
+LEARNERS: Mapping[str, BaseEstimator] = {
+    "BinaryRelevance (linear SVM)": BinaryRelevance(LinearSVC(dual=False), random_state=0),
+    "BinaryRelevance (logistic regression)": BinaryRelevance(LogisticRegression(max_iter=1000)),
+    "RBF SVM": OneVsRestClassifier(SVC()),
+    "kNN": KNeighborsClassifier(),
+    "PLST": PLST(alpha=0.0),
+}
+"""What stands behind the names of the tables; `PLST` with unpenalized regression is what is called label PCA there."""
+
+GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
+    "BinaryRelevance (linear SVM)": {"estimator__C": [0.01, 0.1, 1.0]},
+    "BinaryRelevance (logistic regression)": {"estimator__C": [0.1, 1.0, 10.0]},
+    "RBF SVM": {"estimator__C": [10.0], "estimator__gamma": [0.01, 0.1]},
+    "kNN": {"n_neighbors": [1, 3, 5, 7, 9, 15, 25]},
+    "PLST": {},
+}
+
+
+def label_measures(truth: Any, predicted: Any) -> dict[str, float]:
+    """Return the six measures of the tables.
+
+    Macro-F1 leaves out labels with neither positives nor predictions, and a correlation whose denominator is 0 is 0, as
+    the thesis has it.
+
+    Examples
+    --------
+    >>> found = label_measures([[1, 0, 1], [0, 0, 1]], [[1, 0, 0], [0, 0, 1]])
+    >>> {name: round(value, 3) for name, value in found.items()}  # doctest: +NORMALIZE_WHITESPACE
+    {'label_accuracy': 0.833, 'micro_f1': 0.8, 'macro_f1': 0.833, 'example_f1': 0.833, 'micro_mcc': 0.707,
+     'example_mcc': 0.75}
+    """
+    found, true = np.asarray(predicted, dtype=int), np.asarray(truth, dtype=int)
+    report = label_report(true, found, undefined="skip")
+    return {
+        "label_accuracy": 1 - report["hamming"],
+        **{name: report[name] for name in ("micro_f1", "macro_f1", "example_f1")},
+        "micro_mcc": float(_matthews(true.reshape(1, -1), found.reshape(1, -1))[0]),
+        "example_mcc": float(_matthews(true, found).mean()),
+    }
+
+
+def _matthews(true: NDArray[Any], found: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the Matthews correlation of each row; 0 where a row has all or none of the labels."""
+    n = true.shape[1]
+    a, b, both = (part.sum(axis=1, dtype=float) for part in (true, found, true * found))
+    scale = np.sqrt(a * b * (n - a) * (n - b))
+    correlation: NDArray[np.float64] = np.divide(n * both - a * b, scale, out=np.zeros_like(scale), where=scale > 0)
+    return correlation
+
+
+def _parts(split: str, seed: int, columns: Sequence[int] | None = None) -> tuple[NDArray[Any], ...]:
+    """Return features and labels of the training and of the test part of CAL500."""
+    data = label_set("cal500")
+    Y = data.Y.toarray().astype(int)
+    Y = Y if columns is None else Y[:, list(columns)]
+    train, test = rows_of(split, seed, data)
+    return data.X[train], Y[train], data.X[test], Y[test]
+
+
+def learned_split(
+    method: str,
+    data: str,
+    split: str,
+    seed: int,
+    *,
+    scales: Sequence[str],
+    grid: Mapping[str, Sequence[Any]],
+    learner: str = "",
+    settings: Mapping[str, Any] | None = None,
+    columns: Sequence[int] | None = None,
+) -> dict[str, Any]:
+    """Measure a method on one split; normalization and parameters are chosen by five folds of the training part.
+
+    Parameters
+    ----------
+    method, data, split, seed
+        As in `Cell`; the data set is CAL500.
+    scales : sequence of str
+        Names in `SCALES` to choose from.
+    grid : mapping
+        Values to choose from, by micro-F1.
+    learner : str
+        Name in `LEARNERS` where it is not the name of the method.
+    settings : mapping
+        Its parameters.
+    columns : sequence of int, optional
+        The labels, counted from 0; by default all.
+
+    Examples
+    --------
+    >>> found = learned_split("kNN", "cal500", "holdout 1/50", 0, scales=["L2"], grid={"n_neighbors": [5]})
+    >>> found["chosen"], 0.8 < found["label_accuracy"] < 0.9
+    ('L2, n_neighbors 5', True)
+    """
+    X, Y, test, truth = _parts(split, seed, columns)
+    model = Pipeline([("scale", SCALES[scales[0]]), ("learner", LEARNERS[learner or method])])
+    model.set_params(**{f"learner__{name}": value for name, value in (settings or {}).items()})
+    choices: dict[str, Any] = {f"learner__{name}": values for name, values in grid.items()}
+    choices["scale"] = [SCALES[name] for name in scales]
+    if any(len(values) > 1 for values in choices.values()):
+        selection = Search(model, choices, metric="micro_f1", validation=5, random_state=seed).fit(X, Y)
+        fitted, chosen = selection.best_estimator_, selection.best_params_
+    else:
+        chosen = {name: values[0] for name, values in choices.items()}
+        fitted = model.set_params(**chosen).fit(X, Y)
+    words = [next(name for name in scales if SCALES[name] is chosen["scale"])]
+    words += [f"{name.removeprefix('learner__')} {chosen[name]}" for name in sorted(chosen) if name != "scale"]
+    return {**label_measures(truth, fitted.predict(test)), "chosen": ", ".join(words)}
+
+
+def random_split(method: str, data: str, split: str, seed: int, *, rate: float | None) -> dict[str, float]:
+    """Measure random predictions on the test part of a split.
+
+    Parameters
+    ----------
+    method, data, split, seed
+        As in `Cell`; the data set is CAL500.
+    rate : float or None
+        Probability of each label; None: how often it occurs in training.
+
+    Returns
+    -------
+    dict
+        The measures, and the accuracy per label which these probabilities have on average.
+
+    Examples
+    --------
+    >>> found = random_split("random (1)", "cal500", "holdout 1/50", 0, rate=1.0)
+    >>> round(found["label_accuracy"], 4), round(found["expected_label_accuracy"], 4), found["micro_mcc"]
+    (0.154, 0.154, 0.0)
+    """
+    _, Y, _, truth = _parts(split, seed)
+    probability = Y.mean(axis=0) if rate is None else np.full(Y.shape[1], rate)
+    generator = np.random.default_rng([seed, *split.encode()])
+    predicted = generator.random(truth.shape) < probability
+    expected = np.where(truth, probability, 1 - probability).mean()
+    return {**label_measures(truth, predicted), "expected_label_accuracy": float(expected)}
+
+
+# ---------------------------------------------------------------- cells
+
+
+def _splits(count: int) -> list[str]:
+    return [f"holdout {draw + 1}/50" for draw in range(count)]
+
+
+def _cell(function: Callable[..., Any], method: str, split: str, **parameters: Any) -> Cell:
+    return cell(function, method=method, data="cal500", split=split, checksum=checksum("cal500"), **parameters)
+
+
+def _small_cells(extent: Extent) -> list[Cell]:
+    return [
+        _cell(learned_split, method, split, scales=list(SCALES), grid=GRIDS[method], columns=EMOTIONS)
+        for split in _splits(DRAWS[extent])
+        for method in LEARNERS
+        if method != "PLST"
+    ]
+
+
+def _random_cells(extent: Extent) -> list[Cell]:
+    rates = {f"random ({rate:g})": rate for rate in RATES} | {"random (label frequency)": None}
+    return [
+        _cell(random_split, method, split, rate=rate)
+        for split in _splits({"quick": 10, "normal": 30, "full": 100}[extent])
+        for method, rate in rates.items()
+    ]
+
+
+def _whole_cells(extent: Extent) -> list[Cell]:
+    slow = ("BinaryRelevance (linear SVM)", "RBF SVM")
+    scales = {"kNN": list(SCALES)}
+    return [
+        _cell(
+            learned_split,
+            method,
+            split,
+            scales=scales.get(method, ["rescaled"]),
+            grid=GRIDS[method],
+            **({"settings": {"n_components": 50}} if method == "PLST" else {}),
+        )
+        for split in _splits(DRAWS[extent])
+        for method in LEARNERS
+        if extent != "quick" or method not in slow
+    ]
+
+
+def _dimension_cells(extent: Extent) -> list[Cell]:
+    return [
+        _cell(
+            learned_split,
+            f"PLST ({d})",
+            split,
+            learner="PLST",
+            scales=["rescaled"],
+            grid={},
+            settings={"n_components": d},
+        )
+        for split in _splits({"quick": 3, "normal": 10, "full": 30}[extent])
+        for d in DIMENSIONS
+    ]
+
+
+def _no_cells(extent: Extent) -> list[Cell]:
+    return []
+
+
+# ---------------------------------------------------------------- outcomes
+
+_FEATURES = "features and split of the thesis are not public: here the 68 features of the public file"
+_OURS = ("BinaryRelevance*", "RBF SVM", "kNN", "PLST*")
+_REASONS = tuple(Reason(_FEATURES, method=name) for name in _OURS)
+_ABSENT = (*(Reason("not run", method=name) for name in (*_OURS, "random (*")), Reason("not in this package"))
+_SPLITS_NOTE = "Here mean and deviation over several random splits of 452 and 50 songs, in the thesis one split."
+
+
+Found = Mapping[str, Mapping[str, Sample]]
+"""Means over the splits, by measure and method."""
+
+
+def _outcome(name: str, claims: Callable[[Found], Sequence[Claim]], results: Sequence[Result]) -> Outcome:
+    """Return the rows of a table, and claims on the means."""
+    table = published.load(name)
+    mine = [result for result in results if result.method in table.methods]
+    found = {
+        metric: {
+            method: sample
+            for (method,), sample in means([r for r in results if metric in r.measures], metric, "method").items()
+        }
+        for metric in (*MEASURES, "expected_label_accuracy")
+    }
+    return Outcome(
+        rows=beside(table, mine, metrics=table.metrics, reasons=_REASONS, absent=_ABSENT),
+        claims=claims(found),
+        pictures=_pictures(found["micro_f1"], found["macro_f1"]) if name == "li-7.6" else (),
+        notes=[*([_SPLITS_NOTE] if results else []), *table.notes, *unfinished(results)],
+    )
+
+
+def small_claims(found: Found) -> list[Claim]:
+    """Return what the thesis says of table 7.1, of the methods that are here."""
+    relevance = [name for name in found["micro_f1"] if name != "kNN"]
+    return [
+        _all_better(
+            "kNN is worse than every binary relevance method, by every measure.",
+            found,
+            [(metric, name, "kNN") for metric in MEASURES for name in relevance],
+        ),
+        _all_better(
+            "The RBF kernel does not improve on linear classifiers (by micro-F1, more than .01).",
+            found,
+            [("micro_f1", "BinaryRelevance (linear SVM)", "RBF SVM")],
+            margin=-0.01,
+        ),
+    ]
+
+
+def random_claims(found: Found) -> list[Claim]:
+    """Return what the thesis says of table 7.2."""
+    rates = [f"random ({rate:g})" for rate in RATES]
+    steps = list(zip(rates[1:], rates, strict=False))
+    ours, expected = found["label_accuracy"], found["expected_label_accuracy"]
+    gap = max((abs(ours[name].mean - expected[name].mean) for name in ours), default=float("nan"))
+    largest = max((abs(found["micro_mcc"][name].mean) for name in rates if name in found["micro_mcc"]), default=1.0)
+    return [
+        _all_better(
+            "The higher the rate of random predictions, the lower the accuracy per label.",
+            found,
+            [("label_accuracy", low, high) for high, low in steps],
+        ),
+        _all_better(
+            "The higher the rate, the higher every F1.",
+            found,
+            [(metric, high, low) for metric in MEASURES[1:4] for high, low in steps],
+        ),
+        Claim(
+            "With one rate for all labels the correlation is 0, but for chance (below .02).",
+            largest < 0.02 if found["micro_mcc"] else None,
+            f"at most {largest:.4f}" if found["micro_mcc"] else "",
+        ),
+        Claim(
+            "The simulated accuracies per label are those which follow from the probabilities (within .005).",
+            gap < 0.005 if ours else None,
+            f"largest difference {gap:.4f}" if ours else "",
+            origin="ours",
+        ),
+    ]
+
+
+def frequency_claims(found: Found) -> list[Claim]:
+    """Return what the thesis says of table 7.3."""
+    return [
+        _all_better(
+            "With the frequency of each label, random predictions are better than with any one rate, by all measures "
+            "but the accuracy per label and macro-F1.",
+            found,
+            [(metric, "random (label frequency)", f"random ({rate:g})") for metric in _UNLIKE for rate in RATES],
+        ),
+    ]
+
+
+_UNLIKE = ("micro_f1", "example_f1", "micro_mcc", "example_mcc")
+
+
+def whole_claims(found: Found) -> list[Claim]:
+    """Return what the thesis says of table 7.4, of the methods that are here."""
+    logistic = "BinaryRelevance (logistic regression)"
+    others = [name for name in ("BinaryRelevance (linear SVM)", "RBF SVM") if name in found["micro_f1"]]
+    return [
+        _all_better(
+            "Of the binary relevance methods logistic regression is best by micro-F1, example-based F1 and accuracy.",
+            found,
+            [(metric, logistic, name) for metric in ("label_accuracy", "micro_f1", "example_f1") for name in others],
+        ),
+        _all_better(
+            "Label PCA with 50 of 174 dimensions is about as good as the others: less than .02 micro-F1 below logistic "
+            "regression.",
+            found,
+            [("micro_f1", "PLST", logistic)],
+            margin=-0.02,
+        ),
+    ]
+
+
+def dimension_claims(found: Found) -> list[Claim]:
+    """Return what the thesis says of table 7.6."""
+    few, many = "PLST (5)", "PLST (150)"
+    return [
+        _all_better(
+            "Macro-F1 rises with the number of dimensions: from 1 to 5, 20 and 100.",
+            found,
+            [("macro_f1", f"PLST ({b})", f"PLST ({a})") for a, b in ((1, 5), (5, 20), (20, 100))],
+        ),
+        _all_better(
+            "By accuracy per label and both correlations few dimensions (5) are better than many (150).",
+            found,
+            [(metric, few, many) for metric in ("label_accuracy", "micro_mcc", "example_mcc")],
+        ),
+        _all_better(
+            "A single component is acceptable: less than .05 micro-F1 below 50.",
+            found,
+            [("micro_f1", "PLST (1)", "PLST (50)")],
+            margin=-0.05,
+        ),
+    ]
+
+
+def _nothing(found: Found) -> list[Claim]:
+    return []
+
+
+def _all_better(statement: str, found: Found, pairs: Sequence[tuple[str, str, str]], margin: float = 0.0) -> Claim:
+    """Return the claim that in each (metric, first, second) the first is larger by more than the margin."""
+    known = [pair for pair in pairs if pair[1] in found[pair[0]] and pair[2] in found[pair[0]]]
+    if not pairs or len(known) < len(pairs):
+        return Claim(statement, None, "not all of these methods were run")
+    gains = {pair: found[pair[0]][pair[1]].mean - found[pair[0]][pair[2]].mean for pair in pairs}
+    worst = min(gains, key=lambda pair: gains[pair])
+    metric, first, second = worst
+    held = sum(gain > margin for gain in gains.values())
+    words = (
+        f"{held} of {len(pairs)} comparisons; the closest: {published.METRICS[metric].title}, {first} "
+        f"{found[metric][first].text(4)}, {second} {found[metric][second].text(4)}"
+    )
+    return Claim(statement, held == len(pairs), words)
+
+
+def _pictures(micro: Mapping[str, Sample], macro: Mapping[str, Sample]) -> list[Picture]:
+    if not micro:
+        return []
+    caption = "Label PCA on cal500 by the number of dimensions, with the printed numbers"
+    return [Picture("li-table-7.6", caption, partial(_draw_dimensions, micro, macro))]
+
+
+def _draw_dimensions(micro: Mapping[str, Sample], macro: Mapping[str, Sample]) -> Axes:
+    from cofactor.plots import plot_parameter_lines
+
+    table = published.load("li-7.6")
+    lines: dict[str, Any] = {}
+    for words, metric, here in (("micro-F1", "micro_f1", micro), ("macro-F1", "macro_f1", macro)):
+        spread = [here[f"PLST ({d})"].std or 0.0 for d in DIMENSIONS]
+        lines[f"{words}, here"] = (DIMENSIONS, [here[f"PLST ({d})"].mean for d in DIMENSIONS], spread)
+        printed = [table.get("cal500", f"PLST ({d})", metric) for d in DIMENSIONS]
+        lines[f"{words}, printed"] = (DIMENSIONS, [row.mean for row in printed if row], None)
+    return plot_parameter_lines(lines, parameter="dimensions of the labels", measure="F1", logarithmic=True)
+
+
+_LI = "C.-X. Li's thesis (San Diego 2011)"
+_CRF = "Conditional random fields, multi-class, label clustering and CCA: not in this package"
+
+EXPERIMENTS = tuple(
+    Experiment(
+        name=f"li-table-{number}",
+        title=published.load(f"li-{number}").title,
+        source=f"{_LI}, table {number}",
+        cells=cells,
+        outcome=partial(_outcome, f"li-{number}", claims),
+        missing=missing,
+        tables=(f"li-{number}",),
+    )
+    for number, cells, claims, missing in (
+        ("7.1", _small_cells, small_claims, ("CML, CMLF, multi-class: not in this package",)),
+        ("7.2", _random_cells, random_claims, ()),
+        ("7.3", _random_cells, frequency_claims, ()),
+        ("7.4", _whole_cells, whole_claims, (_CRF,)),
+        ("7.5", _no_cells, _nothing, ("Conditional random fields: not in this package",)),
+        ("7.6", _dimension_cells, dimension_claims, ()),
+        ("7.7", _no_cells, _nothing, ("Label clustering and multi-class: not in this package",)),
+    )
+)

@@ -1,0 +1,1 @@
+"""Tables and figures of the paper on nonnegative matrix tri-factorization (Kimura, Kudo and Sun)."""

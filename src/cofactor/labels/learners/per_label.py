@@ -1,0 +1,348 @@
+"""One learner for each of many labels, kept together so that they score together."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.neighbors import KNeighborsClassifier
+
+from cofactor.errors import InvalidInputError
+from cofactor.labels.learners import linear
+from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader, put_pattern
+from cofactor.labels.learners.fitting import Fitted, check_weights, fit_learner, learner_from_state, neighbour_index
+from cofactor.labels.learners.linear import LINKS, LinearLearner
+from cofactor.labels.learners.neighbours import NeighbourIndex, is_plain
+from cofactor.model.parallel import in_processes
+
+__all__ = [
+    "FittedLabels",
+    "LabelLearners",
+    "LinearLabelLearners",
+    "NeighbourLabelLearners",
+    "SeparateLabelLearners",
+    "fit_label_learners",
+    "label_learners_from_state",
+]
+
+_LABEL = np.array([0, 1])
+
+
+class LabelLearners(ABC):
+    """A fitted learner for each of L labels, whose classes are 0, off, and 1, on.
+
+    Attributes
+    ----------
+    n_labels : int
+        Number of labels L.
+    n_features : int
+        Number of features D.
+    """
+
+    n_labels: int
+    n_features: int
+
+    @property
+    @abstractmethod
+    def has_probabilities(self) -> bool:
+        """Whether `probabilities` works."""
+
+    @abstractmethod
+    def scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        """Return scores of shape (n, L); the plain cut is 0."""
+
+    @abstractmethod
+    def probabilities(self, X: CheckedFeatures) -> NDArray[np.float64]:
+        """Return P(label is on | features) of shape (n, L)."""
+
+    @abstractmethod
+    def to_state(self) -> tuple[dict[str, Any], Arrays]:
+        """Return all that is needed to score again, as JSON values and arrays."""
+
+
+class LinearLabelLearners(LabelLearners):
+    """A linear learner for each label; they score by one product.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (D, L)
+    intercept : ndarray of shape (L,)
+    link, binarize : optional
+        As in `LinearLearner`.
+
+    Examples
+    --------
+    >>> learners = LinearLabelLearners(np.array([[1.0, -1.0]]), np.array([0.0, 2.0]), link="logistic")
+    >>> learners.scores(np.array([[2.0]]))
+    array([[2., 0.]])
+    """
+
+    kind = "linear"
+
+    def __init__(
+        self, coef: NDArray[Any], intercept: NDArray[Any], *, link: str = "none", binarize: float | None = None
+    ) -> None:
+        self.coef = np.ascontiguousarray(coef)
+        self.intercept = intercept
+        self.link = link
+        self.binarize = binarize
+        self.n_features, self.n_labels = coef.shape
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether `probabilities` works."""
+        return self.link != "none"
+
+    def scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        """Return X coef + intercept of shape (n, L)."""
+        return linear.linear_scores(X, self.coef, self.intercept, self.binarize)
+
+    def probabilities(self, X: CheckedFeatures) -> NDArray[np.float64]:
+        """Return P(label is on | features) of shape (n, L)."""
+        return linear.linked(self.scores(X), self.link)
+
+    def to_state(self) -> tuple[dict[str, Any], Arrays]:
+        """Return all that is needed to score again, as JSON values and arrays."""
+        header = {"kind": self.kind, "link": self.link, "binarize": self.binarize}
+        return header, {"coef": self.coef, "intercept": self.intercept}
+
+
+class NeighbourLabelLearners(LabelLearners):
+    """Nearest neighbours for each label; they share the training instances, and search once.
+
+    Parameters
+    ----------
+    index : NeighbourIndex
+        The N training instances.
+    labels : csr_array of shape (N, L)
+        Ones where a label of theirs is on.
+
+    Examples
+    --------
+    >>> index = NeighbourIndex(np.array([[0.0], [1.0], [3.0]]), n_neighbors=2)
+    >>> learners = NeighbourLabelLearners(index, sparse.csr_array([[1, 0], [1, 0], [0, 1]]))
+    >>> learners.probabilities(np.array([[0.4], [2.5]]))
+    array([[1. , 0. ],
+           [0.5, 0.5]])
+    """
+
+    kind = "neighbours"
+
+    def __init__(self, index: NeighbourIndex, labels: sparse.csr_array) -> None:
+        self.index = index
+        self.labels = labels
+        self.n_labels = labels.shape[1]
+        self.n_features = index.rows.shape[1]
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether `probabilities` works."""
+        return True
+
+    def scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        """Return P(label is on | features) - 1/2 of shape (n, L)."""
+        return self.probabilities(X) - 0.5
+
+    def probabilities(self, X: CheckedFeatures) -> NDArray[np.float64]:
+        """Return the share of neighbours with each label, of shape (n, L), by their weights."""
+        places, weights = self.index.nearest(X)
+        on = np.zeros((X.shape[0], self.n_labels))
+        off = np.zeros_like(on)
+        for place, weight in zip(places.T, weights.T[:, :, None], strict=True):
+            has = self.labels[place].toarray() > 0
+            on += weight * has
+            off += weight * ~has
+        return on / (on + off)
+
+    def to_state(self) -> tuple[dict[str, Any], Arrays]:
+        """Return all that is needed to score again, as JSON values and arrays."""
+        arrays: Arrays = {}
+        put_pattern("labels", self.labels, arrays)
+        return {"kind": self.kind, **self.index.put(arrays)}, arrays
+
+
+class SeparateLabelLearners(LabelLearners):
+    """Learners that have nothing in common.
+
+    Parameters
+    ----------
+    learners : sequence of Learner
+        One for each label.
+    """
+
+    kind = "separate"
+
+    def __init__(self, learners: Sequence[Learner]) -> None:
+        self.learners = tuple(learners)
+        self.n_labels = len(self.learners)
+        self.n_features = self.learners[0].n_features
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether `probabilities` works."""
+        return all(learner.has_probabilities for learner in self.learners)
+
+    def scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        """Return the scores of all learners, of shape (n, L)."""
+        return np.column_stack([learner.scores(X) for learner in self.learners])
+
+    def probabilities(self, X: CheckedFeatures) -> NDArray[np.float64]:
+        """Return P(label is on | features) of shape (n, L)."""
+        return np.column_stack([learner.probabilities(X)[:, 1] for learner in self.learners])
+
+    def to_state(self) -> tuple[dict[str, Any], Arrays]:
+        """Return the states of all learners, the arrays of label k with k and a dot before their names."""
+        headers: list[dict[str, Any]] = []
+        arrays: Arrays = {}
+        for k, learner in enumerate(self.learners):
+            header, own = learner.to_state()
+            headers.append(header)
+            arrays |= {f"{k}.{name}": array for name, array in own.items()}
+        return {"kind": self.kind, "learners": headers}, arrays
+
+
+class FittedLabels(NamedTuple):
+    """Learners of labels, and how many of them stopped before they had converged."""
+
+    learners: LabelLearners
+    n_stopped: int
+
+
+def fit_label_learners(
+    estimator: Any,
+    X: CheckedFeatures,
+    Y: sparse.csr_array,
+    sample_weight: NDArray[Any] | None = None,
+    *,
+    seeds: Sequence[int] | NDArray[Any],
+    n_jobs: int | None = None,
+    on_label: Callable[[int], object] = lambda n_done: None,
+) -> FittedLabels:
+    """Fit a copy of an estimator to each label.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor of scikit-learn
+    X : ndarray or csr_array of shape (n, D)
+        Checked features.
+    Y : csr_array of shape (n, L)
+        Ones where a label is on; each is on and off somewhere.
+    sample_weight : ndarray of shape (n,), optional
+        Weights of the instances.
+    seeds : sequence of int, of length L
+        See `fit_learner`.
+    n_jobs : int, optional
+        Number of processes, as joblib understands it.
+    on_label : callable, optional
+        Called after each label with the number of those that are done.
+
+    Returns
+    -------
+    learners : LabelLearners
+    n_stopped : int
+        Number of labels whose solver stopped before it had converged.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> Y = sparse.csr_array([[1, 0], [1, 0], [0, 0], [0, 1]])
+    >>> learners, n_stopped = fit_label_learners(DecisionTreeClassifier(), X, Y, seeds=[0, 1])
+    >>> learners.probabilities(X)
+    array([[1., 0.],
+           [1., 0.],
+           [0., 0.],
+           [0., 1.]])
+    """
+    n_labels = Y.shape[1]
+    if type(estimator) is KNeighborsClassifier and is_plain(estimator):
+        if sample_weight is not None:
+            check_weights(estimator)
+        index = neighbour_index(estimator, X)
+        on_label(n_labels)
+        return FittedLabels(NeighbourLabelLearners(index, Y), 0)
+    columns = sparse.csc_array(Y)
+    tasks = ((estimator, X, columns[:, [k]], sample_weight, int(seeds[k])) for k in range(n_labels))
+    learners: list[Learner] = []
+    stacked: LinearLabelLearners | None = None
+    n_stopped = 0
+    for k, (learner, converged) in enumerate(in_processes(_fit_label, tasks, n_jobs)):
+        if isinstance(learner, LinearLearner):
+            if stacked is None:
+                stacked = _room_for(learner, n_labels)
+            stacked.coef[:, k], stacked.intercept[k] = learner.coef[:, 0], learner.intercept[0]
+        else:
+            learners.append(learner)
+        n_stopped += not converged
+        on_label(k + 1)
+    return FittedLabels(SeparateLabelLearners(learners) if stacked is None else stacked, n_stopped)
+
+
+def label_learners_from_state(
+    header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_labels: int, n_features: int
+) -> LabelLearners:
+    """Rebuild learners of labels from what `LabelLearners.to_state` returned, checking all of it.
+
+    Parameters
+    ----------
+    header : mapping of str to JSON values
+    arrays : mapping of str to ndarray
+    n_labels, n_features : int
+        How many labels and features they must be for.
+
+    Raises
+    ------
+    InvalidInputError
+        If anything in the state is missing, out of range or does not fit the rest.
+    """
+    state = StateReader(header, arrays)
+    kind = state.choice("kind", ("linear", "neighbours", "separate"))
+    if kind == "linear":
+        return LinearLabelLearners(
+            state.floats("coef", (n_features, n_labels)),
+            state.floats("intercept", (n_labels,)),
+            link=state.choice("link", [link for link in LINKS if link != "softmax"]),
+            binarize=state.optional_number("binarize"),
+        )
+    if kind == "neighbours":
+        index = NeighbourIndex.rebuilt(state, n_features)
+        pointers, columns = state.pattern("labels", index.rows.shape[0], n_labels)
+        ones = np.ones(len(columns), dtype=np.float32)
+        labels = sparse.csr_array((ones, columns, pointers), shape=(len(pointers) - 1, n_labels))
+        return NeighbourLabelLearners(index, labels)
+    headers = state.member("learners", list)
+    if len(headers) != n_labels or not all(isinstance(each, dict) for each in headers):
+        raise InvalidInputError(f"the state of learners: expected one for each of {n_labels} labels")
+    parts: list[dict[str, NDArray[Any]]] = [{} for _ in headers]
+    for name, array in arrays.items():
+        number, _, own = name.partition(".")
+        if number.isascii() and number.isdigit() and int(number) < n_labels:
+            parts[int(number)][own] = array
+    learners = [learner_from_state(each, own) for each, own in zip(headers, parts, strict=True)]
+    for learner in learners:
+        if learner.n_features != n_features or learner.classes.tolist() != _LABEL.tolist():
+            raise InvalidInputError(
+                f"the state of learners: expected classes 0 and 1 of {n_features} features, found "
+                f"{learner.classes.tolist()} of {learner.n_features}"
+            )
+    return SeparateLabelLearners(learners)
+
+
+def _fit_label(
+    estimator: Any, X: CheckedFeatures, column: sparse.csc_array, sample_weight: NDArray[Any] | None, seed: int
+) -> Fitted:
+    return fit_learner(estimator, X, column.toarray().ravel(), sample_weight, seed=seed)
+
+
+def _room_for(learner: LinearLearner, n_labels: int) -> LinearLabelLearners:
+    """Return linear learners whose numbers are still to be filled in."""
+    return LinearLabelLearners(
+        np.empty((learner.n_features, n_labels)),
+        np.empty(n_labels),
+        link=learner.link,
+        binarize=learner.binarize,
+    )

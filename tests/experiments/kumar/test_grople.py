@@ -1,0 +1,117 @@
+"""Tables 6.2 and 6.3 and figure 6.4: claims and statistics on made-up results."""
+
+import pytest
+
+from cofactor import published
+from cofactor.evaluation.run.cells import Result
+from cofactor.experiments.base.experiment import Row, Sample
+from cofactor.experiments.base.label_cells import REALIGNED
+from cofactor.experiments.kumar.grople import (
+    EXPERIMENTS,
+    MEASURES,
+    METHODS,
+    comparison_cells,
+    lead_claim,
+    scores_here,
+    threshold_claim,
+    with_cut,
+)
+
+TABLE, STATISTICS, DIAGRAM = EXPERIMENTS
+PRINTED = published.load("thesis-6.2")
+SETS = ("genbase", "medical", "cal500", "corel5k", "rcv1-sample1", "rcv1-sample2", "bibtex")
+
+
+def result(method, data, measures, **parameters):
+    return Result(
+        key="", method=method, data=data, split="", seed=0, parameters=parameters, checksum="", measure="",
+        version="", status="done", measures=measures, error="", seconds=1.0,
+    )  # fmt: skip
+
+
+def as_printed(sets=SETS, lead=1.0, learned=0.0):
+    """Return results as printed, but with a share of GroPLE's lead over PLST; a learned threshold adds as much."""
+    results = []
+    for data in sets:
+        for method in METHODS:
+            measures = {}
+            for metric in MEASURES:
+                value, base = (PRINTED.get(data, name, metric).mean for name in (method, "PLST"))
+                value = base + lead * (value - base) if method == "GroPLE" else value
+                measures |= {metric: value, f"learned:{metric}": value + learned}
+            results.append(result(method, data, measures))
+    return results
+
+
+def test_every_method_runs_on_every_data_set_as_published_and_realigned():
+    cells = comparison_cells("normal")
+    ways = {(cell.data, cell.parameters.get("aligned"), cell.parameters.get("variant")) for cell in cells}
+    assert ("rcv1-sample1", "published", None) in ways
+    assert ("rcv1-sample1", "realigned", REALIGNED) in ways
+    assert {cell.method for cell in cells} == set(METHODS)
+    heavy = {cell.data for cell in comparison_cells("full")} - {cell.data for cell in cells}
+    assert heavy == {"corel16k001", "delicious"}
+
+
+def test_lead_claim():
+    assert lead_claim(as_printed(), "accuracy", "").holds  # 4 of 7 printed in bold
+    assert lead_claim(as_printed(lead=0.0), "accuracy", "").holds is False
+    assert lead_claim([], "accuracy", "").holds is None
+
+
+def test_threshold_claim_tells_a_lead_of_the_cut_from_one_of_the_method():
+    assert threshold_claim(as_printed(lead=0.0, learned=0.15)).holds
+    assert threshold_claim(as_printed(lead=1.0, learned=0.15)).holds is False
+    assert threshold_claim(as_printed(lead=0.0, learned=0.0)).holds is False
+    assert threshold_claim(as_printed(SETS[:3])).holds is None
+
+
+def test_scores_need_all_methods():
+    results = [one for one in as_printed() if (one.method, one.data) != ("LEML", "bibtex")]
+    assert scores_here(results, "accuracy").data == SETS[:-1]
+    realigned = [result(name, "genbase", {"accuracy": 0.9}, variant=REALIGNED) for name in METHODS]
+    assert scores_here(realigned, "accuracy") is None
+
+
+def test_rows_have_both_cuts_and_both_alignments():
+    measures = {"accuracy": 0.23, "learned:accuracy": 0.36}
+    results = [result("PLST", "rcv1-sample1", measures), result("PLST", "rcv1-sample1", measures, variant=REALIGNED)]
+    rows = [row for row in TABLE.outcome(results).rows if (row.data, row.method) == ("rcv1-sample1", "PLST")]
+    found = {row.variant for row in rows if row.metric == "accuracy"}
+    assert found == {"", "learned threshold", REALIGNED, f"{REALIGNED}, learned threshold"}
+    assert {row.reason for row in TABLE.outcome(results).rows if row.method == "MLSF"} == {"not in this package"}
+
+
+def test_statistics_recompute_what_is_printed():
+    rows = STATISTICS.outcome([]).rows
+    printed = [row for row in rows if row.published is not None]
+    assert len(printed) == 7
+    for row in printed:
+        assert row.here.mean == pytest.approx(row.published.mean, abs=0.02)  # ranks are rounded in the source
+    here = STATISTICS.outcome(as_printed())
+    assert {row.variant for row in here.rows} > {"our numbers, plain cut", "our numbers, learned threshold"}
+
+
+def test_too_few_data_sets_are_not_judged():
+    claims = STATISTICS.outcome(as_printed(SETS[:3])).claims
+    assert all(claim.holds for claim in claims if "printed" in claim.statement)
+    assert {claim.holds for claim in claims if "our numbers" in claim.statement} <= {True, None}
+
+
+def test_diagrams():
+    outcome = DIAGRAM.outcome(as_printed())
+    assert len(outcome.pictures) == 12
+    printed = next(
+        picture for picture in outcome.pictures if picture.name == "thesis-figure-6.4-accuracy-printed-numbers"
+    )
+    assert {"GroPLE", "MLSF"} <= {word for text in printed.draw().texts for word in text.get_text().split()}
+
+
+def test_a_learned_threshold_is_told_where_it_reaches_what_the_plain_cut_does_not():
+    def rows(method, learned):
+        ways = {"": 0.1, "learned threshold": learned}
+        place = {"data": "corel5k", "method": method, "metric": "accuracy", "published": Sample(0.3, 0.01)}
+        return [Row(**place, variant=variant, here=Sample(mean, 0.01)) for variant, mean in ways.items()]
+
+    told = with_cut([*rows("GroPLE", 0.31), *rows("FAiE", 0.2)])
+    assert [row.reason for row in told] == ["reached with a learned threshold", "", "", ""]

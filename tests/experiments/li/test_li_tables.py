@@ -1,0 +1,128 @@
+"""Li's tables: measures, cells on CAL500, claims on made-up results."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import matthews_corrcoef
+
+from cofactor.evaluation.run.cells import Result
+from cofactor.experiments.base.experiment import Sample
+from cofactor.experiments.li.tables import (
+    EXPERIMENTS,
+    MEASURES,
+    dimension_claims,
+    frequency_claims,
+    label_measures,
+    learned_split,
+    random_claims,
+    small_claims,
+    whole_claims,
+)
+
+NAMED = {experiment.name: experiment for experiment in EXPERIMENTS}
+SVM, LOGISTIC = "BinaryRelevance (linear SVM)", "BinaryRelevance (logistic regression)"
+
+
+def found(**by_method):
+    """Return the same value of every measure for each method."""
+    return {metric: {name: Sample(value) for name, value in by_method.items()} for metric in MEASURES}
+
+
+def verdicts(claims):
+    return [claim.holds for claim in claims]
+
+
+def test_correlations_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    true, predicted = rng.integers(2, size=(2, 40, 9))
+    predicted[3], true[4] = 0, 1  # no correlation is defined: 0
+    measures = label_measures(true, predicted)
+    rows = [matthews_corrcoef(*pair) for pair in zip(true, predicted, strict=True)]
+    assert measures["example_mcc"] == pytest.approx(np.mean(rows))
+    assert measures["micro_mcc"] == pytest.approx(matthews_corrcoef(true.ravel(), predicted.ravel()))
+    assert measures["label_accuracy"] == pytest.approx(np.mean(true == predicted))
+
+
+def test_macro_f1_leaves_out_labels_with_nothing():
+    assert label_measures([[1, 0], [1, 0]], [[1, 0], [1, 0]])["macro_f1"] == 1
+
+
+def test_label_pca_is_regression_on_principal_components():
+    """With as many components as labels, label PCA is least squares of each label, cut at one half."""
+    from cofactor.experiments.li.tables import EMOTIONS, _parts
+
+    columns, split = EMOTIONS[:3], "holdout 1/50"
+    X, Y, test, truth = _parts(split, 0, columns)
+    given = {"learner": "PLST", "scales": ["rescaled"], "grid": {}, "settings": {"n_components": 3}}
+    measured = learned_split("PLST (3)", "cal500", split, 0, columns=columns, **given)
+    design = [np.column_stack([part, np.ones(len(part))]) for part in (X, test)]
+    scores = design[1] @ np.linalg.lstsq(design[0], Y, rcond=None)[0]
+    assert len(test) == 50
+    assert measured["micro_f1"] == pytest.approx(label_measures(truth, scores > 0.5)["micro_f1"])
+
+
+def test_normalization_and_parameters_are_chosen():
+    measured = learned_split(
+        "kNN", "cal500", "holdout 1/50", 0, scales=["L1", "z-score"], grid={"n_neighbors": [1, 15]}, columns=[1, 5]
+    )
+    scale, neighbours = measured["chosen"].split(", n_neighbors ")
+    assert scale in ("L1", "z-score")
+    assert neighbours in ("1", "15")
+
+
+def test_random_claims():
+    rates = {f"random ({rate})": value for rate, value in zip((0, 0.25, 0.5, 0.75, 1), range(5), strict=True)}
+    good = found(**rates, **{"random (label frequency)": 9})
+    good["label_accuracy"] = {name: Sample(-value.mean) for name, value in good["label_accuracy"].items()}
+    good["expected_label_accuracy"] = good["label_accuracy"]
+    good["micro_mcc"] = {name: Sample(0.001) for name in rates} | {"random (label frequency)": Sample(0.2)}
+    assert verdicts([*random_claims(good), *frequency_claims(good)]) == [True] * 5
+    bad = found(**{name: -value for name, value in rates.items()}, **{"random (label frequency)": -9})
+    bad["label_accuracy"] = {name: Sample(value) for name, value in rates.items()}
+    bad["expected_label_accuracy"] = {name: Sample(0.5) for name in bad["label_accuracy"]}
+    assert verdicts([*random_claims(bad), *frequency_claims(bad)]) == [False] * 5
+
+
+def test_claims_on_learners():
+    assert verdicts(small_claims(found(**{SVM: 0.6, LOGISTIC: 0.6, "RBF SVM": 0.6, "kNN": 0.5}))) == [True, True]
+    assert verdicts(small_claims(found(**{SVM: 0.5, LOGISTIC: 0.6, "RBF SVM": 0.6, "kNN": 0.5}))) == [False, False]
+    assert verdicts(whole_claims(found(**{SVM: 0.4, LOGISTIC: 0.45, "RBF SVM": 0.4, "PLST": 0.44}))) == [True, True]
+    assert verdicts(whole_claims(found(**{SVM: 0.5, LOGISTIC: 0.45, "RBF SVM": 0.4, "PLST": 0.4}))) == [False, False]
+    assert verdicts(whole_claims(found(PLST=0.4))) == [None, None]
+
+
+def test_claims_on_dimensions():
+    rising = {f"PLST ({d})": 0.3 + d / 2000 for d in (1, 5, 10, 20, 50, 100, 150)}
+    falling = {name: 0.6 - 2 * value for name, value in rising.items()}
+    mixed = {**found(**falling), "macro_f1": found(**rising)["macro_f1"]}
+    assert verdicts(dimension_claims(mixed)) == [True, True, True]
+    assert verdicts(dimension_claims({**found(**rising), "macro_f1": mixed["micro_f1"]})) == [
+        False, False, True,
+    ]  # fmt: skip
+
+
+def test_what_is_not_here_stands_beside_with_its_reason():
+    result = Result(
+        key="", method="PLST", data="cal500", split="", seed=0, parameters={}, checksum="", measure="", version="",
+        status="done", measures=dict.fromkeys(MEASURES, 0.4), error="", seconds=1.0,
+    )  # fmt: skip
+    rows = NAMED["li-table-7.4"].outcome([result]).rows
+    here = {row.method for row in rows if row.here is not None}
+    absent = {row.method for row in rows if row.reason == "not in this package"}
+    assert here == {"PLST"}
+    assert len(absent) == 11
+    assert {"supported CML", "chain ensembles", "feature/label CCA", "random chain"} <= absent
+    for name in ("li-table-7.5", "li-table-7.7"):
+        assert NAMED[name].cells("full") == []
+        assert {row.reason for row in NAMED[name].outcome([]).rows} == {"not in this package"}
+
+
+def test_picture_has_the_printed_numbers_too():
+    results = [
+        Result(
+            key="", method=f"PLST ({d})", data="cal500", split="", seed=0, parameters={}, checksum="", measure="",
+            version="", status="done", measures=dict.fromkeys(MEASURES, 0.4), error="", seconds=1.0,
+        )
+        for d in (1, 5, 10, 20, 50, 100, 150)
+    ]  # fmt: skip
+    (picture,) = NAMED["li-table-7.6"].outcome(results).pictures
+    assert "micro-F1, printed" in picture.draw().get_legend_handles_labels()[1]

@@ -1,0 +1,78 @@
+"""Table 2 and figure 2 of the MNMTF paper: claims and pictures on made-up results."""
+
+from dataclasses import replace
+
+import pytest
+
+from cofactor import published
+from cofactor.datasets import load_labels
+from cofactor.evaluation.run.cells import Result
+from cofactor.experiments.base.experiment import Sample
+from cofactor.experiments.mnmtf.tables import (
+    EXPERIMENTS,
+    FEATURES,
+    PRINTED_RULE,
+    better_than_all_features,
+    no_gain_by_nmf,
+)
+
+TABLE, FIGURE = EXPERIMENTS
+PRINTED = published.load("mnmtf-2")
+
+
+def result(method, data, measures, **parameters):
+    return Result(
+        key="", method=method, data=data, split="", seed=0, parameters=parameters, checksum="", measure="",
+        version="", status="done", measures=measures, error="", seconds=1.0,
+    )  # fmt: skip
+
+
+def as_printed(methods=("MLkNN", "MNMTF")):
+    """Return results with the printed numbers of two columns, taken for ML-kNN on all features and after MNMTF."""
+    return [
+        result(method, data, {metric: PRINTED.get(data, column, metric).mean for metric in PRINTED.metrics})
+        for data in FEATURES
+        for method, column in zip(("MLkNN", "MNMTF"), methods, strict=True)
+    ]
+
+
+def test_as_good_as_all_features():
+    ours, as_in_the_source = [True] * 3, [None] * 3  # the update as printed was not run here
+    found = better_than_all_features(PRINTED, as_printed())
+    assert [claim.holds for claim in found] == ours + as_in_the_source
+    worse = better_than_all_features(PRINTED, as_printed(("MLkNN", "MLDA")))
+    assert [claim.holds for claim in worse[:3]] == [False] * 3
+    printed_rule = [replace(one, parameters={"variant": PRINTED_RULE}) for one in as_printed() if one.method == "MNMTF"]
+    both = better_than_all_features(PRINTED, [*as_printed(), *printed_rule])
+    assert [claim.holds for claim in both] == [True] * 6
+    assert {claim.holds for claim in better_than_all_features(PRINTED, [])} == {None}
+
+
+def test_gain_along_dimensions():
+    def curves(mnmtf, nmf):
+        reduced = {
+            name: {0.1: Sample(values[0]), 0.3: Sample(values[1])} for name, values in (("MNMTF", mnmtf), ("NMF", nmf))
+        }
+        return {"yahoo-arts": {"MLkNN": {1.0: Sample(0.06)}, **reduced}}
+
+    assert [claim.holds for claim in no_gain_by_nmf(curves((0.05, 0.055), (0.06, 0.07)))] == [True, True]
+    assert [claim.holds for claim in no_gain_by_nmf(curves((0.07, 0.06), (0.05, 0.05)))] == [False, False]
+    assert [claim.holds for claim in no_gain_by_nmf({})] == [None, None]
+
+
+def test_picture_has_a_line_for_each_method():
+    places = [("MLkNN", 1.0), *((name, share) for name in ("NMF", "MNMTF") for share in (0.1, 0.3))]
+    results = [result(name, "yahoo-arts", {"hamming": 0.06}, dimensions=share) for name, share in places]
+    (picture,) = FIGURE.outcome(results).pictures
+    assert sorted(picture.draw().get_legend_handles_labels()[1]) == ["MNMTF", "NMF", "all features"]
+
+
+def test_methods_that_are_not_here_stay_in_the_table():
+    rows = TABLE.outcome(as_printed()).rows
+    assert {row.reason for row in rows if row.method == "MDDM"} == {"not in this package"}
+    assert len(rows) == len(PRINTED.rows)
+
+
+@pytest.mark.parametrize("data", FEATURES)
+def test_dimensions_of_nmf_are_a_share_of_the_features(data):
+    assert load_labels(data).X.shape[1] == FEATURES[data]

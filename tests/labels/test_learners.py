@@ -1,0 +1,440 @@
+"""Learners score as the estimators of scikit-learn whose numbers they hold, before and after a file."""
+
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import (
+    Lasso,
+    LinearRegression,
+    LogisticRegression,
+    Perceptron,
+    Ridge,
+    RidgeClassifier,
+    SGDClassifier,
+)
+from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
+
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.labels.learners import SAVABLE, check_savable, fit_learner, is_savable, learner_from_state
+
+LINEAR = [
+    LinearSVC(random_state=0),
+    LogisticRegression(C=3.0),
+    RidgeClassifier(),
+    SGDClassifier(random_state=0),
+    SGDClassifier(loss="log_loss", random_state=0),
+    SGDClassifier(loss="modified_huber", random_state=0),
+    Perceptron(random_state=0),
+]
+COUNTS = [MultinomialNB(), ComplementNB(), BernoulliNB(), BernoulliNB(binarize=0.7)]
+TREES = [
+    DecisionTreeClassifier(random_state=0),
+    DecisionTreeClassifier(max_leaf_nodes=7, criterion="entropy", random_state=0),
+    DecisionTreeClassifier(ccp_alpha=0.01, class_weight="balanced", random_state=0),
+    ExtraTreeClassifier(random_state=0),
+    RandomForestClassifier(12, random_state=0),
+    ExtraTreesClassifier(12, min_samples_leaf=3, random_state=0),
+]
+NEIGHBOURS = [
+    KNeighborsClassifier(),
+    KNeighborsClassifier(4, weights="distance", algorithm="kd_tree", leaf_size=5),
+    KNeighborsClassifier(3, algorithm="brute", metric="cosine"),
+    KNeighborsClassifier(3, metric="minkowski", p=3, algorithm="ball_tree"),
+]
+CLASSIFIERS = [*LINEAR, *COUNTS, GaussianNB(), *TREES, *NEIGHBOURS]
+REGRESSORS = [Ridge(alpha=0.3), LinearRegression(), LinearRegression(fit_intercept=False)]
+OTHERS = [
+    SVC(),
+    QuadraticDiscriminantAnalysis(reg_param=0.1),
+    GradientBoostingClassifier(n_estimators=5, random_state=0),
+    make_pipeline(StandardScaler(with_mean=False), LogisticRegression()),
+    CalibratedClassifierCV(LinearSVC(random_state=0), cv=2),
+    KNeighborsClassifier(weights=lambda distances: 1 / (1 + distances)),
+    KNeighborsClassifier(metric="mahalanobis", metric_params={"VI": np.eye(6)}, algorithm="brute"),
+    VotingClassifier([("svm", LinearSVC(random_state=0)), ("bayes", GaussianNB())]),  # has predict, no more
+]
+
+each = pytest.mark.parametrize("estimator", CLASSIFIERS, ids=repr)
+
+
+def example(n_classes: int, n: int = 120) -> tuple[np.ndarray, np.ndarray]:
+    """Return features of 0 and above, many of them 0, and classes that depend on them."""
+    rng = np.random.default_rng(n_classes)
+    X = rng.random((n, 6)).round(2) * (rng.random((n, 6)) < 0.7)
+    scores = X @ rng.normal(size=(6, n_classes)) + 0.1 * rng.normal(size=(n, n_classes))
+    return X, np.argmax(scores - np.median(scores, axis=0), axis=1)
+
+
+PROBLEMS = {2: example(2), 3: example(3)}
+CODES = {2: np.array([0, 1]), 3: np.array([-4, 0, 7])}
+
+
+def through_a_file(learner):
+    """Return a learner rebuilt from its state, whose header went through JSON and arrays through bytes."""
+    header, arrays = learner.to_state()
+    copies = {name: np.frombuffer(a.tobytes(), a.dtype).reshape(a.shape).copy() for name, a in arrays.items()}
+    return learner_from_state(json.loads(json.dumps(header, allow_nan=False)), copies)
+
+
+@each
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_classifiers(estimator, n_classes, form):
+    X, y = PROBLEMS[n_classes]
+    y = CODES[n_classes][y]
+    if form is sparse.csr_array and getattr(estimator, "algorithm", "auto") in ("kd_tree", "ball_tree"):
+        pytest.skip("scikit-learn searches sparse rows by brute force, and says so")
+    train, test = X[:80], X[80:]
+    if isinstance(estimator, GaussianNB) and form is sparse.csr_array:
+        with pytest.raises(InvalidTypeError, match="GaussianNB refuses: Sparse data"):
+            fit_learner(estimator, form(train), y[:80])
+        return
+    learner, converged = fit_learner(estimator, form(train), y[:80])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        theirs = estimator.fit(form(train), y[:80])
+    assert converged
+    assert learner.classes.tolist() == theirs.classes_.tolist()
+    assert np.array_equal(learner.predict(form(test)), theirs.predict(form(test)))
+    assert learner.scores(form(test)).shape == ((40,) if n_classes == 2 else (40, 3))
+    assert learner.has_probabilities == hasattr(theirs, "predict_proba")
+    if learner.has_probabilities:
+        found, expected = learner.probabilities(form(test)), theirs.predict_proba(form(test))
+        exact = isinstance(estimator, tuple(map(type, [*TREES, *NEIGHBOURS])))
+        assert np.array_equal(found, expected) if exact else np.allclose(found, expected, rtol=1e-9, atol=1e-13)
+    else:
+        assert np.allclose(learner.scores(form(test)), theirs.decision_function(form(test)), rtol=1e-12)
+        with pytest.raises(InvalidTypeError, match="no probabilities"):
+            learner.probabilities(form(test))
+    again = through_a_file(learner)
+    assert np.array_equal(again.scores(form(test)), learner.scores(form(test)))
+    assert np.array_equal(again.predict(form(test)), learner.predict(form(test)))
+    if learner.has_probabilities:
+        assert np.array_equal(again.probabilities(form(test)), learner.probabilities(form(test)))
+
+
+@pytest.mark.parametrize("estimator", [*TREES, *NEIGHBOURS, LogisticRegression(), GaussianNB()], ids=repr)
+def test_single_precision(estimator):
+    X, y = PROBLEMS[2]
+    X32 = X.astype(np.float32)
+    learner, _ = fit_learner(estimator, X32, y)
+    assert np.array_equal(learner.predict(X32), estimator.fit(X32, y).predict(X32))
+    assert np.allclose(learner.scores(X32), learner.scores(X), atol=1e-5)
+    assert np.array_equal(through_a_file(learner).scores(X32), learner.scores(X32))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("estimator", [*REGRESSORS, Lasso(0.001), DecisionTreeRegressor(random_state=0)], ids=repr)
+def test_regressors(estimator, n_classes):
+    X, y = PROBLEMS[n_classes]
+    learner, _ = fit_learner(estimator, X, y)
+    columns = [estimator.fit(X, (y == k).astype(float)).predict(X) - 0.5 for k in range(n_classes)]
+    expected = columns[1] if n_classes == 2 else np.column_stack(columns)
+    assert np.allclose(learner.scores(X), expected, rtol=1e-9, atol=1e-12)
+    assert not learner.has_probabilities
+    if is_savable(estimator):
+        assert np.array_equal(through_a_file(learner).scores(X), learner.scores(X))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("estimator", OTHERS, ids=lambda estimator: type(estimator).__name__)
+def test_other_estimators_work_and_cannot_be_saved(estimator, n_classes):
+    X, y = PROBLEMS[n_classes]
+    learner, _ = fit_learner(estimator, X, y)
+    assert np.array_equal(learner.predict(X), estimator.fit(X, y).predict(X))
+    if hasattr(estimator, "predict_proba"):
+        assert np.array_equal(learner.probabilities(X), estimator.predict_proba(X))
+    with pytest.raises(InvalidTypeError, match=f"{type(estimator).__name__} cannot be saved safely.*take another"):
+        learner.to_state()
+    assert not is_savable(estimator)
+    with pytest.raises(InvalidTypeError, match="cannot be saved safely") as refused:
+        check_savable(estimator)
+    assert refused.value.argument == "estimator"
+
+
+def test_what_can_be_saved():
+    assert {type(estimator).__name__ for estimator in [*CLASSIFIERS, *REGRESSORS]} <= set(SAVABLE)
+    assert all(is_savable(estimator) for estimator in [*CLASSIFIERS, *REGRESSORS])
+
+    class Different(LogisticRegression):
+        """May score in another way."""
+
+    assert not is_savable(Different())
+
+
+@pytest.mark.parametrize("estimator", [*LINEAR[:2], *COUNTS, GaussianNB(), TREES[0], Ridge()], ids=repr)
+def test_a_weight_of_two_is_an_instance_twice(estimator):
+    X, y = PROBLEMS[3]
+    weights = 1 + (np.arange(len(y)) % 2)
+    weighted, _ = fit_learner(estimator, X, y, weights)
+    doubled = np.repeat(np.arange(len(y)), weights)
+    twice, _ = fit_learner(estimator, X[doubled], y[doubled])
+    tolerance = 0.02 if isinstance(estimator, LinearSVC | LogisticRegression) else 1e-8  # they stop where it is good
+    assert np.allclose(weighted.scores(X), twice.scores(X), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    "estimator", [KNeighborsClassifier(), NearestCentroid(), OTHERS[3]], ids=lambda e: type(e).__name__
+)
+def test_weights_are_refused_where_there_is_no_room_for_them(estimator):
+    X, y = PROBLEMS[2]
+    with pytest.raises(InvalidInputError, match="takes no weights of instances") as refused:
+        fit_learner(estimator, X, y, np.ones(len(y)))
+    assert refused.value.argument == "sample_weight"
+
+
+def test_seeds_reach_an_estimator_and_its_parts():
+    X, y = PROBLEMS[2]
+    pipeline = make_pipeline(StandardScaler(), DecisionTreeClassifier(splitter="random", max_depth=3))
+    for estimator in (RandomForestClassifier(3), pipeline):
+        a, b, c = (fit_learner(estimator, X, y, seed=seed).learner.scores(X) for seed in (0, 0, 1))
+        assert np.array_equal(a, b)
+        assert not np.array_equal(a, c)
+    fixed = [fit_learner(RandomForestClassifier(3, random_state=5), X, y, seed=seed).learner for seed in (0, 1)]
+    assert np.array_equal(fixed[0].scores(X), fixed[1].scores(X))
+
+
+def test_convergence_is_told():
+    X, y = PROBLEMS[2]
+    assert not fit_learner(LogisticRegression(max_iter=1), X, y).converged
+
+
+def test_a_tie_is_off():
+    X = np.array([[0.0], [1.0], [0.0], [1.0]])
+    learner, _ = fit_learner(DecisionTreeClassifier(max_depth=1), X, np.array([0, 0, 1, 1]))
+    assert learner.scores(X).tolist() == [0.0] * 4
+    assert learner.predict(X).tolist() == [0] * 4
+
+
+def test_it_does_not_keep_the_features_of_the_caller():
+    X, y = PROBLEMS[2]
+    for form in (np.array, sparse.csr_array):
+        mine = form(X)
+        learner, _ = fit_learner(KNeighborsClassifier(), mine, y)
+        before = learner.scores(form(X))
+        (mine if form is np.array else mine.data)[:] = 7
+        assert np.array_equal(learner.scores(form(X)), before)
+
+
+def test_refusals():
+    X, y = PROBLEMS[2]
+    with pytest.raises(InvalidInputError, match="instances of two classes at least, found 1"):
+        fit_learner(LinearSVC(), X, np.zeros(len(y)))
+    with pytest.raises(InvalidInputError, match="whole numbers"):
+        fit_learner(LinearSVC(), X, y + 0.5)
+    with pytest.raises(InvalidInputError, match="a class of each of 120 rows"):
+        fit_learner(LinearSVC(), X, y[:-1])
+    with pytest.raises(InvalidInputError, match="LinearSVC refuses: The 'C' parameter"):
+        fit_learner(LinearSVC(C=-1), X, y)
+    with pytest.raises(InvalidInputError, match="MultinomialNB refuses: Negative values"):
+        fit_learner(MultinomialNB(), -X, y)
+    with pytest.raises(InvalidInputError, match="n_neighbors=500: there are 120 training instances; take fewer"):
+        fit_learner(KNeighborsClassifier(500), X, y)
+    with pytest.raises(InvalidInputError, match="KNeighborsClassifier refuses: The 'n_neighbors' parameter"):
+        fit_learner(KNeighborsClassifier(0), X, y)
+    with pytest.raises(InvalidInputError, match="weights='closest'"):
+        fit_learner(KNeighborsClassifier(weights="closest"), X, y)
+    absent = np.column_stack([X, np.zeros(len(y))])
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(InvalidInputError, match="BernoulliNB learned numbers that are not finite; scale"),
+    ):
+        fit_learner(BernoulliNB(alpha=0), absent, y)
+    with pytest.raises(InvalidInputError, match="X has 5 features, but the learner expects 6"):
+        fit_learner(TREES[0], X, y).learner.scores(X[:, :5])
+
+
+# ---------------------------------------------------------------------- forged states
+
+
+def changed(array: np.ndarray, at: object, value: object) -> np.ndarray:
+    """Return a copy of an array with another value somewhere."""
+    copy = array.copy()
+    copy[at] = value
+    return copy
+
+
+def forged(estimator, form=np.asarray):
+    """Yield a description and a state, with one thing wrong in each."""
+    X, y = PROBLEMS[3]
+    header, arrays = fit_learner(estimator, form(X), y).learner.to_state()
+    for name in header.keys() - {"sklearn"}:
+        yield f"no {name}", {k: v for k, v in header.items() if k != name}, arrays
+        for value in ("magic", -7, 1e400, True, [], {"a": 1}):
+            if not (name == "binarize" and value == -7):
+                yield f"{name}={value!r}", header | {name: value}, arrays
+    for classes in ([0], [0, 0, 1], [2, 1, 0], [0, 1, 1 << 70], ["a", "b", "c"], [0.0, 1.0, 2.0], [0, 1], [0, 1, 2, 3]):
+        yield f"classes={classes}", header | {"classes": classes}, arrays
+    for n_features in (0, 3, 5, 10**9):
+        if not (n_features > 6 and (header["kind"] == "trees" or "rows.data" in arrays)):  # they may leave some out
+            yield f"n_features={n_features}", header | {"n_features": n_features}, arrays
+    for name, array in arrays.items():
+        yield f"no {name}", header, {k: v for k, v in arrays.items() if k != name}
+        for wrong in (
+            array[:-1],
+            array[:0],
+            array[None],
+            np.append(array, array[:1], axis=0),
+            array.astype(np.complex64),
+            array.astype(np.int8),
+        ):
+            yield f"{name} {wrong.dtype}{wrong.shape}", header, arrays | {name: wrong}
+        if array.dtype.kind == "f":
+            for value in (np.nan, np.inf, -np.inf):
+                yield f"{name} with {value}", header, arrays | {name: changed(array, -1, value)}
+
+
+def forged_trees(estimator):
+    """Yield what would send a walk through trees astray."""
+    X, y = PROBLEMS[3]
+    header, arrays = fit_learner(estimator, X, y).learner.to_state()
+    left, right, n = arrays["left"], arrays["right"], len(arrays["left"])
+    inner = np.flatnonzero(left >= 0)
+    leaf, a, b = int(np.flatnonzero(left < 0)[0]), int(inner[0]), int(inner[1])
+    for name in ("left", "right"):
+        side = arrays[name]
+        for node, child in [
+            (a, a),
+            (b, a),
+            (a, n),
+            (a, 2**31 - 1),
+            (a, -2),
+            (b, -(2**31)),
+            (a, -1),
+            (leaf, n - 1),
+            (leaf, -2),
+        ]:
+            yield f"{name}[{node}]={child}", header, arrays | {name: changed(side, node, child)}
+    yield "one child twice", header, arrays | {"right": changed(right, a, left[a])}
+    yield "two parents", header, arrays | {"left": changed(left, a, left[b])}
+    for feature in (-1, 6, 2**31 - 1, -(2**31)):
+        yield f"feature {feature}", header, arrays | {"feature": changed(arrays["feature"], a, feature)}
+    for value in (-0.5, 2.0, 1e300):
+        yield f"value {value}", header, arrays | {"values": changed(arrays["values"], (leaf, 0), value)}
+    for roots in ([1], [-1], [n], [0, n], [0, -1], [0, a, a], [0, leaf], [2**62], []):
+        yield f"roots {roots}", header, arrays | {"roots": np.array(roots, dtype=np.int64)}
+    if len(arrays["roots"]) > 1:
+        second = int(arrays["roots"][1])
+        yield "a child in another tree", header, arrays | {"left": changed(left, a, second)}
+        yield "one root less", header, arrays | {"roots": np.delete(arrays["roots"], 1)}
+
+
+def forged_neighbours(form):
+    """Yield what would send a search among neighbours astray."""
+    X, y = PROBLEMS[3]
+    header, arrays = fit_learner(KNeighborsClassifier(), form(X), y).learner.to_state()
+    for name, values in {
+        "n_neighbors": (0, 121, 10**12),
+        "leaf_size": (0, -1, 1 << 40),
+        "p": (0, -1.0, None),
+        "metric": ("precomputed", "pyfunc", "haversine"),
+        "algorithm": ("kd", "precomputed"),
+        "weights": ("gravity", None),
+    }.items():
+        for value in values:
+            yield f"{name}={value}", header | {name: value}, arrays
+    for code in (-1, 3, 2**31 - 1):
+        yield f"code {code}", header, arrays | {"codes": changed(arrays["codes"], 0, code)}
+    if "rows" not in arrays:
+        columns, pointers = arrays["rows.indices"], arrays["rows.indptr"]
+        for column in (-1, 6, 2**31 - 1):
+            yield f"column {column}", header, arrays | {"rows.indices": changed(columns, 3, column)}
+        yield "a column twice", header, arrays | {"rows.indices": changed(columns, 1, columns[0])}
+        for at, value in [(0, 1), (0, -1), (5, 10**6), (5, -1), (-1, 10**6), (-1, len(columns) - 1)]:
+            yield f"pointer {at}: {value}", header, arrays | {"rows.indptr": changed(pointers, at, value)}
+
+
+def refusal(header, arrays) -> str:
+    """Return why a state is refused, or nothing."""
+    try:
+        learner_from_state(header, arrays)
+    except InvalidInputError as error:
+        return str(error)
+    return ""
+
+
+FORGED = {
+    **{
+        repr(estimator): (lambda e=estimator: forged(e))
+        for estimator in [LINEAR[1], COUNTS[3], GaussianNB(), NEIGHBOURS[0]]
+    },
+    "sparse neighbours": lambda: forged(NEIGHBOURS[0], sparse.csr_array),
+    **{repr(estimator): (lambda e=estimator: forged(e)) for estimator in (TREES[0], TREES[4])},
+    "nodes of a tree": lambda: forged_trees(TREES[0]),
+    "nodes of a forest": lambda: forged_trees(TREES[4]),
+    "neighbours": lambda: forged_neighbours(np.asarray),
+    "neighbours, sparse": lambda: forged_neighbours(sparse.csr_array),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_states(name):
+    found = [(what, refusal(header, arrays)) for what, header, arrays in FORGED[name]()]
+    assert len(found) > 15
+    assert [what for what, text in found if not text.removeprefix("the state of a learner: ")] == []
+
+
+def test_an_unknown_kind():
+    for kind in ("opaque", "pickle", None, ["linear"], {}):
+        with pytest.raises(InvalidInputError, match="expected one of 'linear', 'gaussian', 'trees', 'neighbours'"):
+            learner_from_state({"kind": kind}, {})
+
+
+def test_a_state_names_its_version():
+    import sklearn
+
+    header, _ = fit_learner(TREES[0], *PROBLEMS[2]).learner.to_state()
+    assert header["sklearn"] == sklearn.__version__
+
+
+_LOAD_ALL = """
+import sys
+import numpy as np
+import cofactor
+for name in sys.argv[1:]:
+    try:
+        cofactor.load(name).predict(np.zeros((3, 6)))
+    except ValueError as error:
+        print("refused", flush=True)
+    else:
+        print("taken", flush=True)
+"""
+
+
+def test_forged_files_do_not_crash_a_process(tmp_path):
+    """As a whole, in a process of their own: a walk beyond an array would end it."""
+    from cofactor.labels import BinaryRelevance
+    from cofactor.persistence import read_model, write_model
+
+    X, y = PROBLEMS[2]
+    files = []
+    for estimator in (TREES[4], NEIGHBOURS[1]):
+        BinaryRelevance(estimator).fit(X, np.column_stack([y, 1 - y])).save(tmp_path / "model")
+        header, arrays = read_model(tmp_path / "model")
+        for name, array in arrays.items():
+            if array.dtype.kind != "i" or array.ndim != 1 or name == "constant":
+                continue
+            for at, value in [(0, 2**31 - 1), (len(array) // 2, 10**8), (-1, -(2**31)), (1, -5)]:
+                path = tmp_path / f"forged-{len(files)}"
+                write_model(path, header, arrays | {name: changed(array, at, value)})
+                files.append(path)
+    assert len(files) >= 40
+    run = subprocess.run([sys.executable, "-c", _LOAD_ALL, *map(str, files)], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == ["refused"] * len(files)
+    assert Path(files[0]).exists()
