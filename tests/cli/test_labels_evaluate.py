@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.model_selection import KFold, ShuffleSplit
+from sklearn.model_selection import KFold
 
 from cofactor.datasets import load_labels, make_labels, write_libsvm
-from cofactor.evaluation import Search, evaluate_labels, fold_means
+from cofactor.evaluation import Holdout, Search, evaluate_labels, fold_means
 from cofactor.labels import PLST, BinaryRelevance
 from cofactor.metrics import label_report
 
@@ -36,7 +36,7 @@ def test_results_equal_the_library(run, file: Path, protocol: str) -> None:
     )
     found = json.loads(outcome.out)
     assert list(found["results"]) == ["PLST", "PLST + learned", "frequent labels", "frequent labels + learned"]
-    holdout = ShuffleSplit(3, test_size=0.2, random_state=4)
+    holdout = Holdout(0.2, 3, random_state=4)
     splitter = KFold(3, shuffle=True, random_state=4) if protocol == "kfold" else holdout
     model = PLST(alpha=2.0, threshold="global", random_state=4)
     means = fold_means(evaluate_labels(model, data.X, data.Y, splitter))

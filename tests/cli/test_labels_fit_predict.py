@@ -308,7 +308,7 @@ def test_xml_naming_a_label_the_file_lacks(run, arff: Path) -> None:
         (["--param", "x=1"], "--param x: PLST has no such parameter"),
         (
             ["-m", "mlknn", "--alpha", "3"],
-            "--alpha 3: MLkNN has no such parameter; leave the option out. With --param it takes",
+            "--alpha 3: MLkNN has no such parameter; leave the option out",
         ),
         (["--alpha", "-3"], "--alpha -3: expected"),
         (["--xml", "x.xml"], "--labels and --xml both say which columns are labels"),

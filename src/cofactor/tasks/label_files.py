@@ -85,7 +85,7 @@ def read_features(file: str, model: Any, options: Mapping[str, Any]) -> Any:
     data = _load(found, whole, () if named else None, **extra)
     if not data.n_instances:
         raise InvalidInputError("holds no instances", place=Place(display_name(file)))
-    return align_features(data, model, file, named=named)
+    return align_features(data, model, named=named)
 
 
 def _load(found: Found, options: Mapping[str, Any], columns: Any, **extra: Any) -> LabelDataset:

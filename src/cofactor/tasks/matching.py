@@ -14,7 +14,6 @@ from cofactor.datasets import LabelDataset
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import display_name
 from cofactor.ratings import IdMap
-from cofactor.tasks.base import about
 
 __all__ = ["align_features", "counts_from_zero", "match_ids", "match_pairs"]
 
@@ -58,7 +57,7 @@ def match_pairs(X: NDArray[Any], users: IdMap | None, items: IdMap) -> NDArray[A
     return matched
 
 
-def align_features(data: LabelDataset, model: Any, file: str, *, named: bool) -> Any:
+def align_features(data: LabelDataset, model: Any, *, named: bool) -> Any:
     """Return the features of a file in the order of those that a label model was fitted to.
 
     Parameters
@@ -67,8 +66,6 @@ def align_features(data: LabelDataset, model: Any, file: str, *, named: bool) ->
         What was read.
     model : LabelModel
         Fitted.
-    file : str
-        For messages.
     named : bool
         Whether the columns of the file have names, so that those of labels can be left out.
     """
@@ -83,8 +80,7 @@ def align_features(data: LabelDataset, model: Any, file: str, *, named: bool) ->
     if len(keep) < data.n_features:
         names = tuple(data.feature_names[j] for j in keep)
         data = replace(data, X=data.X[:, np.array(keep, dtype=np.intp)], feature_names=names)
-    with about(file):
-        return data.align(wanted)
+    return data.align(wanted)
 
 
 def counts_from_zero(names: Sequence[Any] | NDArray[Any], letter: str) -> bool | None:
