@@ -35,7 +35,7 @@ FACADE = dict.fromkeys(cofactor.__all__, HEIGHT["ratings"]) | {"__version__": -1
 STRANGERS = {("ratings", "labels"), ("labels", "ratings")}
 
 HEAVY = (
-    *("matplotlib", "pandas", "polars", "pyarrow", "pooch", "typer", "rich", "arff", "cvxpy", "arviz", "xarray"),
+    *("matplotlib", "pandas", "polars", "pooch", "typer", "rich", "arff", "cvxpy", "arviz", "xarray"),
     *("scikit_posthocs", "seaborn", "statsmodels"),
 )
 

@@ -136,9 +136,7 @@ def _decode(data: bytes, name: str, encoding: str) -> str:
         return data.decode(encoding)
     except LookupError:
         raise InvalidInputError(
-            (Argument("encoding", encoding), " is not known"),
-            argument="encoding",
-            advice="try 'utf-8', 'latin-1' or 'cp1252'",
+            "not known", argument="encoding", found=encoding, advice="try 'utf-8', 'latin-1' or 'cp1252'"
         ) from None
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1

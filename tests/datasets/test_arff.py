@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy.sparse import issparse
 
 from cofactor.datasets import read_arff, read_label_names
-from cofactor.datasets.readers.arff_header import read_header, truth_of
+from cofactor.datasets.cells import truth_of
+from cofactor.datasets.readers.arff_header import read_header
 
 HEAD = (
     "@relation 'r: -C -2'\n@attribute a numeric\n@attribute b {0,1}\n@attribute l1 {0,1}\n@attribute l2 {0,1}\n@data\n"

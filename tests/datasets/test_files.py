@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cofactor.datasets import read_pairs, read_ratings
-from cofactor.datasets.readers import ratings
+from cofactor.datasets.readers import ratings, text
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_standard_input(packed, monkeypatch):
     content = b"user,item,rating\n1,10,4\n1,20,x\n"
     stream = io.BytesIO(gzip.compress(content) if packed else content)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stream))
-    with pytest.raises(ValueError, match="standard input, line 3: expected a number in column 'rating'"):
+    with pytest.raises(ValueError, match="standard input, line 3, column 'rating': expected a number"):
         read_ratings("-")
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"1,10,4\n")))
     data = read_ratings("-")
@@ -98,7 +98,7 @@ def test_times(save):
     # dates are not integers: no times, unless the column was asked for
     dated = "user,item,rating,date\n1,2,3,2020-01-01\n"
     assert read_ratings(save(dated)).timestamps is None
-    with pytest.raises(ValueError, match="line 2: the timestamp id must be an integer, found '2020-01-01'"):
+    with pytest.raises(ValueError, match="line 2, column 'date': the timestamp must be an integer, found '2020-01-01'"):
         read_ratings(save(dated), timestamp="date")
     assert read_ratings(save("user,item,rating,time\n1,2,3,\n")).timestamps is None
 
@@ -180,7 +180,7 @@ def test_what_only_resembles_an_integer_is_text(odd, save):
     data = read_ratings(save(f"{odd},1,4\n5,1,4\n"))
     assert data.X.tolist() == [[odd, 1], ["5", 1]]
     assert read_ratings(save(f"1,{odd},4\n"), ids="each").X.tolist() == [[1, odd]]
-    with pytest.raises(ValueError, match="line 2: the item id must be an integer, found"):
+    with pytest.raises(ValueError, match="line 2, column 2: the item id must be an integer, found"):
         read_ratings(save(f"1,1,4\n1,{odd},4\n"), ids="int")
 
 
@@ -194,7 +194,7 @@ def test_id_modes(save):
     assert read_pairs(path).tolist() == [["1", 2], ["x", 3]]
     assert read_pairs(path, ids="each").tolist() == [[1, 2], ["x", 3]]
     assert read_pairs(path, ids="str").tolist() == [["1", "2"], ["x", "3"]]
-    with pytest.raises(ValueError, match="ids='float' is not known"):
+    with pytest.raises(ValueError, match="ids='float': not known"):
         read_pairs(path, ids="float")
 
 
@@ -220,7 +220,7 @@ def test_scale_is_inferred_or_given(save):
     path = save("1,1,2\n1,2,4\n")
     assert read_ratings(path).scale.tolist() == [2, 4]
     assert read_ratings(path, scale=[1, 2, 3, 4, 5]).scale.tolist() == [1, 2, 3, 4, 5]
-    with pytest.raises(ValueError, match="line 2: the rating 4 is not on the scale 1, 2, 3"):
+    with pytest.raises(ValueError, match="line 2, column 3: the rating 4 is not on the scale 1, 2, 3"):
         read_ratings(path, scale=[1, 2, 3])
     with pytest.raises(ValueError, match="increasing"):
         read_ratings(path, scale=[2, 1])
@@ -248,18 +248,18 @@ def test_duplicates_and_order_are_kept(save):
         ("1,2,3\n1,2\n", "line 2: expected 3 columns as in line 1, found 2"),
         ("user,item,rating\n1,2,3,4\n", "line 2: expected 3 columns as in line 1, found 4"),
         ("1,2,3,4\n1,2\n1,2,3,4,5,6\n", "line 2: expected 4 columns as in line 1, found 2"),
-        ("1,2,3\n\n\n4,5,good\n", "line 4: expected a number in column 3, found 'good'"),
+        ("1,2,3\n\n\n4,5,good\n", "line 4, column 3: expected a number, found 'good'"),
         (
             "user,item,stars\n1,2,3\n4,5,\n",
-            "line 3: expected a number in column 'stars', found an empty cell",
+            "line 3, column 'stars': expected a number, found an empty cell",
         ),
-        ("1;2;3,5\n", r"line 1: expected a number .* found '3,5' \(write decimals with a point\)"),
-        ("user,item,rating\n1,2,1_0\n", "line 2: expected a number in column 'rating', found '1_0'"),
-        ("1,2,3\n1,2,nan\n", "line 2: the rating is nan, expected a finite number"),
-        ("user,item,rating\n1,2,-inf\n", "line 2: the rating is -inf, expected a finite number"),
-        ("a,2,3\nb,2,Infinity\n", "line 2: the rating is inf, expected a finite number"),
-        ("1,2,3\n,2,3\n", "line 2: the user id is empty"),
-        ("1,2,3\n1, ,3\n", "line 2: the item id is empty"),
+        ("1;2;3,5\n", r"line 1, column 3: expected a number, found '3,5' \(write decimals with a point\)"),
+        ("user,item,rating\n1,2,1_0\n", "line 2, column 'rating': expected a number, found '1_0'"),
+        ("1,2,3\n1,2,nan\n", "line 2, column 3: the rating is nan, expected a finite number"),
+        ("user,item,rating\n1,2,-inf\n", "line 2, column 'rating': the rating is -inf, expected a finite number"),
+        ("a,2,3\nb,2,Infinity\n", "line 2, column 3: the rating is inf, expected a finite number"),
+        ("1,2,3\n,2,3\n", "line 2, column 1: the user id is empty"),
+        ("1,2,3\n1, ,3\n", "line 2, column 2: the item id is empty"),
         ('1,2,3\n1,"2,3\n1,2,3\n', "line 2: .*quotation mark"),
         ('1,2,3\n1,"2"x,3\n', "line 2: .*quotation mark"),
         (
@@ -282,10 +282,10 @@ def test_bad_files_name_the_file_and_the_line(text, message, save):
         ({"rating": 3}, "rating=3 is out of range; the file has 3 columns"),
         ({"rating": -1}, "rating=-1 is out of range"),
         ({"user": "item", "item": "item"}, "user= and item= name the same column"),
-        ({"header": False}, "line 1: expected a number in column 3, found 'rating'"),
+        ({"header": False}, "line 1, column 3: expected a number, found 'rating'"),
         ({"header": False, "user": "user"}, "names a column, but the file has no header"),
         ({"sep": ";"}, r"no column for the item; found 1 columns?"),
-        ({"sep": ""}, "sep='' cannot separate columns"),
+        ({"sep": ""}, "sep='': cannot separate columns"),
         ({"sep": '"'}, "cannot separate columns"),
     ],
 )
@@ -368,13 +368,23 @@ CELLS += [
     "-0.5",
     "::",
     "#1",
+    "2020-01-01",
+    "12:30:00",
+    "0x1F",
+    '"a"b',
+    'a"b',
+    '""',
+    '"a""b"',
+    '" 6 "',
+    "true",
+    "1 2",
 ]
 
 
 @given(
     rows=st.lists(st.lists(st.sampled_from(CELLS), min_size=2, max_size=5), min_size=1, max_size=5),
     width=st.sampled_from([None, 3, 4]),
-    sep=st.sampled_from([",", "\t", "::", ";"]),
+    sep=st.sampled_from([",", "\t", "::", ";", " "]),
     blank=st.booleans(),
 )
 @example(  # the right number of commas, in all
@@ -397,7 +407,7 @@ def test_fast_and_careful_way_agree(rows, width, sep, blank, tmp_path_factory):
 
     usual = outcome()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ratings, "numeric_columns", lambda *args: None)
+        patch.setattr(text, "_prepared", lambda body: None)
         assert outcome() == usual
 
 
@@ -405,6 +415,12 @@ def test_the_fast_way_is_taken_for_plain_numbers(save, monkeypatch):
     def fail(*args):
         raise AssertionError("the careful way was taken")
 
-    monkeypatch.setattr(ratings, "text_columns", fail)
-    for text in ("1,10,4\n2,20,3.5\n", "1::10::4::99\n", "user\titem\trating\n100\t10\t0.5\n"):
-        assert len(read_ratings(save(text))) > 0
+    monkeypatch.setattr(text, "_by_cells", fail)
+    plain = ("1,10,4\n2,20,3.5\n", "1::10::4::99\n", "user\titem\trating\n100\t10\t0.5\n", "1 2 3\n4 5 6")
+    for content in (
+        *plain,
+        "ann,Čapek,4\n007,12,3\n",
+        '"user","item","rating"\n"a, b","c",4\n',
+        "a,2020-01-01,3\nb,7,4",
+    ):
+        assert len(read_ratings(save(content))) > 0

@@ -101,14 +101,14 @@ def test_other_values_at_predict(write):
 @pytest.mark.parametrize(
     ("text", "labels", "message"),
     [
-        ("x,l\n1,0\n,1\n", ["l"], "line 3: no value in column 'x'"),
-        ("x,l\n1,0\nnan,1\n", ["l"], "line 3: nan in column 'x', expected a finite number"),
+        ("x,l\n1,0\n,1\n", ["l"], "line 3, column 'x': no value"),
+        ("x,l\n1,0\nnan,1\n", ["l"], "line 3, column 'x': expected a finite number, found nan"),
         ("x,l\n1,0\n2\n", ["l"], "line 3: expected 2 columns as in line 1, found 1"),
-        ("x,l\n1,0\n2,0.5\n", ["l"], "line 3: 0.5 in label 'l', expected 0/1"),
-        ("x,l\n1,0\n2,nan\n", ["l"], "line 3: nan in label 'l'"),
-        ("x,l\n1,0\n2,-1\n", ["l"], "line 3: -1 in label 'l'"),
-        ("x,l\n1,no\n2,maybe\n", ["l"], "line 3: 'maybe' in label 'l'"),
-        ("x,l\n1,0\n2,no\n", ["l"], "line 3: 'no' in label 'l'"),
+        ("x,l\n1,0\n2,0.5\n", ["l"], "line 3, column 'l': expected a label, 0/1, .*found 0.5"),
+        ("x,l\n1,0\n2,nan\n", ["l"], "line 3, column 'l': expected a label, 0/1, .*found nan"),
+        ("x,l\n1,0\n2,-1\n", ["l"], "line 3, column 'l': expected a label, 0/1, .*found -1"),
+        ("x,l\n1,no\n2,maybe\n", ["l"], "line 3, column 'l': expected a label, 0/1, .*found 'maybe'"),
+        ("x,l\n1,0\n2,no\n", ["l"], "line 3, column 'l': expected a label, 0/1, .*found 'no'"),
         ("x,l\n1,0\n", ["m"], "has no column 'm', which labels names"),
         ("x,l\n1,0\n", "tag_", "no column begins with labels='tag_'; there are x, l"),
         ("x,l\n1,0\n", None, "which of the 2 columns are labels"),
@@ -127,16 +127,16 @@ def test_faults_name_file_line_and_column(write, text, labels, message):
 def test_faults_in_parquet(tmp_path):
     path = tmp_path / "file.parquet"
     pd.DataFrame({"x": [1.0, np.inf], "l": [0, 1]}).to_parquet(path)
-    with pytest.raises(ValueError, match="file.parquet, row 2: inf in column 'x'"):
+    with pytest.raises(ValueError, match="file.parquet, row 2, column 'x': expected a finite number, found inf"):
         read_label_table(path, ["l"])
     pd.DataFrame({"x": [1.0, 2.0], "l": [0, None]}).to_parquet(path)
-    with pytest.raises(ValueError, match="row 2: column 'l' has no value"):
+    with pytest.raises(ValueError, match="row 2, column 'l': no value"):
         read_label_table(path, ["l"])
     pd.DataFrame({"x": [1.0], "l": ["maybe"]}).to_parquet(path)
-    with pytest.raises(ValueError, match="row 1: 'maybe' in label 'l'"):
+    with pytest.raises(ValueError, match="row 1, column 'l': expected a label, .*found 'maybe'"):
         read_label_table(path, ["l"])
     pd.DataFrame({"x": pd.to_datetime(["2020-01-01"]), "l": [1]}).to_parquet(path)
-    with pytest.raises(ValueError, match="column 'x' has type timestamp.*expected numbers"):
+    with pytest.raises(ValueError, match="column 'x': has type timestamp.*expected numbers"):
         read_label_table(path, ["l"])
 
 

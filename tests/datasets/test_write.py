@@ -4,7 +4,6 @@ import errno
 import gzip
 import os
 import stat
-import sys
 import threading
 
 import numpy as np
@@ -150,27 +149,27 @@ def test_parquet_times_with_gaps_count_only_when_asked_for(tmp_path):
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"user": [1, 2], "item": [1, 2], "rating": [3, 4], "time": [5, None]}), path)
     assert read_ratings(path).timestamps is None
-    with pytest.raises(ValueError, match="row 2: column 'time' has no value"):
+    with pytest.raises(ValueError, match="row 2, column 'time': no value"):
         read_ratings(path, timestamp="time")
 
 
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"user": [1, None], "item": [1, 2], "rating": [1.0, 2.0]}, "row 2: column 'user' has no value"),
-        ({"user": [1, 2], "item": [1, 2], "rating": [1.0, None]}, "row 2: column 'rating' has no value"),
+        ({"user": [1, None], "item": [1, 2], "rating": [1.0, 2.0]}, "row 2, column 'user': no value"),
+        ({"user": [1, 2], "item": [1, 2], "rating": [1.0, None]}, "row 2, column 'rating': no value"),
         (
             {"user": [1, 2], "item": [1, 2], "rating": [1.0, np.nan]},
-            "row 2: the rating is nan, expected a finite",
+            "row 2, column 'rating': the rating is nan, expected a finite",
         ),
         (
             {"user": [1, 2.5], "item": [1, 2], "rating": [1.0, 2.0]},
-            "row 2: the user id 2.5 is no whole number",
+            "row 2, column 'user': the id 2.5 is no whole number",
         ),
-        ({"user": [1, 2], "item": [True, False], "rating": [1.0, 2.0]}, "column 'item' .* has type bool"),
+        ({"user": [1, 2], "item": [True, False], "rating": [1.0, 2.0]}, "column 'item': has type bool"),
         (
             {"user": [1, 2], "item": [1, 2], "rating": ["4", "5"]},
-            "column 'rating' has type string, expected numbers",
+            "column 'rating': is text, expected numbers",
         ),
         ({"user": [1], "item": [""], "rating": [4]}, "the item id is empty"),
         ({"user": pa.array([2**64 - 1], pa.uint64()), "item": [1], "rating": [4]}, "beyond 64-bit integers"),
@@ -194,17 +193,6 @@ def test_truncated_and_empty_parquet(tmp_path):
     pq.write_table(pa.table({"user": pa.array([], pa.int64())}), path)
     with pytest.raises(ValueError, match="the file is empty"):
         read_ratings(path)
-
-
-def test_parquet_without_pyarrow(tmp_path, monkeypatch):
-    path = tmp_path / "t.parquet"
-    write_table(path, {"user": [1], "item": [2], "rating": [3]})
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r'pip install "cofactor\[parquet\]"'):
-        read_ratings(path)
-    with pytest.raises(ImportError, match=r'pip install "cofactor\[parquet\]"'):
-        write_table(tmp_path / "new.parquet", {"a": [1]})
-    assert [p.name for p in tmp_path.iterdir()] == ["t.parquet"]
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")

@@ -40,7 +40,7 @@ from cofactor.evaluation.run import cells, described
 from cofactor.evaluation.run.code_facts import origin
 from cofactor.evaluation.run.described import IndescribableError
 from cofactor.evaluation.run.sources import sources_of
-from cofactor.experiments.base.label_cells import label_fold
+from cofactor.experiments.base.label_work import label_fold
 from cofactor.labels import PLST
 from cofactor.ratings import ALS
 
@@ -538,5 +538,5 @@ def test_names_of_features_are_part_of_the_checksum_of_labels_alone() -> None:
 
 def test_functions_of_this_package_are_told_by_their_names() -> None:
     """What was computed for the published tables is to be found again."""
-    assert cells.cell(label_fold, method="m").measure == "cofactor.experiments.base.label_cells:label_fold"
+    assert cells.cell(label_fold, method="m").measure == "cofactor.experiments.base.label_work:label_fold"
     assert cells.cell(keys, method="m").measure.startswith(f"{keys.__module__}:keys ")

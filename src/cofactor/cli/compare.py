@@ -6,7 +6,6 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +13,7 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.board import Board
-from cofactor.cli.errors import telling_what_is_kept
+from cofactor.cli.errors import naming, telling_what_is_kept
 from cofactor.cli.files import check_folder
 from cofactor.cli.output import Download, note, print_json, show_notes
 from cofactor.errors import InvalidInputError
@@ -113,7 +112,7 @@ def compare(
     if folder is not None:
         folder.mkdir(exist_ok=True)
     place = store if store is not None or folder is None else folder / "results.sqlite"
-    with telling_what_is_kept(), Board(declared, quiet=json) as board:
+    with telling_what_is_kept(), naming({"splits": "--protocol"}), Board(declared, quiet=json) as board:
         comparison = declared.compare(store=place, n_jobs=jobs, retry_failed=retry, progress=board.show)
     tables = dict(_tables(comparison))
     files = iter(()) if folder is None else _write(folder, comparison, declared.title, tables)
@@ -242,9 +241,8 @@ def _write(folder: Path, comparison: Comparison, title: str, tables: Mapping[str
 
     comparison.to_csv(folder / "results.csv")
     yield folder / "results.csv"
-    if find_spec("pyarrow"):
-        comparison.to_parquet(folder / "results.parquet")
-        yield folder / "results.parquet"
+    comparison.to_parquet(folder / "results.parquet")
+    yield folder / "results.parquet"
     for name, text in (("tables.md", _markdown(comparison, title, tables)), ("tables.tex", _latex(tables))):
         with replacing(folder / name) as stream:
             stream.write(text.encode())

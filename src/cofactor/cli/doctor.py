@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 
 _NEEDED = (
     *("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "joblib", "threadpoolctl"),
-    *("narwhals", "safetensors", "pooch", "typer", "rich"),
+    *("narwhals", "pyarrow", "safetensors", "pooch", "typer", "rich"),
 )
 _OPTIONAL = {
     "matplotlib": 'pictures of cofactor demo: pip install "cofactor[plots]"',
-    "pyarrow": 'Parquet files: pip install "cofactor[parquet]"',
     "scikit-posthocs": 'critical-difference diagrams: pip install "cofactor[stats]"',
     "arviz": 'diagnostics of sampled models: pip install "cofactor[bayes]"',
     "pandas": "data frames in Python, if you use them: pip install pandas",

@@ -37,6 +37,7 @@ _SAME = (
 _FLAGS: Mapping[tuple[str, bool], str] = {
     ("exclude_seen", False): "--include-seen",
     ("header", False): "--no-header",
+    ("ratings", True): "its ratings",
     ("zero_based", False): "--one-based",
 }
 

@@ -1,18 +1,16 @@
-"""Which column is the user, which the item, which the rating; and cells turned into ids and numbers."""
+"""Which column is the user, which the item, which the rating, by their names."""
 
-import re
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from cofactor.datasets.cells import is_number
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.text import counted
 from cofactor.typing import Frame
 
 Column = str | int
-IdMode = Literal["auto", "int", "str", "each"]
 
 ROLES = ("user", "item", "rating")
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -27,8 +25,6 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 _KNOWN = frozenset(alias for aliases in ALIASES.values() for alias in aliases)
 _MOST_COLUMNS = 4  # user, item, rating, time
 _DIGITS_OF_A_TIME = 9  # seconds since 1970, from 1973 on
-_INTEGER = re.compile(r"-?[1-9][0-9]*|0")
-_INT64 = np.iinfo(np.int64)
 
 
 class ColumnsError(InvalidInputError):
@@ -38,15 +34,6 @@ class ColumnsError(InvalidInputError):
 def plain(name: str) -> str:
     """Reduce a column name to its letters and digits, in lower case: 'User_ID' becomes 'userid'."""
     return "".join(ch for ch in name.casefold() if ch.isalnum())
-
-
-def is_number(cell: str) -> bool:
-    """Whether a cell is a number in the sense of `read_ratings` (which includes nan and inf)."""
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell
 
 
 def guess_header(first: Sequence[str], following: Sequence[str], with_rating: bool) -> bool:
@@ -234,44 +221,3 @@ def _check_distinct(found: Mapping[str, int], name: str) -> None:
             if found[role] == found[other]:
                 same = f" name the same column (position {found[role]})"
                 raise InvalidInputError((Argument(other), " and ", Argument(role), same), place=Place(name))
-
-
-def ids_from_text(cells: Sequence[str], mode: IdMode, role: str, name: str, lines: Sequence[int]) -> NDArray:
-    """Ids from cells: int64 where every cell is a plain integer (or, with mode 'each', those cells only)."""
-    distinct = set(cells)
-    if "" in distinct:
-        raise InvalidInputError(f"{name}, line {lines[cells.index('')]}: the {role} id is empty, expected an id")
-    numbers = {} if mode == "str" else {c: int(c) for c in distinct if _INTEGER.fullmatch(c)}
-    numbers = {c: value for c, value in numbers.items() if _INT64.min <= value <= _INT64.max}
-    if len(numbers) == len(distinct):
-        return np.array([numbers[c] for c in cells], dtype=np.int64)
-    if mode == "int":
-        k = next(k for k, c in enumerate(cells) if c not in numbers)
-        raise InvalidInputError(f"{name}, line {lines[k]}: the {role} id must be an integer, found {cells[k]!r}")
-    ids = np.empty(len(cells), dtype=object)
-    ids[:] = [numbers.get(c, c) for c in cells] if mode == "each" else cells
-    return ids
-
-
-def numbers_from_text(cells: Sequence[str], label: str, name: str, lines: Sequence[int]) -> NDArray[np.float64]:
-    """Finite or not, the numbers in cells; the first cell which is none is an error with its line."""
-    try:
-        if any("_" in cell for cell in set(cells)):
-            raise ValueError
-        return np.array([float(cell) for cell in cells], dtype=np.float64)
-    except ValueError:
-        k = next(k for k, cell in enumerate(cells) if not is_number(cell))
-        found = repr(cells[k]) if cells[k] else "an empty cell"
-        hint = " (write decimals with a point)" if is_number(cells[k].replace(",", ".", 1)) else ""
-        raise InvalidInputError(
-            f"{name}, line {lines[k]}: expected a number in column {label}, found {found}{hint}"
-        ) from None
-
-
-def stack_pairs(users: NDArray, items: NDArray) -> NDArray:
-    """Ids of users and items as the two columns of X."""
-    if users.dtype == np.int64 and items.dtype == np.int64:
-        return np.column_stack((users, items))
-    X = np.empty((len(users), 2), dtype=object)
-    X[:, 0], X[:, 1] = users.tolist(), items.tolist()
-    return X

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from cofactor.datasets.readers import arff, matlab, parquet, svmlight, xml
-from cofactor.datasets.readers.label_tables import read_label_table
+from cofactor.datasets.readers import arff, matlab, parquet, svmlight, text, xml
+from cofactor.datasets.table import Table, TableOptions
 from cofactor.datasets.types import LabelDataset
+from cofactor.files import START, PathLike, display_name, read_bytes
 
-__all__ = ["FORMATS", "Format", "Holds", "format_of"]
+__all__ = ["FORMATS", "Format", "Holds", "format_of", "read_table"]
 
 #: What the files of a format hold: ratings, labels, names of labels, or a model.
 Holds = Literal["ratings", "labels", "names of labels", "model"]
@@ -31,8 +32,12 @@ class Format:
         From the first 64 KiB of a file, unpacked, to whether the file has this format.
     holds : {"ratings", "labels", "names of labels", "model"}, optional
         What such files hold; None for a table, which may hold ratings or labels.
+    table : callable, optional
+        Reads a table, whose columns may be ratings or labels: from the content of a file, its name for messages and
+        `TableOptions` to a `Table`.
     labels : callable, optional
-        Reads a file as a `LabelDataset`: its arguments are the path, `sparse`, `name` and `options`.
+        Reads a file which tells its labels as a `LabelDataset`: its arguments are the path, `sparse`, `name` and
+        `options`.
     options : tuple of str
         Which options for reading its reader takes, besides `sparse` and `name`.
     """
@@ -40,8 +45,14 @@ class Format:
     name: str
     recognises: Callable[[bytes], bool]
     holds: Holds | None = None
+    table: Callable[[bytes, str, TableOptions], Table] | None = None
     labels: Callable[..., LabelDataset] | None = None
     options: tuple[str, ...] = ()
+
+    @property
+    def may_hold_labels(self) -> bool:
+        """Whether `load_labels` reads it."""
+        return self.labels is not None or self.table is not None
 
 
 def _is_model(start: bytes) -> bool:
@@ -59,7 +70,7 @@ _TABLE = ("labels", "drop", "encoding", "sep", "header")
 FORMATS: list[Format] = [
     Format("model", _is_model, holds="model"),
     Format("mat", matlab.looks_like_mat, holds="labels", labels=matlab.read_mat),
-    Format("parquet", parquet.looks_like_parquet, labels=read_label_table, options=("labels", "drop")),
+    Format("parquet", parquet.looks_like_parquet, table=parquet.read_parquet, options=("labels", "drop")),
     Format("arff", arff.looks_like_arff, holds="labels", labels=arff.read_arff, options=("labels", "drop", "encoding")),
     Format("xml", xml.looks_like_mulan, holds="names of labels"),
     Format(
@@ -69,7 +80,7 @@ FORMATS: list[Format] = [
         labels=svmlight.read_libsvm,
         options=("zero_based", "n_features", "n_labels"),
     ),
-    Format("table", _is_any, labels=read_label_table, options=_TABLE),
+    Format("table", _is_any, table=text.read_text, options=_TABLE),
 ]
 
 
@@ -92,3 +103,22 @@ def format_of(start: bytes) -> Format:
     ('libsvm', 'table')
     """
     return next(known for known in FORMATS if known.recognises(start))
+
+
+def read_table(path: PathLike, options: TableOptions) -> Table:
+    """Read a table in any of the formats of tables; what is in no other of them is read as text.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file; ``"-"`` is standard input.
+    options : TableOptions
+        How to read it.
+
+    Returns
+    -------
+    Table
+    """
+    data = read_bytes(path)
+    reader = next(known.table for known in FORMATS if known.table is not None and known.recognises(data[:START]))
+    return reader(data, display_name(path), options)

@@ -18,6 +18,7 @@ from cofactor.datasets import registry
 from cofactor.datasets.formats import FORMATS, Format
 from cofactor.datasets.readers.arff import Labels, read_arff
 from cofactor.datasets.readers.jester import load_jester
+from cofactor.datasets.readers.label_tables import read_label_table
 from cofactor.datasets.readers.matlab import read_mat
 from cofactor.datasets.readers.matrices import Form, in_form, indicator
 from cofactor.datasets.readers.movielens import load_movielens
@@ -309,13 +310,13 @@ def _file(
             (Argument("aligned"), f" is for the sets of rcv1; nothing is known of shifted labels in {file}")
         )
     columns: dict[str, Any] = {"labels": labels, "drop": drop} if "labels" in known.options else {}
-    assert known.labels is not None
-    return known.labels(path, sparse=sparse, **columns, **options)
+    reader = known.labels or read_label_table
+    return reader(path, sparse=sparse, **columns, **options)
 
 
 def _format(path: PathLike, asked: str | None) -> Format:
     """Format of a file of labels: as asked for, or by its content."""
-    readable = {known.name: known for known in FORMATS if known.labels is not None}
+    readable = {known.name: known for known in FORMATS if known.may_hold_labels}
     if asked is not None:
         if asked not in readable:
             raise InvalidInputError(

@@ -8,7 +8,8 @@ from typing import Literal
 
 from cofactor.datasets import registry
 from cofactor.datasets.formats import Holds, format_of
-from cofactor.datasets.readers import parquet_rows, svm_text, text_tables
+from cofactor.datasets.readers import parquet_rows, svm_text
+from cofactor.datasets.readers.text import separator_of
 from cofactor.datasets.registry.entries import KnownDataset
 from cofactor.files import GZIP_MAGIC, START, PathLike, display_name, start_of, unpacked
 
@@ -114,7 +115,7 @@ def _of_start(path: str, start: bytes, compressed: bool) -> Found:
         holds = "labels"  # the reader of labels is to say that there are none
     if known.name == "parquet" and path != "-" and not compressed and _names_labels(path):
         holds = "labels"
-    separator = text_tables.separator_of(start) if known.name == "table" else None
+    separator = separator_of(start) if known.name == "table" else None
     return Found(path, "stdin" if path == "-" else "file", known.name, holds, compressed, sizes, separator)
 
 

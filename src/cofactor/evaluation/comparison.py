@@ -82,7 +82,7 @@ class Comparison:
         write_table(path, self._columns())
 
     def to_parquet(self, path: PathLike) -> None:
-        """Write the records as Parquet, whole or not at all; this needs pyarrow.
+        """Write the records as Parquet, whole or not at all.
 
         Parameters
         ----------

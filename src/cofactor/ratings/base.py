@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import parallel_for
 from cofactor.metrics.ratings import as_scale, mean_absolute_error
 from cofactor.model.checks import check_callback, check_choice, check_number
@@ -217,8 +217,8 @@ class RatingModel(BaseEstimator, ABC):
         check_number("n", n, low=1, whole=True)
         if exclude_seen and self.ratings_ is None:
             raise InvalidInputError(
-                f"this {type(self).__name__} was saved without its ratings and does not know what users have seen: "
-                "pass exclude_seen=False, or save it with ratings=True"
+                f"this {type(self).__name__} was saved without its ratings and does not know what users have seen",
+                advice=("pass ", Argument("exclude_seen", False), ", or save it with ", Argument("ratings", True)),
             )
         rows = self._known_users(users)
         columns = self._candidates(candidates)

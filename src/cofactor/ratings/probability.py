@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import parallel_for
 from cofactor.model.checks import check_choice, check_number
 from cofactor.ratings.base import RatingModel
@@ -138,11 +138,11 @@ class ProbabilityModel(RatingModel):
             check_number("at_least", at_least, low=-np.inf)
             liked = self.scale_ >= at_least
             if not liked.any():
-                raise InvalidInputError(f"at_least={at_least!r} is above the highest rating, {self.scale_[-1]:g}")
+                highest = f" is above the highest rating, {self.scale_[-1]:g}"
+                raise InvalidInputError((Argument("at_least", at_least), highest))
             if liked.all():
-                raise InvalidInputError(
-                    f"at_least={at_least!r} says nothing: every rating is at least {self.scale_[0]:g}"
-                )
+                lowest = f" says nothing: every rating is at least {self.scale_[0]:g}"
+                raise InvalidInputError((Argument("at_least", at_least), lowest))
             return lambda p: expected(p, liked.astype(float))
         if quantile is not None:
             check_number("quantile", quantile, low=0, high=1)

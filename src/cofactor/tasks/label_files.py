@@ -118,7 +118,7 @@ def _format_of(found: Found, options: Mapping[str, Any]) -> str:
         return "known"
     if found.kind in ("missing", "known"):
         raise _unknown(found)
-    readable = [known.name for known in FORMATS if known.labels is not None]
+    readable = [known.name for known in FORMATS if known.may_hold_labels]
     return str(options["format"] or (found.format if found.format in readable else "table"))
 
 

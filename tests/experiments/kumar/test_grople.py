@@ -5,7 +5,6 @@ import pytest
 from cofactor import published
 from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.base.experiment import Row, Sample
-from cofactor.experiments.base.label_cells import REALIGNED
 from cofactor.experiments.kumar.grople import (
     EXPERIMENTS,
     MEASURES,
@@ -16,6 +15,7 @@ from cofactor.experiments.kumar.grople import (
     threshold_claim,
     with_cut,
 )
+from cofactor.experiments.kumar.realignment import REALIGNED
 
 TABLE, STATISTICS, DIAGRAM = EXPERIMENTS
 PRINTED = published.load("thesis-6.2")

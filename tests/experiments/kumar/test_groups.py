@@ -4,13 +4,9 @@ import pytest
 
 from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.base.experiment import Sample
-from cofactor.experiments.kumar.groups import (
-    EXPERIMENTS,
-    REALIGNED,
-    group_sparsity,
-    influence_claims,
-    size_claims,
-)
+from cofactor.experiments.kumar.groups import EXPERIMENTS, influence_claims, size_claims
+from cofactor.experiments.kumar.realignment import REALIGNED
+from cofactor.experiments.kumar.sparsity import group_sparsity
 
 SPARSITY, INFLUENCE, SIZES = EXPERIMENTS
 

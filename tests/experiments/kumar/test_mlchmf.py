@@ -6,7 +6,6 @@ import pytest
 from cofactor import published
 from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.base.experiment import Sample
-from cofactor.experiments.base.label_cells import REALIGNED
 from cofactor.experiments.base.ranks import printed_scores
 from cofactor.experiments.kumar.mlchmf import (
     ALPHAS,
@@ -18,8 +17,8 @@ from cofactor.experiments.kumar.mlchmf import (
     duels,
     here_in_place,
     one_penalty,
-    realignment,
 )
+from cofactor.experiments.kumar.realignment import REALIGNED, realignment
 
 BY_NAME = {one.name: one for one in EXPERIMENTS}
 TABLE = published.load("thesis-5.9")

@@ -7,10 +7,10 @@ import pytest
 
 from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result
-from cofactor.experiments.base.rating_cells import THESIS, errors_of_groups, errors_tuned, load, recovery_errors
+from cofactor.experiments.base.rating_work import THESIS, errors_of_groups, errors_tuned, load, recovery_errors
 from cofactor.experiments.base.series import means, unfinished
 from cofactor.experiments.kumar import curves, factors, geometry, tables
-from cofactor.experiments.kumar.convergence import convergence
+from cofactor.experiments.kumar.plane import convergence
 
 MADE = {"n_users": 60, "n_items": 50, "n_factors": 2, "density": 0.4}
 
@@ -48,7 +48,7 @@ def test_a_window_no_model_reaches_is_said_so() -> None:
 
 def test_groups_measure_known_and_new_users_of_one_fit(monkeypatch) -> None:
     source = load("made", 0, MADE)
-    monkeypatch.setattr("cofactor.experiments.base.rating_cells.load", lambda *args: source)
+    monkeypatch.setattr("cofactor.experiments.base.rating_work.load", lambda *args: source)
     errors = errors_of_groups("ALS", "made", "", 0, settings={"alpha": 2.0}, new_users=10)
     assert {"weak:nmae", "strong:nmae", "fit_seconds"} <= set(errors)
     # Better than guessing the mean level, for both.

@@ -11,12 +11,11 @@ from cofactor.experiments.li.tables import (
     MEASURES,
     dimension_claims,
     frequency_claims,
-    label_measures,
-    learned_split,
     random_claims,
     small_claims,
     whole_claims,
 )
+from cofactor.experiments.li.work import label_measures, learned_split
 
 NAMED = {experiment.name: experiment for experiment in EXPERIMENTS}
 SVM, LOGISTIC = "BinaryRelevance (linear SVM)", "BinaryRelevance (logistic regression)"
@@ -48,7 +47,8 @@ def test_macro_f1_leaves_out_labels_with_nothing():
 
 def test_label_pca_is_regression_on_principal_components():
     """With as many components as labels, label PCA is least squares of each label, cut at one half."""
-    from cofactor.experiments.li.tables import EMOTIONS, _parts
+    from cofactor.experiments.li.tables import EMOTIONS
+    from cofactor.experiments.li.work import _parts
 
     columns, split = EMOTIONS[:3], "holdout 1/50"
     X, Y, test, truth = _parts(split, 0, columns)

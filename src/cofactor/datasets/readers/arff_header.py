@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from cofactor.datasets.cells import truth_of
 from cofactor.errors import InvalidInputError
 
 Kind = Literal["numeric", "string", "nominal"]
@@ -21,12 +22,6 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _MEKA = re.compile(r"-C\s+([+-]?\d+)")
 _WORD = re.compile(r"@(\w+)")
-
-#: Pairs of values which say off and on; a nominal attribute with such values is one column of 0 and 1.
-TRUTH = (
-    *(("0", "1"), ("-1", "1"), ("-1", "+1"), ("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t")),
-    *(("off", "on"), ("absent", "present")),
-)
 
 
 @dataclass(frozen=True)
@@ -70,15 +65,6 @@ class Header:
                 f"({self.relation[found.end() : found.end() + 70].strip()}...); say which are labels with labels="
             )
         return int(found.group(1))
-
-
-def truth_of(values: tuple[str, ...]) -> tuple[int, ...] | None:
-    """0 or 1 for each of the values if they are words for off and on, in any order and case; otherwise None."""
-    lower = [value.lower() for value in values]
-    for pair in TRUTH:
-        if lower and set(lower) <= set(pair):
-            return tuple(pair.index(value) for value in lower)
-    return None
 
 
 def unquote(token: str) -> str:

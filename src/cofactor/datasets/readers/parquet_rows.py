@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator, positions_of
-from cofactor.datasets.readers.parquet import _pyarrow
+from cofactor.datasets.readers.parquet import damaged, parquet
 from cofactor.datasets.readers.svm_layout import Extent, settle
 from cofactor.datasets.readers.svm_text import Block
 from cofactor.datasets.types import LabelDataset, is_sparse
@@ -43,18 +44,15 @@ def schema_of(path: PathLike) -> Any:
 
 
 def _parquet_file(path: PathLike) -> Any:
-    pa, parquet = _pyarrow()
     try:
         # Read by and by: a column of a row group is large, and buffered reads need a part of it only.
-        return parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 16)
+        return parquet().ParquetFile(path, pre_buffer=False, buffer_size=1 << 16)
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise InvalidInputError(f"{display_name(path)}: the Parquet file is damaged or cut short ({reason})") from None
+        raise damaged(error, display_name(path)) from None
 
 
 def _batches(path: PathLike, columns: Sequence[str] | None, rows: int) -> Iterator[tuple[Any, int]]:
     """Yield record batches, each with the number of its first row."""
-    pa, _ = _pyarrow()
     first = 0
     with _parquet_file(path) as file:
         try:
@@ -62,10 +60,7 @@ def _batches(path: PathLike, columns: Sequence[str] | None, rows: int) -> Iterat
                 yield batch, first
                 first += batch.num_rows
         except (pa.ArrowException, OSError) as error:
-            reason = str(error).splitlines()[0]
-            raise InvalidInputError(
-                f"{display_name(path)}: the Parquet file is damaged ({reason}); copy it again"
-            ) from None
+            raise damaged(error, display_name(path)) from None
 
 
 def is_list_layout(schema: Any) -> bool:
@@ -214,12 +209,10 @@ class ParquetWriter:
     """Writes rows in pieces to a Parquet file of either layout."""
 
     def __init__(self, stream: Any, X: Any, features: Sequence[str], labels: Sequence[str]):
-        pa, parquet = _pyarrow()
         if (len(features), X.shape[1]) != (X.shape[1], len(features)):
             raise InvalidInputError(f"{len(features)} feature names for {X.shape[1]} features")
         if len(set(features) | set(labels)) < len(features) + len(labels):
             raise InvalidInputError("the names of features and labels must all be different")
-        self.pa = pa
         self.lists = is_sparse(X)
         self.features, self.labels = list(features), list(labels)
         number = pa.float32() if X.dtype == np.float32 else pa.float64()
@@ -230,11 +223,10 @@ class ParquetWriter:
         names = json.dumps({"features": self.features, "labels": self.labels}).encode()
         self.schema = pa.schema(fields, metadata={_KEY: names})
         self.dtype = np.float32 if X.dtype == np.float32 else np.float64
-        self.writer = parquet.ParquetWriter(stream, self.schema)
+        self.writer = parquet().ParquetWriter(stream, self.schema)
 
     def write(self, X: csr_array, Y: csr_array) -> None:
         """Write some rows."""
-        pa = self.pa
         X = X.astype(self.dtype, copy=False)
         if self.lists:
             offsets = [pa.array(matrix.indptr, type=pa.int32()) for matrix in (X, Y)]

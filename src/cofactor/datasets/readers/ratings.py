@@ -6,29 +6,25 @@ an error which names the file and the line, what was expected and what was found
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.datasets.cells import IdMode, ids_of, numbers_of, stack_pairs, times_of
 from cofactor.datasets.columns import (
     Column,
-    IdMode,
     explicit_timestamp,
     find_timestamp,
     guess_header,
-    ids_from_text,
-    numbers_from_text,
     refuse_matrix,
     resolve_columns,
-    stack_pairs,
 )
-from cofactor.datasets.readers import parquet
-from cofactor.datasets.readers.text_tables import TextTable, numeric_columns, split_table, text_columns
+from cofactor.datasets.formats import read_table
+from cofactor.datasets.table import Table, TableOptions
 from cofactor.datasets.types import RatingDataset
 from cofactor.errors import InvalidInputError
-from cofactor.files import PathLike, display_name, read_bytes, to_utf8
+from cofactor.files import PathLike
 from cofactor.text import counted
 
 __all__ = ["MAX_INFERRED_LEVELS", "read_pairs", "read_ratings"]
@@ -95,8 +91,6 @@ def read_ratings(
     ValueError
         If the file is empty, truncated, wrongly encoded or malformed, or holds a rating which is not a finite
         number on the scale; the message names the line.
-    ImportError
-        If the file is Parquet and pyarrow is not installed.
 
     Examples
     --------
@@ -111,21 +105,24 @@ def read_ratings(
     >>> folder.cleanup()
     """
     wanted = {"user": user, "item": item, "rating": rating}
-    columns = _read(path, wanted, timestamp, sep, header, encoding, ids)
-    label = display_name(path)
-    y = columns.ratings
-    assert y is not None
-    if len(y) and not np.isfinite(y).all():
-        k = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise InvalidInputError(f"{columns.where(k)}: the rating is {y[k]}, expected a finite number")
-    levels = _check_scale(scale, columns) if scale is not None else _infer_scale(y)
+    table, positions = _rating_table(path, wanted, timestamp, sep, header, encoding, ids)
+    y = numbers_of(table, positions["rating"])
+    users, items = (ids_of(table, positions[role], ids, f"{role} id") for role in ("user", "item"))
+    times = times_of(table, positions["timestamp"], timestamp is not None) if "timestamp" in positions else None
+    bad = np.flatnonzero(~np.isfinite(y))
+    if len(bad):
+        row = int(bad[0])
+        raise InvalidInputError(
+            f"the rating is {y[row]}, expected a finite number", place=table.place(row, positions["rating"])
+        )
+    levels = _infer_scale(y) if scale is None else _check_scale(scale, y, table, positions["rating"])
     return RatingDataset(
         name=name or ("stdin" if os.fspath(path) == "-" else Path(path).name),
-        X=stack_pairs(columns.users, columns.items),
+        X=stack_pairs(users, items),
         y=y,
         scale=levels,
-        timestamps=columns.timestamps,
-        description=f"{counted(len(y), 'rating')} read from {label}, {columns.origin}",
+        timestamps=times,
+        description=f"{counted(len(y), 'rating')} read from {table.file}, {_origin(table.names, positions)}",
     )
 
 
@@ -157,7 +154,7 @@ def read_pairs(
 
     Raises
     ------
-    FileNotFoundError, IsADirectoryError, ValueError, ImportError
+    FileNotFoundError, IsADirectoryError, ValueError
         As in `read_ratings`.
 
     Examples
@@ -172,28 +169,11 @@ def read_pairs(
            [ 1, 12]])
     >>> folder.cleanup()
     """
-    columns = _read(path, {"user": user, "item": item}, None, sep, header, encoding, ids)
-    return stack_pairs(columns.users, columns.items)
+    table, positions = _rating_table(path, {"user": user, "item": item}, None, sep, header, encoding, ids)
+    return stack_pairs(*(ids_of(table, positions[role], ids, f"{role} id") for role in ("user", "item")))
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """The columns of a file, with what is needed to name the place of a fault."""
-
-    users: NDArray
-    items: NDArray
-    ratings: NDArray[np.float64] | None
-    timestamps: NDArray[np.int64] | None
-    name: str
-    lines: Sequence[int] | NDArray[np.int64]
-    origin: str
-    unit: str = "line"
-
-    def where(self, row: int) -> str:
-        return f"{self.name}, {self.unit} {self.lines[row]}"
-
-
-def _read(
+def _rating_table(
     path: PathLike,
     wanted: Mapping[str, Column | None],
     timestamp: Column | None,
@@ -201,48 +181,28 @@ def _read(
     header: bool | None,
     encoding: str,
     ids: IdMode,
-) -> _Columns:
+) -> tuple[Table, dict[str, int]]:
+    """Table of a file, and the positions of the columns for each role."""
     if ids not in ("auto", "int", "str", "each"):
-        raise InvalidInputError(f"ids={ids!r} is not known; expected 'auto', 'int', 'str' or 'each'")
-    name = display_name(path)
-    data = read_bytes(path)
+        raise InvalidInputError(
+            "not known", argument="ids", found=ids, advice="expected 'auto', 'int', 'str' or 'each'"
+        )
+
+    def is_header(first: Sequence[str], second: Sequence[str]) -> bool:
+        return guess_header(first, second, "rating" in wanted) if header is None else header
+
     content = "a user, an item and a rating" if "rating" in wanted else "a user and an item"
-    if data.startswith(parquet.MAGIC):
-        table = parquet.read(data, name, content)
-        refuse_matrix(table.names, table.first_row, wanted, name)
-        positions = _positions(table.names, len(table.names), wanted, timestamp, name)
-        users, items = (parquet.ids(table, positions[role], ids, role) for role in ("user", "item"))
-        ratings = parquet.numbers(table, positions["rating"]) if "rating" in positions else None
-        times = parquet.times(table, positions["timestamp"], timestamp) if "timestamp" in positions else None
-        origin = _origin(table.names, positions)
-        return _Columns(users, items, ratings, times, name, range(1, len(users) + 1), origin, "row")
-    text = split_table(
-        to_utf8(data, name, encoding),
-        name,
-        sep,
-        lambda first, second: guess_header(first, second, "rating" in wanted) if header is None else header,
-        content,
-    )
-    refuse_matrix(text.header, text.first_row, wanted, name)
-    positions = _positions(text.header, text.n_columns, wanted, timestamp, name)
-    return _from_text(text, positions, ids, timestamp)
-
-
-def _positions(
-    header: Sequence[str] | None,
-    n_columns: int,
-    wanted: Mapping[str, Column | None],
-    timestamp: Column | None,
-    name: str,
-) -> dict[str, int]:
-    positions = resolve_columns(header, n_columns, wanted, name)
+    table = read_table(path, TableOptions(is_header, content, sep, encoding))
+    refuse_matrix(table.names, table.first_row, wanted, table.file)
+    positions = resolve_columns(table.names, table.n_columns, wanted, table.file)
     if timestamp is not None:
-        positions["timestamp"] = explicit_timestamp(header, n_columns, timestamp, name)
+        positions["timestamp"] = explicit_timestamp(table.names, table.n_columns, timestamp, table.file)
     elif "rating" in wanted:
-        position = find_timestamp(header, n_columns, positions.values())
+        position = find_timestamp(table.names, table.n_columns, positions.values())
         if position is not None:
             positions["timestamp"] = position
-    return positions
+    table.load(list(positions.values()))
+    return table, positions
 
 
 def _origin(header: Sequence[str] | None, positions: Mapping[str, int]) -> str:
@@ -250,57 +210,19 @@ def _origin(header: Sequence[str] | None, positions: Mapping[str, int]) -> str:
     return ", ".join(f"{role} from column {repr(header[k]) if header else k}" for role, k in positions.items())
 
 
-def _from_text(table: TextTable, positions: Mapping[str, int], ids: IdMode, timestamp: Column | None) -> _Columns:
-    kinds = {"user": "i8", "item": "i8", "rating": "f8", "timestamp": "i8"}
-    roles = list(positions)
-    origin = _origin(table.header, positions)
-    if ids != "str":
-        found = numeric_columns(table, [positions[r] for r in roles], [kinds[r] for r in roles])
-        if found is not None:
-            fast = dict(zip(roles, found, strict=True))
-            lines = range(table.first_line, table.first_line + len(fast["user"]))
-            parts = fast["user"], fast["item"], fast.get("rating"), fast.get("timestamp")
-            return _Columns(*parts, table.name, lines, origin)
-    cells, line_of = text_columns(table, [positions[r] for r in roles])
-    text = dict(zip(roles, cells, strict=True))
-    numbers = line_of.tolist()
-    ratings = None
-    if "rating" in text:
-        ratings = numbers_from_text(text["rating"], table.column_name(positions["rating"]), table.name, numbers)
-    times = None
-    if "timestamp" in text:
-        times = _text_times(text["timestamp"], timestamp, table, numbers)
-    users = ids_from_text(text["user"], ids, "user", table.name, numbers)
-    items = ids_from_text(text["item"], ids, "item", table.name, numbers)
-    return _Columns(users, items, ratings, times, table.name, numbers, origin)
-
-
-def _text_times(
-    cells: Sequence[str], asked: Column | None, table: TextTable, lines: Sequence[int]
-) -> NDArray[np.int64] | None:
-    if asked is not None:
-        return ids_from_text(cells, "int", "timestamp", table.name, lines)
-    if "" in cells:
-        return None
-    times = ids_from_text(cells, "auto", "timestamp", table.name, lines)
-    return times if times.dtype == np.int64 else None
-
-
 def _infer_scale(y: NDArray[np.float64]) -> NDArray[np.float64] | None:
     levels = np.unique(y)
     return levels if len(levels) <= MAX_INFERRED_LEVELS else None
 
 
-def _check_scale(scale: ArrayLike, columns: _Columns) -> NDArray[np.float64]:
+def _check_scale(scale: ArrayLike, y: NDArray[np.float64], table: Table, position: int) -> NDArray[np.float64]:
     levels = np.array(scale, dtype=np.float64)
     if levels.ndim != 1 or len(levels) == 0 or not np.all(np.diff(levels) > 0):
-        raise InvalidInputError("scale must be a 1-d sequence of increasing ratings")
-    y = columns.ratings
-    assert y is not None
+        raise InvalidInputError("expected a sequence of increasing ratings", argument="scale", found=scale)
     off = np.flatnonzero(~np.isin(y, levels))
     if len(off):
-        expected = ", ".join(f"{level:g}" for level in levels)
+        row, expected = int(off[0]), ", ".join(f"{level:g}" for level in levels)
         raise InvalidInputError(
-            f"{columns.where(int(off[0]))}: the rating {y[off[0]]:g} is not on the scale {expected}"
+            f"the rating {y[row]:g} is not on the scale {expected}", place=table.place(row, position)
         )
     return levels

@@ -121,7 +121,8 @@ def run_cells(
     done {'inverse': 0.5}
     """
     if n_jobs == 0:
-        raise InvalidInputError("n_jobs=0: expected a positive number of cells at a time, or -1 for one on each core")
+        wanted = "expected a positive number of cells at a time, or -1 for one on each core"
+        raise InvalidInputError(wanted, argument="n_jobs", found=n_jobs)
     if isinstance(store, ResultStore) or store is None:
         opened: AbstractContextManager[ResultStore | None] = nullcontext(store)
     else:

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.evaluation.run.cells import Cell, Result, cell
-from cofactor.experiments.base.data import observed
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture
-from cofactor.experiments.base.rating_cells import IN_PLANE
+from cofactor.experiments.base.rating_work import IN_PLANE
 from cofactor.experiments.base.series import done, unfinished
+from cofactor.experiments.kumar.plane import convergence
 from cofactor.plots.curves import plot_convergence
-from cofactor.ratings import MODELS
 
-__all__ = ["EXPERIMENTS", "convergence"]
-
-
-def convergence(method: str, data: str, split: str, seed: int, *, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Fit to a printed matrix from a random start; return the objective at the start and after every iteration."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # with tol=0, all allowed iterations are done
-        fitted: Any = MODELS[method](random_state=seed, **settings).fit(*observed(data))
-    return {"objective": [float(value) for value in fitted.history_], "last": float(fitted.objective_)}
+__all__ = ["EXPERIMENTS"]
 
 
 def _convergence_cells(method: str, data: str, extent: Extent) -> list[Cell]:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.evaluation.run.cells import Cell, Result
+from cofactor.experiments.base.cells import rating_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
-from cofactor.experiments.base.rating_cells import THESIS, errors_at_stage, errors_on_rest, rating_cell
+from cofactor.experiments.base.rating_work import THESIS, errors_at_stage, errors_on_rest
 from cofactor.experiments.base.series import done, facet, groups, means, unfinished
 from cofactor.plots.curves import plot_tradeoff, plot_validation
 from cofactor.plots.figures import new_panels, share_legend

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cofactor.evaluation.run.cells import Cell, Result
+from cofactor.experiments.base.cells import rating_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
-from cofactor.experiments.base.rating_cells import THESIS, errors_tuned, rating_cell, recovery_errors, seconds_to_fit
+from cofactor.experiments.base.rating_work import THESIS, errors_tuned, recovery_errors, seconds_to_fit
 from cofactor.experiments.base.series import groups, means, unfinished
 from cofactor.plots.curves import plot_scaling
 from cofactor.plots.figures import new_panels

@@ -7,41 +7,19 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cofactor import published
-from cofactor.datasets import make_ratings
 from cofactor.evaluation.run.cells import Cell, Result, cell
-from cofactor.experiments.base.data import observed
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture
-from cofactor.experiments.base.rating_cells import IN_PLANE
+from cofactor.experiments.base.rating_work import IN_PLANE
 from cofactor.experiments.base.series import done, unfinished
+from cofactor.experiments.kumar.plane import published_factors, regions, sides
 from cofactor.plots.ratings import plot_embedding, plot_hyperplanes
-from cofactor.ratings import MODELS
 
-__all__ = ["EXPERIMENTS", "regions", "sides"]
+__all__ = ["EXPERIMENTS"]
 
 _THESIS = "V. Kumar's thesis (Hyderabad 2018)"
 
 # ---------------------------------------------------------------- figure 3.1: two levels
-
-
-def published_factors() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return U and V of table 3.2, the factors printed for table 3.1."""
-    return published.matrix("thesis-3.2-U"), published.matrix("thesis-3.2-V")
-
-
-def sides(method: str, data: str, split: str, seed: int, *, threshold: float, alpha: float) -> dict[str, Any]:
-    """Return the scores of the printed factors, and the share of entries on their side for these and for a fit."""
-    U, V = published_factors()
-    X, y = observed(data)
-    scores = U @ V.T - threshold
-    fitted = MODELS[method](alpha=alpha, random_state=seed, **IN_PLANE[method]).fit(X, y)
-    return {
-        "scores": scores.tolist(),
-        "printed_right": float(np.mean(np.sign(scores[X[:, 0], X[:, 1]]) == y)),
-        "fitted_right": float(np.mean(fitted.predict(X) == y)),
-    }
 
 
 def _cells_of_sides(extent: Extent) -> list[Cell]:
@@ -77,81 +55,6 @@ def _claims_of_sides(measures: Mapping[str, Any]) -> list[Claim]:
 # ---------------------------------------------------------------- figures 3.5, 3.6 and 4.1: levels as regions
 
 _MADE = {"n_users": 5, "n_items": 1000, "n_factors": 2}
-
-
-def regions(
-    method: str,
-    data: str,
-    split: str,
-    seed: int,
-    *,
-    made: Mapping[str, Any],
-    share: float,
-    frequencies: Sequence[float],
-    settings: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Fit in the plane to a share of the entries of a made matrix, levels drawn as often as `frequencies` say.
-
-    Returns
-    -------
-    dict
-        ``right``, the share of training entries predicted right; ``users``, of each user with ratings of all levels
-        their ``counts``, the ``gaps`` between his lines (MMMF's thresholds, PMMMF's planes), the signed distance
-        ``margin`` of his items from the border of their region, and the share ``nearest`` of them to the line of their
-        level; and ``drawn``, the picture of the one of them whose rarest level is the least rare.
-    """
-    _, complete = make_ratings(**made, random_state=seed, return_complete=True)
-    X = _entries(complete, share, np.array(frequencies), np.random.default_rng(seed))
-    y = complete[X[:, 0], X[:, 1]]
-    fitted: Any = MODELS[method](random_state=seed, **settings).fit(X, y)
-    lines = fitted.planes_ if method == "PMMMF" else fitted.thresholds_
-    level, user, score = y.astype(int), fitted.users_.index(X[:, 0]), fitted.decision_function(X)
-    counts = np.array([np.bincount(level[user == k], minlength=6)[1:] for k in range(len(lines))])
-    full = np.flatnonzero(counts.min(axis=1) > 0)
-    best = max(full, key=lambda k: counts[k].min(), default=None)
-    points = fitted.V_[fitted.items_.index(X[user == best, 1])] if best is not None else np.empty((0, 2))
-    return {
-        "right": float(np.mean(fitted.predict(X) == y)),
-        "users": [
-            {
-                "counts": counts[k].tolist(),
-                "gaps": np.diff(lines[k]).tolist(),
-                "margin": _margins(score[user == k], level[user == k], fitted.thresholds_[k]).tolist(),
-                "nearest": _nearest(score[user == k], level[user == k], lines[k]),
-            }
-            for k in full
-        ],
-        "drawn": {}
-        if best is None
-        else {
-            "V": points.tolist(),
-            "U_row": fitted.U_[best].tolist(),
-            "thresholds": lines[best].tolist(),
-            "levels": level[user == best].tolist(),
-        },
-    }
-
-
-def _entries(
-    complete: NDArray[np.float64], share: float, frequencies: NDArray[np.float64], generator: np.random.Generator
-) -> NDArray[np.int64]:
-    """Draw pairs, each level about as often as its frequency says."""
-    levels = complete.ravel().astype(int)
-    counts = np.bincount(levels, minlength=len(frequencies) + 1)[1:]
-    weights = (frequencies / np.maximum(counts, 1))[levels - 1]
-    places = generator.choice(levels.size, round(share * levels.size), replace=False, p=weights / weights.sum())
-    return np.column_stack(np.unravel_index(np.sort(places), complete.shape)).astype(np.int64)
-
-
-def _margins(scores: NDArray[Any], levels: NDArray[Any], thresholds: NDArray[Any]) -> NDArray[Any]:
-    """Return how far inside the region of its level each score lies."""
-    ends = np.concatenate(([-np.inf], thresholds, [np.inf]))
-    return np.minimum(scores - ends[levels - 1], ends[levels] - scores)
-
-
-def _nearest(scores: NDArray[Any], levels: NDArray[Any], lines: NDArray[Any]) -> float:
-    """Return the share of items whose nearest line is the one with the number of their level."""
-    return float(np.mean(np.abs(scores[:, None] - lines).argmin(axis=1) == levels - 1))
 
 
 def _cells_of_regions(method: str, share: float, frequencies: Sequence[float], extent: Extent) -> list[Cell]:

@@ -12,8 +12,9 @@ from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.evaluation.stats.scores import Scores
 from cofactor.experiments.base.beside import Reason, beside, samples
+from cofactor.experiments.base.cells import label_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Row
-from cofactor.experiments.base.label_cells import REALIGNED, REALIGNMENT, folds, label_cell
+from cofactor.experiments.base.label_work import folds
 from cofactor.experiments.base.ranks import (
     PRINTED,
     Sources,
@@ -24,7 +25,7 @@ from cofactor.experiments.base.ranks import (
     statistic_rows,
 )
 from cofactor.experiments.base.series import unfinished
-from cofactor.experiments.kumar.mlchmf import realignment
+from cofactor.experiments.kumar.realignment import REALIGNED, REALIGNMENT, realignment
 from cofactor.published import METRICS
 
 __all__ = ["EXPERIMENTS", "METHODS", "comparison_cells", "lead_claim", "scores_here", "threshold_claim", "with_cut"]

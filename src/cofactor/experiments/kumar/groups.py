@@ -11,57 +11,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cofactor.evaluation.run.cells import Cell, Result, cell
-from cofactor.experiments.base.data import checksum
+from cofactor.experiments.base.cells import checksum, label_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
-from cofactor.experiments.base.label_cells import REALIGNED, folds, label_cell, label_set
+from cofactor.experiments.base.label_work import folds
 from cofactor.experiments.base.series import done, facet, means, unfinished
-from cofactor.experiments.kumar.mlchmf import realignment
-from cofactor.labels import GroPLE
+from cofactor.experiments.kumar.realignment import REALIGNED, realignment
+from cofactor.experiments.kumar.sparsity import group_sparsity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["EXPERIMENTS", "group_sparsity"]
+__all__ = ["EXPERIMENTS"]
 
 THESIS = "V. Kumar, Collaborative Filtering and Multi-Label Classification with Matrix Factorization, 2018"
 
 # ---------------------------------------------------------------- figure 6.1
-
-
-def group_sparsity(
-    method: str, data: str, split: str, seed: int, *, alpha_u: float, alpha_v: float, n_groups: int
-) -> dict[str, Any]:
-    """Embed the labels of a whole data set; return V and how sparse it is, group by group.
-
-    Returns
-    -------
-    dict
-        ``V`` and ``groups`` for the picture; ``zero_rows``, the share of (group, factor) pairs with a zero row of V;
-        ``within`` and ``between``, the mean overlap (Jaccard index) of the factors that two labels of one group use,
-        and two of different groups.
-
-    Examples
-    --------
-    >>> found = group_sparsity("GroPLE", "emotions", "all", 0, alpha_u=1.0, alpha_v=30.0, n_groups=2)
-    >>> found["within"] > found["between"], len(found["groups"])
-    (True, 6)
-    """
-    Y = label_set(data).Y
-    model = GroPLE(n_groups=n_groups, alpha_u=alpha_u, alpha_v=alpha_v, tol=1e-5, random_state=seed)
-    model.fit(np.zeros((Y.shape[0], 1)), Y)  # V depends on the labels alone
-    groups = model.groups_[model.groups_ >= 0]
-    used = (model.V_ != 0).astype(float)
-    common = used.T @ used
-    overlap = common / np.maximum(np.diag(common)[:, None] + np.diag(common) - common, 1)
-    same = groups[:, None] == groups
-    return {
-        "zero_rows": float(np.mean(model.group_sparsity_ == 0)),
-        "within": float(overlap[same & ~np.eye(len(groups), dtype=bool)].mean()),
-        "between": float(overlap[~same].mean()),
-        "factors": int(model.V_.shape[0]),
-        "V": model.V_.tolist(),
-        "groups": groups.tolist(),
-    }
 
 
 def _sparsity_cells(extent: Extent) -> list[Cell]:

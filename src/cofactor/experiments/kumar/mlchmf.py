@@ -12,8 +12,9 @@ from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.evaluation.stats.scores import Scores
 from cofactor.experiments.base.beside import Reason, beside, samples
+from cofactor.experiments.base.cells import label_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Row, Sample
-from cofactor.experiments.base.label_cells import REALIGNED, REALIGNMENT, folds, label_cell
+from cofactor.experiments.base.label_work import folds
 from cofactor.experiments.base.ranks import (
     PRINTED,
     Sources,
@@ -24,13 +25,14 @@ from cofactor.experiments.base.ranks import (
     statistic_rows,
 )
 from cofactor.experiments.base.series import means, unfinished
+from cofactor.experiments.kumar.realignment import REALIGNED, REALIGNMENT, realignment
 from cofactor.plots.parameters import plot_parameter_lines
 from cofactor.published import METRICS, Published
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["EXPERIMENTS", "comparison_cells", "duels", "here_in_place", "realignment"]
+__all__ = ["EXPERIMENTS", "comparison_cells", "duels", "here_in_place"]
 
 SMALL = ("cal500", "emotions", "genbase", "plant", "medical")
 LARGE = ("llog", "human", "yahoo-education", "yahoo-science", "rcv1-sample2", "rcv1-sample5", "ohsumed")
@@ -156,20 +158,6 @@ def duels(table: Published, results: Sequence[Result], champion: str = "MLCHMF")
 def _wins(scores: Scores, first: str, second: str) -> tuple[int, int]:
     gains = scores.gains(first, second)
     return int((gains > 0).sum()), int((gains < 0).sum())
-
-
-def realignment(results: Sequence[Result], metric: str) -> list[Claim]:
-    """Return the claim that methods do better on rcv1 once its labels are where they belong."""
-    pairs = {
-        (data, method): (found[""].mean, found[REALIGNED].mean)
-        for (data, _, method, _), found in samples(results, [metric]).items()
-        if REALIGNED in found and "" in found
-    }
-    measured = "; ".join(f"{data}, {method}: {a:.3f} → {b:.3f}" for (data, method), (a, b) in pairs.items())
-    better = all(b > a if METRICS[metric].better == "higher" else b < a for a, b in pairs.values())
-    title = METRICS[metric].title
-    statement = f"{title} on rcv1 is better for every method once the labels of all rows stand in their columns."
-    return [Claim(statement, better if pairs else None, measured or "rcv1 was not run", origin="ours")]
 
 
 # ---------------------------------------------------------------- table 5.11 and figure 5.5

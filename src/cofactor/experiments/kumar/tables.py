@@ -9,8 +9,9 @@ from typing import Any
 from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.experiments.base.beside import Reason, beside
+from cofactor.experiments.base.cells import rating_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Row, Sample
-from cofactor.experiments.base.rating_cells import THESIS, errors_of_groups, errors_tuned, rating_cell
+from cofactor.experiments.base.rating_work import THESIS, errors_of_groups, errors_tuned
 from cofactor.experiments.base.series import means, unfinished
 
 __all__ = ["EXPERIMENTS"]

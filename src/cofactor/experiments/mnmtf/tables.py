@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.experiments.base.beside import Reason, beside, samples
+from cofactor.experiments.base.cells import label_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
-from cofactor.experiments.base.label_cells import label_cell
 from cofactor.experiments.base.series import means, unfinished
 from cofactor.plots.parameters import plot_parameter_lines
 from cofactor.published import METRICS, Published

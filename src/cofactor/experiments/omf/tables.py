@@ -8,8 +8,9 @@ from typing import Any
 from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.experiments.base.beside import VARIANTS, Reason, beside, samples
+from cofactor.experiments.base.cells import label_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome
-from cofactor.experiments.base.label_cells import folds, label_cell
+from cofactor.experiments.base.label_work import folds
 from cofactor.experiments.base.series import unfinished
 
 __all__ = ["EXPERIMENTS", "best_three", "cuts", "learning_the_cut", "seen_rows"]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from cofactor.evaluation.labels import evaluate_labels
-from cofactor.experiments.base.label_cells import label_cell, label_fold, label_set, model_of, rows_of
+from cofactor.experiments.base.cells import label_cell
+from cofactor.experiments.base.label_work import label_fold, label_set, model_of, rows_of
 from cofactor.labels import MLkNN
 from cofactor.metrics import label_report
 

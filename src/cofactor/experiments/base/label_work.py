@@ -1,4 +1,8 @@
-"""What a label experiment measures: one method on one split, its plain cut and its learned threshold apart."""
+"""What a label experiment measures: one method on one split, its plain cut and its learned threshold apart.
+
+The key of a cell holds the source of this module and of all that it imports, so no claims, pictures or published
+numbers are imported here.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +27,12 @@ from cofactor.datasets import LabelDataset, load_labels
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation import Search
 from cofactor.evaluation.labels import evaluate_labels
-from cofactor.evaluation.run.cells import Cell, cell
-from cofactor.experiments.base.beside import Reason
-from cofactor.experiments.base.data import checksum
 from cofactor.labels import MODELS, TRANSFORMERS
 
 __all__ = [
     "LEARNERS",
-    "REALIGNED",
-    "REALIGNMENT",
     "STEPS",
     "folds",
-    "label_cell",
     "label_fold",
     "label_set",
     "model_of",
@@ -48,14 +46,6 @@ STEPS |= TRANSFORMERS
 
 LEARNERS: dict[str, type[BaseEstimator]] = {kind.__name__: kind for kind in (LinearSVC, LogisticRegression, Ridge)}
 """What may be fitted to each label by `BinaryRelevance`."""
-
-REALIGNED = "realigned labels"
-"""Variant of the cells whose labels of rcv1 are where they belong."""
-
-REALIGNMENT = Reason(
-    "all labels stand in their columns; as published half do not", variant=f"*{REALIGNED}*", verdict="better"
-)
-"""Why their numbers are not those printed."""
 
 
 @lru_cache(maxsize=4)
@@ -257,18 +247,6 @@ def label_fold(
         )
     measured = evaluate_labels(estimator, loaded.X[rows], loaded.Y[rows], parts, ranking=ranking, empty=empty)
     return {name: value for row in measured for name, value in _named(row).items()}
-
-
-def label_cell(method: str, data: str, split: str, seed: int = 0, **parameters: Any) -> Cell:
-    """Return the cell of `label_fold` with these arguments.
-
-    Examples
-    --------
-    >>> label_cell("MLkNN", "emotions", "kfold 1/10").name
-    'MLkNN, emotions, kfold 1/10'
-    """
-    source = source_of(data, parameters.get("aligned"))
-    return cell(label_fold, method=method, data=data, split=split, seed=seed, checksum=checksum(source), **parameters)
 
 
 def _seeded(estimator: BaseEstimator, seed: int) -> BaseEstimator:

@@ -2,6 +2,9 @@
 
 All take ``method``, the class name of a model, ``data``, the name of a data set or of the recipe `made`, ``split``, a
 name for people, and ``seed``, which decides data that are made, the split, and where the model starts.
+
+The key of a cell holds the source of this module and of all that it imports, so no claims, pictures or published
+numbers are imported here.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -20,8 +23,6 @@ from sklearn.exceptions import ConvergenceWarning
 from cofactor.datasets import RatingDataset, load_ratings, make_ratings
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation import Holdout, StrongGeneralization, WeakGeneralization
-from cofactor.evaluation.run.cells import Cell, Measures, cell
-from cofactor.experiments.base.data import checksum
 from cofactor.kernels.threads import thread_limit
 from cofactor.metrics import rating_report
 from cofactor.ratings import MODELS, RatingModel
@@ -33,7 +34,6 @@ __all__ = [
     "errors_of_groups",
     "errors_on_rest",
     "errors_tuned",
-    "rating_cell",
     "recovery_errors",
     "seconds_to_fit",
 ]
@@ -55,15 +55,7 @@ IN_PLANE: dict[str, dict[str, Any]] = {
 }
 
 
-# ---------------------------------------------------------------- cells, data and models
-
-
-def rating_cell(
-    function: Callable[..., Measures], *, method: str, data: str, split: str, seed: int, **parameters: Any
-) -> Cell:
-    """Return the cell of a function of this module; data that are made have no checksum, their recipe says it all."""
-    found = "" if parameters.get("made") else checksum(data)
-    return cell(function, method=method, data=data, split=split, seed=seed, checksum=found, **parameters)
+# ---------------------------------------------------------------- data and models
 
 
 def load(data: str, seed: int, made: Settings | None = None) -> RatingDataset:

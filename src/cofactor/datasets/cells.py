@@ -1,0 +1,178 @@
+"""The one validator of tables: columns as ids, numbers, times and labels; a fault names file, row and column."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.datasets.table import Cells, Table, Words
+from cofactor.errors import InvalidInputError
+
+__all__ = [
+    "IdMode",
+    "finite_cells",
+    "ids_of",
+    "is_number",
+    "label_of",
+    "numbers_of",
+    "stack_pairs",
+    "times_of",
+    "truth_of",
+]
+
+IdMode = Literal["auto", "int", "str", "each"]
+
+_INTEGER = re.compile(r"-?[1-9][0-9]*|0")
+_INT64 = np.iinfo(np.int64)
+
+#: Pairs of words which say off and on.
+_TRUTH = (
+    *(("0", "1"), ("-1", "1"), ("-1", "+1"), ("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t")),
+    *(("off", "on"), ("absent", "present")),
+)
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell of text is a number (nan and inf are)."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
+
+
+def truth_of(values: tuple[str, ...]) -> tuple[int, ...] | None:
+    """0 or 1 for each of the values if they are words for off and on, in any order and case; otherwise None."""
+    lower = [value.lower() for value in values]
+    for pair in _TRUTH:
+        if lower and set(lower) <= set(pair):
+            return tuple(pair.index(value) for value in lower)
+    return None
+
+
+def ids_of(table: Table, position: int, mode: IdMode, what: str = "id") -> NDArray[np.int64] | NDArray[np.object_]:
+    """Ids of a column: int64 where every cell is an integer (or, with mode "each", those cells only).
+
+    Parameters
+    ----------
+    table : Table
+        What was read.
+    position : int
+        Which column.
+    mode : {"auto", "int", "str", "each"}
+        As in `read_ratings`.
+    what : str
+        What messages call such a cell: "user id".
+    """
+    words = table.words(position) if mode == "str" else table.ids(position)
+    if isinstance(words, np.ndarray):
+        return words
+    gap = words.first_row(lambda cell: not cell)
+    if gap is not None:
+        raise InvalidInputError(f"the {what} is empty", place=table.place(gap, position))
+    numbers = {} if mode == "str" else _integers(words.values)
+    if len(numbers) == len(words.values):
+        return np.array([numbers[cell] for cell in words.values], dtype=np.int64)[words.codes]
+    if mode == "int":
+        row = words.first_row(lambda cell: cell not in numbers)
+        assert row is not None
+        raise InvalidInputError(
+            f"the {what} must be an integer, found {words.at(row)!r}", place=table.place(row, position)
+        )
+    ids = np.empty(len(words.values), dtype=object)
+    ids[:] = [numbers.get(cell, cell) for cell in words.values] if mode == "each" else words.values
+    return ids[words.codes]
+
+
+def _integers(cells: list[str]) -> dict[str, int]:
+    """Integers of 64 bits among some cells, written as one writes integers."""
+    found = {cell: int(cell) for cell in cells if _INTEGER.fullmatch(cell)}
+    return {cell: value for cell, value in found.items() if _INT64.min <= value <= _INT64.max}
+
+
+def numbers_of(table: Table, position: int) -> NDArray[np.float64]:
+    """Numbers of a column, finite or not; the first cell which is none is an error."""
+    found = table.cells(position)
+    if not isinstance(found, Words):
+        return found
+    if table.typed:
+        raise InvalidInputError("is text, expected numbers", place=table.column_place(position))
+    row = found.first_row(lambda cell: not is_number(cell))
+    if row is not None:
+        cell = found.at(row)
+        hint = " (write decimals with a point)" if is_number(cell.replace(",", ".", 1)) else ""
+        raise InvalidInputError(
+            f"expected a number, found {repr(cell) if cell else 'an empty cell'}{hint}",
+            place=table.place(row, position),
+        )
+    return np.array([float(cell) for cell in found.values], dtype=np.float64)[found.codes]
+
+
+def times_of(table: Table, position: int, asked: bool) -> NDArray[np.int64] | None:
+    """Times of a column as integers; if nobody asked for it, None where it holds anything else."""
+    found = table.integers(position) if asked or not table.has_gaps(position) else None
+    if isinstance(found, np.ndarray):
+        return found
+    if isinstance(found, Words):
+        numbers = _integers(found.values)
+        if len(numbers) == len(found.values):
+            return np.array([numbers[cell] for cell in found.values], dtype=np.int64)[found.codes]
+        if asked:
+            row = found.first_row(lambda cell: cell not in numbers)
+            assert row is not None
+            raise InvalidInputError(
+                f"the timestamp must be an integer, found {found.at(row)!r}", place=table.place(row, position)
+            )
+    elif asked:
+        raise InvalidInputError("expected integers or times", place=table.column_place(position))
+    return None
+
+
+def finite_cells(table: Table, position: int) -> Cells:
+    """Cells of a feature: finite numbers, or text without gaps; anything else is an error."""
+    found = table.cells(position)
+    if isinstance(found, Words):
+        gap = found.first_row(lambda cell: not cell)
+        if gap is not None:
+            raise InvalidInputError("no value", place=table.place(gap, position))
+        return found
+    bad = np.flatnonzero(~np.isfinite(found))
+    if len(bad):
+        row = int(bad[0])
+        raise InvalidInputError(f"expected a finite number, found {found[row]}", place=table.place(row, position))
+    return found
+
+
+def label_of(table: Table, position: int) -> NDArray[np.bool_]:
+    """One column of labels, on or off; the first cell which is neither is an error."""
+    found = table.cells(position)
+    if isinstance(found, Words):
+        truth = truth_of(tuple(found.values))
+        if truth is not None:
+            return np.array(truth, dtype=bool)[found.codes]
+        row = found.first_row(lambda cell: truth_of((cell,)) is None)
+        # Each word for itself may be one for off or on, but not all of them together.
+        row = len(found.codes) - 1 if row is None else row
+        shown = repr(found.at(row)) if found.at(row) else "no value"
+    else:
+        allowed = (0, 1) if (found == 0).any() else (-1, 1)
+        odd = np.flatnonzero(~np.isin(found, allowed))
+        if not len(odd):
+            return found > 0
+        row = int(odd[0])
+        shown = f"{found[row]:g}"
+    raise InvalidInputError(
+        f"expected a label, 0/1, -1/+1 or words such as no/yes, found {shown}", place=table.place(row, position)
+    )
+
+
+def stack_pairs(users: NDArray, items: NDArray) -> NDArray:
+    """Ids of users and items as the two columns of X."""
+    if users.dtype == np.int64 and items.dtype == np.int64:
+        return np.column_stack((users, items))
+    X = np.empty((len(users), 2), dtype=object)
+    X[:, 0], X[:, 1] = users, items
+    return X

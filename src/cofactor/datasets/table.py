@@ -1,0 +1,272 @@
+"""A table in memory, with named columns: what every reader of tables returns, whatever the format.
+
+`cofactor.datasets.cells` turns its columns into ids, numbers and times, and names the row and the column of a fault.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cofactor.errors import InvalidInputError, Place
+
+__all__ = ["ArrowTable", "Cells", "Table", "TableOptions", "Words", "numpy_of"]
+
+
+@dataclass(frozen=True)
+class Words:
+    """Cells of text: the distinct ones, without blanks around them, and for each row which one it has.
+
+    Examples
+    --------
+    >>> Words.of(["sea", " sun", "sea"])
+    Words(values=['sea', 'sun'], codes=array([0, 1, 0]))
+    """
+
+    values: list[str]
+    codes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, cells: Any) -> Words:
+        """Number the distinct cells of an Arrow column of text, or of a list."""
+        if isinstance(cells, list):
+            first = {cell: k for k, cell in enumerate(dict.fromkeys(cells))}
+            return cls._stripped(list(first), np.array([first[cell] for cell in cells], dtype=np.int64))
+        column = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
+        chunks = column.unify_dictionaries().chunks if isinstance(column, pa.ChunkedArray) else [column]
+        codes = np.concatenate([numpy_of(chunk.indices) for chunk in chunks]).astype(np.int64)
+        return cls._stripped(chunks[0].dictionary.to_pylist(), codes)
+
+    @classmethod
+    def _stripped(cls, values: list[str], codes: NDArray[np.int64]) -> Words:
+        stripped = [cell.strip() for cell in values]
+        if stripped == values:
+            return cls(values, codes)
+        position = {cell: k for k, cell in enumerate(dict.fromkeys(stripped))}
+        return cls(list(position), np.array([position[cell] for cell in stripped], dtype=np.int64)[codes])
+
+    def first_row(self, wanted: Callable[[str], bool]) -> int | None:
+        """Return the first row whose cell is one of those wanted; None if there is none."""
+        found = np.array([wanted(value) for value in self.values], dtype=bool)
+        return int(np.argmax(found[self.codes])) if found.any() else None
+
+    def at(self, row: int) -> str:
+        """Return the cell of a row."""
+        return self.values[self.codes[row]]
+
+
+def numpy_of(column: Any) -> NDArray[Any]:
+    """Return the numbers of an Arrow column without gaps; Arrow's own way would import pandas for it."""
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    dtype = np.dtype(column.type.to_pandas_dtype())
+    parts = [
+        np.frombuffer(chunk.buffers()[1], dtype, len(chunk), chunk.offset * dtype.itemsize)
+        for chunk in chunks
+        if len(chunk)
+    ]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts or [np.zeros(0, dtype)])
+
+
+#: A column: numbers where all its cells are numbers, otherwise text.
+Cells: TypeAlias = NDArray[np.float64] | Words
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What a reader of tables is told; a format which needs none of it passes it over.
+
+    Parameters
+    ----------
+    is_header : callable
+        From the cells of the first row and of the second one to whether the first row names the columns.
+    content : str
+        What a row holds, for messages: "a user, an item and a rating".
+    sep : str, optional
+        What separates columns; by default the first line tells.
+    encoding : str, default "utf-8"
+        Encoding of text.
+    """
+
+    is_header: Callable[[Sequence[str], Sequence[str]], bool]
+    content: str
+    sep: str | None = None
+    encoding: str = "utf-8"
+
+
+class Table(ABC):
+    """Columns by position; each method takes the position of a column, counted from 0.
+
+    Parameters
+    ----------
+    file : str
+        What messages call the file.
+    names : tuple of str or None
+        Names of the columns; None where the file has none.
+    n_columns : int
+        How many there are.
+    first_row : sequence of str
+        The cells of the first row of data as text, empty where there is no value.
+    """
+
+    #: Whether columns have types, so that a column of text is no column of numbers.
+    typed = False
+
+    def __init__(self, file: str, names: tuple[str, ...] | None, n_columns: int, first_row: Sequence[str]) -> None:
+        self.file = file
+        self.names = names
+        self.n_columns = n_columns
+        self.first_row = first_row
+
+    @abstractmethod
+    def load(self, positions: Sequence[int]) -> None:
+        """Read these columns; the other methods are for columns that were read."""
+
+    @abstractmethod
+    def words(self, position: int) -> Words:
+        """Return the cells as text."""
+
+    @abstractmethod
+    def ids(self, position: int) -> NDArray[np.int64] | Words:
+        """Return integers if all cells are integers as one writes them (7, not 007 and not 7.0), otherwise text."""
+
+    @abstractmethod
+    def cells(self, position: int) -> Cells:
+        """Return numbers if the column holds numbers, otherwise text."""
+
+    @abstractmethod
+    def integers(self, position: int) -> NDArray[np.int64] | Words | None:
+        """Return integers, or times as seconds since 1970, or text; None where the column is of another type."""
+
+    @abstractmethod
+    def place(self, row: int, position: int | None = None) -> Place:
+        """Return the place of a row, and of a column in it, for errors."""
+
+    def has_gaps(self, position: int) -> bool:
+        """Whether some cell of a column has no value at all; text has none, only empty cells."""
+        return False
+
+    def column_place(self, position: int) -> Place:
+        """Return the place of a column."""
+        return Place(self.file, column=self._column(position))
+
+    def _column(self, position: int | None) -> str | None:
+        if position is None:
+            return None
+        return f"column {repr(self.names[position]) if self.names else position + 1}"
+
+
+class ArrowTable(Table):
+    """A table of Apache Arrow, whose columns have types; its rows are counted from 1 in messages.
+
+    Parameters
+    ----------
+    file : str
+        What messages call the file.
+    table : pyarrow.Table or pyarrow.RecordBatch
+        With at least one row.
+    first : int, default 0
+        Number of its first row in the file.
+    """
+
+    typed = True
+
+    def __init__(self, file: str, table: Any, first: int = 0) -> None:
+        row = dict(*table.slice(0, 1).to_pylist())
+        cells = ["" if cell is None else str(cell) for cell in row.values()]
+        super().__init__(file, tuple(table.schema.names), len(table.schema.names), cells)
+        self.table = table
+        self.first = first
+
+    def load(self, positions: Sequence[int]) -> None:
+        """Do nothing: all columns are there."""
+
+    def words(self, position: int) -> Words:
+        """Return the cells as text; integers are written as such."""
+        column = self.column(position)
+        if pa.types.is_floating(column.type):
+            column = self._whole(column, position)
+        return Words.of(column if _is_text(column.type) else column.cast(pa.string()))
+
+    def ids(self, position: int) -> NDArray[np.int64] | Words:
+        """Return integers (whole floats too) or text; other types are refused."""
+        column = self.column(position)
+        if pa.types.is_floating(column.type):
+            column = self._whole(column, position)
+        if pa.types.is_integer(column.type):
+            try:
+                return numpy_of(column.cast(pa.int64())).copy()
+            except pa.ArrowInvalid:
+                raise InvalidInputError(
+                    "holds ids beyond 64-bit integers", advice="store them as text", place=self.column_place(position)
+                ) from None
+        if not _is_text(column.type):
+            raise self._type_error(position, "integers or text")
+        return Words.of(column)
+
+    def cells(self, position: int) -> Cells:
+        """Return numbers, booleans as 0 and 1, or text; other types are refused."""
+        column = self.column(position)
+        kind = column.type
+        if _is_text(kind):
+            return Words.of(column)
+        if pa.types.is_decimal(kind):
+            column = column.cast(pa.float64())
+        elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+            raise self._type_error(position, "numbers")
+        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+    def integers(self, position: int) -> NDArray[np.int64] | None:
+        """Return integers, or times as seconds since 1970; None for other types."""
+        kind = self.table.column(position).type
+        if not (pa.types.is_timestamp(kind) or pa.types.is_integer(kind)):
+            return None
+        column = self.column(position)
+        if pa.types.is_timestamp(kind):
+            column = column.cast(pa.timestamp("s"), safe=False)
+        return np.array(column.cast(pa.int64()).to_numpy())
+
+    def has_gaps(self, position: int) -> bool:
+        """Whether some cell of a column has no value."""
+        return bool(self.table.column(position).null_count)
+
+    def place(self, row: int, position: int | None = None) -> Place:
+        """Return the place of a row, and of a column in it, for errors."""
+        parts = [f"row {self.first + row + 1}", self._column(position)]
+        return Place(self.file, column=", ".join(part for part in parts if part))
+
+    def column(self, position: int) -> Any:
+        """Return a column without gaps; a missing value is an error."""
+        column = self.table.column(position)
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if column.null_count:
+            row = column.is_null().to_pylist().index(True)
+            raise InvalidInputError("no value", place=self.place(row, position))
+        return column
+
+    def _whole(self, column: Any, position: int) -> Any:
+        values = column.to_numpy(zero_copy_only=False).astype(np.float64)
+        bad = np.flatnonzero(~(np.isfinite(values) & (values == np.rint(values)) & (np.abs(values) < 2.0**53)))
+        if len(bad):
+            raise InvalidInputError(
+                f"the id {values[bad[0]]} is no whole number",
+                advice="store ids as integers or text",
+                place=self.place(int(bad[0]), position),
+            )
+        return pa.array(values.astype(np.int64))
+
+    def _type_error(self, position: int, expected: str) -> InvalidInputError:
+        kind = self.table.column(position).type
+        return InvalidInputError(f"has type {kind}, expected {expected}", place=self.column_place(position))
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

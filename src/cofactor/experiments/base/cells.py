@@ -1,0 +1,56 @@
+"""The cells of experiments: with the checksum of their data, which goes into their keys."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from cofactor.datasets import DatasetNotFoundError, verify
+from cofactor.evaluation.run.cells import Cell, Measures, cell
+from cofactor.experiments.base.label_work import label_fold, source_of
+
+__all__ = ["checksum", "label_cell", "rating_cell"]
+
+
+@cache
+def checksum(name: str) -> str:
+    """Return the SHA-256 of a data set's files on this machine, or nothing where the set is not there.
+
+    Parameters
+    ----------
+    name : str
+        Name in the registry.
+
+    Examples
+    --------
+    >>> checksum("ml-100k")[:12]
+    '06416e597f82'
+    """
+    try:
+        files = verify(name).files
+    except DatasetNotFoundError:
+        return ""
+    found = [file.found for file in files if file.required and file.found]
+    return found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
+
+
+def rating_cell(
+    function: Callable[..., Measures], *, method: str, data: str, split: str, seed: int, **parameters: Any
+) -> Cell:
+    """Return the cell of a function of `rating_work`; data that are made have no checksum, their recipe says it all."""
+    found = "" if parameters.get("made") else checksum(data)
+    return cell(function, method=method, data=data, split=split, seed=seed, checksum=found, **parameters)
+
+
+def label_cell(method: str, data: str, split: str, seed: int = 0, **parameters: Any) -> Cell:
+    """Return the cell of `label_fold` with these arguments.
+
+    Examples
+    --------
+    >>> label_cell("MLkNN", "emotions", "kfold 1/10").name
+    'MLkNN, emotions, kfold 1/10'
+    """
+    source = source_of(data, parameters.get("aligned"))
+    return cell(label_fold, method=method, data=data, split=split, seed=seed, checksum=checksum(source), **parameters)
