@@ -176,8 +176,8 @@ def test_levels_and_bins(run, csv: Path, tmp_path: Path) -> None:
 
 
 BAD_FILES = [
-    (b"user,item,rating\n1,2,5\n1,3,x\n", "line 3: expected a number in column 'rating', found 'x'"),
-    (b"user,item,rating\n1,2,5\n1,3,nan\n", "line 3: the rating is nan, expected a finite number"),
+    (b"user,item,rating\n1,2,5\n1,3,x\n", "line 3, column 'rating': expected a number, found 'x'"),
+    (b"user,item,rating\n1,2,5\n1,3,nan\n", "line 3, column 'rating': the rating is nan, expected a finite number"),
     (b"user,item,rating\n1,2,5\n1,3\n", "line 3: "),
     (b"a\xff,b,3\n", "line 1, byte 2: 0xff is not valid utf-8; give the right one with --encoding"),
     (b"who,what\n1,2\n", "no column for the rating; found 2 columns (who, what); check the separator (--sep)"),

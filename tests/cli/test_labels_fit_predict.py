@@ -265,15 +265,15 @@ def test_options_of_the_other_task(run, table: Path, csv: Path, fitted: Path, mo
 
 def test_a_table_without_labels_says_how_to_choose(run, table: Path) -> None:
     assert "which are labels with --labels" in run("fit", table).error
-    assert "Give --labels the beginning of" in run("fit", table, "--task", "labels").error
+    assert "give --labels: the beginning of" in run("fit", table, "--task", "labels").error
 
 
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("a,tag\n1,0\n2,x\n", ["--labels", "tag"], "line 3: 'x' in label 'tag', expected 0/1, -1/+1"),
+        ("a,tag\n1,0\n2,x\n", ["--labels", "tag"], "line 3, column 'tag': expected a label, 0/1, -1/+1"),
         ("a,tag\n1,0\n2\n", ["--labels", "tag"], "line 3"),
-        ("a,tag\n1,0.5\n2,1\n", ["--labels", "tag"], "line 2: 0.5 in label 'tag'"),
+        ("a,tag\n1,0.5\n2,1\n", ["--labels", "tag"], "line 2, column 'tag': expected a label"),
         ("a,tag\n1,0\n2,1\n", ["--labels", "zz"], "no column begins with --labels zz"),
         ("", ["--labels", "tag"], "the file is empty"),
         ("@relation x\n@attribute a numeric\n@attribute b {0,1}\n@data\n1,0\n2\n", ["--labels", "b"], "line 6"),
@@ -405,7 +405,7 @@ def test_messages_name_what_was_typed(run, table: Path, options: list[str], mess
 
 
 def test_messages_of_label_files_speak_of_labels(run, table: Path, tmp_path: Path) -> None:
-    assert "Give --labels the beginning of their names" in run("fit", table, "--task", "labels").error
+    assert "give --labels: the beginning of their names" in run("fit", table, "--task", "labels").error
     for name, content in (("e.arff", ""), ("e.svm", ""), ("h.svm", "0 5 2\n")):
         path = tmp_path / name
         path.write_text(content)

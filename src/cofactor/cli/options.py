@@ -132,9 +132,7 @@ def _parameter(option: Option) -> inspect.Parameter:
     described = typer.Option(
         flag, help=option.help, rich_help_panel=option.group or None, min=option.low, max=option.high, **extra
     )
-    kind: Any = option.kind
-    if option.choices:
-        kind = StrEnum(option.name.title(), [(choice.upper(), choice) for choice in option.choices])  # type: ignore[misc]
+    kind: Any = _choice(option) if option.choices else option.kind
     default: Any = option.default if option.default != () else None
     if kind is str and isinstance(default, float):
         default = f"{default:g}"
@@ -146,6 +144,12 @@ def _parameter(option: Option) -> inspect.Parameter:
         default=default,
         annotation=Annotated[kind if default is not None else kind | None, described],
     )
+
+
+def _choice(option: Option) -> type[StrEnum]:
+    """Return the choices of an option as typer takes them."""
+    named = {choice.upper(): choice for choice in option.choices}
+    return StrEnum(option.name.title(), named)  # type: ignore[return-value]
 
 
 def choose_task(

@@ -161,7 +161,8 @@ class RatingTask(Task):
             raise InvalidInputError((*both, " both say how to rank: give one of them"))
         for name in ranking:
             self._require_probabilities(model, name, called)
-        allowed, titles, notes = None, None, ()
+        allowed, titles = None, None
+        notes: tuple[Text, ...] = ()
         if request.candidates is not None:
             allowed = rating_files.read_candidates(request.candidates, model, request.encoding)
         if request.titles is not None:

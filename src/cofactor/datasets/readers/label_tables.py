@@ -134,7 +134,7 @@ def label_roles(
         raise InvalidInputError(f"two columns are named {twice!r}", place=place)
     if labels is None:
         raise InvalidInputError(
-            f"which of the {counted(n, 'column')} are labels?",
+            f"nothing says which of the {counted(n, 'column')} are labels",
             advice=(
                 "give ",
                 Argument("labels"),
