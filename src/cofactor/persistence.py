@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
-import cofactor
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.files import PathLike, replacing
+from cofactor.version import __version__
 
 __all__ = ["FORMAT", "ModelFileError", "Storable", "load", "read_model", "save", "write_model"]
 
@@ -105,7 +105,7 @@ def write_model(path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, 
     >>> folder.cleanup()
     """
     full = {str(key): value for key, value in _plain(header, "header").items() if key != "crc32"}
-    full |= {"format": FORMAT, "version": cofactor.__version__}
+    full |= {"format": FORMAT, "version": __version__}
     tidy = {_checked_name(name): _tidy(array, name) for name, array in arrays.items()}
     full["crc32"] = _checksum(full, tidy)
     data = safetensors.save(tidy, metadata={_ENTRY: json.dumps(full, allow_nan=False)})
@@ -287,7 +287,7 @@ def _parse_header(data: bytes, name: str) -> dict[str, Any]:
         _refuse(
             name,
             f"was written by cofactor {header.get('version')} in format {number}, but this is cofactor "
-            f"{cofactor.__version__}, which reads formats up to {FORMAT}: upgrade cofactor",
+            f"{__version__}, which reads formats up to {FORMAT}: upgrade cofactor",
         )
     return header
 

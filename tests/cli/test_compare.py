@@ -305,7 +305,7 @@ def test_ctrl_c_says_what_is_kept(run, csv: Path, tmp_path: Path, monkeypatch: p
         (["FILE", "--store", "nowhere/s.sqlite"], "nowhere/s.sqlite: cannot be opened or made"),
         (["TOML", "-m", "als"], "--model: a TOML file declares all that is compared: put it there"),
         (["TOML", "FILE"], "a TOML file declares all that is compared: put it there"),
-        (["TOML"], "comparison.toml: methods, number 1 (ASL): there is no model 'ASL'; did you mean ALS"),
+        (["TOML"], "comparison.toml, methods, number 1 (ASL): there is no model 'ASL'; did you mean ALS"),
     ],
 )
 def test_bad_input(run, csv: Path, tmp_path: Path, arguments: list[Any], message: str) -> None:

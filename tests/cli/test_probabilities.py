@@ -230,5 +230,6 @@ def test_more_factors_than_the_smaller_side_are_used_by_models_with_probabilitie
 
 
 def test_the_names_are_those_of_the_registry() -> None:
-    having = {name for name, kind in task_named("ratings").models().items() if hasattr(kind, "predict_proba")}
+    known = task_named("ratings").models()
+    having = {name for name, kind in known.items() if hasattr(kind(), "predict_proba")}
     assert {"ordinal-probit", "bpmf", "gibbs-mmmf", "urp", "attitude", "gplvm"} <= having

@@ -157,7 +157,8 @@ def test_a_model_keeps_no_reference_to_its_input(name, form):
     model = fresh(name).fit(X, y)
     folded = model.fold_in(X, y)
     del X, y, arrays
-    gc.collect()
+    if any(ref() is not None for ref in watched):  # a collection takes half a second: only for what circles keep
+        gc.collect()
     assert all(ref() is None for ref in watched)
     assert isinstance(folded, RatingModel)
 

@@ -11,20 +11,20 @@ from sklearn.exceptions import ConvergenceWarning
 from .models import CASES, data, every, fitted, fresh, probed
 
 BAD_LABELS = {
-    "fractions": (lambda Y: Y * 0.5, r"Y holds 0\.5 \(row \d+, label \d+\): labels must be 0 and 1"),
-    "NaN": (lambda Y: np.where(np.arange(6) == 2, np.nan, Y), r"Y holds nan \(row 0, label 2\).*none missing"),
-    "counts": (lambda Y: 2 * Y, r"Y holds 2"),
-    "sparse fractions": (lambda Y: sparse.csr_array(Y * 0.5), r"Y holds 0\.5 \(row \d+, label \d+\)"),
-    "sparse NaN": (lambda Y: sparse.csr_array(Y * np.nan), r"Y holds nan \(row 0, label 0\)"),
-    "signs and 0": (lambda Y: np.where(np.arange(6) == 2, 0, 2 * Y - 1), "Y holds -1 and 0"),
-    "sparse signs and 0": (lambda Y: -sparse.csr_array(Y), "Y holds -1 and 0"),
+    "fractions": (lambda Y: Y * 0.5, r"y holds 0\.5 \(row \d+, label \d+\): labels must be 0 and 1"),
+    "NaN": (lambda Y: np.where(np.arange(6) == 2, np.nan, Y), r"y holds nan \(row 0, label 2\).*none missing"),
+    "counts": (lambda Y: 2 * Y, r"y holds 2"),
+    "sparse fractions": (lambda Y: sparse.csr_array(Y * 0.5), r"y holds 0\.5 \(row \d+, label \d+\)"),
+    "sparse NaN": (lambda Y: sparse.csr_array(Y * np.nan), r"y holds nan \(row 0, label 0\)"),
+    "signs and 0": (lambda Y: np.where(np.arange(6) == 2, 0, 2 * Y - 1), "y holds -1 and 0"),
+    "sparse signs and 0": (lambda Y: -sparse.csr_array(Y), "y holds -1 and 0"),
     "text": (lambda Y: Y.astype(str), "MultiLabelBinarizer"),
     "lists of names": (lambda Y: [["rock"] * int(k) for k in Y.sum(axis=1)], "MultiLabelBinarizer"),
     "one dimension": (lambda Y: Y[:, 0], r"reshape\(-1, 1\)"),
     "three dimensions": (lambda Y: Y[:, :, None], "expected a table"),
     "no labels": (lambda Y: Y[:, :0], "at least one label"),
-    "too few rows": (lambda Y: Y[:-1], r"X has 80 rows and Y has 79: both must have one row"),
-    "transposed": (lambda Y: Y.T, "Y seems to be transposed"),
+    "too few rows": (lambda Y: Y[:-1], r"X has 80 rows and y has 79: both must have one row"),
+    "transposed": (lambda Y: Y.T, "y seems to be transposed"),
     "missing": (lambda Y: None, "requires y to be passed"),
 }
 

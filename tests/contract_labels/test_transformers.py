@@ -60,7 +60,7 @@ def test_bad_input(name):
     X, Y = data()
     with pytest.raises(ValueError, match="egative"):
         clone(CASES[name]).fit(X - 0.5, Y)
-    with pytest.raises(ValueError, match=r"Y holds 0\.5"):
+    with pytest.raises(ValueError, match=r"y holds 0\.5"):
         clone(CASES[name]).fit(X, Y / 2)
     with pytest.raises(ValueError, match="rows|samples"):
         clone(CASES[name]).fit(X, Y[:-1])

@@ -264,7 +264,7 @@ def test_selection_refits_to_everything_and_keeps_the_threshold(tmp_path):
 
 
 def test_one_decomposition_serves_the_whole_grid(monkeypatch):
-    from cofactor.labels import regression
+    from cofactor.labels import fit_input, regression
     from cofactor.labels.embedding import code
     from cofactor.labels.transformation import binary_relevance
 
@@ -275,7 +275,7 @@ def test_one_decomposition_serves_the_whole_grid(monkeypatch):
             made.append(1)
             super().__init__(*args, **options)
 
-    for module in (regression, code, binary_relevance):
+    for module in (fit_input, code, binary_relevance):
         monkeypatch.setattr(module, "FeatureSpace", Counting)
     grid = {"alpha": [0.1, 1, 10], "n_components": [2, 4]}
     for estimator, cells in ((PLST(), grid), (BinaryRelevance(Ridge()), {"estimator__alpha": [1, 10]})):

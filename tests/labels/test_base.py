@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cofactor.labels import LabelModel, Threshold
+from cofactor.labels import Cut, Joint, LabelModel
 from cofactor.model.state import packed, unpacked
 
 
@@ -19,8 +19,8 @@ class Echo(LabelModel):
         self.threshold = threshold
         self.random_state = random_state
 
-    def _fit(self, X, Y, monitor):
-        self.notes_ = {"X": X, "Y": Y}
+    def _fit(self, data):
+        self.notes_ = {"X": data.features, "Y": data.labels}
 
     def _scores(self, X):
         width = self.notes_["Y"].shape[1]
@@ -53,7 +53,7 @@ def test_strict_cut_and_score():
     assert np.array_equal(model.predict(X), Y)
     assert model.predict(X)[2, 0] == 0  # a score of 0 is off
     assert model.score(X, Y) == 1
-    assert isinstance(model.decision_, Threshold)
+    assert isinstance(model.decision_, Cut)
 
 
 @pytest.mark.parametrize("rule", ["global", "per-label"])
@@ -61,9 +61,9 @@ def test_a_threshold_is_learned_on_what_a_model_did_not_see(rule):
     class Cheat(Echo):
         """Scores instances that it saw by their true labels, and all others 2 below their first features."""
 
-        def _fit(self, X, Y, monitor):
-            super()._fit(X, Y, monitor)
-            self.seen = {x.tobytes(): y for x, y in zip(X, Y.toarray(), strict=True)}
+        def _fit(self, data):
+            super()._fit(data)
+            self.seen = {x.tobytes(): y for x, y in zip(data.features, data.labels.toarray(), strict=True)}
 
         def _scores(self, X):
             return np.array([self.seen.get(x.tobytes(), x - 2) for x in X])
@@ -122,3 +122,33 @@ def test_what_is_learned_can_be_packed():
     arrays["learned.matrix.indices"][0] = 99
     with pytest.raises(ValueError, match="indices"):
         unpacked(header, arrays)
+
+
+class Pairs(Echo):
+    """Gives every instance the first label and the best other one, whatever the cut."""
+
+    def __init__(self, threshold: Any = "joint", random_state: Any = None) -> None:
+        super().__init__(threshold, random_state)
+
+    def _label_sets(self, X):
+        scores = self._scores(X)
+        on = np.zeros(scores.shape, dtype=bool)
+        on[:, 0] = True
+        on[np.arange(len(X)), 1 + np.argmax(scores[:, 1:], axis=1)] = True
+        return on
+
+
+def test_a_model_may_decode_label_sets_by_itself():
+    model = Pairs().fit(X, Y)
+    assert isinstance(model.decision_, Joint)
+    assert model.threshold_ is None
+    assert model.predict(X).tolist() == [[1, 0, 1], [1, 0, 1], [1, 1, 0], [1, 0, 1], [1, 1, 0]]
+    wide = np.column_stack([np.zeros(5, int), Y, np.ones(5, int)])
+    assert np.array_equal(Pairs().fit(X, wide).predict(X)[:, [0, 4]], wide[:, [0, 4]])
+    assert np.array_equal(Pairs(threshold=0).fit(X, Y).predict(X), Y)  # its scores may be cut as others are
+    header, arrays = model._to_state()
+    assert np.array_equal(Pairs._from_state(header, arrays).predict(X), model.predict(X))
+    with pytest.raises(ValueError, match="'top-k', 'cardinality'$"):
+        Echo("joint").fit(X, Y)
+    with pytest.raises(ValueError, match="does not decode label sets by itself"):
+        Echo._from_state({**header, "params": {"threshold": 0, "random_state": None}}, arrays)

@@ -65,7 +65,7 @@ def test_duplicates_and_stored_zeros_of_a_sparse_matrix():
     assert given.nnz == 3
     twice = sparse.csr_array(([1, 1], ([0, 0], [1, 1])), shape=(2, 2)).tocoo()
     twice = sparse.coo_array((np.array([1, 1]), (np.array([0, 0]), np.array([1, 1]))), shape=(2, 2))
-    with pytest.raises(ValueError, match="Y holds 2"):
+    with pytest.raises(ValueError, match="y holds 2"):
         as_labels(twice)
 
 

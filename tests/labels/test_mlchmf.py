@@ -279,8 +279,8 @@ def test_an_embedding_minimises_its_objective() -> None:
     """With d = min(D, L) the map U V solves the convex problem of the trace norm: checked by its optimality."""
     X, Y = noisy()
     growth = MLCHMF(n_components=4, alpha=3.0, tol=1e-12, max_iter=5000, dtype="float64")._growth(4)
-    found, converged = tree.embed(X, sparse.csr_array(Y), growth)
-    assert converged
+    found, result = tree.embed(X, sparse.csr_array(Y), growth)
+    assert result.converged
     W = found["U"] @ found["V"]
     signs = np.where(Y > 0, 1, -1)
     slope = X.T @ (signs * np.clip(signs * (X @ W) - 1, -1, 0))

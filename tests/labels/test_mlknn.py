@@ -50,13 +50,13 @@ def test_counting_by_hand(k: int, s: float, seed: int) -> None:
     for form in (np.asarray, sparse.csr_array):
         model = MLkNN(k, smoothing=s).fit(form(X), Y)
         np.testing.assert_allclose(model.decision_function(form(new)), expected - 0.5, atol=1e-12)
-        np.testing.assert_allclose(model.probabilities(form(new)), expected, atol=1e-12)
+        np.testing.assert_allclose(model.predict_proba(form(new)), expected, atol=1e-12)
         assert np.array_equal(model.predict(form(new)), expected > 0.5)
 
 
 def test_much_smoothing_knows_nothing() -> None:
     X, Y, new = toy()
-    np.testing.assert_allclose(MLkNN(smoothing=1e12).fit(X, Y).probabilities(new), 0.5, atol=1e-6)
+    np.testing.assert_allclose(MLkNN(smoothing=1e12).fit(X, Y).predict_proba(new), 0.5, atol=1e-6)
 
 
 def test_an_exact_tie_is_off() -> None:
@@ -91,16 +91,16 @@ def test_fewer_instances_than_neighbours() -> None:
     X, Y, new = toy(6)
     few = MLkNN(100).fit(X, Y)
     assert few.posteriors_.shape == (3, 6)
-    np.testing.assert_allclose(few.probabilities(new), by_counting(X, Y, new, 5, 1.0), atol=1e-12)
+    np.testing.assert_allclose(few.predict_proba(new), by_counting(X, Y, new, 5, 1.0), atol=1e-12)
 
 
 def test_constant_labels_are_certain() -> None:
     X, Y, new = toy()
     wide = np.hstack([np.ones((len(Y), 1), int), Y, np.zeros((len(Y), 1), int)])
-    shares = MLkNN().fit(X, wide).probabilities(new)
+    shares = MLkNN().fit(X, wide).predict_proba(new)
     assert np.all(shares[:, 0] == 1)
     assert np.all(shares[:, -1] == 0)
-    np.testing.assert_allclose(shares[:, 1:-1], MLkNN().fit(X, Y).probabilities(new), atol=1e-15)
+    np.testing.assert_allclose(shares[:, 1:-1], MLkNN().fit(X, Y).predict_proba(new), atol=1e-15)
 
 
 @pytest.mark.parametrize(("params", "error"), [

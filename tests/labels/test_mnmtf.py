@@ -162,9 +162,9 @@ def test_wrong_parameters(params: dict[str, Any], error: type[Exception], messag
 
 def test_wrong_labels() -> None:
     X, Y = planted()
-    with pytest.raises(ValueError, match="X has 120 rows and Y has 119"):
+    with pytest.raises(ValueError, match="X has 120 rows and y has 119"):
         model().fit(X, Y[1:])
-    with pytest.raises(ValueError, match=r"Y holds 0\.5"):
+    with pytest.raises(ValueError, match=r"y holds 0\.5"):
         model().fit(X, 0.5 * Y)
     with pytest.raises(ValueError, match="requires y"):
         model().fit_transform(X)

@@ -16,8 +16,8 @@ import cofactor
 from cofactor.datasets import load_labels
 from cofactor.evaluation import Search
 from cofactor.labels.data import as_labels
+from cofactor.labels.decoding import learn_threshold
 from cofactor.labels.embedding.omf import OMF
-from cofactor.labels.thresholds import learn_threshold
 from cofactor.metrics.labels import micro_f1
 
 
@@ -215,7 +215,7 @@ def test_refusals_of_a_stream() -> None:
             OMF(threshold=threshold).partial_fit(X, Y)
     model = OMF(4, random_state=0).partial_fit(X, Y)
     before = model.P_.copy()
-    with pytest.raises(ValueError, match="Y has 5 labels, but the model knows 6"):
+    with pytest.raises(ValueError, match="y has 5 labels, but the model knows 6"):
         model.partial_fit(X, Y[:, :5])
     with pytest.raises(ValueError, match="X has 14 features"):
         model.partial_fit(X[:, :14], Y)
@@ -239,7 +239,7 @@ def test_a_stream_gets_its_cut_afterwards(tmp_path: Path) -> None:
     assert model.fit_threshold(X, Y, "per-label").threshold_.shape == (6,)  # type: ignore[union-attr]
     assert model.set_params(threshold=0.25).fit_threshold(X, Y).threshold_ == 0.25
     assert model.fit_threshold(X, Y, -0.5).threshold_ == -0.5
-    for faulty, message in (((X, Y, "best"), "threshold='best'"), ((X, Y[:, :5]), "Y has 5"), ((X[:9], Y), "X has 9")):
+    for faulty, message in (((X, Y, "best"), "threshold='best'"), ((X, Y[:, :5]), "y has 5"), ((X[:9], Y), "X has 9")):
         with pytest.raises(ValueError, match=message):
             model.fit_threshold(*faulty)
     assert model.threshold_ == -0.5

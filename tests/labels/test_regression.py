@@ -6,8 +6,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
-from cofactor.labels import PLST, FeatureSpace, regression
-from cofactor.labels.regression import feature_space, offered
+from cofactor.labels import PLST, FeatureSpace, FitInput, regression
 from cofactor.solvers.linear import solve_positive
 
 
@@ -135,13 +134,13 @@ def test_one_decomposition_serves_all_models(monkeypatch):
         PLST(2).fit(X, T)
 
 
-def test_a_space_is_offered_for_its_own_features_only():
+def test_a_given_space_serves_all_instances_and_no_part_of_them():
     X, T = example(40, 9)
     space = FeatureSpace(X)
-    with offered(space):
-        assert feature_space(space.X) is space
-        assert feature_space(X.copy()) is not space
-    assert feature_space(space.X) is not space
+    data = FitInput(space.X, sparse.csr_array(T), space=space)
+    assert data.feature_space() is space
+    assert data.rows(np.arange(40)).feature_space() is not space
+    assert FitInput(space.X, sparse.csr_array(T)).feature_space() is not space
     with pytest.raises(ValueError, match="fit_intercept=True, the model False"):
         PLST(2, fit_intercept=False).fit(space, T)
 

@@ -21,7 +21,7 @@ from cofactor.datasets import DatasetNotFoundError, LabelDataset, load_labels, m
 from cofactor.evaluation import Search
 from cofactor.labels import MODELS, TRANSFORMERS, MLkNN
 from cofactor.labels.data import as_labels
-from cofactor.labels.thresholds import micro_f1_curve
+from cofactor.labels.decoding import micro_f1_curve
 from cofactor.metrics import LABEL_METRICS, label_report
 from cofactor.plots import prediction_table
 
@@ -256,5 +256,5 @@ def threshold_curves(
         X = scaled(fitted.data, fitted.train, shifted="+" in name)[fitted.test]
         scores = fitted.model(name, "learned").decision_function(X)
         curves[name] = micro_f1_curve(np.asarray(scores), truth)
-        cuts[name] = float(choice.threshold.value)
+        cuts[name] = float(np.asarray(choice.threshold.value))
     return curves, cuts

@@ -13,7 +13,6 @@ import numpy as np
 import sklearn
 from sklearn.model_selection import KFold
 
-import cofactor
 from cofactor.datasets import LabelDataset, RatingDataset
 from cofactor.datasets.write import write_table
 from cofactor.evaluation.checks import Request, checked, splitter_for
@@ -31,6 +30,7 @@ from cofactor.model.selection.grid import Grid, seeded
 from cofactor.model.selection.search import Search
 from cofactor.model.splits import Rows, folds_in, parts_of
 from cofactor.text import counted
+from cofactor.version import __version__
 
 __all__ = ["Comparison", "compare"]
 
@@ -363,7 +363,7 @@ def _facts(estimators: Mapping[str, Any], asked: Request) -> dict[str, str]:
         "seeds": ", ".join(map(str, asked.seeds)),
         **{f"method {name}": " ".join(repr(estimator).split()) for name, estimator in estimators.items()},
         **{f"data {one.name}": f"{_extent(one)}, SHA-256 {one.checksum[:16]}" for one in asked.sets},
-        "versions": f"cofactor {cofactor.__version__}, NumPy {np.__version__}, scikit-learn {sklearn.__version__}, "
+        "versions": f"cofactor {__version__}, NumPy {np.__version__}, scikit-learn {sklearn.__version__}, "
         f"Python {platform.python_version()}",
         "machine": f"{platform.machine()}, {os.cpu_count()} processors",
     }

@@ -8,7 +8,8 @@ model in a `Pipeline`.
 from typing import Any
 
 from cofactor.labels.adaptation.mlknn import MLkNN
-from cofactor.labels.base import LabelModel
+from cofactor.labels.base import FitInput, LabelModel
+from cofactor.labels.decoding import Cut, Decoder, Joint, TopK, learn_threshold, micro_f1_curve
 from cofactor.labels.embedding.cplst import CPLST
 from cofactor.labels.embedding.cssp import CSSP
 from cofactor.labels.embedding.faie import FAiE
@@ -19,7 +20,6 @@ from cofactor.labels.embedding.omf import OMF
 from cofactor.labels.embedding.plst import PLST
 from cofactor.labels.reduction.mnmtf import MNMTF
 from cofactor.labels.regression import FeatureSpace
-from cofactor.labels.thresholds import Threshold, learn_threshold, micro_f1_curve
 from cofactor.labels.transformation.binary_relevance import BinaryRelevance
 
 #: Every model by its class name.
@@ -41,12 +41,16 @@ __all__ = [
     "PLST",
     "TRANSFORMERS",
     "BinaryRelevance",
+    "Cut",
+    "Decoder",
     "FAiE",
     "FeatureSpace",
+    "FitInput",
     "GroPLE",
+    "Joint",
     "LabelModel",
     "MLkNN",
-    "Threshold",
+    "TopK",
     "learn_threshold",
     "micro_f1_curve",
 ]

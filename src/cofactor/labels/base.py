@@ -10,60 +10,81 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cofactor import persistence
-from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.labels.data import LabelForm, as_labels, tidy_features
-from cofactor.labels.regression import FeatureSpace, offered
-from cofactor.labels.thresholds import FAR, RULES, Threshold, check_threshold, learn_threshold
+from cofactor.errors import InvalidInputError
+from cofactor.labels.data import LabelForm, as_labels, as_weights, tidy_features
+from cofactor.labels.decoding import (
+    FAR,
+    JOINT,
+    RULES,
+    Cut,
+    Decoder,
+    Joint,
+    check_threshold,
+    decoder_of,
+    learn_threshold,
+)
+from cofactor.labels.fit_input import CheckedFeatures, FitInput
+from cofactor.labels.regression import FeatureSpace
 from cofactor.metrics.labels import micro_f1
-from cofactor.model.checks import check_callback, check_number, make_generator
+from cofactor.model.checks import check_callback, check_flag, check_number, make_generator
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.trials import out_of_fold_scores
 from cofactor.model.state import from_plain, member, packed, plain, unpacked
+from cofactor.typing import Features, Labels
+
+__all__ = ["CheckedFeatures", "FitInput", "LabelModel", "label_tags"]
 
 _SCORES_PER_BLOCK = 1 << 22
 _FOLDS = 5
 
 
-class LabelTagsMixin:
-    """Features may be sparse, and labels are a table: what scikit-learn's tools need to know."""
+def label_tags(tags: Any) -> Any:
+    """Return scikit-learn's description of an estimator, changed to that of one which learns from tables of labels."""
+    tags.input_tags.sparse = True
+    tags.target_tags.required = True
+    tags.target_tags.multi_output = True
+    tags.target_tags.single_output = False
+    if tags.classifier_tags is not None:
+        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_class = False
+    return tags
 
-    #: Labels may be sparse in `fit`, which scikit-learn has no tag for: `cofactor.evaluation` looks for this one.
-    takes_sparse_labels = True
 
-    def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's description of the estimator."""
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = False
-        return tags
+def _offers_probabilities(model: LabelModel) -> bool:
+    """Whether a model offers `predict_proba`; scikit-learn's `available_if` asks."""
+    if model._has_probabilities():
+        return True
+    raise AttributeError(f"{type(model).__name__} has scores, but no probabilities: call decision_function")
 
 
 @fill_docs
-class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
+class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     """A model which gives instances labels.
 
-    Subclasses say how to learn (`_fit`) and how to score (`_scores`). They see checked features, and labels as a
-    sparse array of ones from which labels that never or always occur have been taken out. All else is here.
+    A subclass says how to learn (`_fit`) and how to score (`_scores`). It sees checked features, and labels as a sparse
+    array of ones from which labels that never or always occur have been taken out. It may also say how probable labels
+    are (`_probabilities`), and predict label sets as a whole (`_label_sets`). All else is here.
 
     Attributes
     ----------
     n_features_in_ : int
         Number D of features.
     label_names_ : ndarray of shape (L,), object
-        Names of the labels: as given, columns of the frame Y was, or 0 to L - 1.
+        Names of the labels: as given, columns of the frame y was, or 0 to L - 1.
     constant_ : ndarray of shape (L,), int8
         1 for labels that all instances had in training, -1 for those that none had, 0 for all others. Constant
         labels are not learned: predictions repeat the constant, and their score is ±1e9, as good as infinite.
+    decision_ : Decoder
+        How scores become labels: a `Cut`, a `TopK`, or the model's own way, `Joint`.
     """
 
     #: Parameters in the constructor of every model.
@@ -74,169 +95,59 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
     label_names_: NDArray[Any]
     form_: LabelForm
     constant_: NDArray[np.int8]
-    decision_: Threshold
+    decision_: Decoder
 
-    #: Names of what `_fit` learns and a file must hold: arrays (dense or csr), numbers, strings, None, and lists and
-    #: dictionaries of these.
+    #: Labels may be sparse in `fit`, which scikit-learn has no tag for: `cofactor.evaluation` looks for this one.
+    takes_sparse_labels: ClassVar[bool] = True
+
+    #: Names of what `_fit` learns and a file must hold: arrays (dense or csr), numbers, strings, None, models, and
+    #: lists and dictionaries of these.
     _learned: ClassVar[tuple[str, ...]] = ()
-
-    #: Whether `fit` may warn that nothing is predicted; not where the cut is chosen, or told of, by the caller.
-    _says_if_empty = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         fill_docs(cls)
 
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's description of the estimator."""
+        return label_tags(super().__sklearn_tags__())
+
     # ---------------------------------------------------------------- what a subclass provides
 
     @abstractmethod
-    def _fit(self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, monitor: Monitor) -> None:
-        """Learn from features, and ones where one of at least one label is on; every label is on and off somewhere."""
+    def _fit(self, data: FitInput) -> None:
+        """Learn; there is at least one label, and every label is on somewhere and off somewhere."""
 
     @abstractmethod
-    def _scores(self, X: NDArray[Any] | sparse.csr_array) -> NDArray[Any]:
+    def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         """Return the scores of each instance for each label that `_fit` saw; the plain cut is 0."""
+
+    def _probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
+        """Return the probability of each label that `_fit` saw; only where it is one, exactly."""
+        raise NotImplementedError
+
+    def _label_sets(self, X: CheckedFeatures) -> NDArray[np.bool_]:
+        """Return which labels that `_fit` saw are on, for a model that decodes label sets by itself."""
+        raise NotImplementedError
+
+    def _has_probabilities(self) -> bool:
+        """Whether there are probabilities; a model may have them with some parameters only."""
+        return type(self)._probabilities is not LabelModel._probabilities
+
+    @property
+    def takes_weights(self) -> str:
+        """Which weights `fit` takes as `sample_weight`: "any", or "whole" numbers, by which instances are repeated."""
+        return "whole"
 
     def _check_params(self) -> None:
         """Refuse parameters out of their range."""
-        check_threshold(self.threshold)
-        fit_intercept = getattr(self, "fit_intercept", True)
-        if not isinstance(fit_intercept, bool | np.bool_):
-            raise InvalidTypeError("expected True or False", argument="fit_intercept", found=fit_intercept)
+        check_threshold(self.threshold, joint=type(self)._label_sets is not LabelModel._label_sets)
+        check_flag("fit_intercept", getattr(self, "fit_intercept", True))
         check_callback(getattr(self, "callback", None))
         verbose = getattr(self, "verbose", 0)
         if not isinstance(verbose, bool | np.bool_):
             check_number("verbose", verbose, low=0, whole=True)
         make_generator(self.random_state if not isinstance(self.random_state, np.random.RandomState) else None)
-
-    # ---------------------------------------------------------------- the contract
-
-    def fit(self, X: Any, Y: Any, *, label_names: Iterable[Any] | None = None) -> Self:
-        """Learn from instances whose labels are known.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or array, frame, or FeatureSpace, of shape (n, D)
-            Features; of `cofactor.labels.regression.FeatureSpace` if one decomposition is to serve several models.
-        Y : array-like, sparse matrix or array, or frame, of shape (n, L)
-            Labels: 0 and 1, False and True, or -1 and 1. Predictions have the same form.
-        label_names : iterable of length L, optional
-            Names of the labels; by default the columns of a frame, and 0 to L - 1 else.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            If parameters, features or labels are not valid; the message says what was found and what to do.
-        """
-        self._check_params()
-        with (
-            committed(self) as fitted,
-            Monitor(getattr(self, "callback", None), bool(getattr(self, "verbose", 0))) as monitor,
-            offered(X if isinstance(X, FeatureSpace) else None),
-        ):
-            features, labels = fitted._receive(X, Y, label_names)
-            if isinstance(self.threshold, str):
-                scores = fitted._out_of_fold_scores(features, labels, monitor)
-                fitted.decision_ = learn_threshold(self.threshold, scores, labels)
-            fitted._fit_varying(features, labels, monitor)
-        return self
-
-    def predict(self, X: Any) -> Any:
-        """Predict labels.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or array, or frame, of shape (n, D)
-            Features.
-
-        Returns
-        -------
-        array, sparse matrix or array, or frame, of shape (n, L)
-            In the form in which `fit` got Y. Works in blocks, so that scores of all instances × all labels never
-            stand in memory.
-        """
-        features = self._features(X)
-        blocks = [self.decision_.apply(scores) for scores in self._score_blocks(features)]
-        index = getattr(X, "index", None) if hasattr(X, "iloc") else None
-        if self.form_.is_sparse:
-            on = sparse.vstack([sparse.csr_array(block) for block in blocks], format="csr")
-            return self.form_.cast(on, self.label_names_)
-        return self.form_.cast(np.concatenate(blocks), self.label_names_, index)
-
-    def decision_function(self, X: Any) -> NDArray[Any]:
-        """Return real-valued scores; a higher one means a more likely label, and the plain cut is at 0.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or array, or frame, of shape (n, D)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n, L)
-        """
-        return np.concatenate(list(self._score_blocks(self._features(X))))
-
-    @property
-    def threshold_(self) -> float | NDArray[np.float64]:
-        """The cut between off and on: a number, or one for each label; with "top-k" the number of labels."""
-        check_is_fitted(self)
-        return self.decision_.value
-
-    @property
-    def classes_(self) -> NDArray[np.int64]:
-        """Positions of the labels: what scikit-learn's `cross_val_predict` asks of a multi-label classifier."""
-        check_is_fitted(self)
-        return np.arange(len(self.label_names_))
-
-    def fit_threshold(self, X: Any, Y: Any, rule: str | float | None = None) -> Self:
-        """Learn only the cut of the scores, from instances held out or, in a stream, not learned from yet.
-
-        All else stays as it is, and so does the parameter `threshold`. `fit` learns the cut of a rule by itself, on
-        folds; this is for a model which learned by `partial_fit`, and for another rule afterwards.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or array, or frame, of shape (n, D)
-            Features.
-        Y : array-like, sparse matrix or array, or frame, of shape (n, L)
-            Labels.
-        rule : {"global", "per-label", "top-k", "cardinality"} or float, optional
-            The rule, see `learn_threshold`, or a cut; by default the parameter `threshold`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the rule, features or labels are not valid, or do not fit the model.
-
-        Notes
-        -----
-        Needs the scores of all these instances in memory. Later calls of `partial_fit` keep the cut; learn it anew
-        from recent instances when scores have changed.
-        """
-        check_is_fitted(self)
-        rule = self.threshold if rule is None else rule
-        check_threshold(rule)
-        features, labels = copy.copy(self)._receive(X, Y, reset=False)
-        if isinstance(rule, str):
-            scores = np.concatenate(list(self._score_blocks(features)))
-            self.decision_ = learn_threshold(rule, scores, labels)
-        else:
-            self.decision_ = Threshold("fixed", float(rule))
-        return self
-
-    def score(self, X: Any, Y: Any) -> float:
-        """Return micro-F1 of `predict`."""
-        predicted, _, _ = as_labels(self.predict(X))
-        return float(micro_f1(as_labels(Y)[0], predicted))
 
     def default_grid(self) -> dict[str, list[Any]]:
         """Return values to try for the parameters that matter most, where a user says nothing about them.
@@ -254,13 +165,177 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
         """
         return {"alpha": [1.0, 10.0, 100.0, 1000.0]} if "alpha" in self.get_params(deep=False) else {}
 
+    # ---------------------------------------------------------------- the contract
+
+    def fit(
+        self,
+        X: Features | FeatureSpace,
+        y: Labels,
+        sample_weight: ArrayLike | None = None,
+        *,
+        label_names: Iterable[Any] | None = None,
+    ) -> Self:
+        """Learn from instances whose labels are known.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or array, frame, or FeatureSpace, of shape (n, D)
+            Features; of `cofactor.labels.regression.FeatureSpace` if one decomposition is to serve several models.
+        {labels}
+            Predictions have the same form.
+        {sample_weight}
+            Some models take whole numbers only: see `takes_weights`.
+        {label_names}
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            If parameters, features, labels or weights are not valid; the message says what was found and what to do.
+        """
+        self._check_params()
+        with (
+            committed(self) as fitted,
+            Monitor(getattr(self, "callback", None), bool(getattr(self, "verbose", 0))) as monitor,
+        ):
+            data = fitted._receive(X, y, sample_weight, label_names=label_names, monitor=monitor)
+            if isinstance(self.threshold, str) and self.threshold != JOINT:
+                scores = fitted._out_of_fold_scores(data)
+                fitted.decision_ = learn_threshold(self.threshold, scores, data.labels, data.weights)
+            fitted._fit_varying(data)
+        return self
+
+    def predict(self, X: Features) -> Any:
+        """Predict labels.
+
+        Parameters
+        ----------
+        {features}
+
+        Returns
+        -------
+        array, sparse matrix or array, or frame, of shape (n, L)
+            In the form in which `fit` got y. Works in blocks, so that scores of all instances × all labels never
+            stand in memory.
+        """
+        blocks = [self._decoded(block) for block in self._blocks(self._features(X))]
+        index = getattr(X, "index", None) if hasattr(X, "iloc") else None
+        if self.form_.is_sparse:
+            on = sparse.vstack([sparse.csr_array(block) for block in blocks], format="csr")
+            return self.form_.cast(on, self.label_names_)
+        return self.form_.cast(np.concatenate(blocks), self.label_names_, index)
+
+    def decision_function(self, X: Features) -> NDArray[Any]:
+        """Return real-valued scores; a higher one means a more likely label, and the plain cut is at 0.
+
+        Parameters
+        ----------
+        {features}
+
+        Returns
+        -------
+        ndarray of shape (n, L)
+        """
+        return np.concatenate([self._all_scores(block) for block in self._blocks(self._features(X))])
+
+    @available_if(_offers_probabilities)
+    def predict_proba(self, X: Features) -> NDArray[Any]:
+        """Return how probable each label is; only there where the model's probabilities are exact.
+
+        Parameters
+        ----------
+        {features}
+
+        Returns
+        -------
+        ndarray of shape (n, L)
+            Of each label on its own: rows do not sum to 1. 0 and 1 for labels that were constant in training.
+        """
+        blocks = self._blocks(self._features(X))
+        return np.concatenate([self._of_all_labels(self._probabilities, block, 0.0, 1.0) for block in blocks])
+
+    @property
+    def threshold_(self) -> float | NDArray[np.float64] | None:
+        """The cut between off and on: a number, or one for each label; with "top-k" the number of labels."""
+        check_is_fitted(self)
+        return self.decision_.value
+
+    @property
+    def classes_(self) -> NDArray[np.int64]:
+        """Positions of the labels: what scikit-learn's `cross_val_predict` asks of a multi-label classifier."""
+        check_is_fitted(self)
+        return np.arange(len(self.label_names_))
+
+    def fit_threshold(
+        self, X: Features, y: Labels, rule: str | float | None = None, *, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn only the cut of the scores, from instances held out or, in a stream, not learned from yet.
+
+        All else stays as it is, and so does the parameter `threshold`. `fit` learns the cut of a rule by itself, on
+        folds; this is for a model which learned by `partial_fit`, and for another rule afterwards.
+
+        Parameters
+        ----------
+        {features}
+        {labels}
+        rule : {"global", "per-label", "top-k", "cardinality"} or float, optional
+            The rule, see `learn_threshold`, or a cut; by default the parameter `threshold`.
+        {sample_weight}
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            If the rule, features, labels or weights are not valid, or do not fit the model.
+
+        Notes
+        -----
+        Needs the scores of all these instances in memory. Later calls of `partial_fit` keep the cut; learn it anew
+        from recent instances when scores have changed.
+        """
+        check_is_fitted(self)
+        rule = self.threshold if rule is None else rule
+        check_threshold(rule)
+        data = copy.copy(self)._receive(X, y, sample_weight, reset=False, weights="any")
+        if isinstance(rule, str):
+            scores = np.concatenate([self._all_scores(block) for block in self._blocks(data.features)])
+            self.decision_ = learn_threshold(rule, scores, data.labels, data.weights)
+        else:
+            self.decision_ = Cut(float(rule))
+        return self
+
+    def score(self, X: Features, y: Labels, sample_weight: ArrayLike | None = None) -> float:
+        """Return micro-F1 of `predict`.
+
+        Parameters
+        ----------
+        {features}
+        {labels}
+        {sample_weight}
+
+        Returns
+        -------
+        float
+        """
+        truth, predicted = as_labels(y)[0], as_labels(self.predict(X))[0]
+        weights = as_weights(sample_weight, truth.shape[0])
+        if weights is None:
+            return float(micro_f1(truth, predicted))
+        hits, total = (float(weights @ np.asarray(t.sum(axis=1))) for t in (truth * predicted, truth + predicted))
+        return 2 * hits / total if total else 0.0
+
     def save(self, path: str | Path) -> None:
         """Write the model to a file, which `cofactor.load` reads; nothing in it is ever executed.
 
         Parameters
         ----------
-        path : str or Path
-            The file; written whole or not at all.
+        {path}
         """
         check_is_fitted(self)
         persistence.save(path, self)
@@ -268,34 +343,54 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
     # ---------------------------------------------------------------- input
 
     def _receive(
-        self, X: Any, Y: Any, label_names: Iterable[Any] | None = None, *, reset: bool = True
-    ) -> tuple[NDArray[Any] | sparse.csr_array, sparse.csr_array]:
-        """Check features and labels, and note their form; without `reset`, they must fit those noted before.
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        label_names: Iterable[Any] | None = None,
+        reset: bool = True,
+        weights: str | None = None,
+        monitor: Monitor | None = None,
+    ) -> FitInput:
+        """Check what a fit is given, and note its form; without `reset`, it must fit that noted before.
 
-        Afterwards the model can predict all labels, which is what `partial_fit` needs: it knows no constant labels,
-        and its cut is 0 if `threshold` is a rule, until `fit_threshold` learns one.
+        Instances which weigh nothing are left out. Afterwards the model can predict all labels, which is what
+        `partial_fit` needs: it knows no constant labels, and its cut is 0 if `threshold` is a rule, until
+        `fit_threshold` learns one. `weights` is what to take of them, by default `takes_weights`.
         """
-        if Y is None:
-            raise InvalidInputError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        features = self._features(X, reset=reset)
-        labels, form, names = as_labels(Y, label_names)
-        n, D = features.shape
-        if labels.shape[0] != n:
-            turned = "; Y" if labels.shape[1] == n else "; X" if labels.shape[0] == D else ""
+        if y is None:
             raise InvalidInputError(
-                f"X has {n} rows and Y has {labels.shape[0]}{turned and turned + ' seems to be transposed'}: "
-                "both must have one row for each instance"
+                f"{type(self).__name__} requires y to be passed, but the target y is None", argument="y"
             )
+        features = self._features(X, reset=reset)
+        labels, form, names = as_labels(y, label_names)
+        _check_lengths(features, labels)
         if reset:
             self.form_, self.label_names_ = form, names
             self.constant_ = np.zeros(len(names), dtype=np.int8)
-            cut = 0.0 if isinstance(self.threshold, str) else float(self.threshold)
-            self.decision_ = Threshold("fixed", cut)
+            self.decision_ = Joint() if self.threshold == JOINT else Cut(_plain_cut(self.threshold))
         elif labels.shape[1] != len(self.label_names_):
-            raise InvalidInputError(f"Y has {labels.shape[1]} labels, but the model knows {len(self.label_names_)}")
-        return features, labels
+            raise InvalidInputError(
+                f"y has {labels.shape[1]} labels, but the model knows {len(self.label_names_)}", argument="y"
+            )
+        weight = as_weights(sample_weight, labels.shape[0])
+        space = X if isinstance(X, FeatureSpace) else None
+        if space is not None:
+            weight = _weights_of(space, weight)
+        if weight is not None and (weights or self.takes_weights) == "whole" and (weight % 1).any():
+            raise InvalidInputError(
+                f"sample_weight holds {weight[weight % 1 > 0][0]:g}, but {type(self).__name__} repeats instances, so "
+                "weights must be whole numbers",
+                argument="sample_weight",
+            )
+        data = FitInput(features, labels, weight, monitor or Monitor(None, False), space)
+        if weight is None or weight.all():
+            return data
+        left = data.rows(np.flatnonzero(weight))
+        return FitInput(left.features, left.labels, as_weights(left.weights, left.n_instances), left.monitor)
 
-    def _features(self, X: Any, *, reset: bool = False) -> NDArray[Any] | sparse.csr_array:
+    def _features(self, X: Any, *, reset: bool = False) -> CheckedFeatures:
         """Return checked features."""
         if not reset:
             check_is_fitted(self)
@@ -315,35 +410,47 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
 
     # ---------------------------------------------------------------- constant labels, blocks, thresholds
 
-    def _fit_varying(self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, monitor: Monitor) -> None:
+    def _fit_varying(self, data: FitInput) -> None:
         """Note labels which are constant here, and learn the others."""
-        counts = np.bincount(Y.indices, minlength=Y.shape[1])
-        self.constant_ = (counts == Y.shape[0]).astype(np.int8) - (counts == 0).astype(np.int8)
+        n, L = data.labels.shape
+        counts = np.bincount(data.labels.indices, minlength=L)
+        self.constant_ = (counts == n).astype(np.int8) - (counts == 0).astype(np.int8)
         varying = self.constant_ == 0
-        if varying.any():
-            self._fit(X, Y if varying.all() else Y[:, np.flatnonzero(varying)], monitor)
+        if not varying.any():
+            return
+        if data.weights is not None and self.takes_weights == "whole":
+            data = data.repeated()
+        self._fit(data if varying.all() else data.of_labels(np.flatnonzero(varying)))
 
-    def _all_scores(self, X: NDArray[Any] | sparse.csr_array) -> NDArray[Any]:
-        """Return the scores of all labels, constant ones included."""
+    def _of_all_labels(self, method: Any, X: CheckedFeatures, off: Any, on: Any) -> NDArray[Any]:
+        """Return what a method says of the labels that `_fit` saw, with `off` and `on` for those that were constant."""
         varying = self.constant_ == 0
         if varying.all():
-            return self._scores(X)
-        scores = np.tile(FAR * self.constant_, (X.shape[0], 1))
+            return np.asarray(method(X))
+        table = np.tile(np.where(self.constant_ > 0, on, off), (X.shape[0], 1))
         if varying.any():
-            scores[:, varying] = self._scores(X)
-        return scores
+            table[:, varying] = method(X)
+        return table
 
-    def _score_blocks(self, X: NDArray[Any] | sparse.csr_array) -> Iterator[NDArray[Any]]:
-        """Yield the scores of blocks of rows."""
+    def _all_scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        """Return the scores of all labels, constant ones included."""
+        return self._of_all_labels(self._scores, X, -FAR, FAR)
+
+    def _decoded(self, X: CheckedFeatures) -> NDArray[np.bool_]:
+        """Return which labels are on."""
+        if isinstance(self.decision_, Joint):
+            return self._of_all_labels(self._label_sets, X, False, True)
+        return self.decision_.apply(self._all_scores(X))
+
+    def _blocks(self, X: CheckedFeatures) -> Iterator[CheckedFeatures]:
+        """Yield blocks of rows, so that not all scores stand in memory."""
         n, height = X.shape[0], max(1, _SCORES_PER_BLOCK // len(self.label_names_))
         for k in range(0, n, height):
-            yield self._all_scores(X if n <= height else X[k : k + height])
+            yield X if n <= height else X[k : k + height]
 
-    def _out_of_fold_scores(
-        self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, monitor: Monitor
-    ) -> NDArray[Any]:
+    def _out_of_fold_scores(self, data: FitInput) -> NDArray[Any]:
         """Return scores of all instances by models which did not see them."""
-        n = X.shape[0]
+        n = data.n_instances
         if n < 2:
             raise InvalidInputError(
                 "a threshold by a rule is learned on held-out instances",
@@ -354,10 +461,10 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
 
         def score(k: int, train: NDArray[np.bool_], test: NDArray[np.int64]) -> NDArray[Any]:
             part = copy.copy(self)
-            part._fit_varying(X[train], Y[train], monitor.inside(f"threshold, fold {k + 1}"))
-            return part._all_scores(X[test])
+            part._fit_varying(data.rows(train, data.monitor.inside(f"threshold, fold {k + 1}")))
+            return part._all_scores(data.features[test])
 
-        return out_of_fold_scores(score, n, Y.shape[1], _FOLDS, make_generator(self.random_state))
+        return out_of_fold_scores(score, n, data.labels.shape[1], _FOLDS, make_generator(self.random_state))
 
     # ---------------------------------------------------------------- what a choice of parameters asks for
 
@@ -367,13 +474,12 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
     def _uncut(self) -> None:
         """Take the plain cut, since the caller cuts the scores."""
         self.set_params(threshold=0)
-        self._says_if_empty = False
 
-    def _learn_cut(self, rule: str, scores: NDArray[Any], truth: sparse.csr_array) -> Threshold:
+    def _learn_cut(self, rule: str, scores: NDArray[Any], truth: sparse.csr_array) -> Decoder:
         """Learn a cut by a rule, or return the plain one."""
-        return Threshold("fixed", 0.0) if rule == "plain" else learn_threshold(rule, scores, truth)
+        return Cut(0.0) if rule == "plain" else learn_threshold(rule, scores, truth)
 
-    def _with_cut(self, rule: str, cut: Threshold) -> Self:
+    def _with_cut(self, rule: str, cut: Decoder) -> Self:
         """Return a copy of the fitted model which predicts with a cut."""
         decided = copy.copy(self)
         decided.decision_, decided.threshold = cut, rule
@@ -419,7 +525,7 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
         model.form_ = LabelForm(**member(header, "form", dict))
         model.label_names_ = np.array(member(header, "label_names", list), dtype=object)
         model.constant_ = arrays["constant"]
-        model.decision_ = Threshold(member(header, "rule", str), unpacked(header["threshold"], arrays))
+        model.decision_ = decoder_of(member(header, "rule", str), unpacked(header["threshold"], arrays))
         for name, value in member(header, "learned", dict).items():
             if name not in cls._learned:
                 raise InvalidInputError(f"{cls.__name__} has no {name}")
@@ -432,11 +538,44 @@ class LabelModel(LabelTagsMixin, BaseEstimator, ABC):
         n_labels = len(self.label_names_)
         if self.constant_.shape != (n_labels,) or self.constant_.dtype != np.int8:
             raise InvalidInputError(f"constant has shape {self.constant_.shape}, dtype {self.constant_.dtype}")
-        if np.shape(self.decision_.value) not in ((), (n_labels,)):
-            raise InvalidInputError(f"the threshold has shape {np.shape(self.decision_.value)} for {n_labels} labels")
+        cut = np.asarray(self.decision_.value)
+        if cut.shape not in ((), (n_labels,)):
+            raise InvalidInputError(f"the threshold has shape {cut.shape} for {n_labels} labels")
+        if isinstance(self.decision_, Joint) and type(self)._label_sets is LabelModel._label_sets:
+            raise InvalidInputError(f"{type(self).__name__} does not decode label sets by itself")
         try:
-            scores = self._all_scores(np.zeros((1, self.n_features_in_)))
+            nothing = np.zeros((1, self.n_features_in_))
+            scores, on = self._all_scores(nothing), self._decoded(nothing)
         except (AttributeError, IndexError) as error:
             raise InvalidInputError(f"it cannot score an instance: {error}") from error
         if scores.shape != (1, n_labels) or not np.isfinite(scores).all():
             raise InvalidInputError(f"it gives an instance scores of shape {scores.shape}, or not finite ones")
+        if on.shape != (1, n_labels) or on.dtype != np.bool_:
+            raise InvalidInputError(f"it gives an instance labels of shape {on.shape}, dtype {on.dtype}")
+
+
+def _plain_cut(threshold: Any) -> float:
+    """Return the cut which counts until a rule has learned one."""
+    return 0.0 if isinstance(threshold, str) else float(threshold)
+
+
+def _check_lengths(features: CheckedFeatures, labels: sparse.csr_array) -> None:
+    """Refuse features and labels of different numbers of instances."""
+    n, D = features.shape
+    if labels.shape[0] != n:
+        turned = "; y" if labels.shape[1] == n else "; X" if labels.shape[0] == D else ""
+        raise InvalidInputError(
+            f"X has {n} rows and y has {labels.shape[0]}{turned and turned + ' seems to be transposed'}: "
+            "both must have one row for each instance"
+        )
+
+
+def _weights_of(space: FeatureSpace, weights: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+    """Return the weights with which a given space was decomposed; there must be no others."""
+    if weights is not None:
+        raise InvalidInputError(
+            "a FeatureSpace is decomposed with its weights",
+            argument="sample_weight",
+            advice="give them to FeatureSpace(X, sample_weight=...), and only there",
+        )
+    return space.weights

@@ -8,13 +8,13 @@ from typing import Any, TypeGuard
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_array
 
 from cofactor.errors import InvalidInputError
 
-__all__ = ["LabelForm", "as_features", "as_labels", "dense", "is_sparse", "tidy_features"]
+__all__ = ["LabelForm", "as_features", "as_labels", "as_weights", "dense", "is_sparse", "tidy_features"]
 
 _CONTAINERS = ("array", "pandas", "polars")
 _FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
@@ -136,11 +136,11 @@ def as_labels(Y: Any, names: Iterable[Any] | None = None) -> tuple[sparse.csr_ar
         table, container, columns = _as_table(Y)
     if table.ndim != 2:
         raise InvalidInputError(
-            f"Y has shape {table.shape}, expected a table (n instances, L labels) of 0 and 1"
-            + (": pass Y.reshape(-1, 1) if it is one label" if table.ndim == 1 else "")
+            f"y has shape {table.shape}, expected a table (n instances, L labels) of 0 and 1"
+            + (": pass y.reshape(-1, 1) if it is one label" if table.ndim == 1 else "")
         )
     if table.shape[1] == 0:
-        raise InvalidInputError(f"Y has shape {table.shape}: there must be at least one label")
+        raise InvalidInputError(f"y has shape {table.shape}: there must be at least one label")
     labels, signs = _sparse_ones(table) if is_sparse(table) else _dense_ones(table)
     given = columns if names is None else list(names)
     return labels, LabelForm(container, np.dtype(table.dtype).name, signs), _checked_names(given, table.shape[1])
@@ -160,7 +160,7 @@ def _as_table(Y: Any) -> tuple[NDArray[Any], str, list[Any] | None]:
             table = _as_numbers(table)
     except (ValueError, TypeError) as error:
         raise InvalidInputError(
-            "Unknown label type: Y must be a table (n instances, L labels) of 0 and 1; "
+            "Unknown label type: y must be a table (n instances, L labels) of 0 and 1; "
             f"scikit-learn's MultiLabelBinarizer makes one of lists of label names ({error})"
         ) from error
     return table, container, columns
@@ -183,7 +183,7 @@ def _dense_ones(table: NDArray[Any]) -> tuple[sparse.csr_array, bool]:
         _refuse(table[wrong][0], *(int(k) for k in np.argwhere(wrong)[0]))
     signs = bool(negative.any())
     if signs and not (on | negative).all():
-        raise InvalidInputError("Y holds -1 and 0: labels are written either 0 and 1, or -1 and 1")
+        raise InvalidInputError("y holds -1 and 0: labels are written either 0 and 1, or -1 and 1")
     return sparse.csr_array(on, dtype=np.float32), signs
 
 
@@ -199,7 +199,7 @@ def _sparse_ones(table: Any) -> tuple[sparse.csr_array, bool]:
         _refuse(values[wrong[0]], row, int(labels.indices[wrong[0]]))
     signs = bool((values == -1).any()) if values.dtype.kind in "if" else False
     if signs and labels.nnz < labels.shape[0] * labels.shape[1]:
-        raise InvalidInputError("Y holds -1 and 0: labels are written either 0 and 1, or -1 and 1")
+        raise InvalidInputError("y holds -1 and 0: labels are written either 0 and 1, or -1 and 1")
     labels = labels.astype(np.float32)
     if signs:
         labels.data = np.maximum(labels.data, 0)
@@ -209,7 +209,7 @@ def _sparse_ones(table: Any) -> tuple[sparse.csr_array, bool]:
 
 def _refuse(value: Any, row: int, column: int) -> None:
     raise InvalidInputError(
-        f"Y holds {value} (row {row}, label {column}): labels must be 0 and 1, False and True, or -1 and 1, "
+        f"y holds {value} (row {row}, label {column}): labels must be 0 and 1, False and True, or -1 and 1, "
         "with none missing"
     )
 
@@ -263,6 +263,51 @@ def tidy_features(X: Any) -> NDArray[Any] | sparse.csr_array:
         table = table.copy()
         table.sum_duplicates()
     return table
+
+
+def as_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
+    """Return checked weights of n instances; None if there are none, or all weigh 1.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n,), or None
+    n : int
+        Number of instances.
+
+    Returns
+    -------
+    ndarray of shape (n,), float64, or None
+
+    Raises
+    ------
+    InvalidInputError
+        If there are not n of them, one is negative or not finite, or all are 0.
+
+    Examples
+    --------
+    >>> as_weights([2, 0, 1], 3), as_weights([1, 1, 1], 3)
+    (array([2., 0., 1.]), None)
+    """
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.array(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"weights must be numbers ({error})", argument="sample_weight") from error
+    if weights.shape != (n,):
+        raise InvalidInputError(
+            f"sample_weight has shape {weights.shape}, expected ({n},): a weight for each instance",
+            argument="sample_weight",
+        )
+    bad = np.flatnonzero(~(weights >= 0) | ~np.isfinite(weights))
+    if len(bad):
+        raise InvalidInputError(
+            f"sample_weight holds {weights[bad[0]]:g} (instance {bad[0]}): weights must be finite and not negative",
+            argument="sample_weight",
+        )
+    if not weights.any():
+        raise InvalidInputError("the weights in sample_weight are all zero", argument="sample_weight")
+    return None if (weights == 1).all() else weights
 
 
 def dense(Y: sparse.csr_array, dtype: Any = np.float64) -> NDArray[Any]:

@@ -6,16 +6,13 @@ A `FeatureSpace` may stand for X wherever a label model is fitted::
     for alpha in grid:
         PLST(alpha=alpha).fit(space, Y)
 
-`LabelModel.fit` then hands ``space.X`` to the model's `_fit`, inside ``with offered(space)``; a model which needs a
-decomposition asks for `feature_space(X)`, and gets the one which the caller made, or else a new one. Models which do
-not regress need not know of any of it.
+A model that regresses asks its `FitInput` for `feature_space()`, and gets the one which the caller made, or else a new
+one. Models which do not regress need not know of any of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,43 +21,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.data import as_features, is_sparse
+from cofactor.labels.data import as_features, as_weights, is_sparse
 from cofactor.model.checks import check_number
 from cofactor.solvers.linear import solve_positive
 
-__all__ = ["FeatureSpace", "feature_space", "linear", "offered"]
+__all__ = ["FeatureSpace", "linear"]
 
 _LARGEST = 5000  # side of the largest Gram matrix: 200 MB, and some 20 s to decompose
-_OFFERED: ContextVar[FeatureSpace | None] = ContextVar("offered", default=None)
-
-
-@contextmanager
-def offered(space: FeatureSpace | None) -> Iterator[None]:
-    """Let `feature_space` return this space for its features as long as the context lasts."""
-    token = _OFFERED.set(space)
-    try:
-        yield
-    finally:
-        _OFFERED.reset(token)
-
-
-def feature_space(X: NDArray[Any] | sparse.csr_array, fit_intercept: bool = True) -> FeatureSpace:
-    """Return the `FeatureSpace` in whose place X was given to `fit`, or a new one.
-
-    Raises
-    ------
-    ValueError
-        If the one given treats the intercept otherwise.
-    """
-    space = _OFFERED.get()
-    if space is None or space.X is not X:
-        return FeatureSpace(X, fit_intercept=fit_intercept)
-    if space.fit_intercept != fit_intercept:
-        raise InvalidInputError(
-            f"the FeatureSpace given as X has fit_intercept={space.fit_intercept}, the model {fit_intercept}: "
-            "make them agree"
-        )
-    return space
 
 
 def linear(
@@ -85,8 +52,9 @@ class FeatureSpace:
     .. math:: \|T - X W - 1 b^T\|_F^2 + \alpha \|W\|_F^2
 
     is :math:`W = V (S^2 + \alpha I)^{-1} S\, U^T T_c`, :math:`b = \bar t - W^T \bar x`: the intercept is not
-    penalized, though the released code of the embedding methods penalizes it. Only the smaller of
-    U and V is kept, the other one follows from X.
+    penalized, though the released code of the embedding methods penalizes it. Only the smaller of U and V is kept, the
+    other one follows from X. With weights w of the instances all sums over instances are weighted: means are weighted
+    ones, and rows of X_c and T_c are multiplied by √w.
 
     Parameters
     ----------
@@ -94,6 +62,8 @@ class FeatureSpace:
         Features. They are not copied, so they must not be changed as long as the space is used.
     fit_intercept : bool, default=True
         Whether there is an intercept b; without it :math:`\bar x = \bar t = 0` above.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the instances, above 0; by default all weigh 1. A model fitted to the space has these weights.
 
     Attributes
     ----------
@@ -103,6 +73,8 @@ class FeatureSpace:
         Column means; 0 without an intercept.
     fit_intercept : bool
         As given.
+    weights : ndarray of shape (n,) or None
+        Weights of the instances; None if all weigh 1.
 
     Notes
     -----
@@ -120,11 +92,17 @@ class FeatureSpace:
     (array([[2.]]), array([1.]))
     """
 
-    def __init__(self, X: Any, *, fit_intercept: bool = True) -> None:
+    def __init__(self, X: Any, *, fit_intercept: bool = True, sample_weight: Any = None) -> None:
         self.X = as_features(X)
         self.fit_intercept = fit_intercept
         n, D = self.X.shape
-        self.mean = _column_means(self.X) if fit_intercept else np.zeros(D)
+        self.weights = as_weights(sample_weight, n)
+        if self.weights is not None and not (self.weights > 0).all():
+            raise InvalidInputError(
+                "weights must be above 0", argument="sample_weight", advice="leave out instances which weigh nothing"
+            )
+        self._root = None if self.weights is None else np.sqrt(self.weights)
+        self.mean = _column_means(self.X, self.weights) if fit_intercept else np.zeros(D)
         self._by_columns = n >= D
         self._basis: NDArray[np.float64] | None = None
         self._singular: NDArray[np.float64] = np.zeros(0)
@@ -150,12 +128,21 @@ class FeatureSpace:
         """Set and return V if there are no more columns than rows, U otherwise; set the singular values."""
         if self._basis is None:
             factor: Callable[..., Any] = _gram_factor if is_sparse(self.X) else _triangular_factor
-            self._basis, self._singular = factor(self.X, self.mean, self._by_columns)
+            self._basis, self._singular = factor(self.X, self.mean, self._by_columns, self._root)
         return self._basis
+
+    def weighted(self, table: Any) -> Any:
+        """Return a table of n rows, each multiplied by the square root of its instance's weight, dense or sparse."""
+        return _scaled(table, self._root)
+
+    def unweighted(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the table of which `weighted` gave this one."""
+        return table if self._root is None else table / self._root[:, None]
 
     def cross(self, T: NDArray[Any] | sparse.csr_array) -> NDArray[np.float64]:
         """Return XcᵀTc of shape (D, d), for dense or sparse targets T of shape (n, d)."""
         if is_sparse(T):
+            T = _scaled(T, self.weights)
             product: Any = self.X.T.astype(np.float64) @ T
             product = product.toarray() if is_sparse(product) else product
             return product - np.outer(self.mean, T.sum(axis=0, dtype=np.float64))
@@ -190,7 +177,7 @@ class FeatureSpace:
         else:
             s, targets = self.principal(T)
             coef = self.lift(targets * (s / (s**2 + alpha))[:, None])
-        target_mean = _column_means(T) if self.fit_intercept else 0.0
+        target_mean = _column_means(T, self.weights) if self.fit_intercept else 0.0
         return coef, target_mean - self.mean @ coef
 
     def principal(self, T: NDArray[Any] | sparse.csr_array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -210,7 +197,8 @@ class FeatureSpace:
         basis = self._decompose()
         if self._by_columns:
             return self._singular, (basis.T @ self.cross(T)) / self._singular[:, None]
-        return self._singular, _product(basis.T, T)  # U is orthogonal to 1, so T need not be centred
+        # U is orthogonal to 1, or √w, so T need not be centred.
+        return self._singular, _product(basis.T, _scaled(T, self._root))
 
     def lift(self, A: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return VA of shape (D, d), the coefficients of features from those of principal coordinates (r, d)."""
@@ -269,14 +257,17 @@ class FeatureSpace:
     def _centred_targets(self, T: NDArray[Any] | sparse.csr_array) -> NDArray[np.float64]:
         """Return Tc, dense."""
         targets = np.asarray(T.toarray() if is_sparse(T) else T, dtype=np.float64)
-        return targets - targets.mean(axis=0) if self.fit_intercept else targets
+        if self.fit_intercept:
+            targets = targets - (targets.mean(axis=0) if self.weights is None else _column_means(targets, self.weights))
+        return _scaled(targets, self._root)
 
     def _centred(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return Xc W."""
-        return linear(self.X, W, -(self.mean @ W))
+        return _scaled(linear(self.X, W, -(self.mean @ W)), self._root)
 
     def _transposed(self, A: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return Xcᵀ A."""
+        A = _scaled(A, self._root)
         return np.asarray(self.X.T @ A) - np.outer(self.mean, A.sum(axis=0))
 
     def _solve(self, T: NDArray[Any] | sparse.csr_array, alpha: float) -> NDArray[np.float64]:
@@ -288,8 +279,17 @@ class FeatureSpace:
         return self._transposed(dual)
 
 
-def _column_means(X: NDArray[Any] | sparse.csr_array) -> NDArray[np.float64]:
+def _column_means(X: NDArray[Any] | sparse.csr_array, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    if weights is not None:
+        return np.asarray(X.T @ weights, dtype=np.float64) / weights.sum()
     return np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / X.shape[0]
+
+
+def _scaled(T: Any, factors: NDArray[np.float64] | None) -> Any:
+    """Return dense or sparse T with its rows multiplied by factors; T itself without any."""
+    if factors is None:
+        return T
+    return sparse.csr_array(T.multiply(factors[:, None])) if is_sparse(T) else T * factors[:, None]
 
 
 def _product(left: NDArray[np.float64], T: NDArray[Any] | sparse.csr_array) -> NDArray[np.float64]:
@@ -298,10 +298,10 @@ def _product(left: NDArray[np.float64], T: NDArray[Any] | sparse.csr_array) -> N
 
 
 def _triangular_factor(
-    X: NDArray[Any], mean: NDArray[np.float64], by_columns: bool
+    X: NDArray[Any], mean: NDArray[np.float64], by_columns: bool, root: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return V (or U) and the singular values of dense centred features, by the SVD of the factor R of QR."""
-    centred = X - mean
+    centred = _scaled(X - mean, root)
     R = np.linalg.qr(centred if by_columns else centred.T, mode="r")
     _, s, basis = scipy.linalg.svd(R, check_finite=False)
     kept = s > 1e-9 * s[0]
@@ -309,16 +309,18 @@ def _triangular_factor(
 
 
 def _gram_factor(
-    X: sparse.csr_array, mean: NDArray[np.float64], by_columns: bool
+    X: sparse.csr_array, mean: NDArray[np.float64], by_columns: bool, root: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return V (or U) and the singular values of sparse centred features, by the Gram matrix of the shorter side."""
     n, D = X.shape
     X = X.astype(np.float64)
     if by_columns:
-        gram = (X.T @ X).toarray() - n * np.outer(mean, mean)
+        weighted = _scaled(X, root)
+        gram = (weighted.T @ weighted).toarray() - (n if root is None else root @ root) * np.outer(mean, mean)
     else:
         shift = X @ mean
         gram = (X @ X.T).toarray() - shift[:, None] - shift[None, :] + mean @ mean
+        gram = gram if root is None else root[:, None] * gram * root
     squares, basis = scipy.linalg.eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
     squares, basis = squares[::-1], basis[:, ::-1]
     kept = squares > max(n, D) * np.finfo(np.float64).eps * squares[0]

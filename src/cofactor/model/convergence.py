@@ -1,4 +1,4 @@
-"""The warning of an estimator whose solver ran out of iterations."""
+"""Warnings of an estimator about its fit: the solver ran out of iterations, or nothing would be predicted."""
 
 import warnings
 from typing import Any
@@ -7,6 +7,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.solvers.result import Result
 from cofactor.text import counted
+
+
+class NothingPredictedWarning(UserWarning):
+    """The model predicts no label of any training instance.
+
+    Where the cut of the scores is chosen afterwards it means nothing; filter it by this category there.
+    """
 
 
 def warn_if_unfinished(result: Result, model: Any, stacklevel: int = 5, name: str = "") -> None:

@@ -22,6 +22,7 @@ from cofactor.ratings.entries import (
     refuse_duplicates,
     refuse_unknown,
 )
+from cofactor.ratings.frames import is_frame, split_frame
 from cofactor.ratings.ids import IdMap, pair_columns
 from cofactor.text import counted, some_of
 
@@ -198,6 +199,8 @@ class Ratings:
         -------
         Ratings
         """
+        if y is None and is_frame(X):
+            X, y = split_frame(X)
         user_ids: Any = users.ids[:0]
         item_ids: Any = []
         if sparse.issparse(X):
@@ -441,10 +444,11 @@ def as_ratings(
 
     Parameters
     ----------
-    X : Ratings, scipy sparse matrix, pairs as for `Ratings.from_pairs`, or a data set with attributes X and y
-        The ratings, or the user and item ids of them.
+    X : Ratings, scipy sparse matrix, frame, pairs as for `Ratings.from_pairs`, or a data set with attributes X and y
+        The ratings, or the user and item ids of them. A frame holds the ratings too if it has columns for user, item
+        and rating.
     y : array-like of shape (n,), optional
-        The ratings, where X holds pairs of ids; otherwise None.
+        The ratings, where X holds pairs of ids only.
     scale, duplicates, items, unknown_items
         As in `Ratings.from_pairs`. A data set's own scale is used where none is given.
 
@@ -464,6 +468,8 @@ def as_ratings(
     >>> as_ratings([(1, 10), (1, 11), (2, 10)], [3, 1, 2]).shape
     (2, 2)
     """
+    if y is None and is_frame(X):
+        X, y = split_frame(X)
     # A data set has X and y; so may a frame, as the names of columns.
     dataset = hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns")
     if isinstance(X, Ratings) or sparse.issparse(X) or dataset:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from cofactor.labels import LabelModel
+from cofactor.labels import FitInput, LabelModel
 from cofactor.ratings import as_ratings
 from cofactor.ratings.ids import pair_columns
 
@@ -122,8 +122,8 @@ class LabelFrequencies(LabelModel):
         self.threshold = threshold
         self.random_state = random_state
 
-    def _fit(self, X: Any, Y: Any, monitor: Any) -> None:
-        self.frequencies_ = np.bincount(Y.indices, minlength=Y.shape[1]) / Y.shape[0]
+    def _fit(self, data: FitInput) -> None:
+        self.frequencies_ = np.bincount(data.labels.indices, minlength=data.labels.shape[1]) / data.n_instances
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         return np.tile(self.frequencies_ - 0.5, (X.shape[0], 1))

@@ -18,6 +18,7 @@ from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation import Search
 from cofactor.evaluation.labels import decodings, measure_labels
 from cofactor.labels import LabelModel
+from cofactor.model.convergence import NothingPredictedWarning
 from cofactor.model.selection.grid import select_parameters
 from cofactor.model.splits import LABEL_PROTOCOLS, splitter_of
 from cofactor.tasks import label_files
@@ -149,8 +150,9 @@ class LabelTask(Task):
                 best, *_ = select_parameters(model, data.X, data.Y, grid, thresholds=_rules(model), random_state=0)
                 chosen = best.parameters
             fitted: LabelModel = clone(model).set_params(**chosen)
-            fitted._says_if_empty = False  # the facts do
-            fitted.fit(data.X, data.Y, label_names=data.label_names)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", NothingPredictedWarning)  # a note says it with the names of options
+                fitted.fit(data.X, data.Y, label_names=data.label_names)
         seconds = time.perf_counter() - began
         if "callback" in fitted.get_params(deep=False):
             fitted.set_params(callback=None)

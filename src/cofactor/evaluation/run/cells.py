@@ -14,8 +14,8 @@ from functools import cached_property, partial
 from numbers import Real
 from typing import Any, Literal
 
-import cofactor
 from cofactor.evaluation.run.described import named
+from cofactor.version import __version__
 
 __all__ = ["Cell", "Measures", "Result", "cell", "tidy"]
 
@@ -60,7 +60,7 @@ class Cell:
         Versions of other packages, and code that no version stands for, are in `parameters` and `measure`.
         """
         facts = [self.measure, self.method, self.data, self.checksum, self.split, self.seed, self.parameters]
-        text = json.dumps([cofactor.__version__, *facts], sort_keys=True, ensure_ascii=False)
+        text = json.dumps([__version__, *facts], sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property

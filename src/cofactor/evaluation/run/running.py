@@ -19,12 +19,12 @@ from typing import Any, Literal, NamedTuple
 
 from joblib import Parallel, delayed, effective_n_jobs
 
-import cofactor
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.cells import Cell, Measures, Result
 from cofactor.evaluation.run.store import PathLike, ResultStore
 from cofactor.kernels.threads import library_limit, n_threads, thread_limit
 from cofactor.text import counted
+from cofactor.version import __version__
 
 __all__ = ["Interrupted", "RunProgress", "run_cells"]
 
@@ -250,7 +250,7 @@ class _Run:
         cell = self.missing[attempt.key]
         names = ("method", "data", "split", "seed", "parameters", "checksum", "measure")
         facts = {name: getattr(cell, name) for name in names}
-        return Result(**attempt._asdict(), **facts, version=cofactor.__version__)
+        return Result(**attempt._asdict(), **facts, version=__version__)
 
     def _add(self, result: Result) -> None:
         self.results[result.key] = result

@@ -122,7 +122,7 @@ def rows_of(split: str, seed: int, data: LabelDataset) -> tuple[NDArray[np.int64
     """
     if split == "official":
         if data.train_rows is None:
-            raise InvalidInputError(f"data set {data.name!r} has no official split")
+            raise InvalidInputError(f"data set {data.name!r} has no official split", argument="split")
         return np.flatnonzero(data.train_rows), np.flatnonzero(~data.train_rows)
     named = re.fullmatch(r"(kfold|seen) (\d+)/(\d+)|(holdout) (\d+)/(0?\.\d+|[1-9]\d*)", split)
     if not named:

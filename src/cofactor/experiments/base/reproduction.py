@@ -34,8 +34,8 @@ class Tally:
         Further apart, ours the better, or the worse.
     differ : int
         Those printed ones that cannot be right: others contradict them.
-    untold : int
-        Neither deviation is known.
+    unjudged : int
+        Those of which neither deviation is known, so that nothing can be said.
     claims, held, unknown : int
         Claims of the source on what is measured here, those that hold, and those that cannot be told from what was run.
     failed : int
@@ -47,7 +47,7 @@ class Tally:
     better: int
     worse: int
     differ: int
-    untold: int
+    unjudged: int
     claims: int
     held: int
     unknown: int
@@ -93,7 +93,7 @@ class Reproduction:
             better=verdicts.count("better"),
             worse=verdicts.count("worse"),
             differ=verdicts.count("differs"),
-            untold=verdicts.count("unknown"),
+            unjudged=verdicts.count("unknown"),
             claims=len(held),
             held=held.count(True),
             unknown=held.count(None),

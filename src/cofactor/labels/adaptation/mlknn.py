@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.labels.adaptation.neighbours import nearest_rows
-from cofactor.labels.base import LabelModel
+from cofactor.labels.base import FitInput, LabelModel
 from cofactor.model.checks import check_number
-from cofactor.model.progress import Monitor
 
 
 class MLkNN(LabelModel):
@@ -73,7 +72,7 @@ class MLkNN(LabelModel):
     >>> model.predict([[0.05], [1.25]])
     array([[1, 0],
            [0, 1]])
-    >>> model.probabilities([[0.05], [1.25]]).round(2)
+    >>> model.predict_proba([[0.05], [1.25]]).round(2)
     array([[0.85, 0.17],
            [0.23, 0.83]])
     """
@@ -110,22 +109,9 @@ class MLkNN(LabelModel):
         """See `LabelModel.default_grid`."""
         return {"n_neighbors": [5, 10, 20]}
 
-    def probabilities(self, X: Any) -> NDArray[Any]:
-        """Return P(y_l = 1 | j), the score plus ½; 0 and 1 for labels that were constant in training.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or array, or frame, of shape (n, D)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n, L)
-        """
-        return np.clip(self.decision_function(X) + 0.5, 0, 1)
-
-    def _fit(self, X: Any, Y: sparse.csr_array, monitor: Monitor) -> None:
-        n = X.shape[0]
+    def _fit(self, data: FitInput) -> None:
+        X, Y = data.features, data.labels
+        n = data.n_instances
         k = min(self.n_neighbors, n - 1)
         counts = _label_counts(nearest_rows(X, X, k, exclude_self=True), Y)
         n_on = np.bincount(Y.indices, minlength=Y.shape[1])
@@ -144,6 +130,9 @@ class MLkNN(LabelModel):
         rows = np.repeat(np.arange(X.shape[0]), np.diff(counts.indptr))
         scores[rows, counts.indices] = self.posteriors_[counts.indices, counts.data]
         return scores - 0.5
+
+    def _probabilities(self, X: Any) -> NDArray[Any]:
+        return self._scores(X) + 0.5
 
 
 def _label_counts(neighbours: NDArray[np.int64], Y: sparse.csr_array) -> sparse.csr_array:

@@ -12,11 +12,10 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.labels.base import LabelModel
+from cofactor.labels.base import FitInput, LabelModel
 from cofactor.labels.data import dense
-from cofactor.labels.regression import FeatureSpace, feature_space, linear
+from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.model.checks import check_choice, check_number, check_size, resolve_size
-from cofactor.model.progress import Monitor
 from cofactor.solvers.result import Callback
 
 
@@ -86,17 +85,25 @@ class CodeModel(LabelModel):
 
     @abstractmethod
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
-        """Return codes of at most d components, and how to decode them to scores whose plain cut is 0."""
+        """Return codes of at most d components, and how to decode them to scores whose plain cut is 0.
+
+        `space` has the weights of the instances, if there are any.
+        """
+
+    @property
+    def takes_weights(self) -> str:
+        """Which weights `fit` takes: "any", as sums of squared errors are weighted."""
+        return "any"
 
     def _check_params(self) -> None:
         super()._check_params()
         check_size("n_components", self.n_components)
         check_number("alpha", self.alpha, low=0)
 
-    def _fit(self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, monitor: Monitor) -> None:
-        n_labels = Y.shape[1]
-        space = feature_space(X, self.fit_intercept)
-        code = self._encode(Y, min(resolve_size(self.n_components, n_labels), n_labels), space)
+    def _fit(self, data: FitInput) -> None:
+        n_labels = data.labels.shape[1]
+        space = data.feature_space(self.fit_intercept)
+        code = self._encode(data.labels, min(resolve_size(self.n_components, n_labels), n_labels), space)
         self.coef_, self.intercept_ = space.ridge(code.codes, self.alpha)
         self.decoder_ = code.decoder
         self.offset_ = np.broadcast_to(code.offset, n_labels).copy()
@@ -106,50 +113,46 @@ class CodeModel(LabelModel):
         return linear(X, self.coef_, self.intercept_) @ self.decoder_ + self.offset_
 
 
-class CodedLabels(CodeModel):
-    """A `CodeModel` whose result depends on how labels are written, in 0 and 1 or in -1 and 1."""
-
-    def __init__(
-        self,
-        n_components: Any = 0.5,
-        alpha: float = 1.0,
-        *,
-        coding: str = "-1/1",
-        fit_intercept: bool = True,
-        threshold: Any = 0,
-        random_state: Any = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_components,
-            alpha,
-            fit_intercept=fit_intercept,
-            threshold=threshold,
-            random_state=random_state,
-            callback=callback,
-            verbose=verbose,
-        )
-        self.coding = coding
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_choice("coding", self.coding, ("-1/1", "0/1"))
-
-    def _coded(self, Y: sparse.csr_array) -> tuple[NDArray[np.float64], float]:
-        """Return the labels as they are coded, dense (8nL bytes), and minus the cut between off and on."""
-        Z = dense(Y)
-        return (2 * Z - 1, 0.0) if self.coding == "-1/1" else (Z, -0.5)
+def check_coding(coding: Any) -> None:
+    """Refuse what is no way to write labels."""
+    check_choice("coding", coding, ("-1/1", "0/1"))
 
 
-def scatter(Y: sparse.csr_array) -> NDArray[np.float64]:
-    """Return YcᵀYc of shape (L, L), with Yc the centred labels."""
-    mean = Y.sum(axis=0) / Y.shape[0]
-    return (Y.T @ Y).toarray().astype(np.float64) - Y.shape[0] * np.outer(mean, mean)
+def coded(Y: sparse.csr_array, coding: str, space: FeatureSpace) -> tuple[NDArray[np.float64], float]:
+    """Return labels as they are written, dense (8nL bytes), and minus the cut between off and on.
+
+    Parameters
+    ----------
+    Y : csr_array of shape (n, L)
+    coding : {"-1/1", "0/1"}
+    space : FeatureSpace
+        With the weights of the instances: rows are multiplied by their square roots.
+    """
+    Z = dense(Y)
+    if coding == "-1/1":
+        return space.weighted(2 * Z - 1), 0.0
+    return space.weighted(Z), -0.5
 
 
-def label_means(Y: sparse.csr_array) -> NDArray[np.float64]:
-    """Return the share of instances which have each label."""
+def scatter(Y: sparse.csr_array, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """Return YcᵀYc of shape (L, L), with Yc the centred labels; YcᵀWYc with weights of the instances.
+
+    Examples
+    --------
+    >>> scatter(sparse.csr_array([[1.0], [0.0], [0.0]]), np.array([2.0, 1.0, 1.0]))
+    array([[1.]])
+    """
+    if weights is None:
+        mean = Y.sum(axis=0) / Y.shape[0]
+        return (Y.T @ Y).toarray().astype(np.float64) - Y.shape[0] * np.outer(mean, mean)
+    mean = label_means(Y, weights)
+    return np.asarray((Y.T @ Y.multiply(weights[:, None])).toarray() - weights.sum() * np.outer(mean, mean))
+
+
+def label_means(Y: sparse.csr_array, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """Return the share of instances, or of their weight, which have each label."""
+    if weights is not None:
+        return np.asarray(Y.T @ weights, dtype=np.float64) / weights.sum()
     return np.bincount(Y.indices, minlength=Y.shape[1]) / Y.shape[0]
 
 

@@ -58,5 +58,5 @@ class CPLST(CodeModel):
 
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
         _, V = top_eigenvectors(space.explained(Y, self.alpha), d)
-        mean = label_means(Y)
+        mean = label_means(Y, space.weights)
         return Code(Y @ V - mean @ V, V.T, mean - 0.5)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.labels.embedding.code import Code, CodedLabels, top_eigenvectors
+from cofactor.labels.embedding.code import Code, CodeModel, check_coding, coded, top_eigenvectors
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.checks import make_generator
+from cofactor.solvers.result import Callback
 
 
-class CSSP(CodedLabels):
+class CSSP(CodeModel):
     r"""Multi-label classification by column subset selection (ML-CSSP; Bi & Kwok 2013).
 
     A set C of d labels is drawn, with probabilities that follow their leverage. They are regressed on the features by
@@ -67,13 +70,40 @@ class CSSP(CodedLabels):
            [ True,  True, False]])
     """
 
-    _learned = (*CodedLabels._learned, "columns_")
+    _learned = (*CodeModel._learned, "columns_")
 
     columns_: NDArray[np.int64]
 
+    def __init__(
+        self,
+        n_components: Any = 0.5,
+        alpha: float = 1.0,
+        *,
+        coding: str = "-1/1",
+        fit_intercept: bool = True,
+        threshold: Any = 0,
+        random_state: Any = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_components,
+            alpha,
+            fit_intercept=fit_intercept,
+            threshold=threshold,
+            random_state=random_state,
+            callback=callback,
+            verbose=verbose,
+        )
+        self.coding = coding
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_coding(self.coding)
+
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
-        Z, offset = self._coded(Y)
-        gram = Z.T @ Z  # of whole numbers, so exact
+        Z, offset = coded(Y, self.coding, space)
+        gram = Z.T @ Z  # of whole numbers without weights, so exact
         _, V = top_eigenvectors(gram, d)
         leverage = np.einsum("ij,ij->i", V, V) / V.shape[1]
         leverage[leverage < 1e-12] = 0
@@ -83,4 +113,4 @@ class CSSP(CodedLabels):
         self.columns_ = C
         # Z_C⁺ = (Z_Cᵀ Z_C)⁺ Z_Cᵀ; duplicate columns leave eigenvalues which are zero but for rounding.
         decoder = np.linalg.pinv(gram[np.ix_(C, C)], rcond=1e-11, hermitian=True) @ gram[C]
-        return Code(Z[:, C], decoder, offset)
+        return Code(space.unweighted(Z[:, C]), decoder, offset)

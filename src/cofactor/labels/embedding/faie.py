@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.labels.embedding.code import Code, CodedLabels, top_eigenvectors
+from cofactor.labels.embedding.code import Code, CodeModel, check_coding, coded, top_eigenvectors
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.checks import check_number
 from cofactor.solvers.result import Callback
 
 
-class FAiE(CodedLabels):
+class FAiE(CodeModel):
     r"""Feature-aware implicit label space encoding (Lin, Ding, Hu & Wang 2014).
 
     .. math:: \max_{U^T U = I} \mathrm{tr}\, U^T (Z Z^T + \beta H_\alpha) U, \qquad
@@ -84,7 +84,6 @@ class FAiE(CodedLabels):
         super().__init__(
             n_components,
             alpha,
-            coding=coding,
             fit_intercept=fit_intercept,
             threshold=threshold,
             random_state=random_state,
@@ -92,16 +91,18 @@ class FAiE(CodedLabels):
             verbose=verbose,
         )
         self.beta = beta
+        self.coding = coding
 
     def _check_params(self) -> None:
         super()._check_params()
         check_number("beta", self.beta, low=0)
+        check_coding(self.coding)
 
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
-        Z, offset = self._coded(Y)
+        Z, offset = coded(Y, self.coding, space)
         stack = np.hstack([Z, np.sqrt(self.beta) * space.hat_factor(self.alpha)]) if self.beta else Z
         U = _left_singular_vectors(stack, d)
-        return Code(U, U.T @ Z, offset)
+        return Code(space.unweighted(U), U.T @ Z, offset)
 
 
 def _left_singular_vectors(A: NDArray[np.float64], d: int) -> NDArray[np.float64]:

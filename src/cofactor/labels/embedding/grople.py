@@ -10,7 +10,7 @@ from scipy import linalg, sparse
 
 from cofactor.correlation import co_occurrence, normalized, positive_part, self_tuning_affinity, spectral_groups
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import LabelModel
+from cofactor.labels.base import FitInput, LabelModel
 from cofactor.model.checks import check_choice, check_number, check_size, make_generator, resolve_size
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.progress import Monitor
@@ -212,7 +212,8 @@ class GroPLE(LabelModel):
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 
-    def _fit(self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, monitor: Monitor) -> None:
+    def _fit(self, data: FitInput) -> None:
+        X, Y, monitor = data.features, data.labels, data.monitor
         generator = make_generator(self.random_state)
         together = co_occurrence(Y)
         seed = int(generator.integers(2**31))

@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import LabelModel
+from cofactor.labels.base import FitInput, LabelModel
 from cofactor.labels.data import is_sparse
 from cofactor.labels.embedding.code import label_means
-from cofactor.labels.regression import FeatureSpace, feature_space, linear
+from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.losses import Logistic, MarginLoss, SmoothHinge, Squared
 from cofactor.model.checks import check_choice, check_number, check_size, resolve_size
 from cofactor.model.convergence import warn_if_unfinished
-from cofactor.model.progress import Monitor
 from cofactor.penalties import L2
 from cofactor.problems import LowRankProblem
 from cofactor.problems.reduced_rank import ReducedRankProblem
@@ -153,26 +152,39 @@ class LEML(LabelModel):
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 
-    def _fit(self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, monitor: Monitor) -> None:
+    @property
+    def takes_weights(self) -> str:
+        """Which weights `fit` takes: "any" with the squared loss, "whole" numbers with the others."""
+        return "any" if self.loss == "squared" else "whole"
+
+    def _fit(self, data: FitInput) -> None:
+        X, Y = data.features, data.labels
         L = Y.shape[1]
         d = min(resolve_size(self.n_components, L), X.shape[1], L)
-        settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol, "callback": monitor.stage(self.loss)}
-        space = feature_space(X, self.fit_intercept) if self._decomposes(X) else None
-        result = self._alternate(space, Y, d, settings) if space is not None else self._descend(X, Y, d, settings)
+        settings: dict[str, Any] = {
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+            "callback": data.monitor.stage(self.loss),
+        }
+        space = data.feature_space(self.fit_intercept) if self._decomposes(data) else None
+        result = self._alternate(space, Y, d, settings) if space is not None else self._descend(data, d, settings)
         warn_if_unfinished(result, self)
         scale = 0.5 if self.loss == "squared" and space is None else 1.0  # the problem has the loss without its ½
         self.objective_, self.certificate_ = scale * result.objective, scale * result.certificate
         self.history_, self.n_iter_ = [scale * value for value in result.history], result.n_iter
 
-    def _decomposes(self, X: Any) -> bool:
-        large = is_sparse(X) and min(X.shape) > _LARGEST
+    def _decomposes(self, data: FitInput) -> bool:
+        large = is_sparse(data.features) and min(data.features.shape) > _LARGEST
         return self.loss == "squared" and (self.solver == "als" or (self.solver == "auto" and not large))
 
     def _alternate(self, space: FeatureSpace, Y: sparse.csr_array, d: int, settings: dict[str, Any]) -> Result:
         """Minimise over U and V in turn, in the principal coordinates of the features."""
         singular, targets = space.principal(Y)
-        mean = label_means(Y) if self.fit_intercept else np.zeros(Y.shape[1])
-        remainder = Y.nnz - space.shape[0] * float(mean @ mean) - float(np.vdot(targets, targets))
+        mean = label_means(Y, space.weights) if self.fit_intercept else np.zeros(Y.shape[1])
+        n, n_on = float(space.shape[0]), float(Y.nnz)
+        if space.weights is not None:
+            n, n_on = float(space.weights.sum()), float(space.weights @ np.diff(Y.indptr))
+        remainder = n_on - n * float(mean @ mean) - float(np.vdot(targets, targets))
         problem = ReducedRankProblem(singular, targets, max(remainder, 0.0), d, self.alpha)
         result = alternating_least_squares(problem, problem.start(), **settings)
         arrays = problem.layout.views(result.x)
@@ -180,10 +192,9 @@ class LEML(LabelModel):
         self.intercept_ = mean - (space.mean @ self.U_) @ self.V_ - 0.5
         return result
 
-    def _descend(
-        self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, d: int, settings: dict[str, Any]
-    ) -> Result:
+    def _descend(self, data: FitInput, d: int, settings: dict[str, Any]) -> Result:
         """Minimise by L-BFGS."""
+        X, Y = data.features, data.labels
         squared = self.loss == "squared"
         ridge = L2((2 if squared else 1) * self.alpha)
         problem = LowRankProblem(

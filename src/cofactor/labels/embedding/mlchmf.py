@@ -13,13 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.kernels.threads import library_limit
 from cofactor.labels.adaptation.neighbours import nearest_rows
-from cofactor.labels.base import LabelModel
+from cofactor.labels.base import FitInput, LabelModel
 from cofactor.labels.data import is_sparse
 from cofactor.labels.embedding import tree
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.checks import check_choice, check_jobs, check_number, check_size, resolve_size
 from cofactor.model.parallel import side_by_side
-from cofactor.model.progress import Monitor
 
 _SMOOTH = tuple(name for name, loss in MARGIN_LOSSES.items() if loss.smooth)
 
@@ -98,6 +97,8 @@ class MLCHMF(LabelModel):
         Which embedding retained each of them.
     mean_, deviation_ : ndarray of shape (D,) or None
         What features are reduced by and divided by.
+    n_iter_ : int
+        Largest number of iterations that a node took.
 
     Warns
     -----
@@ -146,7 +147,15 @@ class MLCHMF(LabelModel):
            [0, 1]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("tree_", "embeddings_", "retained_", "owners_", "mean_", "deviation_")
+    _learned: ClassVar[tuple[str, ...]] = (
+        "tree_",
+        "embeddings_",
+        "retained_",
+        "owners_",
+        "mean_",
+        "deviation_",
+        "n_iter_",
+    )
 
     tree_: list[dict[str, Any]]
     embeddings_: list[tree.Embedding]
@@ -154,6 +163,7 @@ class MLCHMF(LabelModel):
     owners_: NDArray[np.int64]
     mean_: NDArray[Any] | None
     deviation_: NDArray[Any] | None
+    n_iter_: int
 
     def __init__(
         self,
@@ -218,7 +228,8 @@ class MLCHMF(LabelModel):
 
     # ---------------------------------------------------------------- learning
 
-    def _fit(self, X: Any, Y: sparse.csr_array, monitor: Monitor) -> None:
+    def _fit(self, data: FitInput) -> None:
+        X, Y, monitor = data.features, data.labels, data.monitor
         self._set_scale(X)
         points = self._scaled(X)
         features = _with_constant(points) if self.fit_intercept else points
@@ -226,7 +237,7 @@ class MLCHMF(LabelModel):
         self.tree_ = [_record(0, None, 0, points.shape[0])]
         self.embeddings_ = []
         owners = np.full(points.shape[0], -1)
-        n_unfinished = 0
+        n_unfinished, self.n_iter_ = 0, 0
         with library_limit(1):
             clusters = tree.cluster(points, np.arange(points.shape[0]), growth)
         level = self._add_children(0, clusters)
@@ -244,12 +255,14 @@ class MLCHMF(LabelModel):
                     owners[rows[result.retained]] = len(self.embeddings_)
                     self.embeddings_.append(result.embedding)
                 n_unfinished += not result.converged
+                self.n_iter_ = max(self.n_iter_, result.n_iter)
                 level += self._add_children(node, result.clusters)
         if not self.embeddings_:
             with library_limit(1):
-                embedding, converged = tree.embed(features, Y, growth, monitor.stage("node 0"))
+                embedding, only = tree.embed(features, Y, growth, monitor.stage("node 0"))
             self.embeddings_ = [embedding | {"node": 0}]
-            n_unfinished += not converged
+            n_unfinished += not only.converged
+            self.n_iter_ = max(self.n_iter_, only.n_iter)
         self.retained_, self.owners_ = points[owners >= 0], owners[owners >= 0]
         if n_unfinished:
             warnings.warn(

@@ -7,23 +7,23 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.labels.base import LabelModel
+from cofactor.errors import InvalidInputError
+from cofactor.labels.base import FitInput, LabelModel
 from cofactor.labels.data import is_sparse
-from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.model.commit import committed, learned_names
-from cofactor.model.convergence import warn_if_unfinished
-from cofactor.model.progress import Monitor
+from cofactor.model.convergence import NothingPredictedWarning, warn_if_unfinished
 from cofactor.problems.joint import JointLeastSquaresProblem
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
+from cofactor.typing import Features, Labels
 
 _SCORES_PER_BLOCK = 1 << 20
 _SPREAD = 0.01  #: of the random start of stochastic gradients; from 0.1 they need more passes on bibtex and medical
@@ -100,7 +100,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
 
     Warns
     -----
-    UserWarning
+    NothingPredictedWarning
         If no label of any training instance is predicted with the plain cut, or the one given.
 
     Notes
@@ -197,8 +197,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         if self.alpha_predict is not None:
             check_number("alpha_predict", self.alpha_predict, low=0, inclusive=False)
         check_choice("solver", self.solver, ("als", "sgd"))
-        if not isinstance(self.normalize, bool | np.bool_):
-            raise InvalidTypeError("expected True or False", argument="normalize", found=self.normalize)
+        check_flag("normalize", self.normalize)
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
         check_number("eta0", self.eta0, low=0, inclusive=False)
@@ -208,7 +207,13 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         return {"label_weight": [0.5, 0.9], "alpha": [0.03, 0.1, 0.3, 1.0]}
 
     def partial_fit(
-        self, X: Any, Y: Any, *, n_rows: int | None = None, label_names: Iterable[Any] | None = None
+        self,
+        X: Features,
+        y: Labels,
+        sample_weight: ArrayLike | None = None,
+        *,
+        n_rows: int | None = None,
+        label_names: Iterable[Any] | None = None,
     ) -> Self:
         """Go on learning from further instances, by one stochastic gradient step for each, in the order given.
 
@@ -218,10 +223,11 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or array, or frame, of shape (n, D)
-            Features.
-        Y : array-like, sparse matrix or array, or frame, of shape (n, L)
-            Labels: 0 and 1, False and True, or -1 and 1. Predictions have the form of the first call.
+        {features}
+        {labels}
+            Predictions have the form of the first call.
+        sample_weight : array-like of shape (n,), optional
+            How often each instance is learned from, one time after another: whole numbers, not negative.
         n_rows : int, optional
             Number of distinct instances in the whole stream, over which the penalty is spread. By default those seen
             so far, this chunk included; give it where instances come repeatedly. Chunks have no influence then.
@@ -234,7 +240,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
 
         Raises
         ------
-        ValueError, TypeError
+        InvalidInputError
             As `fit`.
 
         Notes
@@ -247,8 +253,9 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         if n_rows is not None:
             check_number("n_rows", n_rows, low=1, whole=True)
         with committed(self, keep=learned_names(self)) as fitted:
-            features, labels = fitted._receive(X, Y, label_names, reset=first)
-            fitted._extend(self._prepared(features), labels, n_rows)
+            data = fitted._receive(X, y, sample_weight, label_names=label_names, reset=first, weights="whole")
+            data = data.repeated()
+            fitted._extend(self._prepared(data.features), data.labels, n_rows)
         return self
 
     @property
@@ -270,10 +277,20 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         check_is_fitted(self, "P_")
         return self._codes(self._features(X))
 
-    def _fit(self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, monitor: Monitor) -> None:
-        problem = self._problem(self._prepared(X), Y)
+    @property
+    def takes_weights(self) -> str:
+        """Which weights `fit` takes: "any" with exact minimisation, "whole" numbers with stochastic gradients."""
+        return "any" if self.solver == "als" else "whole"
+
+    def _fit(self, data: FitInput) -> None:
+        # With codes √w h, the weighted objective is the plain one of rows √w (x, y).
+        problem = self._problem(*(data.scaled_rows(table) for table in (self._prepared(data.features), data.labels)))
         rng = make_generator(self.random_state)
-        settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol, "callback": monitor.stage(self.solver)}
+        settings: dict[str, Any] = {
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+            "callback": data.monitor.stage(self.solver),
+        }
         result: Result
         if self.solver == "als":
             result = alternating_least_squares(problem, problem.spectral_start(rng), **settings)
@@ -286,17 +303,17 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         self.certificate_, self.n_iter_ = result.certificate, result.n_iter
         self.n_rows_seen_ = problem.n_rows
         self.inverse_step_ = 1 / self.eta0 + self.alpha * result.n_iter  # a round counts as a pass
-        if self._says_if_empty and not isinstance(self.threshold, str) and not self._predicts_any(X):
+        if not isinstance(self.threshold, str) and not self._predicts_any(data.features):
             warnings.warn(
                 "OMF predicts no label of any training instance, since its scores are shrunk towards 0: "
                 "learn a threshold, such as threshold='global'",
-                UserWarning,
+                NothingPredictedWarning,
                 stacklevel=4,
             )
 
     def _predicts_any(self, X: NDArray[Any] | sparse.csr_array) -> bool:
         height = max(1, _SCORES_PER_BLOCK // len(self.Q_))
-        cut = self.decision_.value
+        cut = float(self.threshold)
         return any((self._scores(X[k : k + height]) > cut).any() for k in range(0, X.shape[0], height))
 
     def _extend(self, X: Any, Y: sparse.csr_array, n_rows: int | None) -> None:

@@ -56,6 +56,6 @@ class PLST(CodeModel):
     """
 
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
-        _, V = top_eigenvectors(scatter(Y), d)
-        mean = label_means(Y)
+        _, V = top_eigenvectors(scatter(Y, space.weights), d)
+        mean = label_means(Y, space.weights)
         return Code(Y @ V - mean @ V, V.T, mean - 0.5)

@@ -16,7 +16,7 @@ from cofactor.labels.data import is_sparse
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.penalties import L2
 from cofactor.problems import LowRankProblem
-from cofactor.solvers import lbfgs
+from cofactor.solvers import Result, lbfgs
 from cofactor.solvers.result import Callback
 
 Rows = NDArray[np.int64]
@@ -55,12 +55,15 @@ class Grown:
         The others, as row numbers, to be the children.
     converged : bool
         Whether the embedding was learned to the end.
+    n_iter : int
+        Iterations it took.
     """
 
     embedding: Embedding | None
     retained: NDArray[np.bool_]
     clusters: list[Rows]
     converged: bool
+    n_iter: int
 
 
 def grow(
@@ -98,14 +101,16 @@ def grow(
     """
     # One thread for BLAS and OpenMP whatever runs beside it, so that sums, hence bits, do not depend on n_jobs.
     with thread_limit(threads), library_limit(1):
-        embedding, converged = embed(features[rows], Y[rows], growth, callback)
+        embedding, result = embed(features[rows], Y[rows], growth, callback)
         retained = errors(features[rows], Y[rows], embedding) <= growth.tolerance
         clusters = cluster(points, rows[~retained], growth) if split else []
-    return Grown(embedding | {"node": node} if retained.any() else None, retained, clusters, converged)
+    return Grown(
+        embedding | {"node": node} if retained.any() else None, retained, clusters, result.converged, result.n_iter
+    )
 
 
-def embed(X: Any, Y: sparse.csr_array, growth: Growth, callback: Callback | None = None) -> tuple[Embedding, bool]:
-    """Minimise J(U, V) of `MLCHMF` over the instances given; return the embedding, and whether the solver converged.
+def embed(X: Any, Y: sparse.csr_array, growth: Growth, callback: Callback | None = None) -> tuple[Embedding, Result]:
+    """Minimise J(U, V) of `MLCHMF` over the instances given; return the embedding, and what the solver says.
 
     Features which no instance has get zero rows in U, at the start and therefore for ever, so they are left out:
     `features` names the others. Likewise factors beyond the number of instances.
@@ -117,7 +122,7 @@ def embed(X: Any, Y: sparse.csr_array, growth: Growth, callback: Callback | None
     problem = LowRankProblem(X[:, present], Y, loss, d, ridge, dtype=growth.dtype)
     result = lbfgs(problem, problem.start(), max_iter=growth.max_iter, tol=growth.tol, callback=callback)
     arrays = problem.arrays(result.x)
-    return {"features": present, "U": arrays["U"], "V": arrays["V"]}, result.converged
+    return {"features": present, "U": arrays["U"], "V": arrays["V"]}, result
 
 
 def scores(X: Any, embedding: Mapping[str, Any]) -> NDArray[Any]:

@@ -180,7 +180,8 @@ def fit_learner(
     if type(estimator) is KNeighborsClassifier and is_plain(estimator):
         index = neighbour_index(estimator, X)
         return Fitted(NeighboursLearner(index, np.searchsorted(classes, y), classes), True)
-    if is_regressor(estimator):
+    known = type(estimator) in _ADAPTERS  # asked first: scikit-learn takes its time to say what is a regressor
+    if type(estimator) in linear.REGRESSORS or (not known and is_regressor(estimator)):
         targets = (y == classes[1]) if len(classes) == 2 else (y[:, None] == classes)
         return _fit_regressor(estimator, X, targets.astype(np.float64), classes, sample_weight, seed)
     model, converged = _fit(estimator, X, y, sample_weight, seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cofactor import persistence
 from cofactor.correlation import co_occurrence
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import LabelTagsMixin
+from cofactor.labels.base import label_tags
 from cofactor.labels.data import as_labels, tidy_features
 from cofactor.model.checks import check_choice, check_number, check_size, make_generator
 from cofactor.model.commit import committed
@@ -31,7 +31,7 @@ from cofactor.solvers.result import Callback
 
 
 @fill_docs
-class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Non-negative features of lower dimension, on bases which the labels help to find.
 
     .. math:: \min_{S, B \ge 0}\; \|X - Y S B\|_F^2
@@ -90,7 +90,7 @@ class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     Raises
     ------
     ValueError
-        If features are negative, or Y is not a table of labels.
+        If features are negative, or y is not a table of labels.
 
     Warns
     -----
@@ -125,6 +125,9 @@ class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     ((60, 3), True)
     """
 
+    #: Labels may be sparse in `fit`, which scikit-learn has no tag for.
+    takes_sparse_labels: ClassVar[bool] = True
+
     def __init__(
         self,
         n_components: int | float | None = None,
@@ -155,10 +158,9 @@ class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
         Parameters
         ----------
-        X : array-like, sparse matrix or array, or frame, of shape (n, D)
-            Features, not negative.
-        y : array-like, sparse matrix or array, or frame, of shape (n, L)
-            Labels: 0 and 1, False and True, or -1 and 1.
+        {features}
+            Not negative.
+        {labels}
 
         Returns
         -------
@@ -174,10 +176,9 @@ class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
         Parameters
         ----------
-        X : array-like, sparse matrix or array, or frame, of shape (n, D)
-            Features, not negative.
-        y : array-like, sparse matrix or array, or frame, of shape (n, L)
-            Labels.
+        {features}
+            Not negative.
+        {labels}
 
         Returns
         -------
@@ -195,8 +196,8 @@ class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
         Parameters
         ----------
-        X : array-like, sparse matrix or array, or frame, of shape (n, D)
-            Features, not negative.
+        {features}
+            Not negative.
 
         Returns
         -------
@@ -211,7 +212,7 @@ class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's description of the estimator."""
-        tags = super().__sklearn_tags__()
+        tags = label_tags(super().__sklearn_tags__())
         tags.input_tags.positive_only = True
         return tags
 
@@ -283,7 +284,7 @@ class MNMTF(LabelTagsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         labels, _, _ = as_labels(y)
         if labels.shape[0] != features.shape[0]:
             raise InvalidInputError(
-                f"X has {features.shape[0]} rows and Y has {labels.shape[0]}: both must have one row for each instance"
+                f"X has {features.shape[0]} rows and y has {labels.shape[0]}: both must have one row for each instance"
             )
         problem = self._problem(features, labels)
         generator = make_generator(self.random_state)

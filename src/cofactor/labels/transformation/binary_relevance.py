@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
-from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import has_fit_parameter
 
-from cofactor.labels.base import LabelModel
+from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.learners import (
     SAVABLE,
     LabelLearners,
@@ -26,16 +25,9 @@ from cofactor.labels.learners import (
     fit_label_learners,
     label_learners_from_state,
 )
-from cofactor.labels.regression import FeatureSpace, feature_space
+from cofactor.labels.regression import FeatureSpace
 from cofactor.model.checks import check_jobs, make_generator
-from cofactor.model.progress import Monitor
 from cofactor.solvers.result import Callback
-
-
-def _has_probabilities(model: BinaryRelevance) -> bool:
-    """Whether the learners have probabilities; before `fit`, whether the estimator says that it will."""
-    learners = getattr(model, "learners_", None)
-    return hasattr(model.estimator, "predict_proba") if learners is None else bool(learners.has_probabilities)
 
 
 class BinaryRelevance(LabelModel):
@@ -167,42 +159,37 @@ class BinaryRelevance(LabelModel):
             return learners
         raise AttributeError(f"only linear learners have coefficients, and only after fit: {self!r}")
 
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return P(label is on | features), where the estimator has probabilities; 0 and 1 for constant labels.
+    @property
+    def takes_weights(self) -> str:
+        """Which weights `fit` takes: "any" where the estimator does, else "whole" numbers."""
+        takes = self.estimator is None or has_fit_parameter(self.estimator, "sample_weight")
+        return "any" if takes else "whole"
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or array, or frame, of shape (n, D)
-            Features.
+    def _has_probabilities(self) -> bool:
+        """Whether the learners have probabilities; before `fit`, whether the estimator says that it will."""
+        learners = getattr(self, "learners_", None)
+        return hasattr(self.estimator, "predict_proba") if learners is None else bool(learners.has_probabilities)
 
-        Returns
-        -------
-        ndarray of shape (n, L)
-        """
-        features = self._features(X)
-        found = np.tile((self.constant_ == 1).astype(np.float64), (features.shape[0], 1))
-        varying = self.constant_ == 0
-        if varying.any():
-            found[:, varying] = self.learners_.probabilities(features)
-        return found
+    def _probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
+        return self.learners_.probabilities(X)
 
-    def _fit(self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array, monitor: Monitor) -> None:
+    def _fit(self, data: FitInput) -> None:
         estimator = LinearSVC() if self.estimator is None else self.estimator
         if type(estimator) is Ridge:
-            space = feature_space(X, bool(estimator.fit_intercept))
-            coef, intercept = space.ridge(Y, estimator.alpha)
+            space = data.feature_space(bool(estimator.fit_intercept))
+            coef, intercept = space.ridge(data.labels, estimator.alpha)
             self.learners_ = LinearLabelLearners(coef, intercept - 0.5)
             return
-        n_labels = Y.shape[1]
+        n_labels = data.labels.shape[1]
         seeds = make_generator(self.random_state).integers(np.iinfo(np.int32).max, size=n_labels)
         self.learners_, n_stopped = fit_label_learners(
             estimator,
-            X,
-            Y,
+            data.features,
+            data.labels,
+            data.weights,
             seeds=seeds,
             n_jobs=self.n_jobs,
-            on_label=lambda n_done: monitor.note("labels", n_done, float(n_labels - n_done)),
+            on_label=lambda n_done: data.monitor.note("labels", n_done, float(n_labels - n_done)),
         )
         if n_stopped:
             warnings.warn(
@@ -212,7 +199,7 @@ class BinaryRelevance(LabelModel):
                 stacklevel=2,
             )
 
-    def _scores(self, X: NDArray[Any] | sparse.csr_array) -> NDArray[Any]:
+    def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return self.learners_.scores(X)
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self, TypeAlias
@@ -20,6 +21,7 @@ from cofactor.metrics._tables import as_label_sets
 from cofactor.metrics.labels import LABEL_METRICS, LabelMetric
 from cofactor.metrics.ratings import RATING_METRICS
 from cofactor.model.checks import make_generator
+from cofactor.model.convergence import NothingPredictedWarning
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.trials import try_all
 from cofactor.model.splits import LABEL_PROTOCOLS, Rows, Task, parts_of, splitter_of
@@ -219,7 +221,9 @@ def select_parameters(
             monitor.note(f"choice, {_written(cell)}", next(count), best.value)
         return choices
 
-    found = try_all(judge.attempt, parts, cells, conclude, n_jobs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NothingPredictedWarning)  # the cut is chosen afterwards
+        found = try_all(judge.attempt, parts, cells, conclude, n_jobs)
     return _sorted(itertools.chain.from_iterable(found), judge.greater_is_better, judge.rules)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.metrics.labels import LabelMetric, micro_f1
+from cofactor.model.convergence import NothingPredictedWarning
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.grid import (
     OWN,
@@ -193,7 +195,9 @@ class Search(BaseEstimator):
         for name, choice in choices.items():
             model = next((model for parameters, model in fitted if parameters == choice.parameters), None)
             if model is None:
-                model = uncut(with_parameters(self.estimator, choice.parameters)).fit(data, y)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", NothingPredictedWarning)
+                    model = uncut(with_parameters(self.estimator, choice.parameters)).fit(data, y)
                 fitted.append((choice.parameters, model))
             estimators[name] = model if choice.rule == PLAIN else _with_cut(model, choice)
         return estimators

@@ -14,11 +14,15 @@ from cofactor.losses import MARGIN_LOSSES, EntryLoss
 from cofactor.model.checks import check_number
 from cofactor.penalties import L2, Penalty
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import LossModel
+from cofactor.ratings.decisions import Count, Decision
+from cofactor.ratings.factors.base import FactorModel
+from cofactor.ratings.factors.loss_fit import check_loss_params, fold_in_by_loss, solve_by_loss
+from cofactor.ratings.fit_input import FitInput
+from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
 
 
-class BinaryMMMF(LossModel):
+class BinaryMMMF(FactorModel):
     r"""Maximum margin matrix factorization of ratings with two levels, -1 and +1.
 
     .. math::
@@ -38,8 +42,7 @@ class BinaryMMMF(LossModel):
     n_factors : int, default=100
         Number d of factors; the thesis's. It bounds the rank only: the penalty on U and V acts as a trace norm, so a
         larger d costs time and seldom accuracy.
-    alpha : float or "auto", default="auto"
-        Weight of the factors' penalty, above 0 and at most 1e12. "auto" chooses it by validation (see `select_alpha`).
+    {validated_alpha}
     alpha_bias : float or None, default=3.0
         Weight of the biases' penalty; None for no biases, as in the thesis.
     margin : {"smooth-hinge", "modified-square", "logistic", "hinge", "zero-one"}, default="smooth-hinge"
@@ -48,24 +51,17 @@ class BinaryMMMF(LossModel):
         The threshold of (3.4).
     solver : {"lbfgs", "cg", "gd", "apg"}, default="lbfgs"
         Solver.
-    max_iter : int, default=500
-        Largest number of iterations.
-    tol : float, default=1e-5
-        Converged when the objective fell by less than this share of itself per iteration.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of the factors.
+    {max_iter}
+    {tol}
+    {dtype}
     levels : array-like of shape (2,), optional
         The two ratings, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What `predict` does with ids that were not in training.
-    random_state : int, RandomState or Generator, optional
-        Seed of the start and of validation splits.
-    callback : callable, optional
-        Called with a `Progress` after every iteration.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {duplicates}
+    {unknown}
+    {random_state}
+        It is the seed of the start and of validation splits.
+    {callback}
+    {verbose}
 
     Attributes
     ----------
@@ -82,6 +78,8 @@ class BinaryMMMF(LossModel):
     >>> model.predict([(0, 5), (0, 4)])
     array([-1.,  1.])
     """
+
+    _learned = (*FactorModel._learned, "thresholds_", "common_thresholds_")
 
     def __init__(
         self,
@@ -125,7 +123,24 @@ class BinaryMMMF(LossModel):
 
     def _check_params(self) -> None:
         super()._check_params()
+        check_loss_params(self)
         check_number("threshold", self.threshold, low=-np.inf)
+
+    def solve(
+        self,
+        ratings: Ratings,
+        alpha: float,
+        start: Mapping[str, NDArray[Any]],
+        *,
+        tol: float | None = None,
+        callback: Callback | None = None,
+    ) -> tuple[Result, dict[str, NDArray[Any]]]:
+        """Minimise J at `alpha` from the arrays `start`; set factors, biases and thresholds."""
+        return solve_by_loss(self, ratings, alpha, start, tol, callback)
+
+    def _fold_in(self, given: FitInput) -> None:
+        """Minimise J over the new users' arrays; what belongs to items, and the mean thresholds, are fixed."""
+        fold_in_by_loss(self, given)
 
     def _loss(self, n_levels: int) -> EntryLoss:
         if n_levels != 2:
@@ -141,8 +156,10 @@ class BinaryMMMF(LossModel):
     def _user_penalties(self) -> dict[str, Penalty | None]:
         return {} if self.alpha_bias is None else {"b": L2(self.alpha_bias)}
 
-    def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]:
-        return 1 + (margins[:, 0] >= 0)
+    @property
+    def _decision(self) -> Decision:
+        """The upper level from the threshold on."""
+        return Count(ties_up=True)
 
     def _user_thresholds(self, ratings: Ratings, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         n_low = np.bincount(ratings.row_of_entry, ratings.levels == 1, minlength=len(ratings.users))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
@@ -13,10 +12,11 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import thread_limit
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.parallel import side_by_side
-from cofactor.model.progress import Monitor
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.decisions import Count, Decision, FirstBelow
 from cofactor.ratings.factors.bmmmf import BinaryMMMF
+from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
 
@@ -59,23 +59,16 @@ class HMF(RatingModel):
         Solver.
     max_iter : int, default=500
         Largest number of iterations of a stage.
-    tol : float, default=1e-5
-        Converged when the objective fell by less than this share of itself per iteration.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of the factors.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What `predict` does with ids that were not in training.
-    random_state : int, RandomState or Generator, optional
-        Seed of the starts and of validation splits.
-    callback : callable, optional
-        Called with a `Progress` after every iteration of every stage, possibly from several threads; not for
-        stages which joblib sends to other processes.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {tol}
+    {dtype}
+    {levels}
+    {duplicates}
+    {unknown}
+    {random_state}
+        It is the seed of the starts and of validation splits.
+    {callback}
+        Stages call it possibly from several threads; those which joblib sends to other processes do not.
+    {verbose}
 
     Attributes
     ----------
@@ -96,6 +89,9 @@ class HMF(RatingModel):
     """
 
     _learned: ClassVar[tuple[str, ...]] = ("alphas_",)
+
+    stages_: list[BinaryMMMF]
+    alphas_: list[float]
 
     def __init__(
         self,
@@ -165,7 +161,8 @@ class HMF(RatingModel):
             random_state=seed,
         )
 
-    def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
+    def _fit(self, given: FitInput) -> None:
+        ratings = given.ratings
         n_stages = ratings.n_levels - 1
         alphas = self._alphas(n_stages)
         if len(alphas) != n_stages:
@@ -176,10 +173,10 @@ class HMF(RatingModel):
             )
         seeds = make_generator(self.random_state).integers(2**31, size=n_stages)
         tasks = (
-            (self._stage(alpha, int(seed)), ratings, q, monitor.stage(f"stage {q}"))
+            (self._stage(alpha, int(seed)), ratings, q, given.monitor.stage(f"stage {q}"))
             for q, (alpha, seed) in enumerate(zip(alphas, seeds, strict=True), 1)
         )
-        self.stages_: list[BinaryMMMF] = side_by_side(_fit_stage, tasks, n_stages, self.n_jobs)
+        self.stages_ = side_by_side(_fit_stage, tasks, n_stages, self.n_jobs)
         self.alphas_ = [stage.alpha_ for stage in self.stages_]
 
     @property
@@ -187,12 +184,11 @@ class HMF(RatingModel):
         """Number of iterations of all stages together."""
         return sum(stage.n_iter_ for stage in self.stages_)
 
-    def _fold_in_ratings(self, ratings: Ratings) -> None:
+    def _fold_in(self, given: FitInput) -> None:
         stages = []
         for q, stage in enumerate(self.stages_, 1):
-            new = copy.copy(stage)
-            new.users_, new._called = ratings.users, _called(q)
-            new._fold_in_ratings(ratings.at_boundary(q))
+            new = stage._folded_in(FitInput(given.ratings.at_boundary(q), name=_called(q)))
+            new.ratings_ = None
             stages.append(new)
         self.stages_ = stages
 
@@ -208,8 +204,10 @@ class HMF(RatingModel):
             total += np.clip(stage._score_block(users) - self.threshold, -1, 1)
         return total
 
-    def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]:
-        return first_below(margins) if self.decoding == "first" else 1 + np.count_nonzero(margins >= 0, axis=1)
+    @property
+    def _decision(self) -> Decision:
+        """See the parameter ``decoding``."""
+        return FirstBelow() if self.decoding == "first" else Count(ties_up=True)
 
     def _parts(self) -> list[RatingModel]:
         return list(self.stages_)
@@ -223,37 +221,11 @@ class HMF(RatingModel):
             raise InvalidInputError(f"{len(self.scale_)} levels need {len(self.scale_) - 1} parts of class BinaryMMMF")
 
 
-def first_below(margins: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the first stage with a negative margin, one more than the number of stages where there is none (3.18).
-
-    Parameters
-    ----------
-    margins : ndarray of shape (n, R - 1)
-        Score minus threshold of each stage.
-
-    Returns
-    -------
-    ndarray of shape (n,), int64
-        Levels 1..R.
-
-    Examples
-    --------
-    >>> first_below(np.array([[0.3, -0.1, 0.2], [0.1, 0.0, 0.5]]))
-    array([2, 4])
-    """
-    negative = margins < 0
-    return np.where(negative.any(axis=1), np.argmax(negative, axis=1) + 1, margins.shape[1] + 1)
-
-
 def _called(q: int) -> str:
     """Return what warnings call stage q."""
     return f"HMF, stage {q}"
 
 
 def _fit_stage(model: BinaryMMMF, ratings: Ratings, q: int, callback: Callback | None, threads: int) -> BinaryMMMF:
-    model.callback, model._called = callback, _called(q)
     with thread_limit(threads):
-        model.fit(ratings.at_boundary(q))
-    model.callback = None
-    model.ratings_ = None
-    return model
+        return model._learn_as_part(ratings.at_boundary(q), callback, _called(q))

@@ -12,13 +12,16 @@ from cofactor.losses import MARGIN_LOSSES, AllThreshold, EntryLoss, ImmediateThr
 from cofactor.model.checks import check_choice, check_number
 from cofactor.penalties import CentredL2, Penalty
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import LossModel
+from cofactor.ratings.factors.base import FactorModel
+from cofactor.ratings.factors.loss_fit import check_loss_params, fold_in_by_loss, mean_thresholds, solve_by_loss
+from cofactor.ratings.fit_input import FitInput
+from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
 
 CONSTRUCTIONS = {"all": AllThreshold, "immediate": ImmediateThreshold}
 
 
-class MMMF(LossModel):
+class MMMF(FactorModel):
     r"""Maximum margin matrix factorization: scores between thresholds of each user.
 
     .. math::
@@ -40,8 +43,7 @@ class MMMF(LossModel):
     ----------
     n_factors : int, default=100
         Number d of factors; the thesis's. It bounds the rank only: the penalty on U and V acts as a trace norm.
-    alpha : float or "auto", default="auto"
-        Weight of the factors' penalty, above 0 and at most 1e12. "auto" chooses it by validation (see `select_alpha`).
+    {validated_alpha}
     alpha_bias : float or None, default=3.0
         Weight of the item biases' penalty; None for no biases, as in the thesis.
     alpha_thresholds : float, default=5.0
@@ -52,24 +54,16 @@ class MMMF(LossModel):
         Margin loss h; the last two have no gradient and no solver here takes them.
     solver : {"lbfgs", "cg", "gd", "apg"}, default="lbfgs"
         Solver.
-    max_iter : int, default=500
-        Largest number of iterations.
-    tol : float, default=1e-5
-        Converged when the objective fell by less than this share of itself per iteration.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of the factors.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What `predict` does with ids that were not in training.
-    random_state : int, RandomState or Generator, optional
-        Seed of the start and of validation splits.
-    callback : callable, optional
-        Called with a `Progress` after every iteration.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {max_iter}
+    {tol}
+    {dtype}
+    {levels}
+    {duplicates}
+    {unknown}
+    {random_state}
+        It is the seed of the start and of validation splits.
+    {callback}
+    {verbose}
 
     Attributes
     ----------
@@ -86,6 +80,8 @@ class MMMF(LossModel):
     >>> model.predict([(0, 5), (0, 4), (1, 1)])
     array([1., 3., 4.])
     """
+
+    _learned = (*FactorModel._learned, "thresholds_", "common_thresholds_")
 
     def __init__(
         self,
@@ -126,11 +122,31 @@ class MMMF(LossModel):
 
     def _check_params(self) -> None:
         super()._check_params()
+        check_loss_params(self)
         check_choice("construction", self.construction, CONSTRUCTIONS)
         check_number("alpha_thresholds", self.alpha_thresholds, low=0)
 
+    def solve(
+        self,
+        ratings: Ratings,
+        alpha: float,
+        start: Mapping[str, NDArray[Any]],
+        *,
+        tol: float | None = None,
+        callback: Callback | None = None,
+    ) -> tuple[Result, dict[str, NDArray[Any]]]:
+        """Minimise J at `alpha` from the arrays `start`; set factors, biases and thresholds."""
+        return solve_by_loss(self, ratings, alpha, start, tol, callback)
+
+    def _fold_in(self, given: FitInput) -> None:
+        """Minimise J over the new users' arrays; what belongs to items, and the mean thresholds, are fixed."""
+        fold_in_by_loss(self, given)
+
     def _loss(self, n_levels: int) -> EntryLoss:
         return CONSTRUCTIONS[self.construction](MARGIN_LOSSES[self.margin]())
+
+    def _targets(self, ratings: Ratings) -> NDArray[Any]:
+        return ratings.levels
 
     def _user_penalties(self) -> dict[str, Penalty | None]:
         return {"own": CentredL2(self.alpha_thresholds) if self.alpha_thresholds > 0 else None}
@@ -141,6 +157,9 @@ class MMMF(LossModel):
             thresholds = self._identified(ratings, thresholds)
         # Unsorted ones only come from unfinished optimisation; sorting never raises the loss (ERRATA 7).
         return np.sort(thresholds, axis=1)
+
+    def _common_thresholds(self, ratings: Ratings) -> NDArray[Any]:
+        return mean_thresholds(self.thresholds_[ratings.user_counts > 0])
 
     def _identified(self, ratings: Ratings, thresholds: NDArray[Any]) -> NDArray[Any]:
         """Put thresholds that no rating bears on at the end of the half line on which their loss is zero."""

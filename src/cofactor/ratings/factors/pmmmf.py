@@ -11,15 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from cofactor.kernels import ordinal
 from cofactor.losses import MARGIN_LOSSES, EntryLoss, Proximal
 from cofactor.model.state import check_array
+from cofactor.penalties import Penalty
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import LossModel
+from cofactor.ratings.factors.base import FactorModel
+from cofactor.ratings.factors.loss_fit import check_loss_params, fold_in_by_loss, mean_thresholds, solve_by_loss
+from cofactor.ratings.fit_input import FitInput
+from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
 
 #: How far boundaries lie from planes that coincide, where the margin is 1.
 _HAIR = 1e-6
 
 
-class PMMMF(LossModel):
+class PMMMF(FactorModel):
     r"""Proximal maximum margin matrix factorization: scores near the plane of their level, planes in closed form.
 
     .. math::
@@ -44,32 +48,23 @@ class PMMMF(LossModel):
     ----------
     n_factors : int, default=100
         Number d of factors; the thesis's.
-    alpha : float or "auto", default="auto"
-        Weight of the factors' penalty, above 0 and at most 1e12. "auto" chooses it by validation (see `select_alpha`).
+    {validated_alpha}
     alpha_bias : float or None, default=3.0
         Weight of the item biases' penalty; None for no biases, as in the thesis.
     margin : {"smooth-hinge", "modified-square", "logistic", "hinge", "zero-one"}, default="smooth-hinge"
         Margin loss h; the last two have no gradient and no solver here takes them.
     solver : {"lbfgs", "cg", "gd", "apg"}, default="lbfgs"
         Solver.
-    max_iter : int, default=500
-        Largest number of iterations.
-    tol : float, default=1e-5
-        Converged when the objective fell by less than this share of itself per iteration.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of the factors.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What `predict` does with ids that were not in training.
-    random_state : int, RandomState or Generator, optional
-        Seed of the start and of validation splits.
-    callback : callable, optional
-        Called with a `Progress` after every iteration.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {max_iter}
+    {tol}
+    {dtype}
+    {levels}
+    {duplicates}
+    {unknown}
+    {random_state}
+        It is the seed of the start and of validation splits.
+    {callback}
+    {verbose}
 
     Attributes
     ----------
@@ -89,7 +84,9 @@ class PMMMF(LossModel):
     array([1., 3., 4.])
     """
 
-    _learned = (*LossModel._learned, "planes_")
+    _learned = (*FactorModel._learned, "thresholds_", "common_thresholds_", "planes_")
+
+    planes_: NDArray[Any]
 
     def __init__(
         self,
@@ -124,8 +121,34 @@ class PMMMF(LossModel):
         self.callback = callback
         self.verbose = verbose
 
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_loss_params(self)
+
+    def solve(
+        self,
+        ratings: Ratings,
+        alpha: float,
+        start: Mapping[str, NDArray[Any]],
+        *,
+        tol: float | None = None,
+        callback: Callback | None = None,
+    ) -> tuple[Result, dict[str, NDArray[Any]]]:
+        """Minimise J at `alpha` from the arrays `start`; set factors, biases and thresholds."""
+        return solve_by_loss(self, ratings, alpha, start, tol, callback)
+
+    def _fold_in(self, given: FitInput) -> None:
+        """Minimise J over the new users' arrays; what belongs to items, and the mean thresholds, are fixed."""
+        fold_in_by_loss(self, given)
+
     def _loss(self, n_levels: int) -> EntryLoss:
         return Proximal(MARGIN_LOSSES[self.margin](), n_levels)
+
+    def _targets(self, ratings: Ratings) -> NDArray[Any]:
+        return ratings.levels
+
+    def _user_penalties(self) -> dict[str, Penalty | None]:
+        return {}
 
     def _user_thresholds(self, ratings: Ratings, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         n, R = len(ratings.users), ratings.n_levels
@@ -134,6 +157,9 @@ class PMMMF(LossModel):
         ordinal.level_means(0, n, ratings.indptr, ratings.levels, scores, planes, counts)
         self.planes_ = planes
         return boundaries(planes, counts)
+
+    def _common_thresholds(self, ratings: Ratings) -> NDArray[Any]:
+        return mean_thresholds(self.thresholds_[ratings.user_counts > 0])
 
     def _check_learned(self) -> None:
         super()._check_learned()

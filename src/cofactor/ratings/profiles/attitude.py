@@ -10,13 +10,13 @@ from scipy.special import expit, logit
 
 from cofactor.kernels import products
 from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
-from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array
 from cofactor.problems.attitudes import AttitudeProblem, odds_of
-from cofactor.ratings.data import Ratings
-from cofactor.ratings.probability import ProbabilityModel
+from cofactor.ratings.base import RatingModel
+from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
 from cofactor.solvers import lbfgs
 from cofactor.solvers.result import Callback
@@ -26,7 +26,7 @@ _ENTRIES_PER_BLOCK = 2_000
 _FOLD_IN = (1e-10, 10_000)  #: tolerance and most rounds of fold-in
 
 
-class Attitude(ProbabilityModel):
+class Attitude(RatingModel):
     r"""Users as sets of binary factors; those a user expresses multiply the odds of an item's levels.
 
     .. math::
@@ -60,24 +60,17 @@ class Attitude(ProbabilityModel):
         Number K of factors. On validation ratings of MovieLens 100K 4 to 10 did equally well.
     alpha : float, default=8.0
         Weight of the penalties, above 0 and at most 1e12; 6 to 10 did equally well, 20 was worse by .01.
-    decision : {"median", "mode", "mean"}, default="median"
-        How probabilities become a level, see `ProbabilityModel`.
-    max_iter : int, default=500
-        Largest number of iterations.
+    {decision}
+    {max_iter}
     tol : float, default=1e-5
         Converged when J fell by less than this share of itself per iteration.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What `predict` does with ids that were not in training.
-    random_state : int, RandomState or Generator, optional
-        Seed of the start.
-    callback : callable, optional
-        Called with a `Progress` after every iteration.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {levels}
+    {duplicates}
+    {unknown}
+    {random_state}
+        It is the seed of the start.
+    {callback}
+    {verbose}
 
     Attributes
     ----------
@@ -152,7 +145,8 @@ class Attitude(ProbabilityModel):
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 
-    def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
+    def _fit(self, given: FitInput) -> None:
+        ratings = given.ratings
         generator = make_generator(self.random_state)
         base = np.log(item_marginals(ratings))
         problem = AttitudeProblem(ratings, ratings.levels, base, self.n_factors, self.alpha)
@@ -169,7 +163,7 @@ class Attitude(ProbabilityModel):
             problem.pack(start),
             max_iter=self.max_iter,
             tol=self.tol,
-            callback=monitor.stage(type(self).__name__),
+            callback=given.monitor.stage(type(self).__name__),
         )
         arrays = problem.layout.views(result.x)
         self.frequencies_ = problem.frequencies(result.x)
@@ -179,10 +173,11 @@ class Attitude(ProbabilityModel):
         self.marginal_ = level_marginal(ratings)
         self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
         self.history_, self.seconds_ = result.history, result.seconds
-        warn_if_unfinished(result, self, stacklevel=4)
+        warn_if_unfinished(result, self, stacklevel=callers_level() + 1)
 
-    def _fold_in_ratings(self, ratings: Ratings) -> None:
+    def _fold_in(self, given: FitInput) -> None:
         """Find the new users' μ by exact steps, one factor after another; b, b⁰ and π are fixed."""
+        ratings = given.ratings
         prior = logit(self.frequencies_)
         logits = np.tile(prior, (len(ratings.users), 1))
         odds, growth = odds_of(self.base_), np.expm1(self.factors_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,15 +14,17 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.gibbs import fold_ordinal_rows, level_probabilities
 from cofactor.kernels.gibbs_items import fold_ordinal_columns
 from cofactor.model.checks import check_choice, check_number
-from cofactor.model.progress import Monitor
 from cofactor.model.state import member, packed, unpacked
 from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.features import FeatureTable
+from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, SampledModel, WithStrangers, checksum
-from cofactor.ratings.sampled.links import Link, Side, link_sides, linked_prior
+from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
+from cofactor.ratings.sampled.cold import WithCold
+from cofactor.ratings.sampled.links import Features, Link, Side, link_sides, linked_prior
 from cofactor.ratings.sampled.shadow import joined, parted, read_shadow, with_shadow
-from cofactor.ratings.sampled.side import FeatureTable
+from cofactor.ratings.sampled.warm_start import checksum
 from cofactor.solvers.result import Callback
 
 
@@ -59,37 +62,28 @@ class OrdinalProbit(SampledModel):
         literature. "sparse" has a weight for every user and item and factor; it is slower, and keeps larger samples.
     n_implicit : int, default=30
         Number of singular vectors of the mask for "low-rank"; the mask's rank, where that is less.
-    n_sweeps : int, default=300
-        Sweeps of each chain. With ``warm_start=True``, sweeps to add.
-    burn_in : int, default=100
-        Sweeps at the beginning of which nothing is kept.
-    thin : int, default=1
-        Keep every so manieth sweep. A sample takes about 4 ((n + m)(d + 1) + n (R - 1)) bytes for n users, m items, R
+    {n_sweeps}
+    {burn_in}
+    {thin}
+        A sample takes about 4 ((n + m)(d + 1) + n (R - 1)) bytes for n users, m items, R
         levels.
-    n_chains : int, default=1
-        Independent chains; their samples are pooled. Two or more tell whether they agree
-        (`diagnostics`, `plots.plot_trace`).
-    decision : {"median", "mode", "mean"}, default="median"
-        How `predict` chooses a level: least expected absolute error, right most often, or nearest to the mean.
-    max_seconds : float, optional
-        Stop after this time; what has been kept by then is used, and it is an error if burn-in has not ended.
-    warm_start : bool, default=False
-        Whether `fit` goes on with the chains of the last fit, on the same ratings. 200 sweeps and 100 more are, to the
+    {n_chains}
+    {decision}
+    {max_seconds}
+    {warm_start}
+        200 sweeps and 100 more are, to the
         bit, 300.
-    n_jobs : int, optional
-        Chains that run side by side, through joblib.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What to do with ids that were not in training: predict for somebody drawn from the prior, or refuse.
-    random_state : int, RandomState or Generator, optional
-        Seed. Draws depend on nothing but seed, chain, sweep and row.
-    callback : callable, optional
-        Called with a `Progress` after every sweep; its objective is minus the log-likelihood.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {n_jobs}
+        Tasks are chains.
+    {levels}
+    {duplicates}
+    {unknown}
+        Cold users and items count as drawn from the prior.
+    {random_state}
+        Draws depend on nothing but seed, chain, sweep and row.
+    {callback}
+        Its objective is minus the log-likelihood.
+    {verbose}
 
     Attributes
     ----------
@@ -123,13 +117,6 @@ class OrdinalProbit(SampledModel):
 
     links_: tuple[Link | None, Link | None]
     is_shadow_: NDArray[np.bool_]
-
-    #: Features that the caller gives, of users and items; there during `fit` and `fold_in` only.
-    _tables: tuple[FeatureTable | None, FeatureTable | None] = (None, None)
-
-    #: Ratings of shadow users, as the caller gives them, and read; there during `fit` only.
-    _given_shadow: Any = None
-    _shadow: Ratings | None = None
 
     def __init__(
         self,
@@ -206,11 +193,13 @@ class OrdinalProbit(SampledModel):
         -------
         self
         """
-        self._tables, self._given_shadow = read_tables(user_features, item_features), shadow
-        try:
-            return super().fit(X, y)
-        finally:
-            del self._tables, self._given_shadow
+        users, items = read_tables(user_features, item_features)
+        self._check_params()
+        ratings = self._read(X, y)
+        followers = None
+        if shadow is not None:
+            followers = read_shadow(shadow, ratings, self.duplicates, "error" if self.unknown == "error" else "drop")
+        return self._learn(FitInput(ratings, user_features=users, item_features=items, shadow=followers))
 
     def fold_in(self, X: Any, y: Any = None, *, user_features: Any = None) -> Self:
         """Return a model for users who were not there in training, items held fixed.
@@ -227,11 +216,9 @@ class OrdinalProbit(SampledModel):
         -------
         OrdinalProbit
         """
-        given = copy.copy(self)
-        given._tables = read_tables(user_features, None)
-        new = super(OrdinalProbit, given).fold_in(X, y)
-        del new._tables
-        return new
+        check_is_fitted(self)
+        users, _ = read_tables(user_features, None)
+        return self._folded_in(FitInput(self._read_new_users(X, y), user_features=users))
 
     def fold_in_items(self, X: Any = None, y: Any = None, *, item_features: Any = None) -> Self:
         """Return a model for items which were not there in training, users held fixed.
@@ -260,7 +247,7 @@ class OrdinalProbit(SampledModel):
         array([1., 4.])
         """
         check_is_fitted(self)
-        table = None if item_features is None else FeatureTable.read(item_features, "item_features")
+        _, table = read_tables(None, item_features)
         unknown: Any = "error" if self.unknown == "error" else "drop"
         duplicates: Any = self.duplicates
         others = None if table is None else table.ids
@@ -270,39 +257,40 @@ class OrdinalProbit(SampledModel):
         new._fold_in_items(ratings, table)
         return new
 
-    def _prepare(self, ratings: Ratings) -> None:
-        if self._given_shadow is not None:
-            unknown_items = "error" if self.unknown == "error" else "drop"
-            self._shadow = read_shadow(self._given_shadow, ratings, self.duplicates, unknown_items)
-        sides = link_sides(ratings, self.implicit, self.n_implicit, self._tables)
-        self.links_ = (sides[0][0], sides[1][0])
-        self._features = (sides[0][1], sides[1][1])
-        self._described = tuple(
-            name for name, table in zip(("user", "item"), self._tables, strict=True) if table is not None
-        )
+    def _plan(self, given: FitInput) -> Plan:
+        (users, of_users), (items, of_items) = link_sides(given.ratings, self.implicit, self.n_implicit, given.features)
+        self.links_ = (users, items)
+        posterior = partial(self._posterior, given.ratings, (of_users, of_items), given.shadow, given.user_features)
+        tables = zip(("user", "item"), given.features, strict=True)
+        return Plan(posterior, tuple(side for side, table in tables if table is not None))
 
-    def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
-        super()._fit_ratings(ratings, monitor)
-        self.is_shadow_ = np.zeros(len(ratings.users), dtype=bool)
-        if self._shadow is not None:
-            self.ratings_, self.is_shadow_ = with_shadow(ratings, self._shadow)
+    def _posterior(
+        self,
+        ratings: Ratings,
+        features: tuple[Features, Features],
+        shadow: Ratings | None,
+        user_table: FeatureTable | None,
+    ) -> OrdinalProbitPosterior:
+        """Return the posterior of the ratings, with features of users and items, and shadow users who follow it."""
+        p, followers = self.n_factors + 1, None
+        users, items = (linked_prior(name, p, f) for name, f in zip(("user", "item"), features, strict=True))
+        if shadow is not None:
+            of_shadow = self._own_link(0).features(Side.users(shadow), user_table)
+            followers = WithCold.of(shadow), linked_prior("user", p, of_shadow)
+        return OrdinalProbitPosterior(WithCold.of(ratings), ratings.n_levels, users, items, shadow=followers)
+
+    def _fit(self, given: FitInput) -> None:
+        super()._fit(given)
+        self.is_shadow_ = np.zeros(len(given.ratings.users), dtype=bool)
+        if given.shadow is not None:
+            self.ratings_, self.is_shadow_ = with_shadow(given.ratings, given.shadow)
             self.users_, self.samples_ = self.ratings_.users, joined(self.samples_, self.is_shadow_)
-            del self._shadow
-        del self._features
 
-    def _target(self, ratings: Ratings) -> dict[str, Any]:
-        target = super()._target(ratings)
-        for name, table in zip(("users", "items"), self._tables, strict=True):
+    def _target_of_features(self, given: FitInput) -> dict[str, Any]:
+        target: dict[str, Any] = {}
+        for name, table in zip(("users", "items"), given.features, strict=True):
             target[f"the features of {name}"] = None if table is None else table.checksum
-        return target if self._shadow is None else target | {"the shadow users": checksum(self._shadow)}
-
-    def _posterior(self, ratings: Ratings) -> OrdinalProbitPosterior:
-        p, shadow = self.n_factors + 1, None
-        users, items = (linked_prior(name, p, f) for name, f in zip(("user", "item"), self._features, strict=True))
-        if self._shadow is not None:
-            features = self._own_link(0).features(Side.users(self._shadow), self._tables[0])
-            shadow = WithStrangers.of(self._shadow), linked_prior("user", p, features)
-        return OrdinalProbitPosterior(WithStrangers.of(ratings), ratings.n_levels, users, items, shadow=shadow)
+        return target if given.shadow is None else target | {"the shadow users": checksum(given.shadow)}
 
     def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         out = np.empty((len(users), len(self.scale_)))
@@ -313,36 +301,37 @@ class OrdinalProbit(SampledModel):
         )
         return out
 
-    def _fold_in_ratings(self, ratings: Ratings) -> None:
+    def _fold_in(self, given: FitInput) -> None:
         """Run a short chain for each new user under each of some samples."""
-        data, p = WithStrangers.of(ratings), self.n_factors + 1
-        prior = linked_prior("user", p, self._own_link(0).features(Side.users(ratings), self._tables[0]))
+        ratings = given.ratings
+        data, p = WithCold.of(ratings), self.n_factors + 1
+        prior = linked_prior("user", p, self._own_link(0).features(Side.users(ratings), given.user_features))
 
-        def given(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
+        def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
             return (
                 data.indices, data.levels, sample["V"], sample["user_precision"].astype(float),
                 prior.means(sample, data.shape[0]), sample["gap_mean"].astype(float),
                 sample["gap_precision"].astype(float), FOLD_IN_CYCLES, 3,
             )  # fmt: skip
 
-        self._fold_in_rows(fold_ordinal_rows, data.indptr, given, {"U": p, "thresholds": len(self.scale_) - 1})
+        self._fold_in_rows(fold_ordinal_rows, data.indptr, given_sample, {"U": p, "thresholds": len(self.scale_) - 1})
         self.is_shadow_ = np.zeros(len(ratings.users), dtype=bool)
         self._forget_link(1)
 
     def _fold_in_items(self, ratings: Ratings, table: FeatureTable | None) -> None:
         """Run a short chain for each new item under each of some samples, with the thresholds of the users."""
-        data, p = WithStrangers.of(ratings), self.n_factors + 1
+        data, p = WithCold.of(ratings), self.n_factors + 1
         side = Side.items(ratings).among(~self.is_shadow_)
         prior = linked_prior("item", p, self._own_link(1).features(side, table))
         levels = data.levels[data.to_csr]
 
-        def given(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
+        def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
             return (
                 data.col_indices, levels, sample["U"], sample["thresholds"], sample["item_precision"].astype(float),
                 prior.means(sample, data.shape[1]), FOLD_IN_CYCLES,
             )  # fmt: skip
 
-        self._fold_in_rows(fold_ordinal_columns, data.col_indptr, given, {"V": p}, part=-2)
+        self._fold_in_rows(fold_ordinal_columns, data.col_indptr, given_sample, {"V": p}, part=-2)
         self._forget_link(0)
 
     def _own_link(self, side: int) -> Link:

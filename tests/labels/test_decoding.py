@@ -5,7 +5,17 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import f1_score
 
-from cofactor.labels.thresholds import FAR, RULES, Threshold, learn_threshold, micro_f1_curve
+from cofactor.labels.decoding import (
+    FAR,
+    RULES,
+    Cut,
+    Joint,
+    TopK,
+    check_threshold,
+    decoder_of,
+    learn_threshold,
+    micro_f1_curve,
+)
 
 
 def scored(seed: int, n: int = 30, n_labels: int = 5, ties: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -39,7 +49,7 @@ def test_cut_of_each_label_is_the_best(seed, ties, monkeypatch):
     for k in range(Y.shape[1]):
         best = max(f1_score(Y[:, k], scores[:, k] > c) for c in [*np.unique(scores[:, k])[:-1], -np.inf])
         assert f1_score(Y[:, k], on[:, k]) == pytest.approx(best)
-    monkeypatch.setattr("cofactor.labels.thresholds._SCORES_PER_BLOCK", 2 * len(Y))
+    monkeypatch.setattr("cofactor.labels.decoding._SCORES_PER_BLOCK", 2 * len(Y))
     assert np.array_equal(learn_threshold("per-label", scores, sparse.csr_array(Y)).value, cuts.value)
 
 
@@ -51,7 +61,7 @@ def test_number_of_labels_is_the_best(seed, monkeypatch):
     by_k = [micro_f1(ranks < k, Y) for k in range(1, Y.shape[1] + 1)]
     assert cut.value == 1 + int(np.argmax(by_k))
     assert np.array_equal(cut.apply(scores), ranks < cut.value)
-    monkeypatch.setattr("cofactor.labels.thresholds._SCORES_PER_BLOCK", 2 * Y.shape[1])
+    monkeypatch.setattr("cofactor.labels.decoding._SCORES_PER_BLOCK", 2 * Y.shape[1])
     assert learn_threshold("top-k", scores, sparse.csr_array(Y)).value == cut.value
 
 
@@ -122,13 +132,38 @@ def test_curve_is_micro_f1_at_each_cut():
 
 
 def test_a_score_on_the_cut_is_off():
-    assert Threshold("fixed", 0.0).apply(np.array([[-0.1, 0.0, 0.1]])).tolist() == [[False, False, True]]
-    assert Threshold("top-k", 2).apply(np.array([[0.0, 1.0, 0.0, 0.0]])).tolist() == [[True, True, False, False]]
+    assert Cut(0.0).apply(np.array([[-0.1, 0.0, 0.1]])).tolist() == [[False, False, True]]
+    assert TopK(2).apply(np.array([[0.0, 1.0, 0.0, 0.0]])).tolist() == [[True, True, False, False]]
 
 
 @pytest.mark.parametrize(
-    ("rule", "value"), [("magic", 0.0), ("fixed", np.zeros(3)), ("per-label", 0.0), ("global", np.nan)]
-)
-def test_thresholds_that_make_no_sense(rule, value):
+    ("rule", "value"),
+    [
+        ("magic", 0.0), ("fixed", np.zeros(3)), ("per-label", 0.0), ("global", np.nan), ("top-k", 1.5),
+        ("top-k", np.zeros(2)), ("joint", 0.0), ("fixed", None), ("fixed", "0"), ("fixed", True),
+    ],
+)  # fmt: skip
+def test_decoders_that_make_no_sense(rule, value):
     with pytest.raises(ValueError, match="rule"):
-        Threshold(rule, value)
+        decoder_of(rule, value)
+
+
+def test_only_a_model_decodes_jointly():
+    assert isinstance(decoder_of("joint", None), Joint)
+    check_threshold("joint", joint=True)
+    with pytest.raises(ValueError, match="expected a number, or one of 'global'"):
+        check_threshold("joint")
+    with pytest.raises(ValueError, match="call predict"):
+        Joint().apply(np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("rule", RULES)
+def test_an_instance_of_weight_2_counts_as_two(rule, ties):
+    scores, Y = scored(4, n=40, ties=ties)
+    weight = np.random.default_rng(0).integers(1, 4, len(Y))
+    weighted = learn_threshold(rule, scores, sparse.csr_array(Y), weight.astype(float))
+    repeated = learn_threshold(rule, np.repeat(scores, weight, axis=0), sparse.csr_array(np.repeat(Y, weight, axis=0)))
+    assert np.array_equal(weighted.value, repeated.value)
+    alike = learn_threshold(rule, scores, sparse.csr_array(Y), np.full(len(Y), 0.25))
+    assert np.array_equal(alike.value, learn_threshold(rule, scores, sparse.csr_array(Y)).value)

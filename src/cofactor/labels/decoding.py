@@ -1,0 +1,416 @@
+"""From scores to label sets: a cut, the best few labels, or a joint decoder of the model's own.
+
+A model holds its decoder as `decision_`. `Cut` and `TopK` look at scores alone; their numbers are given, or learned
+from scores of instances that the model had not seen (`learn_threshold`). `Joint` leaves the decoding to the model,
+which then predicts label sets as a whole.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.model.checks import check_number
+
+__all__ = [
+    "FAR",
+    "JOINT",
+    "RULES",
+    "Cut",
+    "Decoder",
+    "Joint",
+    "TopK",
+    "check_threshold",
+    "decoder_of",
+    "learn_threshold",
+    "micro_f1_curve",
+]
+
+#: Rules whose cut is learned.
+RULES = ("global", "per-label", "top-k", "cardinality")
+
+#: The parameter `threshold` of a model which decodes label sets by itself, and the rule of its decoder.
+JOINT = "joint"
+
+#: Score (with its sign) of a label that was constant in training. As good as infinite for every cut and ranking, yet
+#: finite, so that metrics which refuse infinities take it.
+FAR = 1e9
+
+_SCORES_PER_BLOCK = 1 << 22
+
+
+class Decoder(ABC):
+    """Says which labels are on.
+
+    Attributes
+    ----------
+    rule : str
+        How it was chosen: "fixed", one of `RULES`, or "joint".
+    value : float, ndarray of shape (L,) or None
+        The numbers it uses.
+    """
+
+    rule: str
+    value: float | NDArray[np.float64] | None
+
+    @abstractmethod
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return where labels are on.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, L)
+
+        Returns
+        -------
+        ndarray of shape (n, L), bool
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Cut(Decoder):
+    """Labels whose score lies above a cut are on.
+
+    Parameters
+    ----------
+    value : float, or ndarray of shape (L,)
+        The cut; one for each label with "per-label".
+    rule : {"fixed", "global", "per-label", "cardinality"}, default="fixed"
+        How it was chosen.
+
+    Examples
+    --------
+    >>> Cut(0.0).apply(np.array([[0.3, -0.1, 0.0], [-0.5, -0.2, 0.1]]))
+    array([[ True, False, False],
+           [False, False,  True]])
+    """
+
+    value: float | NDArray[np.float64]
+    rule: str = "fixed"
+
+    def __post_init__(self) -> None:
+        if self.rule not in ("fixed", "global", "per-label", "cardinality"):
+            raise InvalidInputError(f"unknown rule {self.rule!r}")
+        if not np.isfinite(self.value).all() or np.ndim(self.value) != (self.rule == "per-label"):
+            raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
+
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return where scores lie above the cut; a score on it is off."""
+        return scores > np.asarray(self.value, dtype=np.float64)  # not rounded to the precision of the scores
+
+
+@dataclass(frozen=True, eq=False)
+class TopK(Decoder):
+    """The k labels of each instance with the highest scores are on; of equal scores the lower number comes first.
+
+    Parameters
+    ----------
+    value : int
+        k.
+    rule : {"top-k"}, default="top-k"
+        The only way to choose it.
+
+    Examples
+    --------
+    >>> TopK(1).apply(np.array([[0.3, -0.1, 0.2], [-0.5, -0.2, -0.3]]))
+    array([[ True, False, False],
+           [False,  True, False]])
+    """
+
+    value: int
+    rule: str = "top-k"
+
+    def __post_init__(self) -> None:
+        if self.rule != "top-k":
+            raise InvalidInputError(f"unknown rule {self.rule!r}")
+        if np.ndim(self.value) or not np.isfinite(self.value) or int(self.value) != self.value:
+            raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
+
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return where the k highest scores of each row stand."""
+        on = np.zeros(scores.shape, dtype=bool)
+        best = np.argsort(-scores, axis=1, kind="stable")[:, : int(self.value)]
+        np.put_along_axis(on, best, True, axis=1)
+        return on
+
+
+@dataclass(frozen=True, eq=False)
+class Joint(Decoder):
+    """The model predicts label sets as a whole, by its method `_label_sets`: they do not follow from scores.
+
+    For models whose prediction is not one decision after another for each label: a label powerset, a chain, a random
+    field. Such a model has ``threshold="joint"`` as its default, and takes cuts of its scores in place of it.
+
+    Examples
+    --------
+    >>> Joint().apply(np.zeros((1, 2)))
+    Traceback (most recent call last):
+    cofactor.errors.InvalidInputError: label sets that are decoded jointly do not follow from scores; call predict
+    """
+
+    value: None = None
+    rule: str = JOINT
+
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Refuse: only the model can decode."""
+        raise InvalidInputError("label sets that are decoded jointly do not follow from scores", advice="call predict")
+
+
+def decoder_of(rule: str, value: Any) -> Decoder:
+    """Return the decoder of a rule and the numbers it uses.
+
+    Parameters
+    ----------
+    rule : {"fixed", "global", "per-label", "top-k", "cardinality", "joint"}
+    value : float, int, ndarray of shape (L,) or None
+
+    Raises
+    ------
+    InvalidInputError
+        If they do not fit each other.
+
+    Examples
+    --------
+    >>> decoder_of("global", 0.25)
+    Cut(value=0.25, rule='global')
+    >>> decoder_of("top-k", 3)
+    TopK(value=3, rule='top-k')
+    """
+    if rule == JOINT:
+        if value is not None:
+            raise InvalidInputError(f"the rule {rule!r} cannot have the value {value!r}")
+        return Joint()
+    if isinstance(value, bool) or not isinstance(value, Real | np.ndarray):
+        raise InvalidInputError(f"the rule {rule!r} cannot have the value {value!r}")
+    return TopK(value, rule) if rule == "top-k" else Cut(value, rule)  # type: ignore[arg-type]
+
+
+def check_threshold(threshold: Any, *, joint: bool = False) -> None:
+    """Refuse what is neither a number nor the name of a rule.
+
+    Parameters
+    ----------
+    threshold : object
+    joint : bool, default=False
+        Whether the model can decode label sets by itself, so that "joint" is a rule too.
+    """
+    rules = (*RULES, JOINT) if joint else RULES
+    expected = f"expected a number, or one of {', '.join(map(repr, rules))}"
+    if isinstance(threshold, str):
+        if threshold not in rules:
+            raise InvalidInputError(expected, argument="threshold", found=threshold)
+    elif isinstance(threshold, Real):
+        check_number("threshold", threshold, low=-np.inf)
+    else:
+        raise InvalidTypeError(expected, argument="threshold", found=threshold)
+
+
+def learn_threshold(
+    rule: str, scores: NDArray[Any], Y: sparse.csr_array, sample_weight: NDArray[np.float64] | None = None
+) -> Cut | TopK:
+    r"""Learn a cut from scores of instances whose labels are known.
+
+    The scores should be those of models that had not seen the instances (out-of-fold scores), since the cut that is
+    best for scores of training instances is too high for new ones.
+
+    ==============  ===============================================================================================
+    "global"        one cut c which maximises micro-F1, :math:`2 \sum tp / (2 \sum tp + \sum fp + \sum fn)`
+    "per-label"     a cut for each label which maximises its own F1
+    "top-k"         the number k of labels for each instance which maximises micro-F1
+    "cardinality"   one cut by which instances have as many labels on average as they really have
+    ==============  ===============================================================================================
+
+    Parameters
+    ----------
+    rule : {"global", "per-label", "top-k", "cardinality"}
+    scores : ndarray of shape (n, L)
+    Y : csr_array of shape (n, L)
+        Ones where a label is on.
+    sample_weight : ndarray of shape (n,), optional
+        Weights of the instances, above 0; by default all count alike.
+
+    Returns
+    -------
+    Cut or TopK
+        Cuts lie half way between two neighbouring scores; among equally good ones the highest is taken.
+
+    Notes
+    -----
+    Sorts once and counts cumulatively: O(nL log nL). Report learned cuts apart from the plain one: they see the labels
+    of the instances they are learned on.
+
+    Examples
+    --------
+    >>> scores = np.array([[0.9, 0.4], [0.3, 0.2], [0.1, 0.8]])
+    >>> Y = sparse.csr_array([[1, 1], [1, 0], [0, 1]])
+    >>> learn_threshold("global", scores, Y).value
+    0.25
+    >>> learn_threshold("cardinality", scores, Y).value
+    0.25
+    >>> learn_threshold("top-k", scores, Y).value
+    1
+    """
+    if rule == "top-k":
+        return TopK(_best_k(scores, Y, sample_weight))
+    if rule == "per-label":
+        blocks = [_best_cuts(scores[:, block], Y[:, block], sample_weight) for block in _column_blocks(*scores.shape)]
+        return Cut(np.concatenate(blocks), rule)
+    cuts, true_positives, positives = _all_cuts(scores, Y, sample_weight)
+    actual = _n_on(Y, sample_weight)
+    if rule == "cardinality":
+        return Cut(float(cuts[np.argmin(np.abs(positives - actual))]), rule)
+    return Cut(float(cuts[np.argmax(_f1(true_positives, positives, actual))]), rule)
+
+
+def micro_f1_curve(
+    scores: NDArray[Any], Y: sparse.csr_array, n_points: int | None = 500
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return micro-F1 as a function of one global cut.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, L)
+    Y : csr_array of shape (n, L)
+        Ones where a label is on.
+    n_points : int or None, default=500
+        Number of cuts, evenly spread over the ranks of the scores, with the best one among them; None for all that
+        make a difference.
+
+    Returns
+    -------
+    cuts : ndarray of shape (p,)
+        Falling.
+    micro_f1 : ndarray of shape (p,)
+
+    Examples
+    --------
+    >>> cuts, f1 = micro_f1_curve(np.array([[0.9, 0.4], [0.3, 0.2]]), sparse.csr_array([[1, 1], [0, 0]]))
+    >>> cuts.round(2).tolist(), f1.round(2).tolist()
+    ([0.9, 0.65, 0.35, 0.25, 0.2], [0.0, 0.67, 1.0, 0.8, 0.67])
+    """
+    cuts, true_positives, positives = _all_cuts(scores, Y)
+    f1 = _f1(true_positives, positives, Y.nnz)
+    if n_points is not None and len(cuts) > n_points:
+        chosen = np.unique(np.append(np.linspace(0, len(cuts) - 1, n_points - 1).astype(int), np.argmax(f1)))
+        cuts, f1 = cuts[chosen], f1[chosen]
+    return cuts, f1
+
+
+def _f1(true_positives: NDArray[Any], predicted: NDArray[Any], actual: Any) -> NDArray[np.float64]:
+    """Return F1 = 2 tp / (predicted + actual), 0 where both are none."""
+    total = predicted + actual
+    return np.divide(2.0 * true_positives, total, out=np.zeros(np.shape(total)), where=total > 0)
+
+
+def _n_on(Y: sparse.csr_array, weight: NDArray[np.float64] | None) -> float:
+    """Return the number of labels that are on, each counted with the weight of its instance."""
+    return Y.nnz if weight is None else float(weight @ np.diff(Y.indptr))
+
+
+def _all_cuts(
+    scores: NDArray[Any], Y: sparse.csr_array, weight: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+    """Return every cut which makes a difference, falling, with the true positives and positives above it."""
+    flat = scores.ravel()
+    truth = np.zeros(flat.shape, dtype=bool)
+    truth[np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr)) * Y.shape[1] + Y.indices] = True
+    always = flat >= FAR
+    open_ = np.abs(flat) < FAR  # no cut moves the labels of a constant
+    if weight is not None:
+        return _all_weighted_cuts(flat, truth, always, open_, np.repeat(weight, Y.shape[1]))
+    ranked, hits = np.sort(flat[open_])[::-1], np.sort(flat[open_ & truth])
+    last = _ends_of_ties(ranked)
+    above = len(hits) - np.searchsorted(hits, ranked[last])
+    true_positives = np.concatenate(([0], above)) + np.count_nonzero(truth & always)
+    positives = np.concatenate(([0], last + 1)) + np.count_nonzero(always)
+    return _between(ranked, last), true_positives, positives
+
+
+def _all_weighted_cuts(
+    flat: NDArray[Any],
+    truth: NDArray[np.bool_],
+    always: NDArray[np.bool_],
+    open_: NDArray[np.bool_],
+    weight: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+    """Return what `_all_cuts` does, with each score counted by its weight."""
+    scores, hit, weights = flat[open_], truth[open_], weight[open_]
+    order = np.argsort(-scores, kind="stable")
+    ranked = scores[order]
+    last = _ends_of_ties(ranked)
+    above, all_above = (np.cumsum(counted[order])[last] for counted in (weights * hit, weights))
+    true_positives = np.concatenate(([0.0], above)) + weight[truth & always].sum()
+    positives = np.concatenate(([0.0], all_above)) + weight[always].sum()
+    return _between(ranked, last), true_positives, positives
+
+
+def _ends_of_ties(ranked: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the last position of each run of equal scores."""
+    if not len(ranked):
+        return np.zeros(0, dtype=np.int64)
+    return np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)
+
+
+def _between(ranked: NDArray[Any], last: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return cuts above all scores, half way between neighbouring distinct ones, and below all of them."""
+    if not len(ranked):
+        return np.zeros(1)
+    levels = ranked[last].astype(np.float64)
+    middle = (levels[1:] + levels[:-1]) / 2
+    # Half way is a score itself where two neighbours differ by one bit; a cut on the lower one is right then.
+    middle = np.where(middle < levels[:-1], middle, levels[1:])
+    below = np.nextafter(ranked[-1], np.array(-np.inf, dtype=ranked.dtype))
+    return np.concatenate(([levels[0]], middle, [float(below)]))
+
+
+def _column_blocks(n: int, n_labels: int) -> Iterator[slice]:
+    width = max(1, _SCORES_PER_BLOCK // max(n, 1))
+    return (slice(k, min(k + width, n_labels)) for k in range(0, n_labels, width))
+
+
+def _best_cuts(
+    scores: NDArray[Any], Y: sparse.csr_array, weight: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Return the cut which maximises F1 for each column."""
+    n, n_labels = scores.shape
+    order = np.argsort(-scores, axis=0)
+    ranked = np.take_along_axis(scores, order, axis=0).astype(np.float64)
+    hits: NDArray[Any] = np.take_along_axis(Y.toarray() > 0, order, axis=0)
+    positives = np.arange(1, n + 1)[:, None]
+    if weight is not None:
+        hits, positives = hits * weight[order], np.cumsum(weight[order], axis=0)
+    hits = np.cumsum(hits, axis=0)
+    f1 = _f1(hits, positives, hits[-1])
+    f1[:-1][ranked[:-1] == ranked[1:]] = 0  # there is no cut between equal scores
+    f1[ranked <= -FAR] = 0
+    best = np.argmax(f1, axis=0)
+    columns = np.arange(n_labels)
+    upper, lower = ranked[best, columns], ranked[np.minimum(best + 1, n - 1), columns]
+    middle = (upper + lower) / 2
+    middle = np.where(middle < upper, middle, lower)
+    # Below the last finite score there is nothing to stand half way to; a constant keeps what it is with any cut.
+    alone = (best == n - 1) | (lower <= -FAR)
+    cuts = np.where(alone, np.nextafter(upper.astype(scores.dtype), -np.inf, dtype=scores.dtype), middle)
+    return np.where(np.abs(upper) >= FAR, 0.0, cuts)
+
+
+def _best_k(scores: NDArray[Any], Y: sparse.csr_array, weight: NDArray[np.float64] | None = None) -> int:
+    """Return the number of labels for each row which maximises micro-F1."""
+    n, n_labels = scores.shape
+    hits = np.zeros(n_labels)
+    height = max(1, _SCORES_PER_BLOCK // n_labels)
+    for k in range(0, n, height):
+        block = slice(k, k + height)
+        order = np.argsort(-scores[block], axis=1, kind="stable")
+        found = np.take_along_axis(Y[block].toarray(), order, axis=1)
+        hits += found.sum(axis=0) if weight is None else weight[block] @ found
+    total = n if weight is None else float(weight.sum())
+    return 1 + int(np.argmax(_f1(np.cumsum(hits), total * np.arange(1, n_labels + 1), _n_on(Y, weight))))

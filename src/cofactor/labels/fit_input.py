@@ -1,0 +1,108 @@
+"""What a label model learns from: checked once at the door of `fit`, then passed on, never changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cofactor.errors import InvalidInputError
+from cofactor.labels.regression import FeatureSpace
+from cofactor.model.progress import Monitor
+
+__all__ = ["CheckedFeatures", "FitInput"]
+
+#: Features as models see them: C-contiguous or in canonical CSR form, float32 or float64, finite.
+CheckedFeatures = NDArray[Any] | sparse.csr_array
+
+
+def _silent() -> Monitor:
+    return Monitor(None, False)
+
+
+@dataclass(frozen=True, eq=False)
+class FitInput:
+    """Checked features and labels, with what else concerns one fit.
+
+    Parameters
+    ----------
+    features : ndarray or csr_array of shape (n, D)
+        C-contiguous, or in canonical CSR form; float32 or float64.
+    labels : csr_array of shape (n, L)
+        Ones where a label is on. In `LabelModel._fit`, every label is on somewhere and off somewhere.
+    weights : ndarray of shape (n,), float64, or None
+        Weights of the instances, above 0; None if all weigh 1.
+    monitor : Monitor
+        Receives progress.
+    space : FeatureSpace or None
+        The decomposition of these features, where the caller of `fit` gave one.
+
+    Examples
+    --------
+    >>> data = FitInput(np.eye(3), sparse.csr_array([[1], [0], [1]]), np.array([1.0, 2.0, 1.0]))
+    >>> data.n_instances, data.total_weight
+    (3, 4.0)
+    >>> data.repeated().features.shape
+    (4, 3)
+    """
+
+    features: CheckedFeatures
+    labels: sparse.csr_array
+    weights: NDArray[np.float64] | None = None
+    monitor: Monitor = field(default_factory=_silent)
+    space: FeatureSpace | None = None
+
+    @property
+    def n_instances(self) -> int:
+        """Number n of instances."""
+        return int(self.labels.shape[0])
+
+    @property
+    def total_weight(self) -> float:
+        """What the instances weigh together; n without weights."""
+        return self.n_instances if self.weights is None else float(self.weights.sum())
+
+    def feature_space(self, fit_intercept: bool = True) -> FeatureSpace:
+        """Return the decomposition of the features which the caller gave, or a new one.
+
+        Raises
+        ------
+        InvalidInputError
+            If the one given treats the intercept otherwise.
+        """
+        if self.space is None:
+            return FeatureSpace(self.features, fit_intercept=fit_intercept, sample_weight=self.weights)
+        if self.space.fit_intercept != fit_intercept:
+            raise InvalidInputError(
+                f"the FeatureSpace given as X has fit_intercept={self.space.fit_intercept}, the model {fit_intercept}",
+                advice="make them agree",
+            )
+        return self.space
+
+    def rows(self, where: NDArray[Any], monitor: Monitor | None = None) -> FitInput:
+        """Return some of the instances, with a monitor of their own."""
+        weights = None if self.weights is None else self.weights[where]
+        return FitInput(self.features[where], self.labels[where], weights, monitor or self.monitor)
+
+    def of_labels(self, columns: NDArray[Any]) -> FitInput:
+        """Return the same instances with some of their labels."""
+        return replace(self, labels=self.labels[:, columns])
+
+    def repeated(self) -> FitInput:
+        """Return every instance as often as its weight says, which must be a whole number, without weights."""
+        if self.weights is None:
+            return self
+        rows = np.repeat(np.arange(self.n_instances), self.weights.astype(np.int64))
+        return FitInput(self.features[rows], self.labels[rows], monitor=self.monitor)
+
+    def scaled_rows(self, table: Any) -> Any:
+        """Return a table with each row times the square root of its weight, so that squared errors are weighted."""
+        if self.weights is None:
+            return table
+        root = np.sqrt(self.weights)
+        if isinstance(table, np.ndarray):
+            return table * root[:, None]
+        return sparse.csr_array(table.multiply(root[:, None]))

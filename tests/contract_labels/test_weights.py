@@ -1,0 +1,135 @@
+"""Weight 2 is an instance twice, weight 0 none; every model takes whole numbers, some any weights."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+
+from cofactor.labels import MODELS, BinaryRelevance, FeatureSpace
+from cofactor.labels.decoding import RULES
+
+from .models import CASES, bits, data, every, fitted, fresh
+
+WEIGHTS = np.random.default_rng(3).integers(0, 4, len(data()[0]))
+
+#: Settings by which a model converges as far as two ways to the same minimum must agree.
+TIGHT = {"LEML": {"tol": 1e-12, "max_iter": 20_000}, "OMF": {"tol": 1e-13, "max_iter": 20_000}}
+ANY = [name for name in CASES if CASES[name].takes_weights == "any"]
+
+
+def tight(name: str) -> Any:
+    return fresh(name, **TIGHT.get(name, {}))
+
+
+def test_the_ridge_family_takes_any_weights() -> None:
+    assert {"PLST", "CPLST", "CSSP", "FAiE", "LEML", "OMF"} <= set(ANY)
+    assert {CASES[name].takes_weights for name in CASES} == {"any", "whole"}
+
+
+@every
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_weight_2_is_an_instance_twice_and_weight_0_none(name: str, form: Any) -> None:
+    X, Y = data()
+    weighted = tight(name).fit(form(X), Y, sample_weight=WEIGHTS).decision_function(X)
+    repeated = tight(name).fit(form(np.repeat(X, WEIGHTS, axis=0)), np.repeat(Y, WEIGHTS, axis=0)).decision_function(X)
+    without = tight(name).fit(form(X), Y).decision_function(X)
+    assert np.abs(weighted - repeated).max() < 2e-3 * repeated.std()
+    assert np.abs(weighted - without).max() > 0.05 * without.std()
+
+
+@every
+def test_weights_of_1_change_no_bit(name: str) -> None:
+    assert bits(fresh(name).fit(*data(), sample_weight=np.ones(len(data()[0])))) == bits(fitted(name))
+
+
+@pytest.mark.parametrize("name", ["PLST", "CPLST", "CSSP", "CSSP of 0/1", "FAiE", "FAiE of 0/1", "LEML"])
+@pytest.mark.parametrize("rows", [80, 5], ids=["more rows than columns", "more columns than rows"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_fractions_weigh_in_proportion(name: str, rows: int, form: Any) -> None:
+    """Where weights are halves of whole numbers, and the penalty halved too, the minimum is that of whole numbers."""
+    X, Y = data()[0][:rows], data()[1][:rows]
+    model = tight(name)
+    penalties = {"alpha", "beta", "estimator__alpha"} & set(model.get_params())
+    halves = {key: model.get_params()[key] / 2 for key in penalties}
+    whole = np.maximum(WEIGHTS[:rows], 1)
+    expected = model.fit(form(X), Y, sample_weight=whole).decision_function(X)
+    found = clone(model).set_params(**halves).fit(form(X), Y, sample_weight=whole / 2).decision_function(X)
+    assert np.abs(found - expected).max() < 2e-3 * expected.std()
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("shape", [(50, 6), (6, 50)])
+def test_a_weighted_space_is_scikit_learns_ridge(fit_intercept: bool, form: Any, shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    X, T, w = rng.normal(size=shape), rng.normal(size=(shape[0], 3)), rng.random(shape[0]) + 0.1
+    space = FeatureSpace(form(X), fit_intercept=fit_intercept, sample_weight=w)
+    coef, intercept = space.ridge(T, 0.7)
+    ridge = Ridge(0.7, fit_intercept=fit_intercept).fit(X, T, sample_weight=w)
+    np.testing.assert_allclose(coef, ridge.coef_.T, atol=1e-9)
+    np.testing.assert_allclose(intercept, np.broadcast_to(ridge.intercept_, 3), atol=1e-9)
+    root = np.sqrt(w)[:, None]
+    gap = root * (T - (w @ T / w.sum() if fit_intercept else 0) - (X - space.mean) @ coef)
+    centred = root * (T - (w @ T / w.sum() if fit_intercept else 0))
+    np.testing.assert_allclose(space.explained(T, 0.7), centred.T @ (centred - gap), atol=1e-8)
+    B = space.hat_factor(0.7)
+    np.testing.assert_allclose(B @ (B.T @ centred), centred - gap, atol=1e-8)
+
+
+def test_a_space_brings_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, Y = data()
+    w = np.maximum(WEIGHTS, 1)
+    space = FeatureSpace(X, sample_weight=w)
+    for model in (fresh("PLST"), BinaryRelevance(Ridge())):
+        given = clone(model).fit(space, Y).decision_function(X)
+        np.testing.assert_allclose(given, clone(model).fit(X, Y, sample_weight=w).decision_function(X), atol=1e-9)
+    with pytest.raises(ValueError, match="decomposed with its weights"):
+        fresh("PLST").fit(space, Y, sample_weight=w)
+    with pytest.raises(ValueError, match="above 0"):
+        FeatureSpace(X, sample_weight=WEIGHTS)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_learned_thresholds_count_weights(rule: str) -> None:
+    X, Y = data()
+    few = fresh("PLST", threshold=rule).fit(X, Y, sample_weight=(np.arange(len(X)) < 40).astype(float))
+    assert np.array_equal(few.threshold_, fresh("PLST", threshold=rule).fit(X[:40], Y[:40]).threshold_)
+    model = fresh("PLST").fit(X, Y)
+    again = model.fit_threshold(X, Y, rule, sample_weight=WEIGHTS).threshold_
+    repeated = model.fit_threshold(np.repeat(X, WEIGHTS, axis=0), np.repeat(Y, WEIGHTS, axis=0), rule).threshold_
+    assert np.array_equal(again, repeated)
+
+
+@every
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.ones(79), "expected .80,.: a weight for each instance"),
+        (np.ones((80, 1)), "expected .80,."),
+        (np.full(80, -1.0), r"holds -1 \(instance 0\)"),
+        (np.full(80, np.nan), "holds nan"),
+        (np.zeros(80), "are all zero"),
+        (["a"] * 80, "must be numbers"),
+    ],
+)
+def test_weights_that_make_no_sense(name: str, weights: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fresh(name).fit(*data(), sample_weight=weights)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ANY])
+def test_fractions_are_refused_where_instances_are_repeated(name: str) -> None:
+    with pytest.raises(ValueError, match=f"holds 0.5, but {type(CASES[name]).__name__} repeats instances"):
+        fresh(name).fit(*data(), sample_weight=np.full(80, 0.5))
+
+
+def test_the_score_counts_weights() -> None:
+    X, Y = data()
+    model = fitted("PLST")
+    assert model.score(X, Y, WEIGHTS) == pytest.approx(
+        model.score(np.repeat(X, WEIGHTS, axis=0), np.repeat(Y, WEIGHTS, axis=0))
+    )
+    assert set(MODELS) == {type(case).__name__ for case in CASES.values()}
