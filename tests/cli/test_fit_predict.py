@@ -262,8 +262,9 @@ def test_pairs_without_an_item_column_are_refused_as_ratings_are(run, model: Pat
     assert run("fit", "-", stdin=content).error == f"standard input: {message}"
 
 
-def test_ids_of_another_kind(process, csv: Path, named_csv: Path, model: Path) -> None:
-    outcome = process("predict", model, "-", stdin=b"user,item\nann,Up\nbob,Alien\n")
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_ids_of_another_kind(run, csv: Path, named_csv: Path, model: Path, tmp_path: Path) -> None:
+    outcome = run("predict", model, "-", stdin=b"user,item\nann,Up\nbob,Alien\n")
     first, second, third = outcome.err.splitlines()
     assert first == (
         "cofactor: warning: no user id is known: the model has numbers from 0 to 59, but the ids given are "
@@ -272,8 +273,9 @@ def test_ids_of_another_kind(process, csv: Path, named_csv: Path, model: Path) -
     assert second.startswith("cofactor: warning: no item id is known: ")
     assert third.startswith("cofactor: note: pairs with a user or an item that was not in training: 2 of 2; ")
     columns = ["--user", "who", "--item", "film"]
-    assert process("fit", named_csv, *columns, "--rating", "stars given", "--alpha", 3, "-o", "n.cofactor").status == 0
-    outcome = process("predict", "n.cofactor", csv)
+    named = tmp_path / "n.cofactor"
+    assert run("fit", named_csv, *columns, "--rating", "stars given", "--alpha", 3, "-o", named).status == 0
+    outcome = run("predict", named, csv)
     assert "the model has text such as 'user 00', 'user 01', but the ids given are numbers from 0 to 59" in outcome.err
 
 

@@ -89,7 +89,7 @@ def comparison_page(comparison: Comparison, *, title: str = "Comparison", digits
 
     Raises
     ------
-    ValueError
+    InvalidInputError
         If there are no results.
 
     Examples
@@ -104,7 +104,7 @@ def comparison_page(comparison: Comparison, *, title: str = "Comparison", digits
     """
     records = comparison.records()
     if not records:
-        raise InvalidInputError("there are no results to report: run the comparison first")
+        raise InvalidInputError("there are no results to report", advice="run the comparison first")
     measured = {record["metric"] for record in records}
     shown = [metric for metric in comparison.metrics if metric in measured]
     tables = {metric: comparison.table(metric) for metric in shown}

@@ -77,7 +77,7 @@ def require_arviz() -> Any:
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # once a day ArviZ announces its next version to whoever imports it
+            warnings.simplefilter("ignore")  # once a day ArviZ announces its next version when it is imported
             import arviz
     except ModuleNotFoundError as error:
         if error.name != "arviz":
