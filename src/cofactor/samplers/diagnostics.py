@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, MissingPackageError
 
 __all__ = ["Diagnostics", "diagnose", "require_arviz", "split_r_hat", "to_inference_data"]
 
@@ -82,9 +82,7 @@ def require_arviz() -> Any:
     except ModuleNotFoundError as error:
         if error.name != "arviz":
             raise
-        raise ImportError(
-            'diagnostics of chains need ArviZ, which is not installed: pip install "cofactor[bayes]"'
-        ) from error
+        raise MissingPackageError("arviz", "diagnostics of chains need", "bayes") from error
     return arviz
 
 
