@@ -11,6 +11,7 @@ import numpy as np
 from cofactor.evaluation.stats.rank_tests import Friedman, Nemenyi, friedman, nemenyi
 from cofactor.evaluation.stats.scores import Scores
 from cofactor.experiments.base.experiment import Claim, Origin, Picture, Row, Sample
+from cofactor.plots import plot_critical_difference
 from cofactor.published import METRICS, Published
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ _TELLING = 6  # with fewer data sets, that no difference is shown says little
 def printed_scores(table: Published, metric: str, protocol: str = "") -> Scores:
     """Return the printed numbers of a metric as a table, data sets × methods; NaN where none is printed.
 
-    >>> from cofactor.published import load
+    >>> from cofactor.plots import plot_critical_difference
+    from cofactor.published import load
     >>> printed_scores(load("thesis-5.9"), "hamming").ranks[0]
     array([1.5, 6. , 5. , 3.5, 3.5, 7. , 1.5])
     """
@@ -155,6 +157,4 @@ def diagrams(sources: Sources, figure: str) -> list[Picture]:
 
 
 def _draw(pairs: Nemenyi, title: str) -> Axes | Sequence[Axes]:
-    from cofactor.plots.comparison import plot_critical_difference
-
     return plot_critical_difference(pairs, title=title)
