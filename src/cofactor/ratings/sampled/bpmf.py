@@ -60,8 +60,7 @@ class BPMF(SampledModel):
     {decision}
     {max_seconds}
     {warm_start}
-        100 sweeps and 50 more are, to the
-        bit, 150.
+        100 sweeps and 50 more are, to the bit, 150.
     {n_jobs}
         Tasks are chains.
     {levels}
