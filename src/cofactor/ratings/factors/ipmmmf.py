@@ -174,6 +174,10 @@ class IPMMMF(FactorModel):
         """Probability of the features of a user without ratings."""
         return np.asarray(1 / (1 + np.exp(-prior_logits(self.sticks_))))
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"alpha": [6.0, 9.0, 12.0, 17.0]}
+
     def _check_params(self) -> None:
         super()._check_params()
         check_choice("item_prior", self.item_prior, ("fixed", "learned"))

@@ -170,6 +170,10 @@ class GibbsIPMMMF(SampledModel):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"hinge_weight": [0.1, 0.15, 0.25]}
+
     def _check_params(self) -> None:
         super()._check_params()
         check_hinge_params(self)

@@ -175,6 +175,10 @@ class GibbsMMMF(SampledModel):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"hinge_weight": [0.4, 0.5, 0.6, 0.7]}
+
     def _check_params(self) -> None:
         super()._check_params()
         check_hinge_params(self)
