@@ -40,8 +40,7 @@ _TELLING = 6  # with fewer data sets, that no difference is shown says little
 def printed_scores(table: Published, metric: str, protocol: str = "") -> Scores:
     """Return the printed numbers of a metric as a table, data sets × methods; NaN where none is printed.
 
-    >>> from cofactor.plots import plot_critical_difference
-    from cofactor.published import load
+    >>> from cofactor.published import load
     >>> printed_scores(load("thesis-5.9"), "hamming").ranks[0]
     array([1.5, 6. , 5. , 3.5, 3.5, 7. , 1.5])
     """
