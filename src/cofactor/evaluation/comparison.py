@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.model_selection import KFold
 
 from cofactor.datasets import LabelDataset, RatingDataset
 from cofactor.datasets.write import write_table
@@ -284,8 +283,7 @@ def _searching(name: str, asked: Request) -> Any:
         return estimator
     grid = asked.grids[name]
     if asked.task == "labels":
-        folds = KFold(3, shuffle=True, random_state=0)
-        return Search(estimator, grid, metric=metric, thresholds=None, validation=folds, random_state=None)
+        return Search(estimator, grid, metric=metric, thresholds=None, validation="kfold", n_splits=3, random_state=0)
     inner = "strong" if folds_in(asked.protocol) else "holdout"
     kind = asked.protocol if isinstance(asked.protocol, str) else inner
     return Search(estimator, grid, metric=metric, validation=kind, random_state=None)

@@ -16,7 +16,6 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing, check_consistent_length
 
 from cofactor.errors import InvalidTypeError
@@ -24,7 +23,7 @@ from cofactor.evaluation.run.keys import plain_value
 from cofactor.evaluation.run.references import Reference
 from cofactor.metrics._ranked import Undefined
 from cofactor.metrics.labels import label_report
-from cofactor.model.splits import Parts
+from cofactor.model.splits import Parts, splitter_of
 
 __all__ = ["decodings", "evaluate_labels", "fold_means", "threshold_of"]
 
@@ -90,7 +89,9 @@ def evaluate_labels(
     """
     check_consistent_length(X, Y)
     if isinstance(splitter, int | np.integer):
-        splitter = KFold(int(splitter), shuffle=True, random_state=random_state)
+        splitter = splitter_of(
+            "kfold", "labels", n_splits=int(splitter), random_state=random_state, n_rows=_n_rows(X), argument="splitter"
+        )
     if isinstance(splitter, str) or not hasattr(splitter, "split"):
         raise InvalidTypeError(f"splitter must be a number of folds or an object with split(X), found {splitter!r}")
     folds = enumerate(splitter.split(np.zeros(_n_rows(X))))
