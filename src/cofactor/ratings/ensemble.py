@@ -1,4 +1,4 @@
-"""Ensembles of rating models (E-MMMF: DeCoste 2006, in the comparison of thesis section 3.6.3)."""
+"""Ensembles of rating models (DeCoste 2006)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import thread_limit
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.parallel import side_by_side
@@ -19,6 +19,7 @@ from cofactor.ratings.decisions import Decision
 from cofactor.ratings.factors.mmmf import MMMF
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 _FAR = 10.0  #: stands for an infinite margin in an average
 
@@ -65,6 +66,11 @@ class Ensemble(RatingModel):
     n_iter_ : int
         Number of iterations of all members together.
 
+    References
+    ----------
+    D. DeCoste, "Collaborative prediction using ensembles of maximum margin matrix factorizations", ICML 2006,
+    doi:10.1145/1143844.1143876.
+
     Examples
     --------
     >>> X = [(u, i) for u in range(6) for i in range(6) if (u, i) != (0, 5)]
@@ -87,7 +93,7 @@ class Ensemble(RatingModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -119,7 +125,8 @@ class Ensemble(RatingModel):
         own = self.estimator.levels
         if own is not None and (self.levels is None or not np.array_equal(np.asarray(own), np.asarray(self.levels))):
             raise InvalidInputError(
-                f"levels={self.levels!r}, but the estimator has levels={own!r}: pass them to Ensemble"
+                (Argument("levels", self.levels), f", but the estimator has levels={own!r}: pass them to Ensemble"),
+                argument="levels",
             )
 
     def _fit(self, given: FitInput) -> None:

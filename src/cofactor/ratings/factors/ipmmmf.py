@@ -21,12 +21,13 @@ from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback, Result
+from cofactor.typing import RandomState
 
 #: Passes over a new user's ratings in fold-in, where there are no further rounds.
 _FOLD_IN_PASSES = 20_000
 
 #: Deviation of items' factors at the start, in margins. The first users' step then gives users clear features; from
-#: small factors, or random features, everybody's features become the same (Λ = 0 is a stationary point).
+#: small factors, or random features, the features of all users become the same (Λ = 0 is a stationary point).
 _START_SCALE = 5.0
 
 #: Largest margin and concentration, far above any that makes sense.
@@ -91,8 +92,7 @@ class IPMMMF(FactorModel):
     {levels}
     {duplicates}
     {unknown}
-        An unknown user has every feature with the probability
-        in `prior_`.
+        An unknown user has every feature with the probability in `prior_`.
     {random_state}
         It is the seed of the start and of validation splits.
     {callback}
@@ -113,14 +113,14 @@ class IPMMMF(FactorModel):
     prior_ : ndarray of shape (n_factors,)
         Probability of the features of a user without ratings.
     alpha_, validation_, objective_, history_, n_iter_
-        See `TunedModel`.
+        See `FactorModel`.
     certificate_ : float
         By how much the objective may still fall with other users' or other items' arrays alone, at most.
 
     References
     ----------
-    Xu, Zhu & Zhang (2012), Nonparametric max-margin matrix factorization for collaborative prediction, NIPS 25; the
-    thesis compares with it in table 3.19.
+    Xu, Zhu & Zhang (2012), Nonparametric max-margin matrix factorization for collaborative prediction, NIPS 25. V.
+    Kumar compares with it in table 3.19 of his PhD thesis (University of Hyderabad, 2018).
 
     Examples
     --------
@@ -138,7 +138,7 @@ class IPMMMF(FactorModel):
     def __init__(
         self,
         n_factors: int = 30,
-        alpha: Any = 10.0,
+        alpha: float | str = 10.0,
         *,
         alpha_bias: float | None = None,
         item_prior: str = "fixed",
@@ -150,7 +150,7 @@ class IPMMMF(FactorModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -174,6 +174,10 @@ class IPMMMF(FactorModel):
     def prior_(self) -> NDArray[np.float64]:
         """Probability of the features of a user without ratings."""
         return np.asarray(1 / (1 + np.exp(-prior_logits(self.sticks_))))
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"alpha": [6.0, 9.0, 12.0, 17.0]}
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 
+from cofactor.errors import Argument
 from cofactor.losses import LogisticSquared, Squared
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_flag, check_number
@@ -22,6 +23,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import Result, SolverMismatchError, alternating_least_squares, lbfgs
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
+from cofactor.typing import RandomState
 
 #: Fold-in through the logistic map is iterative; it ends with less than this share of the objective to gain.
 _FOLD_IN_TOL = 1e-8
@@ -92,7 +94,7 @@ class PMF(FactorModel):
     mean_ : float
         Mean rating µ.
     alpha_, validation_, objective_, history_, certificate_, n_iter_
-        See `TunedModel`.
+        See `FactorModel`.
 
     References
     ----------
@@ -118,7 +120,7 @@ class PMF(FactorModel):
     def __init__(
         self,
         n_factors: int = 10,
-        alpha: Any = "auto",
+        alpha: float | str = "auto",
         *,
         weighted: bool = False,
         link: str = "identity",
@@ -130,7 +132,7 @@ class PMF(FactorModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -158,7 +160,11 @@ class PMF(FactorModel):
         check_number("eta0", self.eta0, low=0, inclusive=False, high=1)
         if self.solver == "als" and self.link == "logistic":
             raise SolverMismatchError(
-                "solver='als' solves linear equations, which link='logistic' has not: take solver='lbfgs' or 'sgd'"
+                (
+                    *(Argument("solver", "als"), " solves linear equations, which ", Argument("link", "logistic")),
+                    *(" has not: take ", Argument("solver", "lbfgs"), " or 'sgd'"),
+                ),
+                argument="solver",
             )
 
     def _alpha_unit(self, ratings: Ratings) -> float:
