@@ -1,5 +1,6 @@
 """Fixtures shared by all tests."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -18,3 +19,20 @@ def data_dir() -> Path:
     path = Path(value)
     assert (path / "movielens").is_dir(), f"COFACTOR_DATA={path} holds no folder 'movielens'"
     return path
+
+
+def pytest_collection_finish() -> None:
+    """Leave the modules and tests that are there by now out of every later search for garbage, half a second each."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """Compile all kernels before the workers start: else each of them compiles what both need first."""
+    from cofactor import warm_up
+
+    warmth = warm_up(n_jobs=config.getoption("numprocesses") or 1)
+    if warmth.n_models:
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        reporter.write_line(f"compiled the loops of {warmth.n_models} models in {warmth.seconds:.0f} s")

@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
-import cofactor
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.files import PathLike, replacing
+from cofactor.version import __version__
 
 __all__ = [
     "FORMAT",
@@ -151,7 +151,7 @@ def write_model(path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, 
     >>> folder.cleanup()
     """
     full = {str(key): value for key, value in _plain(header, "header").items() if key not in ("crc32", "same")}
-    full |= {"format": FORMAT, "version": cofactor.__version__}
+    full |= {"format": FORMAT, "version": __version__}
     tidy = {_checked_name(name): _tidy(array, name) for name, array in arrays.items()}
     if same := _repetitions(tidy):
         full["same"] = same
@@ -344,7 +344,7 @@ def _parse_header(data: bytes, name: str) -> dict[str, Any]:
         _refuse(
             name,
             f"was written by cofactor {header.get('version')} in format {number}, but this is cofactor "
-            f"{cofactor.__version__}, which reads format {FORMAT}: "
+            f"{__version__}, which reads format {FORMAT}: "
             + ("upgrade cofactor" if number > FORMAT else "fit the model and save it again"),
         )
     return header

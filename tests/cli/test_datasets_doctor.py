@@ -126,3 +126,13 @@ def test_a_cache_folder_that_cannot_be_written(tmp_path: Path) -> None:
     check = doctor._folder("Caches", "compiled code", blocked / "inside", "advice")
     assert (check.status, check.advice) == ("broken", "advice")
     assert doctor._folder("Caches", "x", tmp_path / "new", "advice").status == "ok"
+
+
+def test_doctor_compiles_ahead(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cofactor.warming import Warmth
+
+    monkeypatch.setattr("cofactor.warming.warm_up", lambda **_: Warmth(3, 21.4))
+    assert run("doctor", "--compile").out == "All loops are compiled: 3 models in 21 s.\n"
+    assert json.loads(run("doctor", "--compile", "--json").out) == {"models": 3, "seconds": 21.4}
+    monkeypatch.setattr("cofactor.warming.warm_up", lambda **_: Warmth(0, 0.1))
+    assert run("doctor", "--compile").out == "All loops were compiled before: nothing to do.\n"

@@ -74,7 +74,8 @@ def test_a_model_keeps_no_reference_to_its_input(name):
     watched = [weakref.ref(X), weakref.ref(Y)]
     model = fresh(name).fit(X, Y)
     del X, Y
-    gc.collect()
+    if any(ref() is not None for ref in watched):  # a collection takes half a second: only for what circles keep
+        gc.collect()
     assert all(ref() is None for ref in watched), model
 
 

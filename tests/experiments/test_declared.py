@@ -102,7 +102,7 @@ ALS_ALONE = 'methods = [{name = "ALS"}]\n'
         ("data = [\n'ratings.csv'\nmethods = []", r"is not TOML: .*\(at line 3, column 1\)"),
         (DATA, "methods: is missing: it says what to compare"),
         (ALS_ALONE, "data: is missing"),
-        (DATA + ALS_ALONE + "seed = 3", "the file: has no key 'seed'; did you mean seeds?"),
+        (DATA + ALS_ALONE + "seed = 3", r"toml: has no key 'seed'; did you mean seeds?"),
         (DATA + ALS_ALONE + "seeds = 3", "seeds: must be a list, each a whole number, found 3"),
         (DATA + ALS_ALONE + "seeds = [true]", "seeds: must be a list, each a whole number"),
         (DATA + ALS_ALONE + "n_splits = 'three'", "n_splits: must be a whole number, found 'three'"),
@@ -154,7 +154,7 @@ ALS_ALONE = 'methods = [{name = "ALS"}]\n'
             r"toml: grid_metric: metric 'auc' is not known; expected one of mae",
         ),
         (DATA + ALS_ALONE + "seeds = [99999999999]", r"toml: seeds=\[99999999999\]: expected a list of whole numbers"),
-        ('data = {a = {file = "tags.csv"}}\nmethods = [{name = "PLST"}]', "data, a: .*tags.csv: .*labels="),
+        ('data = {a = {file = "tags.csv"}}\nmethods = [{name = "PLST"}]', "(?i)data, a: .*tags.csv: .*give labels"),
         (
             'grid_metric = "mikro_f1"\ndata = ["tags.csv"]\nmethods = [{name = "PLST", grid = {alpha = [1]}}]',
             "grid_metric: there is no metric 'mikro_f1'; did you mean micro_f1",
@@ -162,7 +162,7 @@ ALS_ALONE = 'methods = [{name = "ALS"}]\n'
     ],
 )
 def test_mistakes_are_told_by_key(folder: Path, text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=r"comparison\.toml: ") as caught:
+    with pytest.raises(ValueError, match=r"comparison\.toml[:,] ") as caught:
         read(folder, text)
     assert re.search(message, str(caught.value)), str(caught.value)
 

@@ -26,7 +26,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 import cofactor
-from cofactor.errors import InvalidTypeError
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels import BinaryRelevance, FeatureSpace
 from cofactor.persistence import ModelFileError, read_model, write_model
 
@@ -238,3 +238,19 @@ def test_states_that_do_not_fit_the_model(estimator, tmp_path):
     write_model(tmp_path / "model", header, arrays | {"constant": constant})
     with pytest.raises(ModelFileError):
         cofactor.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    "estimator", [DecisionTreeClassifier(random_state=0), GaussianNB(), KNeighborsClassifier(3)], ids=repr
+)
+def test_weights(estimator):
+    weights = np.arange(len(Y)) % 3
+    rows = np.repeat(np.arange(len(Y)), weights)
+    ours = BinaryRelevance(estimator).fit(X, Y, weights)
+    twice = BinaryRelevance(estimator).fit(X[rows], Y[rows])
+    assert np.allclose(ours.predict_proba(X), twice.predict_proba(X))
+    if isinstance(estimator, KNeighborsClassifier):
+        with pytest.raises(InvalidInputError, match="must be whole numbers"):
+            ours.fit(X, Y, weights / 2)
+    else:
+        assert np.allclose(ours.fit(X, Y, weights / 2).predict_proba(X), twice.predict_proba(X))

@@ -167,6 +167,13 @@ def test_names_and_errors_speak_of_the_table(name: str) -> None:
         assert str(error)
 
 
+def test_corrections_are_entries_of_the_document() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "corrections.md").read_text(encoding="utf-8")
+    cited = {entry for name in names() for entry in load(name).corrections}
+    assert cited
+    assert {entry for entry in cited if f'<a id="{entry.lower()}"></a>' not in text} == set()
+
+
 def test_methods_of_ours() -> None:
     models = {*ratings.MODELS, *labels.MODELS, *labels.TRANSFORMERS}
 

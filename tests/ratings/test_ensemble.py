@@ -66,13 +66,13 @@ def test_an_average_is_better_than_its_members():
 
 def test_bagging_shows_each_member_a_part(monkeypatch):
     seen = []
-    fit = MMMF._fit_ratings
+    fit = MMMF._fit
 
-    def note(self, ratings, monitor):
-        seen.append(ratings)
-        fit(self, ratings, monitor)
+    def note(self, given):
+        seen.append(given.ratings)
+        fit(self, given)
 
-    monkeypatch.setattr(MMMF, "_fit_ratings", note)
+    monkeypatch.setattr(MMMF, "_fit", note)
     model = Ensemble(MMMF(3, 1.0), 4, method="bagging", max_samples=0.7, random_state=0).fit(X, Y)
     assert [part.n_ratings for part in seen] == [round(0.7 * len(Y))] * 4
     known = {(u, i): y for (u, i), y in zip(X.tolist(), Y, strict=True)}

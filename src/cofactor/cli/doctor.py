@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from cofactor.cli import options
-from cofactor.cli.tables import human_console, print_json
+from cofactor.cli.output import human_console, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,11 +47,20 @@ class Check:
     advice: str = ""
 
 
-def doctor(json: options.Json = False) -> None:
+def doctor(
+    json: options.Json = False,
+    compile_all: Annotated[
+        bool,
+        typer.Option("--compile", help="Compile all loops ahead, so that no first fit or recommendation waits for it."),
+    ] = False,
+) -> None:
     """Check the installation: versions, threads, caches, data sets, extras, and a timed fit with a known result.
 
-    Exit status 1 if something is broken; each finding says what to do.
+    Exit status 1 if something is broken; each finding says what to do. With --compile, compile instead.
     """
+    if compile_all:
+        _compile_all(json)
+        return
     checks: list[Check] = []
     console = human_console()
     for check in examine():
@@ -69,6 +78,23 @@ def doctor(json: options.Json = False) -> None:
         )
     if broken:
         raise typer.Exit(1)
+
+
+def _compile_all(json: bool) -> None:
+    """Compile, with a line of progress and a total."""
+    import cofactor
+
+    console = human_console()
+    with console.status("compiling", spinner="line") as status:
+        warmth = cofactor.warm_up(
+            n_jobs=-1, callback=lambda done, total, name: status.update(f"compiling: {done} of {total}, {name}")
+        )
+    if json:
+        print_json({"models": warmth.n_models, "seconds": round(warmth.seconds, 3)})
+    elif warmth.n_models:
+        console.print(f"All loops are compiled: {warmth.n_models} models in {warmth.seconds:.0f} s.")
+    else:
+        console.print("All loops were compiled before: nothing to do.")
 
 
 def examine() -> Iterator[Check]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cofactor.cli.board import duration
-from cofactor.cli.tables import human_console
+from cofactor.cli.output import human_console
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
@@ -104,7 +104,7 @@ def _lines(one: Reproduction) -> Iterator[str]:
         yield (
             f"{tally.compared} printed numbers compared: {tally.agree} agree, ours is "
             f"better than {tally.better} and worse than {tally.worse}; {tally.differ} cannot be right"
-            + (f", {tally.untold} have no deviation" if tally.untold else "")
+            + (f", {tally.unjudged} have no deviation" if tally.unjudged else "")
         )
     yield from (f"not run: {line}" for line in one.experiment.missing)
     yield from (f"misprint: {line}" for line in one.experiment.misprints)

@@ -17,7 +17,7 @@ from typing import Any
 from cofactor.datasets.readers import svm_text
 from cofactor.datasets.readers.matrices import generic_names
 from cofactor.datasets.readers.parquet import looks_like_parquet
-from cofactor.datasets.readers.parquet_rows import (
+from cofactor.datasets.readers.parquet_labels import (
     Chunk,
     ColumnSource,
     ListSource,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cofactor.datasets.cells import is_number
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.text import counted
 from cofactor.typing import Frame
 
@@ -25,6 +25,10 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 _KNOWN = frozenset(alias for aliases in ALIASES.values() for alias in aliases)
 _MOST_COLUMNS = 4  # user, item, rating, time
 _DIGITS_OF_A_TIME = 9  # seconds since 1970, from 1973 on
+
+
+class ColumnsError(InvalidInputError):
+    """A table has neither users nor items: perhaps it is no table of ratings."""
 
 
 def plain(name: str) -> str:
@@ -63,14 +67,15 @@ def resolve_columns(
     places = [ROLES.index(role) for role in missing]
     named_otherwise = any(_is_known(cell) for k, cell in enumerate(header or ()) if k in places)
     if missing and header is not None and (named_otherwise or not in_usual_place):
-        raise InvalidInputError(_unclear(header, missing, name))
+        raise _unclear(header, missing, name)
     for role in missing:
         position = ROLES.index(role)
         if position >= n_columns or position in found.values():
+            known = f" ({', '.join(header)})" if header else ""
             raise InvalidInputError(
-                f"{name}: no column for the {role}; found {counted(n_columns, 'column')}"
-                + (f" ({', '.join(header)})" if header else "")
-                + f"; check the separator (sep=), or give {role}="
+                f"no column for the {role}; found {counted(n_columns, 'column')}{known}",
+                advice=("check the separator (", Argument("sep"), "), or give ", Argument(role)),
+                place=Place(name),
             )
         found[role] = position
     _check_distinct(found, name)
@@ -91,12 +96,12 @@ def refuse_matrix(
     timed = any(cell.isdecimal() and len(cell) >= _DIGITS_OF_A_TIME for cell in row[1:])
     if asked or len(row) <= _MOST_COLUMNS or named > 1 or not numeric or timed:
         return
-    options = ", ".join(f"{role}=" for role in wanted)
-    raise InvalidInputError(
-        f"{name}: looks like a matrix, one row for each user and one column for each item ({len(row)} columns); "
+    raise ColumnsError(
+        f"looks like a matrix, one row for each user and one column for each item ({len(row)} columns); "
         "expected a long table, one line for each rating, with user, item and rating. In pandas: "
-        "table.melt(table.columns[0], var_name='item', value_name='rating').dropna(). "
-        f"If it is a long table, say which columns to take with {options}"
+        "table.melt(table.columns[0], var_name='item', value_name='rating').dropna()",
+        advice=("if it is a long table, say which columns to take with ", *_arguments(wanted)),
+        place=Place(name),
     )
 
 
@@ -179,25 +184,34 @@ def _explicit(header: Sequence[str] | None, n_columns: int, role: str, column: C
     if isinstance(column, str):
         if header is None:
             raise InvalidInputError(
-                f"{name}: {role}={column!r} names a column, but the file has no header; "
-                f"give its position counted from 0, for example {role}=0"
+                (Argument(role, column), " names a column, but the file has no header"),
+                advice=("give its position counted from 0, for example ", Argument(role, 0)),
+                place=Place(name),
             )
         if column not in header:
-            raise InvalidInputError(f"{name}: no column {column!r} ({role}=); the columns are {', '.join(header)}")
+            known = f"); the columns are {', '.join(header)}"
+            raise InvalidInputError((f"no column {column!r} (", Argument(role), known), place=Place(name))
         return list(header).index(column)
     if not 0 <= column < n_columns:
-        raise InvalidInputError(
-            f"{name}: {role}={column} is out of range; the file has {n_columns} columns, 0 the first"
-        )
+        extent = f" is out of range; the file has {n_columns} columns, 0 the first"
+        raise InvalidInputError((Argument(role, column), extent), place=Place(name))
     return int(column)
 
 
-def _unclear(header: Sequence[str], missing: Sequence[str], name: str) -> str:
-    options = ", ".join(f"{role}=" for role in missing)
-    return (
-        f"{name}: cannot tell which column holds the {' and the '.join(missing)}; "
-        f"the columns are {', '.join(header)}; say which with {options}"
-    )
+def _unclear(header: Sequence[str], missing: Sequence[str], name: str) -> InvalidInputError:
+    """Return what to say of columns none of which is known for a role."""
+    kind = ColumnsError if {"user", "item"} <= set(missing) else InvalidInputError
+    which = f"cannot tell which column holds the {' and the '.join(missing)}"
+    advice = ("say which with ", *_arguments(missing))
+    return kind(f"{which}; the columns are {', '.join(header)}", advice=advice, place=Place(name))
+
+
+def _arguments(roles: Iterable[str]) -> list[str | Argument]:
+    """Return arguments with commas between them, as parts of a message."""
+    parts: list[str | Argument] = []
+    for role in roles:
+        parts += [", ", Argument(role)] if parts else [Argument(role)]
+    return parts
 
 
 def _check_distinct(found: Mapping[str, int], name: str) -> None:
@@ -205,4 +219,5 @@ def _check_distinct(found: Mapping[str, int], name: str) -> None:
     for k, role in enumerate(roles):
         for other in roles[:k]:
             if found[role] == found[other]:
-                raise InvalidInputError(f"{name}: {other}= and {role}= name the same column (position {found[role]})")
+                same = f" name the same column (position {found[role]})"
+                raise InvalidInputError((Argument(other), " and ", Argument(role), same), place=Place(name))

@@ -8,7 +8,7 @@ from typing import Literal
 
 from cofactor.datasets import registry
 from cofactor.datasets.formats import Holds, format_of
-from cofactor.datasets.readers import parquet_rows, svm_text
+from cofactor.datasets.readers import parquet_labels, svm_text
 from cofactor.datasets.readers.text import separator_of
 from cofactor.datasets.registry.entries import KnownDataset
 from cofactor.files import GZIP_MAGIC, START, PathLike, display_name, start_of, unpacked
@@ -121,6 +121,6 @@ def _of_start(path: str, start: bytes, compressed: bool) -> Found:
 
 def _names_labels(path: str) -> bool:
     try:
-        return parquet_rows.names_labels(path)
+        return parquet_labels.names_labels(path)
     except ValueError:  # damaged
         return False

@@ -219,7 +219,9 @@ class ArrowTable(Table):
             column = column.cast(pa.float64())
         elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
             raise self._type_error(position, "numbers")
-        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+        if pa.types.is_boolean(kind):  # bits
+            return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+        return numpy_of(column).astype(np.float64)
 
     def integers(self, position: int) -> NDArray[np.int64] | None:
         """Return integers, or times as seconds since 1970; None for other types."""
@@ -229,7 +231,7 @@ class ArrowTable(Table):
         column = self.column(position)
         if pa.types.is_timestamp(kind):
             column = column.cast(pa.timestamp("s"), safe=False)
-        return np.array(column.cast(pa.int64()).to_numpy())
+        return numpy_of(column.cast(pa.int64())).copy()
 
     def has_gaps(self, position: int) -> bool:
         """Whether some cell of a column has no value."""
@@ -253,7 +255,7 @@ class ArrowTable(Table):
         return column
 
     def _whole(self, column: Any, position: int) -> Any:
-        values = column.to_numpy(zero_copy_only=False).astype(np.float64)
+        values = numpy_of(column).astype(np.float64)
         bad = np.flatnonzero(~(np.isfinite(values) & (values == np.rint(values)) & (np.abs(values) < 2.0**53)))
         if len(bad):
             raise InvalidInputError(

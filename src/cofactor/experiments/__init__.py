@@ -43,7 +43,7 @@ def experiment(name: str) -> Experiment:
 
     Raises
     ------
-    ValueError
+    InvalidInputError
         If there is none; the message tells the nearest names.
 
     Examples
@@ -55,7 +55,6 @@ def experiment(name: str) -> Experiment:
     """
     known = experiments()
     if name not in known:
-        raise InvalidInputError(
-            f"{name!r} is no experiment; {did_you_mean(name, known, 'cofactor reproduce list shows all')}"
-        )
+        advice = did_you_mean(name, known, "cofactor reproduce list shows all")
+        raise InvalidInputError(f"{name!r} is no experiment", advice=advice)
     return known[name]

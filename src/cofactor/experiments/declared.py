@@ -7,24 +7,25 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from cofactor import datasets
 from cofactor.datasets import LabelDataset, RatingDataset, bin_ratings, load_labels, load_ratings, read_ratings
+from cofactor.datasets.formats import FORMATS
 from cofactor.datasets.registry import KNOWN
-from cofactor.errors import InvalidInputError
+from cofactor.datasets.sniff import sniff
+from cofactor.errors import InvalidInputError, Place
 from cofactor.evaluation import Search
 from cofactor.evaluation.checks import checked
 from cofactor.evaluation.comparison import Comparison, compare
-from cofactor.evaluation.run.sources import Task
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.metrics import LABEL_METRICS
 from cofactor.model.selection.grid import check_grid, check_names
+from cofactor.model.splits import Task
 from cofactor.ratings import MODELS as RATING_MODELS
 from cofactor.text import did_you_mean, folded
 
@@ -34,6 +35,7 @@ PathLike = str | os.PathLike[str]
 
 _KEYS = ("title", "data", "methods", "splits", "n_splits", "seeds", "metrics", "grid_metric")
 _METHOD_KEYS = ("name", "model", "parameters", "grid")
+_KINDS = {str: "a text in quotes", int: "a whole number", dict: "a table"}
 _MODELS: dict[Task, Mapping[str, type[Any]]] = {"ratings": RATING_MODELS, "labels": LABEL_MODELS}
 
 
@@ -100,7 +102,7 @@ def read_comparison(path: PathLike) -> Declared:
 
     Raises
     ------
-    ValueError
+    InvalidInputError
         If the file is no TOML (the message tells the line), a name is unknown (it tells the nearest ones), or a key or
         value is not what is expected (it tells which).
     OSError
@@ -115,187 +117,188 @@ def read_comparison(path: PathLike) -> Declared:
     >>> read_comparison(path)
     Traceback (most recent call last):
     ...
-    cofactor.errors.InvalidInputError: ...stars.toml: methods, number 1 (HMF), parameters: HMF has no ...
+    cofactor.errors.InvalidInputError: ...stars.toml, methods, number 1 (HMF), parameters: HMF has no ...
     >>> folder.cleanup()
     """
-    place = Path(path)
+    file = _Key(os.fspath(path))
     try:
-        with place.open("rb") as stream:
+        with Path(path).open("rb") as stream:
             table = tomllib.load(stream)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInputError(f"{os.fspath(path)}: is not TOML: {error}") from None
-    return _Reader(os.fspath(path), place.parent).declared(table)
+        raise file.error(f"is not TOML: {error}") from None
+    return _declared(table, file, Path(path).parent)
 
 
-class _Reader:
-    """What makes a comparison of a table; errors name the file and the key."""
+@dataclass(frozen=True)
+class _Key:
+    """A place in the file: the names of keys that lead to it. Errors name it."""
 
-    def __init__(self, file: str, folder: Path) -> None:
-        self.file, self.folder = file, folder
+    file: str
+    names: tuple[str, ...] = ()
 
-    def declared(self, table: Mapping[str, Any]) -> Declared:
-        self.check_keys(table, _KEYS, "")
-        for key in ("data", "methods"):
-            if not table.get(key):
-                self.refuse(key, "is missing: it says what to compare")
-        asked = {
-            "splits": self.typed(table, "splits", str, None),
-            "n_splits": self.typed(table, "n_splits", int, 3),
-            "seeds": self.listed(table, "seeds", int) or (0,),
-            "metrics": self.listed(table, "metrics", str),
-            "grid_metric": self.typed(table, "grid_metric", str, None),
-        }
-        title = self.typed(table, "title", str, "Comparison")
-        task, estimators, asked["grids"] = self.methods(table["methods"], asked["grid_metric"])
-        data = self.data(table["data"], task)
+    def below(self, *names: str) -> _Key:
+        return _Key(self.file, self.names + names)
+
+    def error(self, problem: str, advice: str = "") -> InvalidInputError:
+        return InvalidInputError(problem, advice=advice, place=self.place)
+
+    @property
+    def place(self) -> Place:
+        return Place(self.file, column=", ".join(self.names) or None)
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Name the place in errors of what is called here."""
         try:
-            checked(estimators, data, **asked)
+            yield
+        except InvalidInputError as error:
+            if error.place is None:
+                raise error.at(self.place) from None
+            problem = (f"{error.place}: ", *error.problem)
+            raise InvalidInputError(
+                problem, argument=error.argument, found=error.found, advice=error.advice, place=self.place
+            ) from None
         except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"{self.file}: {error}") from None
-        return Declared(estimators=estimators, data=data, title=title, **asked)
+            raise self.error(str(error)) from None
 
-    # ---------------------------------------------------------------- methods
 
-    def methods(self, tables: Any, grid_metric: Any) -> tuple[Task, dict[str, Any], dict[str, Any]]:
-        """Return the task, the estimators, and the grids of rating models."""
-        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-            self.refuse("methods", "must be tables, each below a line [[methods]]")
-        estimators: dict[str, Any] = {}
-        grids: dict[str, Any] = {}
-        first: tuple[Task, str] | None = None
-        for number, table in enumerate(tables, 1):
-            where = f"methods, number {number}"
-            self.check_keys(table, _METHOD_KEYS, where)
-            asked = self.typed(table, "model" if "model" in table else "name", str, None, where)
-            if asked is None:
-                self.refuse(where, "has no name: give the class of a model")
-            name = self.typed(table, "name", str, asked, where)
-            where = f"{where} ({name})"
-            task, kind = self.kind_of(asked, where)
-            if first is not None and task != first[0]:
-                self.refuse(where, f"{kind.__name__} is for {task}, but {first[1]} for {first[0]}")
-            first = first or (task, kind.__name__)
-            if name in estimators:
-                self.refuse(where, "there is another method of this name: give each one of its own")
-            estimator = self.estimator(kind, self.typed(table, "parameters", dict, {}, where), f"{where}, parameters")
-            grid = self.grid(estimator, self.typed(table, "grid", dict, {}, where), f"{where}, grid")
-            if grid and task == "labels":
-                estimator = self.selection(estimator, grid, grid_metric)
-            elif grid:
-                grids[name] = grid
-            estimators[name] = estimator
-        assert first is not None  # there is one method at least
-        return first[0], estimators, grids
+def _declared(table: Mapping[str, Any], file: _Key, folder: Path) -> Declared:
+    _check_keys(table, _KEYS, file)
+    for key in ("data", "methods"):
+        if not table.get(key):
+            raise file.below(key).error("is missing: it says what to compare")
+    asked = {
+        "splits": _typed(table, "splits", str, None, file),
+        "n_splits": _typed(table, "n_splits", int, 3, file),
+        "seeds": _listed(table, "seeds", int, file) or (0,),
+        "metrics": _listed(table, "metrics", str, file),
+        "grid_metric": _typed(table, "grid_metric", str, None, file),
+    }
+    title = _typed(table, "title", str, "Comparison", file)
+    task, estimators, grids = _methods(table["methods"], asked["grid_metric"], file)
+    data = _data(table["data"], task, file.below("data"), folder)
+    with file.named():
+        checked(estimators, data, grids=grids, **asked)
+    return Declared(estimators=estimators, data=data, title=title, grids=grids, **asked)
 
-    def kind_of(self, name: str, where: str) -> tuple[Task, type[Any]]:
-        """Return task and class of a model; case, hyphens and underscores do not matter."""
-        plain = {folded(known): (task, kind) for task, kinds in _MODELS.items() for known, kind in kinds.items()}
-        if folded(name) not in plain:
-            names = sorted(known for kinds in _MODELS.values() for known in kinds)
-            self.refuse(where, f"there is no model {name!r}; {did_you_mean(name, names)}")
-        return plain[folded(name)]
 
-    def estimator(self, kind: type[Any], parameters: Mapping[str, Any], where: str) -> Any:
-        """Return a model with these parameters, checked as `fit` checks them."""
-        model = kind()
-        known = dict(parameters)
-        if isinstance(known.get("estimator"), str):
-            learners = getattr(model, "_components", None) or RATING_MODELS
-            inner = known.pop("estimator")
-            if inner not in learners:
-                self.refuse(where, f"there is no estimator {inner!r}; {did_you_mean(inner, learners)}")
-            model.set_params(estimator=learners[inner]())
-        try:
-            check_names(model, known)
-            model.set_params(**known)
-            model._check_params()
-        except (TypeError, ValueError) as error:
-            self.refuse(where, str(error))
-        return model
+# ---------------------------------------------------------------- methods
 
-    def grid(self, estimator: Any, grid: Mapping[str, Any], where: str) -> dict[str, list[Any]]:
-        try:
+
+def _methods(tables: Any, grid_metric: Any, file: _Key) -> tuple[Task, dict[str, Any], dict[str, Any]]:
+    """Return the task, the estimators, and the grids of rating models."""
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise file.below("methods").error("must be tables, each below a line [[methods]]")
+    estimators: dict[str, Any] = {}
+    grids: dict[str, Any] = {}
+    first: tuple[Task, str] | None = None
+    for number, table in enumerate(tables, 1):
+        key = file.below("methods", f"number {number}")
+        _check_keys(table, _METHOD_KEYS, key)
+        asked = _typed(table, "model" if "model" in table else "name", str, None, key)
+        if asked is None:
+            raise key.error("has no name", "give the class of a model")
+        name = _typed(table, "name", str, asked, key)
+        key = file.below("methods", f"number {number} ({name})")
+        task, kind = _kind_of(asked, key)
+        if first is not None and task != first[0]:
+            raise key.error(f"{kind.__name__} is for {task}, but {first[1]} for {first[0]}")
+        first = first or (task, kind.__name__)
+        if name in estimators:
+            raise key.error("there is another method of this name", "give each one of its own")
+        estimator = _estimator(kind, _typed(table, "parameters", dict, {}, key), key.below("parameters"))
+        grid = _typed(table, "grid", dict, {}, key)
+        with key.below("grid").named():
             check_grid(estimator, grid)
-        except ValueError as error:
-            self.refuse(where, str(error))
-        return dict(grid)
-
-    def selection(self, estimator: Any, grid: Mapping[str, Any], metric: Any) -> Search:
-        """Return a label model which chooses its parameters, and its threshold if that is to be learned."""
-        if metric is not None and metric not in LABEL_METRICS:
-            self.refuse("grid_metric", f"there is no metric {metric!r}; {did_you_mean(metric, LABEL_METRICS)}")
-        rule = estimator.threshold if isinstance(estimator.threshold, str) else "plain"
-        return Search(estimator, grid, metric=metric or "micro_f1", thresholds=(rule,), random_state=None)
-
-    # ---------------------------------------------------------------- data
-
-    def data(self, sets: Any, task: Task) -> dict[str, RatingDataset | LabelDataset]:
-        if isinstance(sets, list) and all(isinstance(one, str) for one in sets):
-            sets = {one: one for one in sets}
-        if not isinstance(sets, dict):
-            self.refuse("data", 'must be a list of names and files, or a table of such lines as stars = "stars.csv"')
-        return {name: self.data_set(one, task, f"data, {name}") for name, one in sets.items()}
-
-    def data_set(self, given: Any, task: Task, where: str) -> RatingDataset | LabelDataset:
-        """Return a set of the registry, or a file; the name of a set goes before a file of the same name."""
-        options = {"file": given} if isinstance(given, str) else given
-        if not isinstance(options, dict) or not isinstance(options.get("file"), str):
-            self.refuse(where, "must be the name of a data set or of a file, or a table with file = and its options")
-        source, options = options["file"], {key: value for key, value in options.items() if key != "file"}
-        if source in KNOWN and KNOWN[source].task != task:
-            self.refuse(where, f"{source} holds {KNOWN[source].task}, but the methods are for {task}")
-        path = self.folder / source
-        if source not in KNOWN and not path.exists():
-            known = [name for name, entry in KNOWN.items() if entry.task == task]
-            self.refuse(where, f"{source}: no such file, and no known data set; {did_you_mean(source, known)}")
-        try:
-            return _load(source if source in KNOWN else path, task, options)
-        except TypeError as error:
-            self.refuse(where, _unknown_option(str(error)) or str(error))
-        except ValueError as error:
-            self.refuse(where, str(error))
-
-    # ---------------------------------------------------------------- keys and values
-
-    def check_keys(self, table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-        for key in table:
-            if key not in known:
-                self.refuse(where or "the file", f"has no key {key!r}; {did_you_mean(key, known)}")
-
-    def typed(self, table: Mapping[str, Any], key: str, kind: type[Any], default: Any, where: str = "") -> Any:
-        value = table.get(key, default)
-        if value is not default and (not isinstance(value, kind) or isinstance(value, bool)):
-            self.refuse(", ".join(filter(None, (where, key))), f"must be {_KINDS[kind]}, found {value!r}")
-        return value
-
-    def listed(self, table: Mapping[str, Any], key: str, kind: type[Any]) -> list[Any] | None:
-        values = table.get(key)
-        if values is None:
-            return None
-        fits = isinstance(values, list) and values
-        if not fits or not all(isinstance(one, kind) and not isinstance(one, bool) for one in values):
-            self.refuse(key, f"must be a list, each {_KINDS[kind]}, found {values!r}")
-        return list(values)
-
-    def refuse(self, where: str, what: str) -> NoReturn:
-        raise InvalidInputError(f"{self.file}: {where}: {what}")
+        if grid and task == "labels":
+            estimator = _search(estimator, grid, grid_metric, file)
+        elif grid:
+            grids[name] = dict(grid)
+        estimators[name] = estimator
+    assert first is not None  # there is one method at least
+    return first[0], estimators, grids
 
 
-_KINDS = {str: "a text in quotes", int: "a whole number", dict: "a table"}
+def _kind_of(name: str, key: _Key) -> tuple[Task, type[Any]]:
+    """Return task and class of a model; case, hyphens and underscores do not matter."""
+    plain = {folded(known): (task, kind) for task, kinds in _MODELS.items() for known, kind in kinds.items()}
+    if folded(name) not in plain:
+        names = sorted(known for kinds in _MODELS.values() for known in kinds)
+        raise key.error(f"there is no model {name!r}", did_you_mean(name, names))
+    return plain[folded(name)]
 
 
-def _unknown_option(message: str) -> str | None:
-    """Return what to say of an option that a reader of files does not have; None if it is about something else."""
-    found = re.match(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'", message)
-    reader = None if found is None else getattr(datasets, found[1], None)
-    if found is None or reader is None:
-        return None
+def _estimator(kind: type[Any], parameters: Mapping[str, Any], key: _Key) -> Any:
+    """Return a model with these parameters, checked as `fit` checks them."""
+    model = kind()
+    given = dict(parameters)
+    if isinstance(given.get("estimator"), str):
+        learners = getattr(model, "_components", None) or RATING_MODELS
+        inner = given.pop("estimator")
+        if inner not in learners:
+            raise key.error(f"there is no estimator {inner!r}", did_you_mean(inner, learners))
+        model.set_params(estimator=learners[inner]())
+    with key.named():
+        check_names(model, given)
+        model.set_params(**given)
+        model._check_params()
+    return model
+
+
+def _search(estimator: Any, grid: Mapping[str, Any], metric: Any, file: _Key) -> Search:
+    """Return a label model which chooses its parameters, and its threshold if that is to be learned."""
+    if metric is not None and metric not in LABEL_METRICS:
+        raise file.below("grid_metric").error(f"there is no metric {metric!r}", did_you_mean(metric, LABEL_METRICS))
+    rule = estimator.threshold if isinstance(estimator.threshold, str) else "plain"
+    return Search(estimator, dict(grid), metric=metric or "micro_f1", thresholds=(rule,), random_state=None)
+
+
+# ---------------------------------------------------------------- data
+
+
+def _data(sets: Any, task: Task, key: _Key, folder: Path) -> dict[str, RatingDataset | LabelDataset]:
+    if isinstance(sets, list) and all(isinstance(one, str) for one in sets):
+        sets = {one: one for one in sets}
+    if not isinstance(sets, dict):
+        raise key.error('must be a list of names and files, or a table of such lines as stars = "stars.csv"')
+    return {name: _data_set(one, task, key.below(name), folder) for name, one in sets.items()}
+
+
+def _data_set(given: Any, task: Task, key: _Key, folder: Path) -> RatingDataset | LabelDataset:
+    """Return a set of the registry, or a file; the name of a set goes before a file of the same name."""
+    options = {"file": given} if isinstance(given, str) else given
+    if not isinstance(options, dict) or not isinstance(options.get("file"), str):
+        raise key.error("must be the name of a data set or of a file, or a table with file = and its options")
+    source, options = options["file"], {name: value for name, value in options.items() if name != "file"}
+    if source in KNOWN and KNOWN[source].task != task:
+        raise key.error(f"{source} holds {KNOWN[source].task}, but the methods are for {task}")
+    path = folder / source
+    if source not in KNOWN and not path.exists():
+        known = [name for name, entry in KNOWN.items() if entry.task == task]
+        raise key.error(f"{source}: no such file, and no known data set", did_you_mean(source, known))
+    where = source if source in KNOWN else path
+    names = _options_of(where, task)
+    for name in options:
+        if name not in names:
+            raise key.error(f"there is no option {name!r}", did_you_mean(name, names))
+    with key.named():
+        return _load(where, task, options)
+
+
+def _options_of(source: str | Path, task: Task) -> list[str]:
+    """Return the options of what reads a known data set or a file."""
+    if task == "labels":
+        formats = {one.name: one.options for one in FORMATS}
+        return [*_parameters(load_labels), "name", *formats.get(sniff(source).format, ())]
+    return _parameters(load_ratings) if isinstance(source, str) else [*_parameters(read_ratings), "bins"]
+
+
+def _parameters(reader: Any) -> list[str]:
     _, *parameters = inspect.signature(reader).parameters.values()
-    known = [one.name for one in parameters if one.kind is not one.VAR_KEYWORD] + ["bins"] * (reader is read_ratings)
-    return f"there is no option {found[2]!r}; {did_you_mean(found[2], known)}"
+    return [one.name for one in parameters if one.kind is not one.VAR_KEYWORD]
 
 
-def _load(source: Any, task: Task, options: dict[str, Any]) -> RatingDataset | LabelDataset:
+def _load(source: str | Path, task: Task, options: dict[str, Any]) -> RatingDataset | LabelDataset:
     if task == "labels":
         return load_labels(source, **options)
     if isinstance(source, str):
@@ -306,3 +309,29 @@ def _load(source: Any, task: Task, options: dict[str, Any]) -> RatingDataset | L
         return data
     y, scale = bin_ratings(data.y, bins)
     return RatingDataset(data.name, data.X, y, scale)
+
+
+# ---------------------------------------------------------------- keys and values
+
+
+def _check_keys(table: Mapping[str, Any], known: Iterable[str], key: _Key) -> None:
+    for name in table:
+        if name not in known:
+            raise key.error(f"has no key {name!r}", did_you_mean(name, known))
+
+
+def _typed(table: Mapping[str, Any], name: str, kind: type[Any], default: Any, key: _Key) -> Any:
+    value = table.get(name, default)
+    if value is not default and (not isinstance(value, kind) or isinstance(value, bool)):
+        raise key.below(name).error(f"must be {_KINDS[kind]}, found {value!r}")
+    return value
+
+
+def _listed(table: Mapping[str, Any], name: str, kind: type[Any], key: _Key) -> list[Any] | None:
+    values = table.get(name)
+    if values is None:
+        return None
+    fits = isinstance(values, list) and values
+    if not fits or not all(isinstance(one, kind) and not isinstance(one, bool) for one in values):
+        raise key.below(name).error(f"must be a list, each {_KINDS[kind]}, found {values!r}")
+    return list(values)

@@ -71,6 +71,30 @@ PARAMETERS: Mapping[str, str] = {
     "warm_start": """\
         warm_start : bool, default=False
             Whether `fit` goes on with the chains of the last fit, on the same ratings.""",
+    "validated_alpha": """\
+        alpha : float or "auto", default="auto"
+            Weight of the factors' penalty, above 0 and at most 1e12. "auto" chooses it by validation (see
+            `select_alpha`).""",
+    "decision": """\
+        decision : {"median", "mode", "mean"}, default="median"
+            How `predict` makes a level of the levels' probabilities: the median has the least expected absolute error,
+            the mode is right most often, and "mean" takes the level nearest to the expected rating.""",
+    "n_sweeps": """\
+        n_sweeps : int, default={default}
+            Sweeps of each chain. With ``warm_start=True``, sweeps to add.""",
+    "burn_in": """\
+        burn_in : int, default={default}
+            Sweeps at the beginning of which nothing is kept.""",
+    "thin": """\
+        thin : int, default={default}
+            Distance between two sweeps that are kept.""",
+    "n_chains": """\
+        n_chains : int, default=1
+            Independent chains; their samples are pooled. Two or more tell whether they agree (`diagnostics`,
+            `plots.plot_trace`).""",
+    "max_seconds": """\
+        max_seconds : float, optional
+            Stop after this time; what has been kept by then is used, and it is an error if burn-in has not ended.""",
     "pairs": """\
         X : array of shape (n, 2), frame of two columns, or list of pairs
             User id and item id of each pair.""",

@@ -132,6 +132,8 @@ class Published:
         What cannot be right in it.
     notes : tuple of str
         What else a reader should know.
+    corrections : tuple of str
+        Entries of docs/corrections.md about this table.
 
     Examples
     --------
@@ -150,6 +152,7 @@ class Published:
     printed_names: Mapping[str, str]
     errors: tuple[Misprint, ...] = ()
     notes: tuple[str, ...] = ()
+    corrections: tuple[str, ...] = ()
 
     @property
     def data(self) -> tuple[str, ...]:
@@ -237,6 +240,7 @@ def load(name: str) -> Published:
         printed_names=facts.get("printed", {}),
         errors=tuple(Misprint(**error) for error in facts.get("errors", ())),
         notes=tuple(facts.get("notes", ())),
+        corrections=tuple(facts.get("corrections", ())),
     )
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -13,29 +13,44 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import parallel_for
 from cofactor.metrics.ratings import as_scale, mean_absolute_error
 from cofactor.model.checks import check_callback, check_choice, check_number
+from cofactor.model.commit import committed
+from cofactor.model.docs import fill_docs
 from cofactor.model.progress import Monitor
 from cofactor.model.state import from_plain, member, plain
 from cofactor.ratings.data import Ratings, as_ratings
-from cofactor.ratings.ids import IdMap, pair_columns, saved_ids
-from cofactor.text import counted
+from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
+from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.ids import IdMap, saved_ids
+from cofactor.ratings.lookup import Lookup
+from cofactor.ratings.probability import expected, in_blocks, margins_of
+from cofactor.ratings.recommending import Worth, largest, worth_of
+from cofactor.solvers.result import Callback
+from cofactor.typing import Ids, Pairs, RatingValues
 
 _PAIRS_PER_BLOCK = 1 << 18
 _USERS_PER_BLOCK = 256
 
 
+def _has_probabilities(model: RatingModel) -> bool:
+    return model._gives_probabilities()
+
+
+@fill_docs
 class RatingModel(BaseEstimator, ABC):
     """A model of users' ratings of items on a discrete scale.
 
-    Subclasses say how to learn (`_fit_ratings`), how far a pair's score lies above each boundary between levels
-    (`_margins`), the scores to rank by (`_scores`, `_score_block`), and how to find the state of users who were not
-    there in training, items held fixed (`_fold_in_ratings`). All else is here.
+    Subclasses say how to learn (`_fit`), how to find the state of users who were not there in training, items held
+    fixed (`_fold_in`), and what to predict: either the probability of every level (`_probabilities`), from which all
+    else follows; or how far a score lies above each boundary between levels (`_margins`), and the scores to rank by
+    (`_scores`, `_score_block`).
 
     Attributes
     ----------
@@ -47,44 +62,77 @@ class RatingModel(BaseEstimator, ABC):
         The ratings the model was fitted on, for `recommend` and `complete`; None if it was saved without.
     """
 
-    #: Parameters in the constructor of every model, with what they mean, for the registry and the documentation.
+    #: Parameters in the constructor of every model.
     levels: ArrayLike | None
     duplicates: str
     unknown: str
+
+    #: Of models of probabilities: how they become a level.
+    decision: str
 
     users_: IdMap
     items_: IdMap
     scale_: NDArray[np.float64]
     ratings_: Ratings | None
 
+    #: Names of the attributes that a fit learns, and a file holds.
     _learned: ClassVar[tuple[str, ...]] = ()
+
+    #: Rules by the names that the parameter ``decision`` has for them.
+    DECISIONS: ClassVar[Mapping[str, Decision]] = PROBABILITY_DECISIONS
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        fill_docs(cls)
 
     # ---------------------------------------------------------------- what a subclass provides
 
     @abstractmethod
-    def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
-        """Learn from checked ratings."""
+    def _fit(self, given: FitInput) -> None:
+        """Learn from checked ratings; set nothing but what is learned."""
 
     @abstractmethod
-    def _fold_in_ratings(self, ratings: Ratings) -> None:
+    def _fold_in(self, given: FitInput) -> None:
         """Replace what belongs to users by what the given users' ratings say; items stay."""
 
-    @abstractmethod
+    def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return (n, R): the probability of every level for each pair. Index -1 is an unknown user or item."""
+        raise NotImplementedError
+
     def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return (n, R-1): how far each pair's score lies above each boundary. Index -1 is someone unknown."""
+        """Return (n, R-1): how far each pair's score lies above each boundary. Index -1 is an unknown user or item.
 
-    @abstractmethod
+        For a model of probabilities: how far the probability of a level above the boundary exceeds one half.
+        """
+        return margins_of(self._probabilities(users, items))  # in one thread: `predict` has all of them at its blocks
+
     def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return (n,): the score of each pair; it ranks the items of a user."""
+        """Return (n,): the score of each pair, which ranks the items of a user; here the expected rating."""
+        return in_blocks(lambda *pairs: expected(self._probabilities(*pairs), self.scale_), users, items)
 
-    @abstractmethod
     def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
         """Return the scores (len(users), n_items) of all items for some users."""
+        return self._worth_block(users, lambda p: expected(p, self.scale_))
+
+    def _all_probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return the probabilities of as many pairs as there may be."""
+        return in_blocks(self._probabilities, users, items)
+
+    def _gives_probabilities(self) -> bool:
+        """Whether there is a probability of every level."""
+        return type(self)._probabilities is not RatingModel._probabilities
+
+    @property
+    def _decision(self) -> Decision:
+        """The rule that turns margins into levels."""
+        return self.DECISIONS[self.decision] if hasattr(self, "decision") else COUNT
 
     def _check_params(self) -> None:
         """Refuse parameters out of their range."""
         check_choice("duplicates", self.duplicates, ("error", "last", "mean"))
         check_choice("unknown", self.unknown, ("fallback", "error"))
+        if hasattr(self, "decision"):
+            check_choice("decision", self.decision, self.DECISIONS)
         check_callback(getattr(self, "callback", None))
         if self.levels is not None:
             try:
@@ -93,21 +141,38 @@ class RatingModel(BaseEstimator, ABC):
                 raise InvalidInputError(f"{error}", argument="levels", found=self.levels) from error
 
     def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]:
-        """Return levels 1..R from margins: one more than the boundaries below the score."""
-        return 1 + np.count_nonzero(margins > 0, axis=1)
+        """Return levels 1..R from margins."""
+        return self._decision.levels(margins, self.scale_)
 
-    # ---------------------------------------------------------------- the contract
+    def default_grid(self) -> dict[str, list[Any]]:
+        """Return the values of parameters that are worth a search, by name, as `cofactor.evaluation.Search` takes them.
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+        It is empty where there is nothing to search, as in models which choose the weight of their penalty by
+        validation (``alpha="auto"``).
+
+        Examples
+        --------
+        >>> from cofactor.ratings import MMMF, URP
+        >>> URP().default_grid()
+        {'n_factors': [3, 4, 5], 'alpha': [1.0, 2.0, 4.0]}
+        >>> MMMF().default_grid()
+        {}
+        """
+        return {}
+
+    # ---------------------------------------------------------------- learning
+
+    def fit(self, X: Pairs, y: RatingValues = None) -> Self:
         """Learn from ratings.
 
         Parameters
         ----------
-        X : array of shape (n, 2), frame of two columns, list of pairs, scipy sparse matrix, or Ratings
-            User id and item id of each rating; or a sparse matrix of users × items whose stored entries are the
-            ratings, in which case user and item ids are row and column numbers.
+        X : array of shape (n, 2), frame, list of pairs, scipy sparse matrix, or Ratings
+            User id and item id of each rating. A frame of pandas or polars may hold the ratings too, in a third column;
+            columns are known by their names, such as user, item and rating. In a sparse matrix of users × items the
+            stored entries are the ratings, and ids are row and column numbers.
         y : array-like of shape (n,), optional
-            The ratings, where X holds pairs of ids.
+            The ratings, where X does not hold them.
 
         Returns
         -------
@@ -115,20 +180,47 @@ class RatingModel(BaseEstimator, ABC):
 
         Raises
         ------
-        ValueError
-            If parameters, ids or ratings are not valid; the message says what was found and what to do.
+        InvalidInputError
+            A ValueError, if parameters, ids or ratings are not valid; the message says what was found and what to do.
         """
         self._check_params()
-        ratings = as_ratings(X, y, scale=self.levels, duplicates=self.duplicates)  # type: ignore[arg-type]
-        fitted = copy.copy(self)  # a fit which fails, or is interrupted, leaves this model as it was
-        fitted.users_, fitted.items_, fitted.scale_ = ratings.users, ratings.items, ratings.scale
-        fitted.ratings_ = ratings
-        with Monitor(getattr(self, "callback", None), bool(getattr(self, "verbose", 0))) as monitor:
-            fitted._fit_ratings(ratings, monitor)
-        self.__dict__.update(fitted.__dict__)
+        return self._learn(FitInput(self._read(X, y)))
+
+    def _read(self, X: Any, y: Any) -> Ratings:
+        """Return the ratings to learn from, checked."""
+        return as_ratings(X, y, scale=self.levels, duplicates=self.duplicates)  # type: ignore[arg-type]
+
+    def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
+        """Learn from checked ratings, wholly or not at all: a fit that fails leaves the model as it was.
+
+        Parameters
+        ----------
+        given : FitInput
+        listener : callable, optional
+            Called with progress; by default the model's own callback is.
+        """
+        ratings, listener = given.ratings, listener or getattr(self, "callback", None)
+        with committed(self) as fitted, Monitor(listener, bool(getattr(self, "verbose", 0))) as monitor:
+            fitted.users_, fitted.items_, fitted.scale_ = ratings.users, ratings.items, ratings.scale
+            fitted.ratings_ = ratings
+            fitted._fit(replace(given, monitor=monitor, before=self))
         return self
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def _learn_as_part(self, ratings: Ratings, listener: Callback | None, name: str = "") -> Self:
+        """Learn as a part of another model: it keeps the ratings, listens, and has a name for the part in warnings."""
+        self._check_params()
+        self._learn(FitInput(ratings, name=name), listener)
+        self.ratings_ = None
+        return self
+
+    # ---------------------------------------------------------------- predictions
+
+    def _pairs(self, X: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return user and item indices of pairs, -1 for ids that are not known."""
+        check_is_fitted(self)
+        return Lookup(self.users_, self.items_).pairs(X, self.unknown)
+
+    def predict(self, X: Pairs) -> NDArray[np.float64]:
         """Predict ratings.
 
         An unknown user counts as the average one and an unknown item as a neutral one, unless ``unknown="error"``.
@@ -137,15 +229,14 @@ class RatingModel(BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array of shape (n, 2), frame of two columns, or list of pairs
-            User id and item id of each pair.
+        {pairs}
 
         Returns
         -------
         ndarray of shape (n,), float64
             Ratings on the original scale.
         """
-        users, items = self._indices(X)
+        users, items = self._pairs(X)
         levels = np.empty(len(users), dtype=np.int64)
 
         def block(k: int) -> None:
@@ -155,44 +246,59 @@ class RatingModel(BaseEstimator, ABC):
         parallel_for(block, -(-len(users) // _PAIRS_PER_BLOCK))
         return np.asarray(self.scale_[levels - 1])
 
-    def decision_function(self, X: Any) -> NDArray[Any]:
+    def decision_function(self, X: Pairs) -> NDArray[Any]:
         """Return real-valued scores of pairs; for one user, a higher score means a better liked item.
 
         Parameters
         ----------
-        X : array of shape (n, 2), frame of two columns, or list of pairs
-            User id and item id of each pair.
+        {pairs}
 
         Returns
         -------
         ndarray of shape (n,)
         """
-        return self._scores(*self._indices(X))
+        return self._scores(*self._pairs(X))
 
-    def margins(self, X: Any) -> NDArray[Any]:
+    def margins(self, X: Pairs) -> NDArray[Any]:
         """Return how far the score of each pair lies above each boundary between two levels.
 
         Parameters
         ----------
-        X : array of shape (n, 2), frame of two columns, or list of pairs
-            User id and item id of each pair.
+        {pairs}
 
         Returns
         -------
         ndarray of shape (n, R - 1)
             Column r - 1 belongs to the boundary between the levels r and r + 1.
         """
-        return self._margins(*self._indices(X))
+        return self._margins(*self._pairs(X))
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Pairs) -> NDArray[Any]:
+        """Return the probability of every level; only models that have such probabilities have this method.
+
+        Parameters
+        ----------
+        {pairs}
+
+        Returns
+        -------
+        ndarray of shape (n, R)
+            Rows sum to one; column r - 1 is the level r, the rating ``scale_[r - 1]``.
+        """
+        return self._all_probabilities(*self._pairs(X))
 
     def recommend(
         self,
-        users: Any,
+        users: Ids,
         n: int = 10,
         *,
         exclude_seen: bool = True,
-        candidates: Any = None,
+        candidates: Collection[Any] | None = None,
+        at_least: float | None = None,
+        quantile: float | None = None,
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Recommend the items with the highest scores.
+        """Recommend the items with the highest scores, or those that most likely are liked.
 
         Works in blocks of users, so all users × all items never stand in memory.
 
@@ -206,6 +312,13 @@ class RatingModel(BaseEstimator, ABC):
             Leave out the items that a user rated in training.
         candidates : array-like, optional
             Ids of the items to choose from; by default all.
+        at_least : float, optional
+            Rank by the probability of this rating or a higher one, and return it as score. Only for models with
+            `predict_proba`.
+        quantile : float, optional
+            Rank by this quantile of the rating, between 0 and 1; a high one, as 0.9, favours items whose rating is
+            uncertain. Between levels it is interpolated, the probability of each spread evenly up to half way to its
+            neighbours. Only for models with `predict_proba`.
 
         Returns
         -------
@@ -216,25 +329,23 @@ class RatingModel(BaseEstimator, ABC):
         """
         check_is_fitted(self)
         check_number("n", n, low=1, whole=True)
-        if exclude_seen and self.ratings_ is None:
-            raise InvalidInputError(
-                f"this {type(self).__name__} was saved without its ratings and does not know what users have seen: "
-                "pass exclude_seen=False, or save it with ratings=True"
-            )
-        rows = self._known_users(users)
-        columns = self._candidates(candidates)
+        if exclude_seen:
+            self._require_ratings(("pass ", Argument("exclude_seen", False), ", or save it with ratings=True"))
+        worth = self._worth(at_least, quantile)
+        known = Lookup(self.users_, self.items_)
+        rows, columns = known.known_users(users), known.candidates(candidates)
         n_best = min(n, len(columns))
         best = np.full((len(rows), n), -1, dtype=np.int64)
         scores = np.full((len(rows), n), -np.inf)
 
         def block(k: int) -> None:
             here = slice(k * _USERS_PER_BLOCK, (k + 1) * _USERS_PER_BLOCK)
-            table = self._score_block(rows[here])
+            table = self._score_block(rows[here]) if worth is None else self._worth_block(rows[here], worth)
             if exclude_seen and self.ratings_ is not None:
                 indptr, seen, _ = self.ratings_.rows(rows[here])
                 table[np.repeat(np.arange(len(table)), np.diff(indptr)), seen] = -np.inf
             table = table if candidates is None else table[:, columns]
-            found, value = _largest(table, n_best)
+            found, value = largest(table, n_best)
             best[here, :n_best] = np.where(np.isneginf(value), -1, columns[found])
             scores[here, :n_best] = value
 
@@ -245,7 +356,62 @@ class RatingModel(BaseEstimator, ABC):
             ids[best < 0] = None
         return ids, scores
 
-    def fold_in(self, X: Any, y: Any = None) -> Self:
+    def _worth(self, at_least: float | None, quantile: float | None) -> Worth | None:
+        """Return what ranks items instead of scores, if anything does."""
+        worth = worth_of(self.scale_, at_least, quantile)
+        if worth is not None and not self._gives_probabilities():
+            name, value = ("at_least", at_least) if at_least is not None else ("quantile", quantile)
+            raise InvalidInputError(
+                (Argument(name, value), f" needs probabilities of levels, which a {type(self).__name__} has not"),
+                argument=name,
+            )
+        return worth
+
+    def _worth_block(self, users: NDArray[Any], worth: Worth) -> NDArray[Any]:
+        """Return how good all items are for some users, (len(users), n_items), by another measure than scores."""
+        items = np.arange(len(self.items_), dtype=np.int32)
+        p = self._probabilities(np.repeat(users, len(items)), np.tile(items, len(users)))
+        return worth(p).reshape(len(users), -1)
+
+    def complete(self) -> NDArray[np.float32]:
+        """Return the full matrix of ratings: observed entries as they are, predictions elsewhere.
+
+        Returns
+        -------
+        ndarray of shape (n_users, n_items), float32
+            It takes 4 bytes for each user and item.
+        """
+        check_is_fitted(self)
+        ratings = self._require_ratings(("save it with ratings=True",))
+        n, m = len(self.users_), len(self.items_)
+        full = np.empty((n, m), dtype=np.float32)
+        all_items = np.arange(m, dtype=np.int32)
+        rows = max(1, _PAIRS_PER_BLOCK // m)
+
+        def block(k: int) -> None:
+            some = np.arange(k * rows, min((k + 1) * rows, n), dtype=np.int32)
+            levels = self._decode(self._margins(np.repeat(some, m), np.tile(all_items, len(some))))
+            full[some] = self.scale_[levels - 1].reshape(len(some), m)
+
+        parallel_for(block, -(-n // rows))
+        full[ratings.pairs()] = ratings.values
+        return full
+
+    def _require_ratings(self, advice: tuple[str | Argument, ...]) -> Ratings:
+        """Return the training ratings, or refuse to go on without them."""
+        if self.ratings_ is None:
+            raise InvalidInputError(
+                (f"this {type(self).__name__} was saved without its ratings: ", *advice),
+            )
+        return self.ratings_
+
+    def score(self, X: Pairs, y: ArrayLike) -> float:
+        """Return minus the mean absolute error of `predict`, so that higher is better as scikit-learn expects."""
+        return -mean_absolute_error(y, self.predict(X))
+
+    # ---------------------------------------------------------------- new users
+
+    def fold_in(self, X: Pairs, y: RatingValues = None) -> Self:
         """Return a model for users who were not there in training, items held fixed.
 
         Parameters
@@ -260,10 +426,14 @@ class RatingModel(BaseEstimator, ABC):
         RatingModel
             Of the same class, with the same methods, knowing the new users only.
         """
+        return self._folded_in(FitInput(self._read_new_users(X, y)))
+
+    def _read_new_users(self, X: Any, y: Any) -> Ratings:
+        """Return the ratings of new users, checked."""
         check_is_fitted(self)
         if sparse.issparse(X):
-            self._check_columns(X)
-        ratings = as_ratings(
+            Lookup(self.users_, self.items_).check_columns(X)
+        return as_ratings(
             X,
             y,
             scale=self.scale_,
@@ -271,49 +441,22 @@ class RatingModel(BaseEstimator, ABC):
             items=self.items_,
             unknown_items="error" if self.unknown == "error" else "drop",
         )
+
+    def _folded_in(self, given: FitInput) -> Self:
+        """Return a copy that knows the given users instead of those of training."""
         new = copy.copy(self)
-        new.users_, new.ratings_ = ratings.users, ratings
-        new._fold_in_ratings(ratings)
+        new.users_, new.ratings_ = given.ratings.users, given.ratings
+        new._fold_in(given)
         return new
 
-    def complete(self) -> NDArray[np.float32]:
-        """Return the full matrix of ratings: observed entries as they are, predictions elsewhere.
-
-        Returns
-        -------
-        ndarray of shape (n_users, n_items), float32
-            It takes 4 bytes for each user and item.
-        """
-        check_is_fitted(self)
-        if self.ratings_ is None:
-            raise InvalidInputError(
-                f"this {type(self).__name__} was saved without its ratings: save it with ratings=True"
-            )
-        n, m = len(self.users_), len(self.items_)
-        full = np.empty((n, m), dtype=np.float32)
-        every = np.arange(m, dtype=np.int32)
-        rows = max(1, _PAIRS_PER_BLOCK // m)
-
-        def block(k: int) -> None:
-            some = np.arange(k * rows, min((k + 1) * rows, n), dtype=np.int32)
-            levels = self._decode(self._margins(np.repeat(some, m), np.tile(every, len(some))))
-            full[some] = self.scale_[levels - 1].reshape(len(some), m)
-
-        parallel_for(block, -(-n // rows))
-        full[self.ratings_.pairs()] = self.ratings_.values
-        return full
-
-    def score(self, X: Any, y: ArrayLike) -> float:
-        """Return minus the mean absolute error of `predict`, so that higher is better as scikit-learn expects."""
-        return -mean_absolute_error(y, self.predict(X))
+    # ---------------------------------------------------------------- saving
 
     def save(self, path: str | Path, *, ratings: bool = True) -> None:
         """Write the model to a file, which `cofactor.load` reads; nothing in it is ever executed.
 
         Parameters
         ----------
-        path : str or Path
-            The file; written whole or not at all.
+        {path}
         ratings : bool, default=True
             Whether to keep the training ratings, which `recommend(exclude_seen=True)` and `complete` need.
         """
@@ -324,87 +467,6 @@ class RatingModel(BaseEstimator, ABC):
         lean = copy.copy(self)
         lean.ratings_ = None
         persistence.save(path, lean)
-
-    # ---------------------------------------------------------------- ids
-
-    def _check_columns(self, X: Any) -> None:
-        """Refuse a sparse matrix whose columns are not the model's items."""
-        m = len(self.items_)
-        if X.shape[1] != m:
-            turned = ": the matrix seems to be transposed" if X.shape[0] == m else ""
-            raise InvalidInputError(
-                f"X has {X.shape[1]} columns but the model knows {m} items{turned}; "
-                "rows are users and columns are items"
-            )
-        if self.items_ != IdMap.of_range(m):
-            raise InvalidInputError(
-                f"the columns of a sparse matrix are the items 0 to {m - 1}, but the model was fitted on items with "
-                "other ids: pass pairs of user id and item id"
-            )
-
-    def _indices(self, X: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return user and item indices of pairs, -1 for ids that are not known."""
-        check_is_fitted(self)
-        if sparse.issparse(X) or isinstance(X, Ratings):
-            raise InvalidTypeError(
-                f"X is a {type(X).__name__}, expected pairs of user id and item id; complete() predicts every entry"
-            )
-        user_ids, item_ids = pair_columns(X)
-        users, items = self.users_.index(user_ids), self.items_.index(item_ids)
-        missing = (users < 0) | (items < 0)
-        if not missing.any():
-            return users, items
-        nothing_known = bool((users < 0).all() and (items < 0).all())
-        if nothing_known and self._swapped(user_ids, item_ids):
-            raise InvalidInputError(
-                "no user id and no item id of X is known, but with its columns exchanged all are: "
-                "the first column must hold users and the second items"
-            )
-        if self.unknown == "error":
-            k = int(np.flatnonzero(missing)[0])
-            word, ids = ("user", user_ids) if users[k] < 0 else ("item", item_ids)
-            bad = ids[k : k + 1].tolist()[0]
-            raise InvalidInputError(
-                f"{counted(int(missing.sum()), 'pair of X holds', 'pairs of X hold')} ids that were not in training, "
-                f"the first is {word} {bad!r}: "
-                "leave them out, fold new users in with fold_in, or set unknown='fallback'"
-            )
-        for known, found, ids, role in ((self.users_, users, user_ids, "user"), (self.items_, items, item_ids, "item")):
-            # A single id beside others that are known is someone new, under whatever name.
-            if (found < 0).all() and (nothing_known or len(set(ids.tolist())) > 1):
-                if known.warn_if_other_kind(ids, role, stacklevel=3) or role == "item":
-                    continue
-                n_users = len(set(ids.tolist()))
-                if n_users > 1:
-                    warnings.warn(
-                        f"none of the {n_users:,} users was in training, so each counts as the average one: "
-                        "fold them in with fold_in, or evaluate with FoldInScorer",
-                        UserWarning,
-                        stacklevel=3,
-                    )
-        return users, items
-
-    def _swapped(self, user_ids: NDArray[Any], item_ids: NDArray[Any]) -> bool:
-        return bool((self.users_.index(item_ids) >= 0).all() and (self.items_.index(user_ids) >= 0).all())
-
-    def _known_users(self, users: Any) -> NDArray[np.int32]:
-        ids = np.atleast_1d(np.asarray(users)) if not isinstance(users, list | tuple) else users
-        rows = self.users_.index(ids)
-        if (rows < 0).any():
-            bad = np.asarray(ids, dtype=object)[rows < 0].tolist()[0]
-            raise InvalidInputError(f"user {bad!r} was not in training: fold new users in with fold_in(X, y) first")
-        return rows
-
-    def _candidates(self, candidates: Any) -> NDArray[np.int64]:
-        if candidates is None:
-            return np.arange(len(self.items_))
-        columns = self.items_.index(candidates)
-        if (columns < 0).any() or not len(columns):
-            bad = [c for c, k in zip(candidates, columns, strict=True) if k < 0][:5]
-            raise InvalidInputError(f"candidates holds no items, or items that were not in training: {bad}")
-        return np.unique(columns).astype(np.int64)
-
-    # ---------------------------------------------------------------- saving
 
     def _parts(self) -> list[RatingModel]:
         """Return the models this one is made of; they share its users and items."""
@@ -485,18 +547,3 @@ class RatingModel(BaseEstimator, ABC):
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together: kernels do not check indices."""
         self.scale_ = as_scale(self.scale_)
-
-
-def _largest(table: NDArray[Any], n: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return column and value of the n largest entries of each row, best first, ties by column."""
-    if n < table.shape[1]:
-        part = np.argpartition(table, table.shape[1] - n, axis=1)[:, table.shape[1] - n :]
-        worst = np.take_along_axis(table, part, axis=1).min(axis=1)
-        tied = np.count_nonzero(table >= worst[:, None], axis=1) > n  # then a partition takes any of them
-        part[tied] = np.argsort(-table[tied], axis=1, kind="stable")[:, :n]
-        part.sort(axis=1)
-    else:
-        part = np.broadcast_to(np.arange(table.shape[1]), table.shape)
-    values = np.take_along_axis(table, part, axis=1)
-    order = np.argsort(-values, axis=1, kind="stable")
-    return np.take_along_axis(part, order, axis=1), np.take_along_axis(values, order, axis=1)

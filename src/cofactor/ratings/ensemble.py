@@ -1,31 +1,27 @@
-"""Ensembles of rating models (E-MMMF: DeCoste 2006, in the comparison of thesis section 3.6.3)."""
+"""Ensembles of rating models (DeCoste 2006)."""
 
 from __future__ import annotations
 
-import copy
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
 
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import thread_limit
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.parallel import side_by_side
 from cofactor.model.progress import Monitor
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.decisions import Decision
 from cofactor.ratings.factors.mmmf import MMMF
+from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 _FAR = 10.0  #: stands for an infinite margin in an average
-
-
-def _has_probabilities(ensemble: Ensemble) -> bool:
-    """Whether members have probabilities, and with them the ensemble."""
-    return hasattr(getattr(ensemble, "members_", [ensemble.estimator])[0], "predict_proba")
 
 
 class Ensemble(RatingModel):
@@ -54,19 +50,14 @@ class Ensemble(RatingModel):
         Part of the ratings each member sees with "bagging", drawn without replacement.
     n_jobs : int, optional
         Members to fit side by side through joblib; by default as many as there are threads.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What `predict` does with ids that were not in training.
-    random_state : int, RandomState or Generator, optional
-        Seed of members' starts and of the parts they see.
-    callback : callable, optional
-        Called with a `Progress` after every iteration of every member, possibly from several threads; not for
-        members which joblib sends to other processes.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {levels}
+    {duplicates}
+    {unknown}
+    {random_state}
+        It is the seed of members' starts and of the parts they see.
+    {callback}
+        Members call it possibly from several threads; those which joblib sends to other processes do not.
+    {verbose}
 
     Attributes
     ----------
@@ -74,6 +65,11 @@ class Ensemble(RatingModel):
         The fitted members.
     n_iter_ : int
         Number of iterations of all members together.
+
+    References
+    ----------
+    D. DeCoste, "Collaborative prediction using ensembles of maximum margin matrix factorizations", ICML 2006,
+    doi:10.1145/1143844.1143876.
 
     Examples
     --------
@@ -84,7 +80,7 @@ class Ensemble(RatingModel):
     array([1., 3., 4.])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ()
+    members_: list[RatingModel]
 
     def __init__(
         self,
@@ -97,7 +93,7 @@ class Ensemble(RatingModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -129,27 +125,29 @@ class Ensemble(RatingModel):
         own = self.estimator.levels
         if own is not None and (self.levels is None or not np.array_equal(np.asarray(own), np.asarray(self.levels))):
             raise InvalidInputError(
-                f"levels={self.levels!r}, but the estimator has levels={own!r}: pass them to Ensemble"
+                (Argument("levels", self.levels), f", but the estimator has levels={own!r}: pass them to Ensemble"),
+                argument="levels",
             )
 
-    def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
+    def _fit(self, given: FitInput) -> None:
+        ratings, monitor = given.ratings, given.monitor
         generator = make_generator(self.random_state)
         seeds = generator.integers(2**31, size=self.n_members)
         kind = MMMF(n_factors=8) if self.estimator is None else clone(self.estimator)
         kind = self._with_alpha(kind, ratings, int(seeds[0]), monitor)
         tasks = (
-            (clone(kind).set_params(random_state=int(seed)), ratings, part, monitor.stage(f"member {k}"))
+            (clone(kind).set_params(random_state=int(seed), callback=None), ratings, part, monitor.stage(f"member {k}"))
             for k, (seed, part) in enumerate(zip(seeds, self._samples(ratings, generator), strict=True), 1)
         )
-        self.members_: list[RatingModel] = side_by_side(_fit_member, tasks, self.n_members, self.n_jobs)
+        self.members_ = side_by_side(_fit_member, tasks, self.n_members, self.n_jobs)
 
     @staticmethod
     def _with_alpha(kind: RatingModel, ratings: Ratings, seed: int, monitor: Monitor) -> RatingModel:
         """Choose alpha once for all members where it is "auto"."""
         if not isinstance(getattr(kind, "alpha", None), str):
             return kind
-        first = clone(kind).set_params(random_state=seed, callback=monitor.stage("choice of alpha"))
-        first.fit(ratings)
+        first = clone(kind).set_params(random_state=seed, callback=None)
+        first._learn_as_part(ratings, monitor.stage("choice of alpha"))
         chosen = getattr(first, "alphas_", None) or first.alpha_
         return kind.set_params(alpha=chosen)
 
@@ -170,36 +168,31 @@ class Ensemble(RatingModel):
         members: list[Any] = list(self.members_)
         return sum(member.n_iter_ for member in members)
 
-    def _fold_in_ratings(self, ratings: Ratings) -> None:
+    def _fold_in(self, given: FitInput) -> None:
         members = []
         for member in self.members_:
-            new = copy.copy(member)
-            new.users_ = ratings.users
-            new._fold_in_ratings(ratings)
+            new = member._folded_in(given)
+            new.ratings_ = None
             members.append(new)
         self.members_ = members
 
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Return the probability of every level: the mean of what the members say.
+    @property
+    def _decision(self) -> Decision:
+        """The rule of the members."""
+        return self.members_[0]._decision
 
-        Only there if the members have probabilities.
+    def _gives_probabilities(self) -> bool:
+        """Whether members have probabilities, and with them the ensemble."""
+        kind = getattr(self, "members_", [self.estimator])[0]
+        return kind is not None and kind._gives_probabilities()
 
-        Parameters
-        ----------
-        X : array of shape (n, 2), frame of two columns, or list of pairs
-            User id and item id of each pair.
-
-        Returns
-        -------
-        ndarray of shape (n, R)
-            Rows sum to one; column r - 1 is the level r, the rating ``scale_[r - 1]``.
-        """
-        return self._all_probabilities(*self._indices(X))
+    def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return the mean of what the members say."""
+        return np.asarray(sum(member._probabilities(users, items) for member in self.members_) / len(self.members_))
 
     def _all_probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        members: list[Any] = list(self.members_)
-        return np.asarray(sum(member._all_probabilities(users, items) for member in members) / len(members))
+        total = sum(member._all_probabilities(users, items) for member in self.members_)
+        return np.asarray(total / len(self.members_))
 
     def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         total = sum(np.clip(member._margins(users, items), -_FAR, _FAR) for member in self.members_)
@@ -210,9 +203,6 @@ class Ensemble(RatingModel):
 
     def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(sum(member._score_block(users) for member in self.members_) / len(self.members_))
-
-    def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]:
-        return self.members_[0]._decode(margins)
 
     def _parts(self) -> list[RatingModel]:
         return list(self.members_)
@@ -235,9 +225,5 @@ def _fit_member(
     callback: Callback | None,
     threads: int,
 ) -> RatingModel:
-    model.set_params(callback=callback)
     with thread_limit(threads):
-        model.fit(ratings if part is None else ratings.subset(part))
-    model.set_params(callback=None)
-    model.ratings_ = None
-    return model
+        return model._learn_as_part(ratings if part is None else ratings.subset(part), callback)

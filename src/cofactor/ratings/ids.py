@@ -15,6 +15,7 @@ from cofactor.datasets.columns import check_pair_names
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.model.state import member
 from cofactor.text import counted, some_of
+from cofactor.typing import Ids, Pairs
 
 __all__ = ["IdMap", "pair_columns"]
 
@@ -56,7 +57,7 @@ class IdMap:
 
     ids: NDArray[Any]
 
-    def __init__(self, ids: Any, name: str = "ids") -> None:
+    def __init__(self, ids: Ids, name: str = "ids") -> None:
         self._set_ids(_distinct(_id_column(ids, name), name))
 
     @classmethod
@@ -88,7 +89,7 @@ class IdMap:
     def __repr__(self) -> str:
         return f"IdMap({some_of(self.ids)})"
 
-    def index(self, values: Any) -> NDArray[np.int32]:
+    def index(self, values: Ids) -> NDArray[np.int32]:
         """Return the index of each id, -1 where the id is unknown.
 
         Parameters
@@ -230,7 +231,7 @@ class IdMap:
         return cls._of_distinct(_object_array(list(parts)))
 
 
-def pair_columns(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+def pair_columns(X: Pairs) -> tuple[NDArray[Any], NDArray[Any]]:
     """Split pairs into the column of user ids and the column of item ids.
 
     Parameters
@@ -258,7 +259,9 @@ def pair_columns(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     columns: Sequence[Any]
     if isinstance(frame, nw.DataFrame):
         if len(frame.columns) != 2:
-            raise InvalidInputError(f"X must have two columns, user ids and item ids; found {frame.columns}")
+            raise InvalidInputError(
+                f"X must have two columns, user ids and item ids; found {frame.columns}", argument="X"
+            )
         check_pair_names(frame.columns)
         columns = [frame[:, 0].to_numpy(), frame[:, 1].to_numpy()]
     elif isinstance(X, list | tuple):
@@ -266,7 +269,7 @@ def pair_columns(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     else:
         table = np.asarray(X)
         if table.ndim != 2 or table.shape[1] != 2:
-            raise InvalidInputError(_wrong_shape(X, table.shape))
+            raise InvalidInputError(_wrong_shape(X, table.shape), argument="X")
         columns = [table[:, 0], table[:, 1]]
     return _id_column(columns[0], "the user ids of X"), _id_column(columns[1], "the item ids of X")
 
@@ -276,11 +279,11 @@ def _columns_of_list(X: Sequence[Any]) -> Sequence[Any]:
         return [], []
     if isinstance(X, tuple) and len(X) == 2 and isinstance(X[0], Sized) and len(X[0]) != 2:
         raise InvalidInputError(
-            "X is a tuple of two columns: pass rows of (user, item), such as list(zip(users, items))"
+            "X is a tuple of two columns: pass rows of (user, item), such as list(zip(users, items))", argument="X"
         )
     odd = next((pair for pair in X if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2), None)
     if odd is not None:
-        raise InvalidInputError(f"X must be a list of (user, item) pairs, found {odd!r} in it")
+        raise InvalidInputError(f"X must be a list of (user, item) pairs, found {odd!r} in it", argument="X")
     return [pair[0] for pair in X], [pair[1] for pair in X]
 
 

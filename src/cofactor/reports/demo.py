@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import cofactor
 from cofactor.files import replacing
 from cofactor.pages import (
     Html,
@@ -23,6 +22,7 @@ from cofactor.pages import (
     table,
     write_page,
 )
+from cofactor.version import __version__
 
 __all__ = ["how_to_go_on", "pictures", "recommendations", "run", "write_files"]
 
@@ -35,7 +35,7 @@ def run(machine: str, seconds: float) -> str:
     >>> run("2 cores", 61.2).partition(", ")[2]
     '2 cores; 61 seconds in all'
     """
-    return f"cofactor {cofactor.__version__}, {machine}; {seconds:.0f} seconds in all"
+    return f"cofactor {__version__}, {machine}; {seconds:.0f} seconds in all"
 
 
 def pictures(folder: Path, captions: Mapping[str, str]) -> list[Section]:

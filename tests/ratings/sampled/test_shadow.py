@@ -80,7 +80,7 @@ def test_predictions_agree_with_those_of_fold_in():
 
 def score(m: OrdinalProbit, pairs: list[tuple[int, int]]) -> np.ndarray:
     """Return how far the score of each pair lies above its user's middle threshold, for every sample."""
-    users, items = m._indices(pairs)
+    users, items = m._pairs(pairs)
     U, V = m.samples_["U"][:, users], m.samples_["V"][:, items]
     x = (U[..., :-1] * V[..., :-1]).sum(axis=2) + U[..., -1] + V[..., -1]
     return x - m.samples_["thresholds"][:, users, 1]

@@ -17,18 +17,11 @@ from scipy.sparse import csr_array
 
 from cofactor.datasets.readers.arff_header import Attribute, Header, read_header
 from cofactor.datasets.readers.arff_rows import Rows, read_rows
-from cofactor.datasets.readers.matrices import (
-    Form,
-    first_or_last,
-    from_entries,
-    in_form,
-    indicator,
-    positions_of,
-    warn_of_row_names,
-)
+from cofactor.datasets.readers.label_columns import first_or_last, positions_of, warn_of_row_names
+from cofactor.datasets.readers.matrices import Form, from_entries, in_form, indicator
 from cofactor.datasets.readers.xml import read_label_names
 from cofactor.datasets.types import LabelDataset
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, display_name, read_bytes, to_utf8
 from cofactor.text import counted
 
@@ -124,7 +117,7 @@ def read_arff(
     lines = _numbered(text)
     header = read_header(lines, label)
     label_columns = _label_columns(header, labels, path)
-    dropped = _positions(header, drop, "drop")
+    dropped = _positions(header, drop, Argument("drop"))
     rows = read_rows(header, lines)
     features = np.setdiff1d(np.arange(len(header.attributes)), [*label_columns, *dropped])
     X, feature_names = _features(rows, features)
@@ -187,8 +180,10 @@ def _label_columns(header: Header, labels: Labels, path: PathLike) -> list[int]:
         labels = header.meka_labels()
         if labels is None:
             raise InvalidInputError(
-                f"{header.name}: cannot tell which attributes are labels: there is no .xml file of its name beside it "
-                "and no '-C n' in the relation; say it with labels="
+                "cannot tell which attributes are labels: there is no .xml file of its name beside it and no '-C n' in "
+                "the relation",
+                advice=("say it with ", Argument("labels")),
+                place=Place(header.name),
             )
     if isinstance(labels, int | np.integer):
         return first_or_last(int(labels), n, header.name, "attribute")
@@ -199,7 +194,7 @@ def _label_columns(header: Header, labels: Labels, path: PathLike) -> list[int]:
         return found
     if not isinstance(labels, Sequence) or isinstance(labels, str):
         return sorted(_positions(header, read_label_names(labels), display_name(labels)))
-    return _positions(header, labels, "labels")
+    return _positions(header, labels, Argument("labels"))
 
 
 def _xml_beside(path: PathLike) -> Path | None:
@@ -214,7 +209,7 @@ def _xml_beside(path: PathLike) -> Path | None:
     return None
 
 
-def _positions(header: Header, names: Sequence[str], source: str) -> list[int]:
+def _positions(header: Header, names: Sequence[str], source: str | Argument) -> list[int]:
     return positions_of([attribute.name for attribute in header.attributes], names, header.name, "attribute", source)
 
 
@@ -231,8 +226,9 @@ def _features(rows: Rows, columns: NDArray[np.intp]) -> tuple[Any, tuple[str, ..
         attribute = rows.header.attributes[j]
         if attribute.kind == "string":
             raise InvalidInputError(
-                f"{rows.header.name}, line {attribute.line}: the attribute {attribute.name!r} is a string, which "
-                f"cannot be a feature; leave it out with drop=[{attribute.name!r}]"
+                f"the attribute {attribute.name!r} is a string, which cannot be a feature",
+                advice=("leave it out with ", Argument("drop", [attribute.name])),
+                place=Place(rows.header.name, attribute.line),
             )
         if _is_spread(attribute):
             warn_of_row_names(rows.header.name, "attribute", attribute.name, rows.codes[j])

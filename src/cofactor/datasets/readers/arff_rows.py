@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.datasets.readers.arff_header import Attribute, Header
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, MissingPackageError
 from cofactor.text import counted
 
 _NOT_TEXT = {"0", "1"}
@@ -74,7 +74,7 @@ def _library() -> ModuleType:
     try:
         return importlib.import_module("arff")
     except ImportError:
-        raise ImportError('ARFF files need liac-arff, which is not installed: pip install "cofactor[arff]"') from None
+        raise MissingPackageError("liac-arff", "ARFF files need", "arff") from None
 
 
 def read_rows(header: Header, lines: Iterator[tuple[int, str]]) -> Rows:

@@ -11,28 +11,24 @@ from numpy.typing import NDArray
 
 from cofactor.datasets.cells import finite_cells, is_number, label_of, truth_of
 from cofactor.datasets.formats import read_table
-from cofactor.datasets.readers.matrices import (
-    Form,
-    first_or_last,
-    generic_names,
-    in_form,
-    indicator,
-    positions_of,
+from cofactor.datasets.readers.label_columns import (
+    LabelColumns,
+    label_roles,
     warn_of_row_names,
 )
-from cofactor.datasets.readers.parquet_rows import is_list_layout, read_whole_lists, stored_labels
+from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator
+from cofactor.datasets.readers.parquet_labels import is_list_layout, read_whole_lists, stored_labels
 from cofactor.datasets.table import ArrowTable, Table, TableOptions, Words
 from cofactor.datasets.types import LabelDataset
-from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike
 from cofactor.text import counted
 
-__all__ = ["label_roles", "read_label_table"]
+__all__ = ["read_label_table"]
 
 
 def read_label_table(
     path: PathLike,
-    labels: str | int | Sequence[str] | None = None,
+    labels: LabelColumns = None,
     *,
     drop: Sequence[str] = (),
     sep: str | None = None,
@@ -122,47 +118,6 @@ def read_label_table(
         nominal=nominal,
         description=f"{counted(len(X), 'instance')} read from {table.file}",
     )
-
-
-def label_roles(
-    names: Sequence[str], labels: str | int | Sequence[str] | None, drop: Sequence[str], file: str
-) -> tuple[list[int], list[int]]:
-    """Positions of labels and of features among the columns of a table, as `read_label_table` takes them."""
-    n, place = len(names), Place(file)
-    if len(set(names)) < n:
-        twice = next(column for column in names if list(names).count(column) > 1)
-        raise InvalidInputError(f"two columns are named {twice!r}", place=place)
-    if labels is None:
-        raise InvalidInputError(
-            f"which of the {counted(n, 'column')} are labels?",
-            advice=(
-                "give ",
-                Argument("labels"),
-                ": the beginning of their names, their names, or their number (n: the first n; -n: the last)",
-            ),
-            place=place,
-        )
-    if isinstance(labels, int | np.integer):
-        targets = first_or_last(int(labels), n, file, "column")
-    elif isinstance(labels, str):
-        targets = [j for j, column in enumerate(names) if labels and column.startswith(labels)]
-        if not targets:
-            raise InvalidInputError(
-                ("no column begins with ", Argument("labels", labels), f"; there are {_some(names)}"), place=place
-            )
-    else:
-        targets = positions_of(names, labels, file, "column", "labels")
-    dropped = positions_of(names, drop, file, "column", "drop")
-    features = [j for j in range(n) if j not in {*targets, *dropped}]
-    if not features:
-        raise InvalidInputError(
-            f"all {counted(n, 'column')} are labels or dropped; none is left as a feature", place=place
-        )
-    return targets, features
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
 
 
 def _features(

@@ -1,16 +1,13 @@
 """Features and labels of readers as arrays: their form, their codes, the names of their columns."""
 
-import warnings
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cofactor.datasets.types import few, is_sparse
+from cofactor.datasets.types import is_sparse
 from cofactor.errors import InvalidInputError
-from cofactor.text import counted
 
 Form = Literal["auto"] | bool
 
@@ -18,7 +15,6 @@ Form = Literal["auto"] | bool
 #: indirect access where a dense one takes 8 bytes; at a fifth both memory and products are clearly on its side.
 SPARSE_BELOW = 0.2
 
-_ROWS_TO_JUDGE = 20
 _BLOCK = 1 << 22  # entries looked at in one go, so that checks need little memory beside the data
 
 
@@ -99,33 +95,3 @@ def from_entries(
     result = csr_array((data, columns, indptr), (n_rows, n_columns))
     result.sort_indices()
     return small_indices(result)
-
-
-def first_or_last(count: int, n: int, file: str, what: str) -> list[int]:
-    """Positions of the labels among n columns: the first ones, or the last ones where their number is negative."""
-    if not 0 < abs(count) < n:
-        raise InvalidInputError(f"{file}: {count} labels among {counted(n, what)}; expected 1 to {n - 1}")
-    return list(range(count)) if count > 0 else list(range(n + count, n))
-
-
-def positions_of(present: Sequence[str], names: Sequence[str], file: str, what: str, source: str) -> list[int]:
-    """Positions of columns by their names; one which is not there, or is named twice, is an error."""
-    position = {name: j for j, name in enumerate(present)}
-    missing = [name for name in names if name not in position]
-    if missing:
-        raise InvalidInputError(f"{file}: has no {what} {few(missing)}, which {source} names")
-    if len(set(names)) < len(names):
-        raise InvalidInputError(f"{source} names {next(name for name in names if list(names).count(name) > 1)!r} twice")
-    return [position[name] for name in names]
-
-
-def warn_of_row_names(file: str, what: str, name: str, codes: NDArray) -> None:
-    """Warn, from a reader's helper, of a nominal feature which has another value in each of at least 20 rows."""
-    if len(codes) < _ROWS_TO_JUDGE or len(np.unique(codes)) < len(codes):
-        return
-    warnings.warn(
-        f"{file}: the {what} {name!r} has another value in every row, so it names the rows and is no feature; "
-        f"leave it out with drop=[{name!r}]",
-        UserWarning,
-        stacklevel=4,
-    )

@@ -19,12 +19,12 @@ from typing import Any, Literal, NamedTuple
 
 from joblib import Parallel, delayed, effective_n_jobs
 
-import cofactor
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.cells import Cell, Measures, Result
 from cofactor.evaluation.run.store import PathLike, ResultStore
 from cofactor.kernels.threads import library_limit, n_threads, thread_limit
 from cofactor.text import counted
+from cofactor.version import __version__
 
 __all__ = ["Interrupted", "RunProgress", "run_cells"]
 
@@ -121,7 +121,8 @@ def run_cells(
     done {'inverse': 0.5}
     """
     if n_jobs == 0:
-        raise InvalidInputError("n_jobs=0: expected a positive number of cells at a time, or -1 for one on each core")
+        wanted = "expected a positive number of cells at a time, or -1 for one on each core"
+        raise InvalidInputError(wanted, argument="n_jobs", found=n_jobs)
     if isinstance(store, ResultStore) or store is None:
         opened: AbstractContextManager[ResultStore | None] = nullcontext(store)
     else:
@@ -247,9 +248,9 @@ class _Run:
 
     def _result(self, attempt: _Attempt) -> Result:
         cell = self.missing[attempt.key]
-        names = ("method", "data", "split", "seed", "parameters", "checksum", "measure")
+        names = ("method", "data", "split", "seed", "parameters", "checksum", "measure", "code")
         facts = {name: getattr(cell, name) for name in names}
-        return Result(**attempt._asdict(), **facts, version=cofactor.__version__)
+        return Result(**attempt._asdict(), **facts, version=__version__)
 
     def _add(self, result: Result) -> None:
         self.results[result.key] = result

@@ -165,8 +165,8 @@ def _glance(reproductions: Iterable[Reproduction]) -> list[str]:
     ]
     for one in reproductions:
         tally, title = one.tally, one.experiment.title
-        told = f"{tally.held} of {tally.claims}" if tally.claims else "–"
-        told += f", {tally.unknown} untold" if tally.unknown else ""
+        claims = f"{tally.held} of {tally.claims}" if tally.claims else "–"
+        claims += f", {tally.unknown} cannot be told" if tally.unknown else ""
         ran = f"{len(one.results)} of {one.n_cells}" + (f", {tally.failed} failed" if tally.failed else "")
         compared = (
             (tally.compared, tally.agree, tally.better, tally.worse, tally.differ) if tally.compared else ("–",) * 5
@@ -174,7 +174,7 @@ def _glance(reproductions: Iterable[Reproduction]) -> list[str]:
         numbers = " | ".join(map(str, compared))
         name = one.experiment.name
         link = f"[{name}]({page_of(name).name}.md#{anchor(name)})"
-        lines.append(f"| {link} | {title} | {numbers} | {told} | {ran} | {one.seconds / 60:.1f} |")
+        lines.append(f"| {link} | {title} | {numbers} | {claims} | {ran} | {one.seconds / 60:.1f} |")
     return [*lines, ""]
 
 

@@ -75,7 +75,7 @@ def _complete(recipe: str, seed: int) -> tuple[RatingDataset, NDArray[np.float64
 
 def _scale(source: RatingDataset) -> NDArray[np.float64]:
     if source.scale is None:
-        raise InvalidInputError(f"{source.name}: its ratings have no levels")
+        raise InvalidInputError(f"the ratings of {source.name} have no levels")
     return source.scale
 
 
@@ -155,7 +155,7 @@ def errors_at_stage(
 ) -> dict[str, float]:
     """Return the zero-one error of one stage of HMF on one held-out rating of each user, at alpha = 10^(exponent/16).
 
-    The ratings up to the stage's boundary are -1, those above it +1 (3.17).
+    The ratings up to the stage's boundary are -1, those above it +1: equation (3.17) of Kumar's thesis.
     """
     source = load(data, seed)
     signs = np.where(source.y <= _scale(source)[stage - 1], -1.0, 1.0)
@@ -217,7 +217,8 @@ def recovery_errors(
 ) -> dict[str, float]:
     """Fit to a share of the entries of a known matrix; return the relative error on those not seen, and on all.
 
-    Entries that were seen keep their value in the completed matrix, as in (3.18).
+    Entries that were seen keep their value in the completed matrix, as in equation (3.18) of
+    Kumar's thesis.
     """
     source, complete = _complete(json.dumps({**made, "density": share}), seed)
     fitted = model(method, seed, settings).fit(source.X, source.y)

@@ -6,15 +6,13 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cofactor
 from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.evaluation.run.running import run_cells
+from cofactor.evaluation.run.store import ResultStore
 from cofactor.experiments.base.experiment import Experiment, Extent, Outcome
-
-if TYPE_CHECKING:
-    from cofactor.evaluation.run.store import ResultStore
 
 __all__ = ["Reproduction", "Tally", "reproduce", "stored"]
 
@@ -34,8 +32,8 @@ class Tally:
         Further apart, ours the better, or the worse.
     differ : int
         Those printed ones that cannot be right: others contradict them.
-    untold : int
-        Neither deviation is known.
+    unjudged : int
+        Those of which neither deviation is known, so that nothing can be said.
     claims, held, unknown : int
         Claims of the source on what is measured here, those that hold, and those that cannot be told from what was run.
     failed : int
@@ -47,7 +45,7 @@ class Tally:
     better: int
     worse: int
     differ: int
-    untold: int
+    unjudged: int
     claims: int
     held: int
     unknown: int
@@ -93,7 +91,7 @@ class Reproduction:
             better=verdicts.count("better"),
             worse=verdicts.count("worse"),
             differ=verdicts.count("differs"),
-            untold=verdicts.count("unknown"),
+            unjudged=verdicts.count("unknown"),
             claims=len(held),
             held=held.count(True),
             unknown=held.count(None),

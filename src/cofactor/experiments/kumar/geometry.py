@@ -45,7 +45,7 @@ def _claims_of_sides(measures: Mapping[str, Any]) -> list[Claim]:
             "scores less 0.1: " + ", ".join(f"{value:+.2f}" for value in second),
         ),
         Claim(
-            "The lines separate what each user likes from what he dislikes",
+            "The lines separate what each user likes from what they dislike",
             right == 1.0,
             f"{right:.0%} of the entries on their side with the printed factors, {ours:.0%} with factors fitted here",
         ),
@@ -181,7 +181,7 @@ EXPERIMENTS = (
             outcome=partial(
                 _outcome_of_regions,
                 f"thesis-figure-{number}",
-                f"{title}: the items of one user, and his lines; synthetic 5 × 1000, {share:.0%} observed",
+                f"{title}: the items of one user, and their lines; synthetic 5 × 1000, {share:.0%} observed",
                 claims,
             ),
         )

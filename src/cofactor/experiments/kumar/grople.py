@@ -152,7 +152,7 @@ def _table_outcome(results: Sequence[Result]) -> Outcome:
 
 
 def with_cut(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows; of a number that the plain cut stays below it is said if the learned threshold reaches it."""
+    """Return the rows; where the plain cut is worse and the learned threshold is not, the reason says so."""
     reached = {_place(row) for row in rows if _LEARNED in row.variant and row.verdict in ("agrees", "better")}
     return [
         replace(row, reason="reached with a learned threshold")

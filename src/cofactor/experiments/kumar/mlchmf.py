@@ -32,7 +32,7 @@ from cofactor.published import METRICS, Published
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["EXPERIMENTS", "comparison_cells", "duels", "here_in_place"]
+__all__ = ["EXPERIMENTS", "better_on_more_sets", "comparison_cells", "here_in_place"]
 
 SMALL = ("cal500", "emotions", "genbase", "plant", "medical")
 LARGE = ("llog", "human", "yahoo-education", "yahoo-science", "rcv1-sample2", "rcv1-sample5", "ohsumed")
@@ -110,7 +110,7 @@ def _comparison_outcome(name: str, results: Sequence[Result]) -> Outcome:
     table = published.load(name)
     return Outcome(
         rows=beside(table, results, metrics=table.metrics, reasons=REASONS, absent=ABSENT),
-        claims=[*duels(table, results), *realignment(results, table.metrics[-1])],
+        claims=[*better_on_more_sets(table, results), *realignment(results, table.metrics[-1])],
         notes=[*NOTES, *table.notes, *unfinished(results)],
     )
 
@@ -130,7 +130,7 @@ def here_in_place(table: Published, metric: str, results: Sequence[Result]) -> S
     return Scores(values, printed.methods, printed.data, greater_is_better=printed.greater_is_better)
 
 
-def duels(table: Published, results: Sequence[Result], champion: str = "MLCHMF") -> list[Claim]:
+def better_on_more_sets(table: Published, results: Sequence[Result], champion: str = "MLCHMF") -> list[Claim]:
     """Return, for each metric and each other method of ours, the claim that the better one in print is so here.
 
     Better is who wins on more data sets. Where both win on equally many in print there is no claim; with less than
@@ -182,12 +182,12 @@ def _statistics_outcome(results: Sequence[Result]) -> Outcome:
     rows = statistic_rows(table, sources)
     return Outcome(
         rows=rows,
-        claims=[follows(rows), *methods_differ(sources)],
+        claims=[statistics_follow(rows), *methods_differ(sources)],
         notes=[_IN_PLACE, *table.notes, *unfinished(results)],
     )
 
 
-def follows(rows: Sequence[Row]) -> Claim:
+def statistics_follow(rows: Sequence[Row]) -> Claim:
     """Return the claim that the printed statistics are those of the printed numbers."""
     apart = [row for row in rows if row.outside]
     return Claim(

@@ -84,9 +84,9 @@ def regions(
     -------
     dict
         ``right``, the share of training entries predicted right; ``users``, of each user with ratings of all levels
-        their ``counts``, the ``gaps`` between his lines (MMMF's thresholds, PMMMF's planes), the signed distance
-        ``margin`` of his items from the border of their region, and the share ``nearest`` of them to the line of their
-        level; and ``drawn``, the picture of the one of them whose rarest level is the least rare.
+        their ``counts``, the ``gaps`` between their lines (MMMF's thresholds, PMMMF's planes), the signed distance
+        ``margin`` of their items from the border of their region, and the share ``nearest`` of them to the line of
+        their level; and ``drawn``, the picture of the one of them whose rarest level is the least rare.
     """
     _, complete = make_ratings(**made, random_state=seed, return_complete=True)
     X = _entries(complete, share, np.array(frequencies), np.random.default_rng(seed))

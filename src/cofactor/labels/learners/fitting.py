@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -180,7 +181,8 @@ def fit_learner(
     if type(estimator) is KNeighborsClassifier and is_plain(estimator):
         index = neighbour_index(estimator, X)
         return Fitted(NeighboursLearner(index, np.searchsorted(classes, y), classes), True)
-    if is_regressor(estimator):
+    known = type(estimator) in _ADAPTERS  # asked first: scikit-learn takes its time to say what is a regressor
+    if type(estimator) in linear.REGRESSORS or (not known and is_regressor(estimator)):
         targets = (y == classes[1]) if len(classes) == 2 else (y[:, None] == classes)
         return _fit_regressor(estimator, X, targets.astype(np.float64), classes, sample_weight, seed)
     model, converged = _fit(estimator, X, y, sample_weight, seed)
@@ -200,7 +202,7 @@ def neighbour_index(estimator: KNeighborsClassifier, X: CheckedFeatures) -> Neig
 
 
 def learner_from_state(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Learner:
-    """Rebuild a learner from what its `Learner.to_state` returned, checking all of it.
+    """Rebuild a learner from what its `Learner._to_state` returned, checking all of it.
 
     Parameters
     ----------
@@ -215,14 +217,14 @@ def learner_from_state(header: Mapping[str, Any], arrays: Mapping[str, NDArray[A
     Examples
     --------
     >>> learner = LinearLearner(np.ones((2, 1)), np.zeros(1), np.array([0, 1]))
-    >>> learner_from_state(*learner.to_state()).scores(np.ones((1, 2)))
+    >>> learner_from_state(*learner._to_state()).scores(np.ones((1, 2)))
     array([2.])
     """
     kind = header.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
         known = ", ".join(map(repr, _KINDS))
         raise InvalidInputError(f"the state of a learner: expected one of {known}", argument="kind", found=kind)
-    return _KINDS[kind].from_state(header, arrays)
+    return _KINDS[kind]._from_state(header, arrays)
 
 
 def _fit_regressor(
@@ -264,25 +266,21 @@ def _is_open_seed(name: str, value: Any) -> bool:
     return value is None and (name == "random_state" or name.endswith("__random_state"))
 
 
-class _refused_by:  # noqa: N801 - reads as a statement
-    """Makes errors of an estimator those of this package."""
-
-    def __init__(self, estimator: Any) -> None:
-        self._name = type(estimator).__name__
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, InvalidInputError) or not isinstance(error, ValueError | TypeError):
-            return
+@contextmanager
+def _refused_by(estimator: Any) -> Iterator[None]:
+    """Make errors of an estimator those of this package."""
+    try:
+        yield
+    except InvalidInputError:
+        raise
+    except (ValueError, TypeError) as error:
         refusal = InvalidTypeError if isinstance(error, TypeError) else InvalidInputError
-        raise refusal(f"{self._name} refuses: {error}") from error
+        raise refusal(f"{type(estimator).__name__} refuses: {error}") from error
 
 
 def _finite(learner: Learner, model: Any) -> Learner:
     """Return a learner, unless a number in it is not finite."""
-    _, arrays = learner.to_state()
+    _, arrays = learner._to_state()
     if not all(np.isfinite(array).all() for array in arrays.values()):
         raise InvalidInputError(
             f"{type(model).__name__} learned numbers that are not finite",

@@ -1,4 +1,4 @@
-"""Regularized least squares by alternating minimisation, the baseline of thesis section 4.3."""
+"""Regularized least squares by alternating minimisation."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from cofactor.model.checks import check_choice
 from cofactor.problems import LeastSquaresProblem
+from cofactor.ratings.boundaries import Boundaries, CommonBoundaries, half_way
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.estimates import CentredFactorModel
-from cofactor.ratings.factors.base import TunedModel
+from cofactor.ratings.factors.base import FactorModel
+from cofactor.ratings.factors.scores import FactorScores
+from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 
-class ALS(CentredFactorModel, TunedModel):
+class ALS(FactorModel):
     r"""Regularized least squares with biases, minimised over users and over items in turn.
 
     .. math::
@@ -26,15 +29,13 @@ class ALS(CentredFactorModel, TunedModel):
         + \alpha (\|U\|_F^2 + \|V\|_F^2) + \alpha_b (\|b\|^2 + \|c\|^2)
 
     with µ the mean rating. `decision_function` is the estimated rating, `predict` the nearest level of the scale.
-    The thesis compares with it in table 4.1 (its reference 65, Koren, Bell & Volinsky 2009); there it has no biases
-    (``alpha_bias=None``).
+    Kumar (2018) compares with it in table 4.1; there it has no biases (``alpha_bias=None``).
 
     Parameters
     ----------
     n_factors : int, default=10
         Number d of factors.
-    alpha : float or "auto", default="auto"
-        Weight of the factors' penalty, above 0 and at most 1e12. "auto" chooses it by validation (see `select_alpha`).
+    {validated_alpha}
     alpha_bias : float or None, default=3.0
         Weight of the biases' penalty; None for no biases.
     solver : {"exact", "cg"}, default="exact"
@@ -44,20 +45,14 @@ class ALS(CentredFactorModel, TunedModel):
         Largest number of rounds.
     tol : float, default=1e-4
         Converged when the objective fell by less than this share of itself per round.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of the factors.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What `predict` does with ids that were not in training.
-    random_state : int, RandomState or Generator, optional
-        Seed of the start and of validation splits.
-    callback : callable, optional
-        Called with a `Progress` after every round.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {dtype}
+    {levels}
+    {duplicates}
+    {unknown}
+    {random_state}
+        It is the seed of the start and of validation splits.
+    {callback}
+    {verbose}
 
     Attributes
     ----------
@@ -66,7 +61,14 @@ class ALS(CentredFactorModel, TunedModel):
     mean_ : float
         Mean rating µ.
     alpha_, validation_, objective_, history_, certificate_, n_iter_
-        See `TunedModel`.
+        See `FactorModel`.
+
+    References
+    ----------
+    Y. Koren, R. Bell and C. Volinsky, "Matrix factorization techniques for recommender systems", Computer 42 (8), 2009,
+    doi:10.1109/MC.2009.263.
+    V. Kumar, "Collaborative Filtering and Multi-Label Classification with Matrix Factorization", PhD thesis, University
+    of Hyderabad, 2018, section 4.3.
 
     Examples
     --------
@@ -77,12 +79,14 @@ class ALS(CentredFactorModel, TunedModel):
     array([1., 3., 4.])
     """
 
-    _learned = (*TunedModel._learned, "boundaries_", "mean_")
+    _learned = (*FactorModel._learned, "boundaries_", "mean_")
+
+    mean_: float
 
     def __init__(
         self,
         n_factors: int = 10,
-        alpha: Any = "auto",
+        alpha: float | str = "auto",
         *,
         alpha_bias: float | None = 3.0,
         solver: str = "exact",
@@ -92,7 +96,7 @@ class ALS(CentredFactorModel, TunedModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -114,6 +118,16 @@ class ALS(CentredFactorModel, TunedModel):
         super()._check_params()
         check_choice("solver", self.solver, ("exact", "cg"))
 
+    @property
+    def _factor_scores(self) -> FactorScores:
+        """Estimated ratings."""
+        return FactorScores(self.U_, self.V_, self.user_bias_, self.item_bias_, self.mean_)
+
+    @property
+    def _boundaries(self) -> Boundaries:
+        """Half way between levels."""
+        return CommonBoundaries(self.boundaries_)
+
     def solve(
         self,
         ratings: Ratings,
@@ -124,7 +138,7 @@ class ALS(CentredFactorModel, TunedModel):
         callback: Callback | None = None,
     ) -> tuple[Result, dict[str, NDArray[Any]]]:
         """Minimise J at `alpha` from the arrays `start`; set factors and biases."""
-        self._set_boundaries()
+        self.boundaries_ = half_way(self.scale_)
         self.mean_ = float(ratings.values.mean())
         problem = self._problem(ratings, alpha, start["U"].shape[1])
         result = alternating_least_squares(
@@ -144,8 +158,9 @@ class ALS(CentredFactorModel, TunedModel):
         targets = ratings.values - self.mean_
         return LeastSquaresProblem(ratings, targets, d, alpha, self.alpha_bias, row_solver, self.dtype)
 
-    def _fold_in_ratings(self, ratings: Ratings) -> None:
+    def _fold_in(self, given: FitInput) -> None:
         """Solve the new users' ridge regressions exactly; one half step does it."""
+        ratings = given.ratings
         problem = self._problem(ratings, self.alpha_, self.V_.shape[1])
         n = len(ratings.users)
         x = problem.pack({"U": np.zeros((n, self.V_.shape[1])), "V": self.V_, "b": np.zeros(n), "c": self.item_bias_})

@@ -1,4 +1,4 @@
-"""Bi-level maximum margin matrix factorization (thesis, section 3.2)."""
+"""Bi-level maximum margin matrix factorization (Kumar 2018)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,16 @@ from cofactor.losses import MARGIN_LOSSES, EntryLoss
 from cofactor.model.checks import check_number
 from cofactor.penalties import L2, Penalty
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import LossModel
+from cofactor.ratings.decisions import Count, Decision
+from cofactor.ratings.factors.base import FactorModel
+from cofactor.ratings.factors.loss_fit import check_loss_params, fold_in_by_loss, solve_by_loss
+from cofactor.ratings.fit_input import FitInput
+from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 
-class BinaryMMMF(LossModel):
+class BinaryMMMF(FactorModel):
     r"""Maximum margin matrix factorization of ratings with two levels, -1 and +1.
 
     .. math::
@@ -26,53 +31,51 @@ class BinaryMMMF(LossModel):
         J(U, V) = \sum_{(i,j) \in \Omega} h(y_{ij} (U_i V_j^T + b_i + c_j))
         + \frac{\alpha}{2} (\|U\|_F^2 + \|V\|_F^2) + \frac{\alpha_b}{2} (\|b\|^2 + \|c\|^2)
 
-    (3.7), where h is the smooth hinge (3.6); without the biases b, c it is the thesis's (``alpha_bias=None``). A score
-    below `threshold` means the lower level (3.4), one exactly there the level that most ratings of the user have (for
-    an unknown user, most ratings of all; the upper level where both are equally frequent).
+    where h is by default the smooth hinge: Kumar's equations (3.6) and (3.7), with biases b and c, which
+    ``alpha_bias=None`` leaves out as Kumar does. A score below `threshold` means the lower level, as in equation (3.4).
+    A score exactly there means the level that most ratings of the user have (for an unknown user, most ratings of all;
+    the upper level where both are equally frequent).
 
-    The default solver is L-BFGS; ``solver="gd"`` is algorithm 2, whose printed loop runs *while* its stopping
-    criterion holds and uses iterates before they exist (ERRATA 1).
+    The default solver is L-BFGS; ``solver="gd"`` is Kumar's algorithm 2, whose printed loop runs *while* its stopping
+    criterion holds, and uses iterates before they exist (corrections.md, C1).
 
     Parameters
     ----------
     n_factors : int, default=100
-        Number d of factors; the thesis's. It bounds the rank only: the penalty on U and V acts as a trace norm, so a
+        Number d of factors; Kumar's. It bounds the rank only: the penalty on U and V acts as a trace norm, so a
         larger d costs time and seldom accuracy.
-    alpha : float or "auto", default="auto"
-        Weight of the factors' penalty, above 0 and at most 1e12. "auto" chooses it by validation (see `select_alpha`).
+    {validated_alpha}
     alpha_bias : float or None, default=3.0
-        Weight of the biases' penalty; None for no biases, as in the thesis.
+        Weight of the biases' penalty; None for no biases, as Kumar has it.
     margin : {"smooth-hinge", "modified-square", "logistic", "hinge", "zero-one"}, default="smooth-hinge"
         Margin loss h; the last two have no gradient and no solver here takes them.
     threshold : float, default=0.0
-        The threshold of (3.4).
+        The threshold of Kumar's equation (3.4).
     solver : {"lbfgs", "cg", "gd", "apg"}, default="lbfgs"
         Solver.
-    max_iter : int, default=500
-        Largest number of iterations.
-    tol : float, default=1e-5
-        Converged when the objective fell by less than this share of itself per iteration.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of the factors.
+    {max_iter}
+    {tol}
+    {dtype}
     levels : array-like of shape (2,), optional
         The two ratings, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What `predict` does with ids that were not in training.
-    random_state : int, RandomState or Generator, optional
-        Seed of the start and of validation splits.
-    callback : callable, optional
-        Called with a `Progress` after every iteration.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {duplicates}
+    {unknown}
+    {random_state}
+        It is the seed of the start and of validation splits.
+    {callback}
+    {verbose}
 
     Attributes
     ----------
     U_, V_, user_bias_, item_bias_, thresholds_
         See `FactorModel`.
     alpha_, validation_, objective_, history_, certificate_, n_iter_
-        See `TunedModel`.
+        See `FactorModel`.
+
+    References
+    ----------
+    V. Kumar, "Collaborative Filtering and Multi-Label Classification with Matrix Factorization", PhD thesis, University
+    of Hyderabad, 2018, section 3.2.
 
     Examples
     --------
@@ -83,10 +86,12 @@ class BinaryMMMF(LossModel):
     array([-1.,  1.])
     """
 
+    _learned = (*FactorModel._learned, "thresholds_", "common_thresholds_")
+
     def __init__(
         self,
         n_factors: int = 100,
-        alpha: Any = "auto",
+        alpha: float | str = "auto",
         *,
         alpha_bias: float | None = 3.0,
         margin: str = "smooth-hinge",
@@ -98,7 +103,7 @@ class BinaryMMMF(LossModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -125,7 +130,24 @@ class BinaryMMMF(LossModel):
 
     def _check_params(self) -> None:
         super()._check_params()
+        check_loss_params(self)
         check_number("threshold", self.threshold, low=-np.inf)
+
+    def solve(
+        self,
+        ratings: Ratings,
+        alpha: float,
+        start: Mapping[str, NDArray[Any]],
+        *,
+        tol: float | None = None,
+        callback: Callback | None = None,
+    ) -> tuple[Result, dict[str, NDArray[Any]]]:
+        """Minimise J at `alpha` from the arrays `start`; set factors, biases and thresholds."""
+        return solve_by_loss(self, ratings, alpha, start, tol, callback)
+
+    def _fold_in(self, given: FitInput) -> None:
+        """Minimise J over the new users' arrays; what belongs to items, and the mean thresholds, are fixed."""
+        fold_in_by_loss(self, given)
 
     def _loss(self, n_levels: int) -> EntryLoss:
         if n_levels != 2:
@@ -141,8 +163,10 @@ class BinaryMMMF(LossModel):
     def _user_penalties(self) -> dict[str, Penalty | None]:
         return {} if self.alpha_bias is None else {"b": L2(self.alpha_bias)}
 
-    def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]:
-        return 1 + (margins[:, 0] >= 0)
+    @property
+    def _decision(self) -> Decision:
+        """The upper level from the threshold on."""
+        return Count(ties_up=True)
 
     def _user_thresholds(self, ratings: Ratings, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         n_low = np.bincount(ratings.row_of_entry, ratings.levels == 1, minlength=len(ratings.users))

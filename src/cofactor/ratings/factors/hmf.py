@@ -1,9 +1,8 @@
-"""Hierarchical matrix factorization (thesis, sections 3.4 and 3.5)."""
+"""Hierarchical matrix factorization (Kumar 2018)."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,45 +12,47 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import thread_limit
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.parallel import side_by_side
-from cofactor.model.progress import Monitor
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.decisions import Count, Decision, FirstBelow
 from cofactor.ratings.factors.bmmmf import BinaryMMMF
+from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
+from cofactor.typing import RandomState
 
 
 class HMF(RatingModel):
     r"""Hierarchical matrix factorization: one bi-level factorization for each boundary between levels.
 
-    Stage q = 1..R-1 minimises, on the bi-level ratings y^q = -1 where y <= q and +1 where y > q (3.17),
+    Stage q = 1..R-1 minimises, on the bi-level ratings y^q = -1 where y <= q and +1 where y > q,
 
     .. math::
 
         J(U^q, V^q) = \sum_{(i,j) \in \Omega} h(y^q_{ij} (U^q_i V_j^{qT} + b^q_i + c^q_j))
         + \frac{\alpha_q}{2} (\|U^q\|_F^2 + \|V^q\|_F^2) + \frac{\alpha_b}{2} (\|b^q\|^2 + \|c^q\|^2)
 
-    as `BinaryMMMF` does (3.7); without biases it is the thesis's (``alpha_bias=None``). A rating is the **first** q
-    whose stage says -1, and R if none does (3.18). The printed loops of algorithms 3 and 4 let later stages overwrite
-    earlier ones, and algorithm 4 leaves out level R (ERRATA 8, 9); with this rule both are one function of the stages,
-    so they may run one after the other or side by side. Items are ranked by the sum of the stages' scores, each cut at
-    ±1.
+    as `BinaryMMMF` does: Kumar's equation (3.17), with biases, which ``alpha_bias=None`` leaves out as Kumar does. A
+    rating is the **first** q whose stage says -1, and R if none does: equation (3.18). The printed loops of algorithms
+    3 and 4 let later stages overwrite earlier ones, and algorithm 4 leaves out level R (corrections.md, C8 and C9);
+    with this rule both are one function of the stages, so they may run one after the other or side by side. Items are
+    ranked by the sum of the stages' scores, each cut at ±1.
 
     Parameters
     ----------
     n_factors : int, default=100
-        Number d of factors of each stage; the thesis's.
+        Number d of factors of each stage; Kumar's.
     alpha : float, "auto", or sequence of R - 1 of these, default="auto"
         Weight of the factors' penalty, at most 1e12, for all stages or for each. "auto" chooses it by validation for
         each stage.
     alpha_bias : float or None, default=3.0
-        Weight of the biases' penalty; None for no biases, as in the thesis.
+        Weight of the biases' penalty; None for no biases, as Kumar has it.
     decoding : {"first", "count"}, default="first"
-        First stage that says -1 (the thesis's), or one more than the number of stages that say +1.
+        First stage that says -1, as Kumar has it, or one more than the number of stages that say +1.
     margin : {"smooth-hinge", "modified-square", "logistic", "hinge", "zero-one"}, default="smooth-hinge"
         Margin loss h; the last two have no gradient and no solver here takes them.
     threshold : float, default=0.0
-        The threshold of (3.4) for all stages.
+        The threshold of Kumar's equation (3.4), for all stages.
     n_jobs : int, optional
         Stages to run side by side through joblib; by default as many as there are threads. Any joblib backend
         carries them (``joblib.parallel_config(backend=...)``), the result is the same to the bit.
@@ -59,23 +60,16 @@ class HMF(RatingModel):
         Solver.
     max_iter : int, default=500
         Largest number of iterations of a stage.
-    tol : float, default=1e-5
-        Converged when the objective fell by less than this share of itself per iteration.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of the factors.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What `predict` does with ids that were not in training.
-    random_state : int, RandomState or Generator, optional
-        Seed of the starts and of validation splits.
-    callback : callable, optional
-        Called with a `Progress` after every iteration of every stage, possibly from several threads; not for
-        stages which joblib sends to other processes.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {tol}
+    {dtype}
+    {levels}
+    {duplicates}
+    {unknown}
+    {random_state}
+        It is the seed of the starts and of validation splits.
+    {callback}
+        Stages call it possibly from several threads; those which joblib sends to other processes do not.
+    {verbose}
 
     Attributes
     ----------
@@ -85,6 +79,11 @@ class HMF(RatingModel):
         The weight used in each stage.
     n_iter_ : int
         Number of iterations of all stages together; each stage has its own.
+
+    References
+    ----------
+    V. Kumar, "Collaborative Filtering and Multi-Label Classification with Matrix Factorization", PhD thesis, University
+    of Hyderabad, 2018, sections 3.4 and 3.5.
 
     Examples
     --------
@@ -97,10 +96,13 @@ class HMF(RatingModel):
 
     _learned: ClassVar[tuple[str, ...]] = ("alphas_",)
 
+    stages_: list[BinaryMMMF]
+    alphas_: list[float]
+
     def __init__(
         self,
         n_factors: int = 100,
-        alpha: Any = "auto",
+        alpha: float | str | Sequence[float | str] = "auto",
         *,
         alpha_bias: float | None = 3.0,
         decoding: str = "first",
@@ -114,7 +116,7 @@ class HMF(RatingModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -165,21 +167,23 @@ class HMF(RatingModel):
             random_state=seed,
         )
 
-    def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
+    def _fit(self, given: FitInput) -> None:
+        ratings = given.ratings
         n_stages = ratings.n_levels - 1
         alphas = self._alphas(n_stages)
         if len(alphas) != n_stages:
             raise InvalidInputError(
                 f"alpha has {counted(len(alphas), 'value')} but the {ratings.n_levels} levels make "
                 f"{counted(n_stages, 'stage')}: "
-                "pass one number, 'auto', or one value for each stage"
+                "pass one number, 'auto', or one value for each stage",
+                argument="alpha",
             )
         seeds = make_generator(self.random_state).integers(2**31, size=n_stages)
         tasks = (
-            (self._stage(alpha, int(seed)), ratings, q, monitor.stage(f"stage {q}"))
+            (self._stage(alpha, int(seed)), ratings, q, given.monitor.stage(f"stage {q}"))
             for q, (alpha, seed) in enumerate(zip(alphas, seeds, strict=True), 1)
         )
-        self.stages_: list[BinaryMMMF] = side_by_side(_fit_stage, tasks, n_stages, self.n_jobs)
+        self.stages_ = side_by_side(_fit_stage, tasks, n_stages, self.n_jobs)
         self.alphas_ = [stage.alpha_ for stage in self.stages_]
 
     @property
@@ -187,12 +191,11 @@ class HMF(RatingModel):
         """Number of iterations of all stages together."""
         return sum(stage.n_iter_ for stage in self.stages_)
 
-    def _fold_in_ratings(self, ratings: Ratings) -> None:
+    def _fold_in(self, given: FitInput) -> None:
         stages = []
         for q, stage in enumerate(self.stages_, 1):
-            new = copy.copy(stage)
-            new.users_, new._called = ratings.users, _called(q)
-            new._fold_in_ratings(ratings.at_boundary(q))
+            new = stage._folded_in(FitInput(given.ratings.at_boundary(q), name=_called(q)))
+            new.ratings_ = None
             stages.append(new)
         self.stages_ = stages
 
@@ -208,8 +211,10 @@ class HMF(RatingModel):
             total += np.clip(stage._score_block(users) - self.threshold, -1, 1)
         return total
 
-    def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]:
-        return first_below(margins) if self.decoding == "first" else 1 + np.count_nonzero(margins >= 0, axis=1)
+    @property
+    def _decision(self) -> Decision:
+        """See the parameter ``decoding``."""
+        return FirstBelow() if self.decoding == "first" else Count(ties_up=True)
 
     def _parts(self) -> list[RatingModel]:
         return list(self.stages_)
@@ -223,37 +228,11 @@ class HMF(RatingModel):
             raise InvalidInputError(f"{len(self.scale_)} levels need {len(self.scale_) - 1} parts of class BinaryMMMF")
 
 
-def first_below(margins: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the first stage with a negative margin, one more than the number of stages where there is none (3.18).
-
-    Parameters
-    ----------
-    margins : ndarray of shape (n, R - 1)
-        Score minus threshold of each stage.
-
-    Returns
-    -------
-    ndarray of shape (n,), int64
-        Levels 1..R.
-
-    Examples
-    --------
-    >>> first_below(np.array([[0.3, -0.1, 0.2], [0.1, 0.0, 0.5]]))
-    array([2, 4])
-    """
-    negative = margins < 0
-    return np.where(negative.any(axis=1), np.argmax(negative, axis=1) + 1, margins.shape[1] + 1)
-
-
 def _called(q: int) -> str:
     """Return what warnings call stage q."""
     return f"HMF, stage {q}"
 
 
 def _fit_stage(model: BinaryMMMF, ratings: Ratings, q: int, callback: Callback | None, threads: int) -> BinaryMMMF:
-    model.callback, model._called = callback, _called(q)
     with thread_limit(threads):
-        model.fit(ratings.at_boundary(q))
-    model.callback = None
-    model.ratings_ = None
-    return model
+        return model._learn_as_part(ratings.at_boundary(q), callback, _called(q))

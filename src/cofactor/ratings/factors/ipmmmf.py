@@ -10,28 +10,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.kernels import observed
 from cofactor.model.checks import check_choice, check_number
 from cofactor.model.state import check_array
 from cofactor.problems.max_entropy import MaxEntropyProblem, threshold_centres
 from cofactor.problems.stick_breaking import best_sticks, prior_logits
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import ThresholdModel, TunedModel, mean_thresholds, without_rounding
+from cofactor.ratings.factors.base import FactorModel
+from cofactor.ratings.factors.loss_fit import mean_thresholds, without_rounding
+from cofactor.ratings.factors.scores import FactorScores
+from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback, Result
+from cofactor.typing import RandomState
 
 #: Passes over a new user's ratings in fold-in, where there are no further rounds.
 _FOLD_IN_PASSES = 20_000
 
 #: Deviation of items' factors at the start, in margins. The first users' step then gives users clear features; from
-#: small factors, or random features, everybody's features become the same (Λ = 0 is a stationary point).
+#: small factors, or random features, the features of all users become the same (Λ = 0 is a stationary point).
 _START_SCALE = 5.0
 
 #: Largest margin and concentration, far above any that makes sense.
 _MOST = 1e6
 
 
-class IPMMMF(TunedModel, ThresholdModel):
+class IPMMMF(FactorModel):
     r"""Infinite probabilistic max-margin matrix factorization: users have or lack features, items weigh them.
 
     .. math::
@@ -86,19 +89,14 @@ class IPMMMF(TunedModel, ThresholdModel):
         Converged when the objective fell by less than this share of itself per round.
     dtype : {"float32", "float64"}, default="float32"
         Precision of what is learned; it is found in double precision.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What `predict` does with ids that were not in training. An unknown user has every feature with the probability
-        in `prior_`.
-    random_state : int, RandomState or Generator, optional
-        Seed of the start and of validation splits.
-    callback : callable, optional
-        Called with a `Progress` after every round.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {levels}
+    {duplicates}
+    {unknown}
+        An unknown user has every feature with the probability in `prior_`.
+    {random_state}
+        It is the seed of the start and of validation splits.
+    {callback}
+    {verbose}
 
     Attributes
     ----------
@@ -115,14 +113,14 @@ class IPMMMF(TunedModel, ThresholdModel):
     prior_ : ndarray of shape (n_factors,)
         Probability of the features of a user without ratings.
     alpha_, validation_, objective_, history_, n_iter_
-        See `TunedModel`.
+        See `FactorModel`.
     certificate_ : float
         By how much the objective may still fall with other users' or other items' arrays alone, at most.
 
     References
     ----------
-    Xu, Zhu & Zhang (2012), Nonparametric max-margin matrix factorization for collaborative prediction, NIPS 25; the
-    thesis compares with it in table 3.19.
+    Xu, Zhu & Zhang (2012), Nonparametric max-margin matrix factorization for collaborative prediction, NIPS 25. V.
+    Kumar compares with it in table 3.19 of his PhD thesis (University of Hyderabad, 2018).
 
     Examples
     --------
@@ -133,14 +131,14 @@ class IPMMMF(TunedModel, ThresholdModel):
     array([1., 3., 4.])
     """
 
-    _learned = (*TunedModel._learned, "thresholds_", "common_thresholds_", "sticks_")
+    _learned = (*FactorModel._learned, "thresholds_", "common_thresholds_", "sticks_")
 
     sticks_: NDArray[np.float64]
 
     def __init__(
         self,
         n_factors: int = 30,
-        alpha: Any = 10.0,
+        alpha: float | str = 10.0,
         *,
         alpha_bias: float | None = None,
         item_prior: str = "fixed",
@@ -152,7 +150,7 @@ class IPMMMF(TunedModel, ThresholdModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -176,6 +174,10 @@ class IPMMMF(TunedModel, ThresholdModel):
     def prior_(self) -> NDArray[np.float64]:
         """Probability of the features of a user without ratings."""
         return np.asarray(1 / (1 + np.exp(-prior_logits(self.sticks_))))
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"alpha": [6.0, 9.0, 12.0, 17.0]}
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -241,8 +243,9 @@ class IPMMMF(TunedModel, ThresholdModel):
         self.thresholds_ = np.sort(arrays["own"], axis=1).astype(self.dtype)
         self.user_bias_ = np.zeros(len(ratings.users), dtype=self.dtype)
 
-    def _fold_in_ratings(self, ratings: Ratings) -> None:
+    def _fold_in(self, given: FitInput) -> None:
         """Solve the new users' convex problems; items and sticks are fixed."""
+        ratings = given.ratings
         n, d = len(ratings.users), self.V_.shape[1]
         problem = self._problem(ratings, self.alpha_, d, self.tol)
         start = {
@@ -258,19 +261,15 @@ class IPMMMF(TunedModel, ThresholdModel):
         self._set_users(ratings, problem.arrays(x))
         self.thresholds_[ratings.user_counts == 0] = self.common_thresholds_
 
-    def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores of pairs; who is unknown has the features that the prior gives him."""
-        if (users >= 0).all():
-            return super()._scores(users, items)
-        out = np.empty(len(users), dtype=self.V_.dtype)
-        U = np.vstack([self.U_, self.prior_.astype(self.U_.dtype)])
-        known = np.where(users < 0, len(self.U_), users)
-        biases = np.append(self.user_bias_, self.user_bias_.dtype.type(0))
-        observed.pair_scores(0, len(known), known, items, U, self.V_, biases, self.item_bias_, out)
-        return out
+    @property
+    def _factor_scores(self) -> FactorScores:
+        """Scores, in which unknown users have the features that the prior gives them."""
+        prior = self.prior_.astype(self.U_.dtype)
+        return FactorScores(self.U_, self.V_, self.user_bias_, self.item_bias_, cold_user=prior)
 
     def _check_learned(self) -> None:
-        super()._check_learned()
-        check_array("sticks_", self.sticks_, (2, self.V_.shape[1]), np.float64)
+        d = self.V_.shape[-1] if isinstance(self.V_, np.ndarray) and self.V_.ndim else 0
+        check_array("sticks_", self.sticks_, (2, d), np.float64)
         if not ((self.sticks_ > 0) & np.isfinite(self.sticks_)).all():
             raise InvalidInputError("sticks_ must be finite and above 0")
+        super()._check_learned()

@@ -1,4 +1,4 @@
-"""Maximum margin matrix factorization of ratings on several levels (thesis, section 3.3)."""
+"""Maximum margin matrix factorization of ratings on several levels (Srebro, Rennie & Jaakkola 2005; Kumar 2018)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from cofactor.losses import MARGIN_LOSSES, AllThreshold, EntryLoss, ImmediateThr
 from cofactor.model.checks import check_choice, check_number
 from cofactor.penalties import CentredL2, Penalty
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import LossModel
+from cofactor.ratings.factors.base import FactorModel
+from cofactor.ratings.factors.loss_fit import check_loss_params, fold_in_by_loss, mean_thresholds, solve_by_loss
+from cofactor.ratings.fit_input import FitInput
+from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 CONSTRUCTIONS = {"all": AllThreshold, "immediate": ImmediateThreshold}
 
 
-class MMMF(LossModel):
+class MMMF(FactorModel):
     r"""Maximum margin matrix factorization: scores between thresholds of each user.
 
     .. math::
@@ -27,56 +31,56 @@ class MMMF(LossModel):
         + \frac{\alpha}{2} (\|U\|_F^2 + \|V\|_F^2) + \frac{\alpha_b}{2} \|c\|^2
         + \frac{\alpha_\theta}{2} \sum_i \|\theta_i - \bar\theta\|^2
 
-    with T = +1 for r >= y and -1 for r < y: (3.12), (3.13), minimised over thresholds too (ERRATA 4), with item biases
-    c and a pull of users' thresholds to their mean. A level is one more than the number of thresholds below the score
-    (ERRATA 6). A user bias would be the same as a shift of all thresholds of a user.
+    with T = +1 for r >= y and -1 for r < y: Kumar's equations (3.12) and (3.13), minimised over thresholds too
+    (corrections.md, C4), with item biases c and a penalty that draws users' thresholds to their mean. A level is one
+    more than the number of thresholds below the score (C6). A user bias would be the same as a shift of all thresholds
+    of a user.
 
-    **The thesis's settings** are ``alpha_bias=None, alpha_thresholds=0``. Then a threshold that no rating of a user
-    bears on is put at the end of its half line, and thresholds are sorted (ERRATA 7). The defaults are the settings
-    that did best on validation ratings of MovieLens 100K: they lower the test MAE
-    from .680 to .665 (alpha by validation, mean of three splits).
+    **Kumar's settings** are ``alpha_bias=None, alpha_thresholds=0``. Then a threshold that no rating of a user
+    determines is put at the end of its half line, and thresholds are sorted (corrections.md, C7). The defaults are the
+    settings that did best on validation ratings of MovieLens 100K: they lower the test MAE from .680 to .665 (alpha by
+    validation, mean of three splits).
 
     Parameters
     ----------
     n_factors : int, default=100
-        Number d of factors; the thesis's. It bounds the rank only: the penalty on U and V acts as a trace norm.
-    alpha : float or "auto", default="auto"
-        Weight of the factors' penalty, above 0 and at most 1e12. "auto" chooses it by validation (see `select_alpha`).
+        Number d of factors; Kumar's. It bounds the rank only: the penalty on U and V acts as a trace norm.
+    {validated_alpha}
     alpha_bias : float or None, default=3.0
-        Weight of the item biases' penalty; None for no biases, as in the thesis.
+        Weight of the item biases' penalty; None for no biases, as Kumar has it.
     alpha_thresholds : float, default=5.0
-        Weight of the pull of thresholds to their mean, at least 0; the thesis has 0.
+        Weight of the penalty that draws thresholds to their mean, at least 0; Kumar has 0.
     construction : {"all", "immediate"}, default="all"
-        Loss on all thresholds (2.8) or on the two next to the level (2.7).
+        Loss on all thresholds, Kumar's equation (2.8), or on the two next to the level, (2.7).
     margin : {"smooth-hinge", "modified-square", "logistic", "hinge", "zero-one"}, default="smooth-hinge"
         Margin loss h; the last two have no gradient and no solver here takes them.
     solver : {"lbfgs", "cg", "gd", "apg"}, default="lbfgs"
         Solver.
-    max_iter : int, default=500
-        Largest number of iterations.
-    tol : float, default=1e-5
-        Converged when the objective fell by less than this share of itself per iteration.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of the factors.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What `predict` does with ids that were not in training.
-    random_state : int, RandomState or Generator, optional
-        Seed of the start and of validation splits.
-    callback : callable, optional
-        Called with a `Progress` after every iteration.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {max_iter}
+    {tol}
+    {dtype}
+    {levels}
+    {duplicates}
+    {unknown}
+    {random_state}
+        It is the seed of the start and of validation splits.
+    {callback}
+    {verbose}
 
     Attributes
     ----------
     U_, V_, item_bias_, thresholds_, common_thresholds_
         See `FactorModel`.
     alpha_, validation_, objective_, history_, certificate_, n_iter_
-        See `TunedModel`.
+        See `FactorModel`.
+
+    References
+    ----------
+    N. Srebro, J. Rennie and T. Jaakkola, "Maximum-margin matrix factorization", NIPS 2004.
+    J. Rennie and N. Srebro, "Fast maximum margin matrix factorization for collaborative prediction", ICML 2005,
+    doi:10.1145/1102351.1102441.
+    V. Kumar, "Collaborative Filtering and Multi-Label Classification with Matrix Factorization", PhD thesis, University
+    of Hyderabad, 2018, section 3.3.
 
     Examples
     --------
@@ -87,10 +91,12 @@ class MMMF(LossModel):
     array([1., 3., 4.])
     """
 
+    _learned = (*FactorModel._learned, "thresholds_", "common_thresholds_")
+
     def __init__(
         self,
         n_factors: int = 100,
-        alpha: Any = "auto",
+        alpha: float | str = "auto",
         *,
         alpha_bias: float | None = 3.0,
         alpha_thresholds: float = 5.0,
@@ -103,7 +109,7 @@ class MMMF(LossModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -126,11 +132,31 @@ class MMMF(LossModel):
 
     def _check_params(self) -> None:
         super()._check_params()
+        check_loss_params(self)
         check_choice("construction", self.construction, CONSTRUCTIONS)
         check_number("alpha_thresholds", self.alpha_thresholds, low=0)
 
+    def solve(
+        self,
+        ratings: Ratings,
+        alpha: float,
+        start: Mapping[str, NDArray[Any]],
+        *,
+        tol: float | None = None,
+        callback: Callback | None = None,
+    ) -> tuple[Result, dict[str, NDArray[Any]]]:
+        """Minimise J at `alpha` from the arrays `start`; set factors, biases and thresholds."""
+        return solve_by_loss(self, ratings, alpha, start, tol, callback)
+
+    def _fold_in(self, given: FitInput) -> None:
+        """Minimise J over the new users' arrays; what belongs to items, and the mean thresholds, are fixed."""
+        fold_in_by_loss(self, given)
+
     def _loss(self, n_levels: int) -> EntryLoss:
         return CONSTRUCTIONS[self.construction](MARGIN_LOSSES[self.margin]())
+
+    def _targets(self, ratings: Ratings) -> NDArray[Any]:
+        return ratings.levels
 
     def _user_penalties(self) -> dict[str, Penalty | None]:
         return {"own": CentredL2(self.alpha_thresholds) if self.alpha_thresholds > 0 else None}
@@ -139,11 +165,14 @@ class MMMF(LossModel):
         thresholds = arrays["own"]
         if self.alpha_thresholds == 0:
             thresholds = self._identified(ratings, thresholds)
-        # Unsorted ones only come from unfinished optimisation; sorting never raises the loss (ERRATA 7).
+        # Unsorted ones only come from unfinished optimisation; sorting never raises the loss (corrections.md, C7).
         return np.sort(thresholds, axis=1)
 
+    def _common_thresholds(self, ratings: Ratings) -> NDArray[Any]:
+        return mean_thresholds(self.thresholds_[ratings.user_counts > 0])
+
     def _identified(self, ratings: Ratings, thresholds: NDArray[Any]) -> NDArray[Any]:
-        """Put thresholds that no rating bears on at the end of the half line on which their loss is zero."""
+        """Put thresholds that no rating determines at the end of the half line on which their loss is zero."""
         thresholds = thresholds.copy()
         scores = self._scores(*ratings.pairs())
         rated = np.flatnonzero(ratings.user_counts)

@@ -1,4 +1,4 @@
-"""Non-negative matrix factorization of observed ratings (thesis, section 2.2.3 and (2.16))."""
+"""Non-negative matrix factorization of observed ratings ."""
 
 from __future__ import annotations
 
@@ -10,23 +10,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.losses import BetaDivergence, ItakuraSaito, KullbackLeibler, Squared
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_number
 from cofactor.problems import NonnegativeProblem
+from cofactor.ratings.boundaries import Boundaries, CommonBoundaries, absolute_errors, half_way
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.estimates import OriginFactorModel
-from cofactor.ratings.factors.base import TunedModel
+from cofactor.ratings.factors.base import FactorModel
+from cofactor.ratings.factors.scores import FactorScores
+from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import Result, SolverMismatchError
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
+from cofactor.typing import RandomState
 
 _FOLD_IN_TOL = 1e-6  #: largest move of a new user's factors in the last sweep, as a share of the largest one
 _FOLD_IN_SWEEPS = 20_000
 
 
-class RatingNMF(OriginFactorModel, TunedModel):
+class RatingNMF(FactorModel):
     r"""Non-negative matrix factorization of the observed ratings.
 
     .. math::
@@ -34,15 +38,15 @@ class RatingNMF(OriginFactorModel, TunedModel):
         J(U, V) = \sum_{(i,j) \in \Omega} \ell(y_{ij} - o, U_i V_j^T) + \alpha (\|U\|_F^2 + \|V\|_F^2),
         \qquad U, V \ge 0
 
-    (2.16) of the thesis, with the sum over observed ratings only: a missing one is not zero. `decision_function` is the
-    estimated rating o + U_i·V_j, `predict` the nearest level of the scale. Each factor adds to ratings and none takes
-    away, so factors read as parts.
+    This is equation (2.16) of Kumar (2018) with the sum over observed ratings only: a missing one is not zero.
+    `decision_function` is the estimated rating o + U_i·V_j, `predict` the nearest level of the scale. Each factor adds
+    to ratings and none takes away, so factors read as parts.
 
     ===================  ============================================================================================
     loss="squared"       ℓ(y, x) = (y - x)²
     loss="kl"            ℓ(y, x) = y ln(y/x) - y + x
     loss="itakura-saito" ℓ(y, x) = y/x - ln(y/x) - 1
-    loss="beta"          the β-divergence (2.12); β = 2 is half the squared loss, 1 and 0 are the two above
+    loss="beta"          the β-divergence; β = 2 is half the squared loss, 1 and 0 are the two above
     ===================  ============================================================================================
 
     Multiplicative updates (Lee & Seung 2001) minimise a function that lies above J and touches it, so J never rises;
@@ -70,20 +74,15 @@ class RatingNMF(OriginFactorModel, TunedModel):
         Largest number of rounds.
     tol : float, default=1e-4
         Converged when the objective fell by less than this share of itself per round.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of the factors.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What `predict` does with ids that were not in training: they have the mean factors of those that were.
-    random_state : int, RandomState or Generator, optional
-        Seed of the start and of validation splits.
-    callback : callable, optional
-        Called with a `Progress` after every round.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {dtype}
+    {levels}
+    {duplicates}
+    {unknown}
+        They have the mean factors of those that were.
+    {random_state}
+        It is the seed of the start and of validation splits.
+    {callback}
+    {verbose}
 
     Attributes
     ----------
@@ -94,7 +93,7 @@ class RatingNMF(OriginFactorModel, TunedModel):
     origin_ : float
         o.
     alpha_, validation_, objective_, history_, certificate_, n_iter_
-        See `TunedModel`.
+        See `FactorModel`.
 
     References
     ----------
@@ -112,7 +111,11 @@ class RatingNMF(OriginFactorModel, TunedModel):
     array([1., 3., 4.])
     """
 
-    _learned = (*TunedModel._learned, "boundaries_", "origin_", "common_user_", "common_item_")
+    _learned = (*FactorModel._learned, "boundaries_", "origin_", "common_user_", "common_item_")
+
+    origin_: float
+    common_user_: NDArray[Any]
+    common_item_: NDArray[Any]
 
     #: There are no biases.
     alpha_bias: float | None = None
@@ -120,7 +123,7 @@ class RatingNMF(OriginFactorModel, TunedModel):
     def __init__(
         self,
         n_factors: int = 10,
-        alpha: Any = "auto",
+        alpha: float | str = "auto",
         *,
         loss: str = "squared",
         beta: float = 1.5,
@@ -132,7 +135,7 @@ class RatingNMF(OriginFactorModel, TunedModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -161,8 +164,11 @@ class RatingNMF(OriginFactorModel, TunedModel):
             check_number("origin", self.origin, low=-np.inf)
         if self.solver == "hals" and self.loss != "squared":
             raise SolverMismatchError(
-                f"solver='hals' solves quadratic equations, which loss={self.loss!r} has not: "
-                "take solver='multiplicative' or loss='squared'"
+                (
+                    *(Argument("solver", "hals"), " solves quadratic equations, which ", Argument("loss", self.loss)),
+                    *(" has not: take ", Argument("solver", "multiplicative"), " or ", Argument("loss", "squared")),
+                ),
+                argument="solver",
             )
 
     def _loss(self) -> Squared | BetaDivergence:
@@ -173,38 +179,47 @@ class RatingNMF(OriginFactorModel, TunedModel):
         }
         return BetaDivergence(self.beta) if self.loss == "beta" else losses[self.loss]
 
-    def _set_origin(self) -> None:
-        """Set o, below all levels."""
+    def _origin(self) -> float:
+        """Return o, below all levels."""
         lowest = float(self.scale_[0])
         if self.origin is None:
             step = float(self.scale_[-1] - lowest) / (len(self.scale_) - 1)
-            self.origin_ = 0.0 if lowest > 0 else lowest - step
-            return
-        self.origin_ = float(self.origin)
-        loss = self._loss()
-        if self.origin_ > lowest or (isinstance(loss, BetaDivergence) and loss.beta < 1 and self.origin_ == lowest):
+            return 0.0 if lowest > 0 else lowest - step
+        origin, loss = float(self.origin), self._loss()
+        if origin > lowest or (isinstance(loss, BetaDivergence) and loss.beta < 1 and origin == lowest):
             raise InvalidInputError(
                 f"the lowest level is {lowest:g}, and this loss takes targets "
-                f"{'above' if self.origin_ == lowest else 'of at least'} 0: lower origin",
+                f"{'above' if origin == lowest else 'of at least'} 0: lower origin",
                 argument="origin",
                 found=self.origin,
             )
+        return origin
 
     def _alpha_unit(self, ratings: Ratings) -> float:
         """Return the curvature of the loss at the mean rating, as a share of that of the squared loss."""
-        self._set_origin()
-        mean = ratings.values.mean() - self.origin_
+        mean = ratings.values.mean() - self._origin()
         return float(self._loss().curvature(mean, mean)) / 2
 
     def _validation_errors(self, found: NDArray[Any], true: NDArray[Any]) -> NDArray[Any]:
-        return self._absolute_errors(found, true)
+        return absolute_errors(found, true, len(self.scale_))
+
+    @property
+    def _factor_scores(self) -> FactorScores:
+        """Estimated ratings."""
+        return FactorScores(
+            self.U_, self.V_, self.user_bias_, self.item_bias_, self.origin_, self.common_user_, self.common_item_
+        )
+
+    @property
+    def _boundaries(self) -> Boundaries:
+        """Half way between levels."""
+        return CommonBoundaries(self.boundaries_)
 
     def first_arrays(self, ratings: Ratings, generator: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Return random factors above 0 whose mean product is the mean target."""
-        self._set_origin()
         n, m = ratings.shape
         d = min(self.n_factors, n, m)
-        size = 2 * np.sqrt((ratings.values.mean() - self.origin_) / d)
+        size = 2 * np.sqrt((ratings.values.mean() - self._origin()) / d)
         return {
             "U": size * generator.uniform(size=(n, d)) * (ratings.user_counts > 0)[:, None],
             "V": size * generator.uniform(size=(m, d)) * (ratings.item_counts > 0)[:, None],
@@ -220,7 +235,7 @@ class RatingNMF(OriginFactorModel, TunedModel):
         callback: Callback | None = None,
     ) -> tuple[Result, dict[str, NDArray[Any]]]:
         """Minimise J at `alpha` from the arrays `start`; set factors."""
-        self._set_boundaries()
+        self.boundaries_, self.origin_ = half_way(self.scale_), self._origin()
         problem = self._problem(ratings, alpha, start["U"].shape[1])
         result = repeat_updates(
             problem,
@@ -246,8 +261,9 @@ class RatingNMF(OriginFactorModel, TunedModel):
         targets = ratings.values - self.origin_
         return NonnegativeProblem(ratings, targets, d, alpha, self._loss(), multiplicative, fixed, self.dtype)
 
-    def _fold_in_ratings(self, ratings: Ratings) -> None:
+    def _fold_in(self, given: FitInput) -> None:
         """Minimise J over the new users' factors, items held fixed, from the mean user on."""
+        ratings = given.ratings
         n, d = len(ratings.users), self.V_.shape[1]
         problem = self._problem(ratings, self.alpha_, d, {"V": self.V_})
         x = problem.pack({"U": np.tile(self.common_user_, (n, 1))})
@@ -257,7 +273,7 @@ class RatingNMF(OriginFactorModel, TunedModel):
                 f"{counted(unfinished, 'user')} of {n:,} still moved after {_FOLD_IN_SWEEPS:,} updates: raise "
                 f"alpha={self.alpha_:g}",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=callers_level(),
             )
         self.U_ = np.array(problem.arrays(x)["U"])
         self.U_[ratings.user_counts == 0] = self.common_user_

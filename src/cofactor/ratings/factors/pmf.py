@@ -9,22 +9,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 
+from cofactor.errors import Argument
 from cofactor.losses import LogisticSquared, Squared
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_flag, check_number
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.problems import LeastSquaresProblem, LinkedProblem
+from cofactor.ratings.boundaries import Boundaries, CommonBoundaries, absolute_errors, half_way
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.estimates import CentredFactorModel
-from cofactor.ratings.factors.base import FactorModel, TunedModel
+from cofactor.ratings.factors.base import FactorModel
+from cofactor.ratings.factors.scores import FactorScores
+from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import Result, SolverMismatchError, alternating_least_squares, lbfgs
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
+from cofactor.typing import RandomState
 
 #: Fold-in through the logistic map is iterative; it ends with less than this share of the objective to gain.
 _FOLD_IN_TOL = 1e-8
 
 
-class PMF(CentredFactorModel, TunedModel):
+class PMF(FactorModel):
     r"""Probabilistic matrix factorization: ratings scatter around products of Gaussian factors.
 
     .. math::
@@ -72,20 +77,15 @@ class PMF(CentredFactorModel, TunedModel):
         Largest number of rounds, iterations, or passes over the ratings.
     tol : float, default=1e-4
         Converged when the objective fell by less than this share of itself per round.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of the factors.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What `predict` does with ids that were not in training: all of them get the mean rating.
-    random_state : int, RandomState or Generator, optional
-        Seed of the start, of the order of stochastic steps, and of validation splits.
-    callback : callable, optional
-        Called with a `Progress` after every round.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {dtype}
+    {levels}
+    {duplicates}
+    {unknown}
+        All of them get the mean rating.
+    {random_state}
+        It is the seed of the start, of the order of stochastic steps, and of validation splits.
+    {callback}
+    {verbose}
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class PMF(CentredFactorModel, TunedModel):
     mean_ : float
         Mean rating µ.
     alpha_, validation_, objective_, history_, certificate_, n_iter_
-        See `TunedModel`.
+        See `FactorModel`.
 
     References
     ----------
@@ -110,7 +110,9 @@ class PMF(CentredFactorModel, TunedModel):
     array([1., 3., 4.])
     """
 
-    _learned = (*TunedModel._learned, "boundaries_", "mean_")
+    _learned = (*FactorModel._learned, "boundaries_", "mean_")
+
+    mean_: float
 
     #: There are no biases.
     alpha_bias: float | None = None
@@ -118,7 +120,7 @@ class PMF(CentredFactorModel, TunedModel):
     def __init__(
         self,
         n_factors: int = 10,
-        alpha: Any = "auto",
+        alpha: float | str = "auto",
         *,
         weighted: bool = False,
         link: str = "identity",
@@ -130,7 +132,7 @@ class PMF(CentredFactorModel, TunedModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -158,7 +160,11 @@ class PMF(CentredFactorModel, TunedModel):
         check_number("eta0", self.eta0, low=0, inclusive=False, high=1)
         if self.solver == "als" and self.link == "logistic":
             raise SolverMismatchError(
-                "solver='als' solves linear equations, which link='logistic' has not: take solver='lbfgs' or 'sgd'"
+                (
+                    *(Argument("solver", "als"), " solves linear equations, which ", Argument("link", "logistic")),
+                    *(" has not: take ", Argument("solver", "lbfgs"), " or 'sgd'"),
+                ),
+                argument="solver",
             )
 
     def _alpha_unit(self, ratings: Ratings) -> float:
@@ -166,7 +172,18 @@ class PMF(CentredFactorModel, TunedModel):
         return sum(ratings.shape) / (2 * ratings.n_ratings) if self.weighted else 1.0
 
     def _validation_errors(self, found: NDArray[Any], true: NDArray[Any]) -> NDArray[Any]:
-        return self._absolute_errors(found, true)
+        return absolute_errors(found, true, len(self.scale_))
+
+    @property
+    def _factor_scores(self) -> FactorScores:
+        """Estimated ratings or, through the logistic map, what is mapped to them."""
+        offset = self.mean_ if self.link == "identity" else None
+        return FactorScores(self.U_, self.V_, self.user_bias_, self.item_bias_, offset)
+
+    @property
+    def _boundaries(self) -> Boundaries:
+        """Half way between levels."""
+        return CommonBoundaries(self.boundaries_)
 
     def first_arrays(self, ratings: Ratings, generator: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Return small random factors, and the seed of the order of stochastic steps."""
@@ -182,7 +199,7 @@ class PMF(CentredFactorModel, TunedModel):
         callback: Callback | None = None,
     ) -> tuple[Result, dict[str, NDArray[Any]]]:
         """Minimise J at `alpha` from the arrays `start`; set factors."""
-        self._set_boundaries()
+        self.boundaries_ = half_way(self.scale_)
         self.mean_ = float(ratings.values.mean())
         d = start["U"].shape[1]
         settings: dict[str, Any] = {
@@ -233,8 +250,9 @@ class PMF(CentredFactorModel, TunedModel):
         low, high = float(self.scale_[0]), float(self.scale_[-1])
         return low + self._logistic_loss().estimate(scores) * ((high - low) / (len(self.scale_) - 1))
 
-    def _fold_in_ratings(self, ratings: Ratings) -> None:
+    def _fold_in(self, given: FitInput) -> None:
         """Find the new users' modes, items held fixed: ridge regressions, exactly, if the link is the identity."""
+        ratings = given.ratings
         n, d = len(ratings.users), self.V_.shape[1]
         start = {"U": np.zeros((n, d)), "V": self.V_}
         if self.link == "identity":
@@ -246,16 +264,14 @@ class PMF(CentredFactorModel, TunedModel):
             problem = self._linked_problem(ratings, self.alpha_, d, {"V": self.V_})
             tol = min(self.tol, _FOLD_IN_TOL)
             result = lbfgs(problem, problem.pack(start), max_iter=max(self.max_iter, 500), tol=tol)
-            warn_if_unfinished(result, self, stacklevel=4, name=self._called)
+            warn_if_unfinished(result, self, stacklevel=callers_level() + 1, name=given.name)
             self.U_ = np.array(problem.arrays(result.x)["U"])
         self.user_bias_ = np.zeros(n, self.V_.dtype)
 
     def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        if self.link == "identity":
-            return super()._scores(users, items)
-        return self._estimate(FactorModel._scores(self, users, items))
+        scores = super()._scores(users, items)
+        return scores if self.link == "identity" else self._estimate(scores)
 
     def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
-        if self.link == "identity":
-            return super()._score_block(users)
-        return self._estimate(FactorModel._score_block(self, users))
+        scores = super()._score_block(users)
+        return scores if self.link == "identity" else self._estimate(scores)

@@ -1,4 +1,4 @@
-"""Proximal maximum margin matrix factorization (thesis, chapter 4)."""
+"""Proximal maximum margin matrix factorization (Kumar 2018)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 from cofactor.kernels import ordinal
 from cofactor.losses import MARGIN_LOSSES, EntryLoss, Proximal
 from cofactor.model.state import check_array
+from cofactor.penalties import Penalty
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import LossModel
+from cofactor.ratings.factors.base import FactorModel
+from cofactor.ratings.factors.loss_fit import check_loss_params, fold_in_by_loss, mean_thresholds, solve_by_loss
+from cofactor.ratings.fit_input import FitInput
+from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 #: How far boundaries lie from planes that coincide, where the margin is 1.
-_HAIR = 1e-6
+_NEXT_TO = 1e-6
 
 
-class PMMMF(LossModel):
+class PMMMF(FactorModel):
     r"""Proximal maximum margin matrix factorization: scores near the plane of their level, planes in closed form.
 
     .. math::
@@ -28,48 +33,39 @@ class PMMMF(LossModel):
         + \frac{\alpha}{2} (\|U\|_F^2 + \|V\|_F^2) + \frac{\alpha_b}{2} \|c\|^2, \qquad
         D_{ijr} = U_i V_j^T + c_j - \theta^*_{i,r}
 
-    with θ*_{i,r} the mean score of user i's items of level r, T = +1 for r < y and -1 for r > y: (4.2), (4.3). The
-    derivative goes through θ* (ERRATA 16). A level that a user never used has no plane for him, no loss, and is never
-    predicted for him (ERRATA 17). Between neighbouring planes of a user the boundary lies nearer to the level with
-    fewer ratings, b_k = θ_k + n_k / (n_k + n_{k+1}) (θ_{k+1} - θ_k), with θ sorted by running maximum (ERRATA 18).
-    Where planes coincide, a score there gets the median level of the user's ratings. A user bias would change nothing,
-    since the planes move with it.
+    with θ*_{i,r} the mean score of user i's items of level r, T = +1 for r < y and -1 for r > y: Kumar's equations
+    (4.2) and (4.3). The derivative goes through θ* (corrections.md, C16). A level that a user never used has no plane
+    for them, no loss, and is never predicted for them (C17). Between neighbouring planes of a user the boundary lies
+    nearer to the level with fewer ratings, b_k = θ_k + n_k / (n_k + n_{k+1}) (θ_{k+1} - θ_k), with θ sorted by running
+    maximum (C18). Where planes coincide, a score there gets the median level of the user's ratings. A user bias would
+    change nothing, since the planes move with it.
 
     Other than in the other models, accuracy depends strongly on `n_factors`: at ``alpha=24`` the test MAE on MovieLens
     100K is .798 with 10 factors, .775 with 20, .724 with 50 and .692 with 100.
 
-    **The thesis's settings** are ``alpha_bias=None``.
+    **Kumar's settings** are ``alpha_bias=None``.
 
     Parameters
     ----------
     n_factors : int, default=100
-        Number d of factors; the thesis's.
-    alpha : float or "auto", default="auto"
-        Weight of the factors' penalty, above 0 and at most 1e12. "auto" chooses it by validation (see `select_alpha`).
+        Number d of factors; Kumar's.
+    {validated_alpha}
     alpha_bias : float or None, default=3.0
-        Weight of the item biases' penalty; None for no biases, as in the thesis.
+        Weight of the item biases' penalty; None for no biases, as Kumar has it.
     margin : {"smooth-hinge", "modified-square", "logistic", "hinge", "zero-one"}, default="smooth-hinge"
         Margin loss h; the last two have no gradient and no solver here takes them.
     solver : {"lbfgs", "cg", "gd", "apg"}, default="lbfgs"
         Solver.
-    max_iter : int, default=500
-        Largest number of iterations.
-    tol : float, default=1e-5
-        Converged when the objective fell by less than this share of itself per iteration.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of the factors.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What `predict` does with ids that were not in training.
-    random_state : int, RandomState or Generator, optional
-        Seed of the start and of validation splits.
-    callback : callable, optional
-        Called with a `Progress` after every iteration.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {max_iter}
+    {tol}
+    {dtype}
+    {levels}
+    {duplicates}
+    {unknown}
+    {random_state}
+        It is the seed of the start and of validation splits.
+    {callback}
+    {verbose}
 
     Attributes
     ----------
@@ -78,7 +74,12 @@ class PMMMF(LossModel):
     planes_ : ndarray of shape (n_users, R)
         The planes θ*, NaN where a user never used a level.
     alpha_, validation_, objective_, history_, certificate_, n_iter_
-        See `TunedModel`.
+        See `FactorModel`.
+
+    References
+    ----------
+    V. Kumar, "Collaborative Filtering and Multi-Label Classification with Matrix Factorization", PhD thesis, University
+    of Hyderabad, 2018, chapter 4.
 
     Examples
     --------
@@ -89,12 +90,14 @@ class PMMMF(LossModel):
     array([1., 3., 4.])
     """
 
-    _learned = (*LossModel._learned, "planes_")
+    _learned = (*FactorModel._learned, "thresholds_", "common_thresholds_", "planes_")
+
+    planes_: NDArray[Any]
 
     def __init__(
         self,
         n_factors: int = 100,
-        alpha: Any = "auto",
+        alpha: float | str = "auto",
         *,
         alpha_bias: float | None = 3.0,
         margin: str = "smooth-hinge",
@@ -105,7 +108,7 @@ class PMMMF(LossModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -124,8 +127,34 @@ class PMMMF(LossModel):
         self.callback = callback
         self.verbose = verbose
 
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_loss_params(self)
+
+    def solve(
+        self,
+        ratings: Ratings,
+        alpha: float,
+        start: Mapping[str, NDArray[Any]],
+        *,
+        tol: float | None = None,
+        callback: Callback | None = None,
+    ) -> tuple[Result, dict[str, NDArray[Any]]]:
+        """Minimise J at `alpha` from the arrays `start`; set factors, biases and thresholds."""
+        return solve_by_loss(self, ratings, alpha, start, tol, callback)
+
+    def _fold_in(self, given: FitInput) -> None:
+        """Minimise J over the new users' arrays; what belongs to items, and the mean thresholds, are fixed."""
+        fold_in_by_loss(self, given)
+
     def _loss(self, n_levels: int) -> EntryLoss:
         return Proximal(MARGIN_LOSSES[self.margin](), n_levels)
+
+    def _targets(self, ratings: Ratings) -> NDArray[Any]:
+        return ratings.levels
+
+    def _user_penalties(self) -> dict[str, Penalty | None]:
+        return {}
 
     def _user_thresholds(self, ratings: Ratings, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         n, R = len(ratings.users), ratings.n_levels
@@ -135,13 +164,18 @@ class PMMMF(LossModel):
         self.planes_ = planes
         return boundaries(planes, counts)
 
+    def _common_thresholds(self, ratings: Ratings) -> NDArray[Any]:
+        return mean_thresholds(self.thresholds_[ratings.user_counts > 0])
+
     def _check_learned(self) -> None:
         super()._check_learned()
         check_array("planes_", self.planes_, (len(self.users_), len(self.scale_)))
 
 
 def boundaries(planes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
-    """Return the boundaries between levels for planes of each user (rule after (4.7), corrected by ERRATA 18).
+    """Return the boundaries between levels for planes of each user.
+
+    This is the rule after equation (4.7) of Kumar (2018), as corrections.md, C18, corrects it.
 
     Parameters
     ----------
@@ -156,8 +190,8 @@ def boundaries(planes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
         Boundary r separates the nearest used levels on its two sides; -inf or +inf where one side has none. So
         1 + #{r : x > boundary_r} is always a level that the user has used.
 
-        Where the planes of all levels of a user coincide, boundaries lie a hair below them up to his median level,
-        and a hair above from there.
+        Where the planes of all levels of a user coincide, boundaries lie just below them up to the user's median
+        level, and just above from there.
 
     Examples
     --------
@@ -183,5 +217,5 @@ def boundaries(planes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
     cumulative = np.cumsum(counts, axis=1)
     past_median = 2 * cumulative[:, :-1] > cumulative[:, -1:]
     tied = np.fmax.reduce(own, axis=1, keepdims=True) == np.fmin.reduce(own, axis=1, keepdims=True)
-    inside = inside + np.where(tied, np.where(past_median, _HAIR, -_HAIR), 0)
+    inside = inside + np.where(tied, np.where(past_median, _NEXT_TO, -_NEXT_TO), 0)
     return np.where(between, inside, np.where(below < 0, -np.inf, np.inf))

@@ -8,21 +8,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.kernels.observed import row_sums
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
-from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array
 from cofactor.problems import PatchedMatrix, SingularProblem
 from cofactor.problems.singular import orthonormal
+from cofactor.ratings.base import RatingModel
+from cofactor.ratings.boundaries import CommonBoundaries, half_way
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.estimates import OriginFactorModel
+from cofactor.ratings.factors.scores import FactorScores
+from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 _MORE_VECTORS = 10  #: columns of the subspace beyond those kept; the last of these then settle sooner
 
 
-class RatingSVD(OriginFactorModel):
+class RatingSVD(RatingModel):
     r"""Truncated singular value decomposition of the matrix of ratings, with missing ones filled in.
 
     .. math::
@@ -60,19 +64,14 @@ class RatingSVD(OriginFactorModel):
         Converged when ‖A - B‖² fell by less than this share of itself per step.
     dtype : {"float32", "float64"}, default="float32"
         Precision of the factors; they are computed in float64.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What `predict` does with ids that were not in training: a user counts as one without ratings, an item as one
-        whose residuals are zero.
-    random_state : int, RandomState or Generator, optional
-        Seed of the first subspace, on which the result depends by no more than `tol` lets it.
-    callback : callable, optional
-        Called with a `Progress` after every step.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {levels}
+    {duplicates}
+    {unknown}
+        A user counts as one without ratings, an item as one whose residuals are zero.
+    {random_state}
+        It is the seed of the first subspace, on which the result depends by no more than `tol` lets it.
+    {callback}
+    {verbose}
 
     Attributes
     ----------
@@ -94,8 +93,7 @@ class RatingSVD(OriginFactorModel):
     Sarwar, Karypis, Konstan & Riedl, "Application of dimensionality reduction in recommender system: a case study",
     WebKDD 2000.
     Sarwar, Karypis, Konstan & Riedl, "Incremental singular value decomposition algorithms for highly scalable
-    recommender systems", ICCIT 2002.
-    Halko, Martinsson & Tropp, "Finding structure with randomness", SIAM Review 2011.
+    recommender systems", ICCIT 2002. Halko, Martinsson & Tropp, "Finding structure with randomness", SIAM Review 2011.
 
     Examples
     --------
@@ -107,10 +105,18 @@ class RatingSVD(OriginFactorModel):
     """
 
     _learned = (
-        *OriginFactorModel._learned,
+        "U_", "V_", "user_bias_", "item_bias_", "boundaries_", "origin_", "common_user_", "common_item_",
         "singular_values_", "item_means_", "objective_", "history_", "certificate_", "n_iter_",
     )  # fmt: skip
 
+    U_: NDArray[Any]
+    V_: NDArray[Any]
+    user_bias_: NDArray[Any]
+    item_bias_: NDArray[Any]
+    boundaries_: NDArray[np.float64]
+    origin_: float
+    common_user_: NDArray[Any]
+    common_item_: NDArray[Any]
     singular_values_: NDArray[np.float64]
     item_means_: NDArray[np.float64]
 
@@ -126,7 +132,7 @@ class RatingSVD(OriginFactorModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -143,6 +149,10 @@ class RatingSVD(OriginFactorModel):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"n_factors": [6, 10, 14, 20]}
+
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_factors", self.n_factors, low=1, whole=True)
@@ -152,9 +162,26 @@ class RatingSVD(OriginFactorModel):
         check_number("tol", self.tol, low=0)
         check_choice("dtype", self.dtype, ("float32", "float64"))
 
-    def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
+    @property
+    def _factor_scores(self) -> FactorScores:
+        """Estimated ratings."""
+        return FactorScores(
+            self.U_, self.V_, self.user_bias_, self.item_bias_, self.origin_, self.common_user_, self.common_item_
+        )
+
+    def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        return self._factor_scores.pairs(users, items)
+
+    def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
+        return self._factor_scores.block(users)
+
+    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        return CommonBoundaries(self.boundaries_).margins(self._scores(users, items), users)
+
+    def _fit(self, given: FitInput) -> None:
+        ratings = given.ratings
         generator = make_generator(self.random_state)
-        self._set_boundaries()
+        self.boundaries_ = half_way(self.scale_)
         self.origin_ = float(ratings.values.mean())
         damping = self.damping if self.fill == "baseline" else 0.0
         by_item = (ratings.values - self.origin_)[ratings.to_csr]
@@ -164,7 +191,7 @@ class RatingSVD(OriginFactorModel):
         d = min(self.n_factors, n, m)
         problem = SingularProblem(matrix, d, min(d + _MORE_VECTORS, n, m))
         start = orthonormal(generator.normal(size=problem.layout.shapes["V"]))
-        callback = monitor.stage(type(self).__name__)
+        callback = given.monitor.stage(type(self).__name__)
         settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol, "callback": callback}
         result = repeat_updates(problem, problem.pack({"V": start}), **settings)
         self.singular_values_, vectors = problem.leading(result.x)
@@ -174,11 +201,11 @@ class RatingSVD(OriginFactorModel):
         self._project(ratings)
         self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
         self.history_, self.seconds_ = result.history, result.seconds
-        warn_if_unfinished(result, self, stacklevel=4)
+        warn_if_unfinished(result, self, stacklevel=callers_level() + 1)
 
-    def _fold_in_ratings(self, ratings: Ratings) -> None:
+    def _fold_in(self, given: FitInput) -> None:
         """Project the new users' filled rows on the items' factors."""
-        self._project(ratings)
+        self._project(given.ratings)
 
     def _user_means(self, ratings: Ratings) -> NDArray[np.float64]:
         """Return the users' offsets: mean ratings less µ, and less what items explain if there is a baseline."""
@@ -213,6 +240,8 @@ class RatingSVD(OriginFactorModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
+        self._factor_scores.check(len(self.users_), len(self.items_))
+        CommonBoundaries(self.boundaries_).check(len(self.users_), len(self.scale_))
         check_array("singular_values_", self.singular_values_, self.V_.shape[1:], np.float64)
         check_array("item_means_", self.item_means_, (len(self.items_),), np.float64)
 

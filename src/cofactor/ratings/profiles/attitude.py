@@ -10,23 +10,24 @@ from scipy.special import expit, logit
 
 from cofactor.kernels import products
 from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
-from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array
 from cofactor.problems.attitudes import AttitudeProblem, odds_of
-from cofactor.ratings.data import Ratings
-from cofactor.ratings.probability import ProbabilityModel
+from cofactor.ratings.base import RatingModel
+from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
 from cofactor.solvers import lbfgs
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 _START_SCALE = 0.1  #: standard deviation of b at the start
 _ENTRIES_PER_BLOCK = 2_000
 _FOLD_IN = (1e-10, 10_000)  #: tolerance and most rounds of fold-in
 
 
-class Attitude(ProbabilityModel):
+class Attitude(RatingModel):
     r"""Users as sets of binary factors; those a user expresses multiply the odds of an item's levels.
 
     .. math::
@@ -46,13 +47,11 @@ class Attitude(ProbabilityModel):
         - \sum_k \ln \pi_k (1 - \pi_k) + \tfrac{\alpha}{2} \big( \|b\|^2 + \|b^0 - \ln p\|^2 \big)
 
     with :math:`t_{ijr} = e^{b^0_{jr}} \prod_k (1 - \mu_{ik} + \mu_{ik} e^{b_{jrk}})` and :math:`p_{jr}` the smoothed
-    share of level r among the ratings of item j. The probability of a level is
-    :math:`t_{ijr} / \sum_s t_{ijs}`, and `predict` takes the median.
+    share of level r among the ratings of item j. The probability of a level is :math:`t_{ijr} / \sum_s t_{ijs}`, and
+    `predict` takes the median.
 
-    Sources: B. Marlin, Collaborative Filtering: A Machine Learning Perspective, master's thesis, Toronto 2004, and
-    B. Marlin & R. Zemel, The Multiple Multiplicative Factor Model for Collaborative Filtering, ICML 2004; the thesis
-    compares with it in table 3.19. Ours are the penalties, the prior of π (Beta with parameters 2 and 2), the bound and
-    that all is minimised together, by L-BFGS.
+    The model is that of Marlin & Zemel (2004). Ours are the penalties, the prior of π (Beta with parameters 2 and 2),
+    the bound and that all is minimised together, by L-BFGS.
 
     Parameters
     ----------
@@ -60,24 +59,17 @@ class Attitude(ProbabilityModel):
         Number K of factors. On validation ratings of MovieLens 100K 4 to 10 did equally well.
     alpha : float, default=8.0
         Weight of the penalties, above 0 and at most 1e12; 6 to 10 did equally well, 20 was worse by .01.
-    decision : {"median", "mode", "mean"}, default="median"
-        How probabilities become a level, see `ProbabilityModel`.
-    max_iter : int, default=500
-        Largest number of iterations.
+    {decision}
+    {max_iter}
     tol : float, default=1e-5
         Converged when J fell by less than this share of itself per iteration.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What `predict` does with ids that were not in training.
-    random_state : int, RandomState or Generator, optional
-        Seed of the start.
-    callback : callable, optional
-        Called with a `Progress` after every iteration.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {levels}
+    {duplicates}
+    {unknown}
+    {random_state}
+        It is the seed of the start.
+    {callback}
+    {verbose}
 
     Attributes
     ----------
@@ -97,6 +89,13 @@ class Attitude(ProbabilityModel):
         Norm of the gradient of J by the logits of μ, b and b⁰.
     n_iter_ : int
         Number of iterations.
+
+    References
+    ----------
+    B. Marlin and R. Zemel, "The multiple multiplicative factor model for collaborative filtering", ICML 2004,
+    doi:10.1145/1015330.1015437. B. Marlin, "Collaborative filtering: a machine learning perspective", master's thesis,
+    University of Toronto, 2004. V. Kumar compares with it in table 3.19 of his PhD thesis (University of Hyderabad,
+    2018).
 
     Examples
     --------
@@ -129,7 +128,7 @@ class Attitude(ProbabilityModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -145,6 +144,10 @@ class Attitude(ProbabilityModel):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"n_factors": [4, 5, 10], "alpha": [6.0, 8.0, 10.0]}
+
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_factors", self.n_factors, low=1, whole=True)
@@ -152,12 +155,13 @@ class Attitude(ProbabilityModel):
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 
-    def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
+    def _fit(self, given: FitInput) -> None:
+        ratings = given.ratings
         generator = make_generator(self.random_state)
         base = np.log(item_marginals(ratings))
         problem = AttitudeProblem(ratings, ratings.levels, base, self.n_factors, self.alpha)
-        # Undecided users and small factors; zero factors would be a stationary point. Who has no ratings, or none of
-        # an item, is told by the priors alone.
+        # Undecided users and small factors; zero factors would be a stationary point. Users and items without
+        # ratings have what the priors say.
         shapes = problem.layout.shapes
         start = {
             "logits": logit(generator.uniform(0.3, 0.7, shapes["logits"])) * (ratings.user_counts > 0)[:, None],
@@ -169,7 +173,7 @@ class Attitude(ProbabilityModel):
             problem.pack(start),
             max_iter=self.max_iter,
             tol=self.tol,
-            callback=monitor.stage(type(self).__name__),
+            callback=given.monitor.stage(type(self).__name__),
         )
         arrays = problem.layout.views(result.x)
         self.frequencies_ = problem.frequencies(result.x)
@@ -179,10 +183,11 @@ class Attitude(ProbabilityModel):
         self.marginal_ = level_marginal(ratings)
         self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
         self.history_, self.seconds_ = result.history, result.seconds
-        warn_if_unfinished(result, self, stacklevel=4)
+        warn_if_unfinished(result, self, stacklevel=callers_level() + 1)
 
-    def _fold_in_ratings(self, ratings: Ratings) -> None:
+    def _fold_in(self, given: FitInput) -> None:
         """Find the new users' μ by exact steps, one factor after another; b, b⁰ and π are fixed."""
+        ratings = given.ratings
         prior = logit(self.frequencies_)
         logits = np.tile(prior, (len(ratings.users), 1))
         odds, growth = odds_of(self.base_), np.expm1(self.factors_)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,18 +11,21 @@ from scipy.special import ndtr
 from cofactor.errors import InvalidTypeError
 from cofactor.kernels import gaussian_processes as kernels
 from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
-from cofactor.model.progress import Monitor
 from cofactor.model.selection.path import hold_out_one_per_user
 from cofactor.model.state import check_array
 from cofactor.problems.gaussian_processes import HeldOutProcesses, LatentProcesses
+from cofactor.ratings.base import RatingModel
+from cofactor.ratings.boundaries import CommonBoundaries, half_way
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import check_rows
-from cofactor.ratings.estimates import EstimateModel
-from cofactor.ratings.probability import ProbabilityModel
+from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.probability import Pairwise, in_blocks, margins_of
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
+from cofactor.typing import RandomState
 
 #: Standard deviation of positions at the start. At zero the gradient vanishes; distances should be about one.
 START_SCALE = 0.3
@@ -47,7 +49,7 @@ _ENTRIES_PER_BLOCK = 1 << 12
 _NO_SPREAD = 1e-6  #: share of the scale below which a standard deviation is rounding
 
 
-class GPLVM(ProbabilityModel, EstimateModel):
+class GPLVM(RatingModel):
     r"""Gaussian processes of the users over latent positions of the items (Lawrence & Urtasun 2009).
 
     .. math::
@@ -95,23 +97,18 @@ class GPLVM(ProbabilityModel, EstimateModel):
         Largest number of passes over the users.
     tol : float, default=1e-3
         Converged when the objective fell by less than this share of itself per pass over five passes.
-    decision : {"median", "mode", "mean"}, default="median"
-        How probabilities become a level. The median needs no variances: it is the level nearest to the mean, of two the
+    {decision}
+        The median needs no variances: it is the level nearest to the mean, of two the
         upper one, and `margins` are then the means less the points half way between levels.
     dtype : {"float32", "float64"}, default="float32"
         Precision of positions, and of sums within a user while they are learned.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What `predict` does with ids that were not in training.
-    random_state : int, RandomState or Generator, optional
-        Seed of the start, of the ratings held out and of the order of users.
-    callback : callable, optional
-        Called with a `Progress` after every pass.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {levels}
+    {duplicates}
+    {unknown}
+    {random_state}
+        It is the seed of the start, of the ratings held out and of the order of users.
+    {callback}
+    {verbose}
 
     Attributes
     ----------
@@ -127,7 +124,7 @@ class GPLVM(ProbabilityModel, EstimateModel):
         Row pointers and item indices of the users' ratings, and their weights a. They are part of the model and are
         saved also with ``ratings=False``; the levels are not, but they can be computed from a.
     boundaries_
-        See `EstimateModel`.
+        Half way between neighbouring levels.
     objective_ : float
         Objective reached: perplexity or J, of ratings divided by their standard deviation.
     history_, seconds_ : list of float
@@ -160,11 +157,11 @@ class GPLVM(ProbabilityModel, EstimateModel):
     """
 
     _learned = (
-        *EstimateModel._learned,
-        "V_", "kernel_", "mean_", "item_bias_", "rated_indptr_", "rated_", "weights_",
+        "boundaries_", "V_", "kernel_", "mean_", "item_bias_", "rated_indptr_", "rated_", "weights_",
         "objective_", "history_", "certificate_", "n_iter_",
     )  # fmt: skip
 
+    boundaries_: NDArray[np.float64]
     V_: NDArray[Any]
     kernel_: NDArray[np.float64]
     mean_: float
@@ -190,7 +187,7 @@ class GPLVM(ProbabilityModel, EstimateModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -212,6 +209,10 @@ class GPLVM(ProbabilityModel, EstimateModel):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"alpha": [10.0, 20.0, 30.0, 60.0]}
+
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_factors", self.n_factors, low=1, whole=True)
@@ -229,8 +230,9 @@ class GPLVM(ProbabilityModel, EstimateModel):
 
     # ---------------------------------------------------------------- learning
 
-    def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
-        self._set_boundaries()
+    def _fit(self, given: FitInput) -> None:
+        ratings, monitor = given.ratings, given.monitor
+        self.boundaries_ = half_way(self.scale_)
         generator = make_generator(self.random_state)
         held_out = hold_out_one_per_user(ratings, generator) if self.early_stopping else np.empty(0, dtype=np.int64)
         problem, start, unit = self._problem(ratings, held_out, generator)
@@ -247,7 +249,7 @@ class GPLVM(ProbabilityModel, EstimateModel):
             )
             learned, self.objective_, self.certificate_ = result.x, result.objective, result.certificate
             self.history_, self.seconds_, self.n_iter_ = result.history, result.seconds, result.n_iter
-            warn_if_unfinished(result, self, stacklevel=4)
+            warn_if_unfinished(result, self, stacklevel=callers_level() + 1)
         else:
             gradient = np.empty_like(start)
             self.objective_ = problem.value_gradient(start, gradient)
@@ -315,18 +317,19 @@ class GPLVM(ProbabilityModel, EstimateModel):
         parallel_for(block, len(cuts) - 1)
         self.weights_ = weights.astype(self.dtype)
 
-    def _fold_in_ratings(self, ratings: Ratings) -> None:
+    def _fold_in(self, given: FitInput) -> None:
         """Take the new users' processes; there is nothing to learn."""
-        self._set_weights(ratings)
+        self._set_weights(given.ratings)
 
     # ---------------------------------------------------------------- predictions
 
     def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return self._in_blocks(self._value, users, items)
+        return _by_user(self._value, users, items)
+
+    def _all_probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        return _by_user(self._probabilities, users, items)
 
     def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
-        if self._worth is not None:
-            return super()._score_block(users)
         items = np.arange(len(self.items_), dtype=np.int32)
         return self._value(np.repeat(users, len(items)), np.tile(items, len(users))).reshape(len(users), -1)
 
@@ -340,8 +343,8 @@ class GPLVM(ProbabilityModel, EstimateModel):
 
     def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         if self.decision == "median":  # a normal distribution has it at its mean: no variance is needed
-            return EstimateModel._margins(self, users, items)
-        return super()._margins(users, items)
+            return CommonBoundaries(self.boundaries_).margins(self._scores(users, items), users)
+        return margins_of(self._probabilities(users, items))
 
     def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         variances = np.empty(len(users))
@@ -351,17 +354,9 @@ class GPLVM(ProbabilityModel, EstimateModel):
         below = ndtr((self.boundaries_ - means[:, None]) / np.sqrt(variances)[:, None])
         return np.diff(below, axis=1, prepend=0, append=1)
 
-    def _in_blocks(
-        self, function: Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]], users: NDArray[Any], items: NDArray[Any]
-    ) -> NDArray[Any]:
-        order = np.argsort(users, kind="stable")  # pairs of a user share what his process costs
-        found = super()._in_blocks(function, users[order], items[order])
-        values = np.empty_like(found)
-        values[order] = found
-        return values
-
     def _check_learned(self) -> None:
         super()._check_learned()
+        CommonBoundaries(self.boundaries_).check(len(self.users_), len(self.scale_))
         n, m = len(self.users_), len(self.items_)
         d = self.V_.shape[-1] if isinstance(self.V_, np.ndarray) and self.V_.ndim else 0
         check_array("V_", self.V_, (m, d))
@@ -373,3 +368,12 @@ class GPLVM(ProbabilityModel, EstimateModel):
                 raise InvalidTypeError(f"expected arrays of the users' ratings, found a {type(array).__name__}")
         check_rows(n, m, 1, self.rated_indptr_, self.rated_, np.ones(len(self.rated_), dtype=np.uint8))
         check_array("weights_", self.weights_, self.rated_.shape, self.V_.dtype)
+
+
+def _by_user(function: Pairwise, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+    """Return a function of many pairs, block by block; pairs of one user share what that user's process costs."""
+    order = np.argsort(users, kind="stable")
+    found = in_blocks(function, users[order], items[order])
+    values = np.empty_like(found)
+    values[order] = found
+    return values

@@ -11,23 +11,26 @@ from scipy import sparse
 from cofactor.errors import InvalidInputError
 from cofactor.kernels import mixtures
 from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
-from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array
 from cofactor.problems.profiles import ProfileProblem
+from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.probability import ProbabilityModel
+from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
-_WARM_UP = 20  #: sweeps before the concentrations are learned: until attitudes differ, the likeliest ones are infinite
+#: Sweeps before the concentrations are learned: while attitudes are alike, the likeliest concentrations are infinite.
+_WARM_UP = 20
 _ENTRIES_PER_BLOCK = 5_000
 _FOLD_IN = (1e-10, 10_000)  #: tolerance and most rounds of fold-in
 
 
-class URP(ProbabilityModel):
+class URP(RatingModel):
     r"""Users as mixtures of attitudes: for each item a user draws one, and it a level.
 
     .. math::
@@ -47,8 +50,7 @@ class URP(ProbabilityModel):
     and :math:`p_{jr}` the smoothed share of level r among the ratings of item j. The probability of a level is
     :math:`\sum_k \gamma_{ik} \beta_{jrk} / \sum_k \gamma_{ik}`, and `predict` takes the median, as the paper does.
 
-    Source: B. Marlin, Modeling User Rating Profiles for Collaborative Filtering, NIPS 2003; the thesis compares with it
-    in table 3.19. The paper has no penalty; without one, levels that nobody gave to a rare item get probability 0. It
+    The paper (Marlin 2003) has no penalty; without one, levels that no user gave to a rare item get probability 0. It
     also learns a. That fits the ratings closer, but on MovieLens 100K predicts new ones worse than a fixed one, since
     a then falls towards 0 and every user keeps to one attitude.
 
@@ -61,30 +63,24 @@ class URP(ProbabilityModel):
         Number K of attitudes; not more than there are users. On validation ratings of MovieLens 100K 3 to 4 were the
         best for one fit, 4 to 5 for an average; 8 were worse by .015.
     alpha : float, default=2.0
-        Weight of the penalty: to each item's ratings under each attitude so many are added, with the levels that the
-        item gets from all. Above 0; 1 to 4 did equally well.
+        Weight of the penalty: this many ratings are added to each item's ratings under each attitude, with the levels
+        that the item gets from all users. Above 0; 1 to 4 did equally well.
     concentration : float or "learn", default=2.0
         The a_k, alike for all attitudes: how many of each attitude a user has before rating; 1.5 to 3 did equally well.
         "learn" begins with 1 and, after 20 sweeps, takes a Newton step in each; J then also holds
         :math:`\sum_k (a_k - \ln a_k)`, which keeps a away from 0 where users are few.
-    decision : {"median", "mode", "mean"}, default="median"
-        How probabilities become a level, see `ProbabilityModel`.
+    {decision}
     max_iter : int, default=500
         Largest number of sweeps.
     tol : float, default=1e-5
         Converged when J fell by less than this share of itself per sweep.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What `predict` does with ids that were not in training.
-    random_state : int, RandomState or Generator, optional
-        Seed of the start.
-    callback : callable, optional
-        Called with a `Progress` after every sweep.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {levels}
+    {duplicates}
+    {unknown}
+    {random_state}
+        It is the seed of the start.
+    {callback}
+    {verbose}
 
     Attributes
     ----------
@@ -102,6 +98,11 @@ class URP(ProbabilityModel):
         Norm of the gradient of J by the logarithms of γ, β and a.
     n_iter_ : int
         Number of sweeps.
+
+    References
+    ----------
+    B. Marlin, "Modeling user rating profiles for collaborative filtering", NIPS 2003. V. Kumar compares with it in
+    table 3.19 of his PhD thesis (University of Hyderabad, 2018).
 
     Examples
     --------
@@ -126,14 +127,14 @@ class URP(ProbabilityModel):
         n_factors: int = 4,
         alpha: float = 2.0,
         *,
-        concentration: Any = 2.0,
+        concentration: float | str = 2.0,
         decision: str = "median",
         max_iter: int = 500,
         tol: float = 1e-5,
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -150,6 +151,10 @@ class URP(ProbabilityModel):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"n_factors": [3, 4, 5], "alpha": [1.0, 2.0, 4.0]}
+
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_factors", self.n_factors, low=1, whole=True)
@@ -163,7 +168,8 @@ class URP(ProbabilityModel):
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 
-    def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
+    def _fit(self, given: FitInput) -> None:
+        ratings = given.ratings
         generator = make_generator(self.random_state)
         K = min(self.n_factors, len(ratings.users))
         learn = self.concentration == "learn"
@@ -174,17 +180,18 @@ class URP(ProbabilityModel):
         )
         start = problem.start(first_profiles(ratings, marginals, a, generator), a)
         result = repeat_updates(
-            problem, start, max_iter=self.max_iter, tol=self.tol, callback=monitor.stage(type(self).__name__)
+            problem, start, max_iter=self.max_iter, tol=self.tol, callback=given.monitor.stage(type(self).__name__)
         )
         arrays = problem.arrays(result.x)
         self.gamma_, self.beta_, self.concentration_ = arrays["gamma"], arrays["beta"], arrays["concentration"]
         self.marginal_ = level_marginal(ratings)
         self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
         self.history_, self.seconds_ = result.history, result.seconds
-        warn_if_unfinished(result, self, stacklevel=4)
+        warn_if_unfinished(result, self, stacklevel=callers_level() + 1)
 
-    def _fold_in_ratings(self, ratings: Ratings) -> None:
+    def _fold_in(self, given: FitInput) -> None:
         """Find the new users' γ; β and a are fixed. A user begins with equal shares."""
+        ratings = given.ratings
         a = self.concentration_
         gamma = a + ratings.user_counts[:, None] / len(a)
         cuts = cut_rows(ratings.indptr, _ENTRIES_PER_BLOCK)

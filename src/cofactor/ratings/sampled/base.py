@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import warnings
-import zlib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,16 +15,17 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.random import fold
 from cofactor.kernels.threads import cut_rows, parallel_for
-from cofactor.model.checks import check_flag, check_jobs, check_number, make_generator
+from cofactor.model.callers import callers_level
+from cofactor.model.checks import check_flag, check_jobs, check_number
 from cofactor.model.parallel import n_side_by_side
-from cofactor.model.progress import Monitor
-from cofactor.model.state import check_array, member, plain
+from cofactor.model.state import check_array, member
+from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.probability import ProbabilityModel
 from cofactor.ratings.sampled.chains import (
     NothingKeptError,
     chains_from_state,
@@ -34,9 +34,11 @@ from cofactor.ratings.sampled.chains import (
     kept_log_likelihood,
     run_side_by_side,
 )
+from cofactor.ratings.sampled.warm_start import NO_CHAINS, Unfinished, first_chains, target_of
 from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
+from cofactor.typing import Pairs, RandomState, RatingValues
 
 #: Samples that a fold-in goes through, evenly spaced among those kept: each costs a chain of its own.
 _FOLD_IN_SAMPLES = 20
@@ -47,27 +49,34 @@ FOLD_IN_CYCLES = 20
 #: Ratings of new users, or items, in one task of a thread.
 _ENTRIES = 512
 
-_NO_CHAINS = (
-    "this model has samples, but not the chains they come from: fold_in, and save with n_samples, leave chains out"
-)
 
-#: Parameters that the posterior does not depend on.
-_NOT_OF_TARGET = {
-    "n_sweeps", "burn_in", "thin", "max_seconds", "warm_start", "n_jobs", "decision", "levels", "duplicates", "unknown",
-    "random_state", "callback", "verbose",
-}  # fmt: skip
+@dataclass(frozen=True)
+class Plan:
+    """What the chains of one fit share.
+
+    Attributes
+    ----------
+    posterior : callable
+        Returns the posterior to draw from; each chain asks for its own.
+    described : tuple of str
+        Sides, "user" or "item", of which something is known besides ratings.
+    """
+
+    posterior: Callable[[], Posterior]
+    described: tuple[str, ...] = ()
 
 
-class SampledModel(ProbabilityModel):
+class SampledModel(RatingModel):
     """A rating model whose predictions are averages over draws from its posterior.
 
-    Subclasses give the posterior, and what to predict from one block of pairs and the samples.
+    Subclasses give the posterior (`_plan`), and the probability of every level for one block of pairs
+    (`_probabilities`).
 
     Attributes
     ----------
     samples_ : dict of str to ndarray
         Kept draws of each quantity, float32, samples (of all chains) along the first axis. Users and items have one row
-        more than there are ids: the last is a draw for somebody, or something, nobody knows.
+        more than there are ids: the last is a draw for a cold user, or item.
     chains_ : list of Chain
         With the log-likelihood of every sweep, and which of them were kept; `fit` goes on from there with
         ``warm_start=True``. Empty after `fold_in`.
@@ -76,7 +85,7 @@ class SampledModel(ProbabilityModel):
     seed_ : int
         What all draws depend on, those of fold-in too.
     target_ : dict
-        Parameters of the posterior and a checksum of the ratings: a warm start refuses others.
+        Parameters of the posterior and checksums of the data: a warm start refuses others.
     """
 
     n_sweeps: int
@@ -86,7 +95,7 @@ class SampledModel(ProbabilityModel):
     max_seconds: float | None
     warm_start: bool
     n_jobs: int | None
-    random_state: Any
+    random_state: RandomState
 
     samples_: dict[str, NDArray[np.float32]]
     chains_: list[Chain]
@@ -99,19 +108,20 @@ class SampledModel(ProbabilityModel):
     #: Quantities in `samples_` and the sides, "user" or "item", that their second axis runs over ("" for none).
     _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item"}
 
-    #: Sides, "user" or "item", of which something is known besides ratings.
-    _described: tuple[str, ...] = ()
-
-    #: Target and chains of a fit that ended before its first sample.
-    _unfinished: tuple[dict[str, Any], list[Chain]] | None = None
+    #: The last fit, if it ended before its first sample: a warm start goes on from there.
+    _unfinished: Unfinished | None = None
 
     @abstractmethod
-    def _prepare(self, ratings: Ratings) -> None:
-        """Set what all chains share, before they start."""
+    def _plan(self, given: FitInput) -> Plan:
+        """Return what all chains share; set what is learned before they start."""
 
     @abstractmethod
-    def _posterior(self, ratings: Ratings) -> Posterior:
-        """Return the posterior; each chain asks for its own."""
+    def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shape that each quantity has in a sample, or that a row of it has where there are many."""
+
+    def _target_of_features(self, given: FitInput) -> dict[str, Any]:
+        """Return what a posterior depends on besides parameters and ratings."""
+        return {}
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -123,12 +133,18 @@ class SampledModel(ProbabilityModel):
         check_flag("warm_start", self.warm_start)
         check_jobs(self.n_jobs)
         if self.n_sweeps - self.burn_in < self.thin and not self.warm_start:
+            sweeps, burn_in, thin = (Argument(name, getattr(self, name)) for name in ("n_sweeps", "burn_in", "thin"))
             raise InvalidInputError(
-                f"n_sweeps={self.n_sweeps} with burn_in={self.burn_in} and thin={self.thin} would keep no sample: "
-                "n_sweeps must be at least burn_in + thin"
+                (
+                    *(sweeps, " with ", burn_in, " and ", thin, " would keep no sample: "),
+                    *(Argument("n_sweeps"), " must be at least ", Argument("burn_in"), " + ", Argument("thin")),
+                ),
+                argument="n_sweeps",
             )
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    # ---------------------------------------------------------------- learning
+
+    def fit(self, X: Pairs, y: RatingValues = None) -> Self:
         """Learn from ratings.
 
         An interrupt from the keyboard ends the fit: with the samples kept so far, and a warning that says how many. If
@@ -148,32 +164,40 @@ class SampledModel(ProbabilityModel):
         -------
         self
         """
+        return super().fit(X, y)
+
+    def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
+        """Learn from checked ratings; a fit without a sample leaves the model as it was, but for its chains."""
         try:
-            super().fit(X, y)
+            super()._learn(given, listener)
         except NothingKeptError as end:
-            self._unfinished = (end.target, end.chains)
+            self._unfinished = Unfinished(end.target, end.chains)
             n = min(chain.n_sweeps for chain in end.chains)
             if end.interrupted:
                 raise KeyboardInterrupt(
                     f"interrupted after {n} sweeps, none of which is kept yet: warm_start=True goes on from here"
                 ) from None
             raise InvalidInputError(
-                f"no sample was kept in {counted(n, 'sweep')}, with burn_in={self.burn_in}: allow more time, or more "
-                "sweeps; warm_start=True goes on from here"
+                (
+                    *(f"no sample was kept in {counted(n, 'sweep')}, with ", Argument("burn_in", self.burn_in)),
+                    *(": allow more time, or more sweeps; ", Argument("warm_start", True), " goes on from here"),
+                ),
+                argument="burn_in",
             ) from None
         self._unfinished = None
         return self
 
-    def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
-        self._prepare(ratings)
-        before = self._chains_to_go_on_with(ratings)
-
+    def _fit(self, given: FitInput) -> None:
+        target = target_of(self, given)
+        earlier = given.before if isinstance(given.before, SampledModel) else self
+        before = first_chains(self, earlier, target)
+        plan = self._plan(given)
         n_sweeps = self.n_sweeps + max(chain.n_sweeps for chain in before)
         n_turns = -(-len(before) // n_side_by_side(len(before), self.n_jobs))
 
         def go_on(chain: Chain, callback: Callback) -> Chain:
             return run(
-                self._posterior(ratings),
+                plan.posterior(),
                 chain,
                 n_sweeps - chain.n_sweeps,
                 burn_in=self.burn_in,
@@ -182,63 +206,39 @@ class SampledModel(ProbabilityModel):
                 callback=callback,
             )
 
-        self.chains_ = run_side_by_side(go_on, before, self.n_jobs, monitor.stage)
-        self.n_iter_ = min(chain.n_sweeps for chain in self.chains_)
-        kept = [chain for chain in self.chains_ if chain.n_samples]
-        if not kept:
-            raise NothingKeptError(self.target_, self.chains_)
+        chains = run_side_by_side(go_on, before, self.n_jobs, given.monitor.stage)
+        if not any(chain.n_samples for chain in chains):
+            raise NothingKeptError(target, chains)
+        self.target_, self.chains_ = target, chains
+        self.n_iter_ = min(chain.n_sweeps for chain in chains)
+        self.seed_ = chains[0].seed
+        self._warn_if_interrupted()
+        self.samples_ = self._pooled(given.ratings, plan.described)
+
+    def _warn_if_interrupted(self) -> None:
         if any(chain.interrupted for chain in self.chains_):
-            n_kept = sum(chain.n_samples for chain in kept)
+            done = sorted({chain.n_sweeps for chain in self.chains_})
+            sweeps = str(done[0]) if len(done) == 1 else f"{done[0]} to {done[-1]}"
+            n_kept = sum(chain.n_samples for chain in self.chains_)
             warnings.warn(
-                f"interrupted after {self._n_done()} sweeps: the {n_kept} samples kept so far are used; "
+                f"interrupted after {sweeps} sweeps: the {n_kept} samples kept so far are used; "
                 "warm_start=True goes on from here",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=callers_level(),
             )
-        self.samples_ = {name: np.concatenate([chain.samples[name] for chain in kept]) for name in kept[0].samples}
-        self.seed_ = self.chains_[0].seed
-        for name, side in self._sampled.items():  # of somebody without ratings nothing is known either, as a rule
-            if side in self._described:
+
+    def _pooled(self, ratings: Ratings, described: tuple[str, ...]) -> dict[str, NDArray[np.float32]]:
+        """Return the samples of all chains, one chain after the other."""
+        kept = [chain for chain in self.chains_ if chain.n_samples]
+        samples = {name: np.concatenate([chain.samples[name] for chain in kept]) for name in kept[0].samples}
+        for name, side in self._sampled.items():
+            if side in described:
                 continue
+            # Of users and items without ratings nothing is known: they are as cold ones.
             counts = ratings.user_counts if side == "user" else ratings.item_counts
-            lonely = np.flatnonzero(counts == 0)
-            self.samples_[name][:, lonely] = self.samples_[name][:, -1:]
-
-    def _n_done(self) -> str:
-        """Return how many sweeps the chains have done, in words."""
-        done = [chain.n_sweeps for chain in self.chains_]
-        return str(done[0]) if len(set(done)) == 1 else f"{min(done)} to {max(done)}"
-
-    def _chains_to_go_on_with(self, ratings: Ratings) -> list[Chain]:
-        """Return copies of the chains of the last fit, or new ones."""
-        last = [(getattr(self, "target_", {}), getattr(self, "chains_", []))]
-        if self._unfinished is not None:
-            last.insert(0, self._unfinished)
-        self.target_ = self._target(ratings)
-        if self.warm_start and last[0][1]:
-            for target, chains in last:
-                if target == self.target_:
-                    return [chain.thinned(self.burn_in, self.thin) for chain in chains]
-            before = last[0][0]
-            names = self.target_.keys() | before.keys()
-            changed = sorted(name for name in names if before.get(name) != self.target_.get(name))
-            raise InvalidInputError(
-                f"warm_start=True goes on with the chains of the last fit, but since then {', '.join(changed)} "
-                "changed: give what that fit had, or fit a new model"
-            )
-        if self.warm_start and hasattr(self, "samples_"):
-            raise InvalidInputError(
-                f"warm_start=True goes on with chains, but {_NO_CHAINS}; go on with the model as it was fitted"
-            )
-        seed = int(make_generator(self.random_state).integers(2**63))
-        return [Chain(number, seed) for number in range(self.n_chains)]
-
-    def _target(self, ratings: Ratings) -> dict[str, Any]:
-        """Return what a posterior depends on: parameters, and a checksum of the ratings."""
-        target: dict[str, Any] = {
-            k: plain(v) for k, v in self.get_params(deep=False).items() if k not in _NOT_OF_TARGET
-        }
-        return target | {"the ratings": checksum(ratings)}
+            unrated = np.flatnonzero(counts == 0)
+            samples[name][:, unrated] = samples[name][:, -1:]
+        return samples
 
     def _spaced_samples(self, n: int) -> dict[str, NDArray[np.float32]]:
         """Return n of the samples, or all if there are not so many, evenly spaced."""
@@ -339,7 +339,7 @@ class SampledModel(ProbabilityModel):
         check_is_fitted(self)
         chains = [chain for chain in self.chains_ if chain.n_samples]
         if not chains:
-            raise InvalidInputError(f"{_NO_CHAINS}; diagnose the model as it was fitted")
+            raise InvalidInputError(f"{NO_CHAINS}; diagnose the model as it was fitted")
         return chains
 
     def _log_likelihoods(self, chains: list[Chain]) -> NDArray[np.float64]:
@@ -413,18 +413,6 @@ class SampledModel(ProbabilityModel):
             whole = (S, *rows.get(self._sampled.get(name, ""), ()), *shape)
             check_array(f"samples of {name}", self.samples_.get(name), whole, np.float32)
 
-    @abstractmethod
-    def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shape that each quantity has in a sample, or that a row of it has where there are many."""
-
-
-def checksum(ratings: Ratings) -> int:
-    """Return a number that tells ratings from others, whatever the ids are."""
-    check = zlib.crc32(ratings.scale.tobytes())
-    for array in (ratings.indptr, ratings.indices, ratings.levels):
-        check = zlib.crc32(array.tobytes(), check)
-    return check
-
 
 def _check_samples(samples: dict[str, NDArray[Any]], sides: dict[str, str], n_users: int, n_items: int) -> None:
     """Refuse samples that are not as many for every quantity, or not of these users and items."""
@@ -439,26 +427,3 @@ def _check_samples(samples: dict[str, NDArray[Any]], sides: dict[str, str], n_us
         side = sides.get(name, "")
         shape = (S, sizes[side], *array.shape[2:]) if side else (S, *array.shape[1:])
         check_array(f"samples of {name}", array, shape, np.float32)
-
-
-@dataclass(frozen=True)
-class WithStrangers:
-    """Ratings by rows and columns with one user and one item more, who have none: those that nobody knows."""
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    levels: NDArray[np.uint8]
-    col_indptr: NDArray[np.int64]
-    col_indices: NDArray[np.int32]
-    to_csr: NDArray[np.int32] | NDArray[np.int64]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns."""
-        return len(self.indptr) - 1, len(self.col_indptr) - 1
-
-    @classmethod
-    def of(cls, ratings: Ratings) -> WithStrangers:
-        """Return the ratings so, without copying what is long."""
-        indptr, col_indptr = (np.append(p, p[-1]) for p in (ratings.indptr, ratings.col_indptr))
-        return cls(indptr, ratings.indices, ratings.levels, col_indptr, ratings.col_indices, ratings.to_csr)

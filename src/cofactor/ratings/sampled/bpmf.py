@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,8 +15,11 @@ from cofactor.model.state import check_array
 from cofactor.problems.bpmf import GaussianPosterior
 from cofactor.problems.priors import NormalWishartPrior
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.sampled.base import SampledModel, WithStrangers
+from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.sampled.base import Plan, SampledModel
+from cofactor.ratings.sampled.cold import WithCold
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 #: Samples that a fold-in goes through, evenly spaced among those kept.
 _FOLD_IN_SAMPLES = 50
@@ -49,35 +53,26 @@ class BPMF(SampledModel):
     precision : float or "learn", default="learn"
         α, of levels; "learn" draws it too, under a Gamma prior of shape and rate one. The paper has 2, with which
         30 factors had .675.
-    n_sweeps : int, default=150
-        Sweeps of each chain. With ``warm_start=True``, sweeps to add.
-    burn_in : int, default=50
-        Sweeps at the beginning of which nothing is kept.
-    thin : int, default=1
-        Keep every so manieth sweep. A sample takes about 4 d (n + m + d) bytes for n users and m items.
-    n_chains : int, default=1
-        Independent chains; their samples are pooled. Two or more tell whether they agree (`plots.plot_trace`).
-    decision : {"median", "mode", "mean"}, default="median"
-        How `predict` chooses a level: least expected absolute error, right most often, or nearest to the mean.
-    max_seconds : float, optional
-        Stop after this time; what has been kept by then is used, and it is an error if burn-in has not ended.
-    warm_start : bool, default=False
-        Whether `fit` goes on with the chains of the last fit, on the same ratings. 100 sweeps and 50 more are, to the
-        bit, 150.
-    n_jobs : int, optional
-        Chains that run side by side, through joblib.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What to do with ids that were not in training: predict for somebody drawn from the prior, or refuse.
-    random_state : int, RandomState or Generator, optional
-        Seed. Draws depend on nothing but seed, chain, sweep and row.
-    callback : callable, optional
-        Called with a `Progress` after every sweep; its objective is minus the log-likelihood.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {n_sweeps}
+    {burn_in}
+    {thin}
+        A sample takes about 4 d (n + m + d) bytes for n users and m items.
+    {n_chains}
+    {decision}
+    {max_seconds}
+    {warm_start}
+        100 sweeps and 50 more are, to the bit, 150.
+    {n_jobs}
+        Tasks are chains.
+    {levels}
+    {duplicates}
+    {unknown}
+        Cold users and items count as drawn from the prior.
+    {random_state}
+        Draws depend on nothing but seed, chain, sweep and row.
+    {callback}
+        Its objective is minus the log-likelihood.
+    {verbose}
 
     Attributes
     ----------
@@ -116,7 +111,7 @@ class BPMF(SampledModel):
         self,
         n_factors: int = 30,
         *,
-        precision: Any = "learn",
+        precision: float | str = "learn",
         n_sweeps: int = 150,
         burn_in: int = 50,
         thin: int = 1,
@@ -128,7 +123,7 @@ class BPMF(SampledModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -149,6 +144,10 @@ class BPMF(SampledModel):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"n_factors": [10, 30, 60]}
+
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_factors", self.n_factors, low=1, whole=True)
@@ -157,9 +156,11 @@ class BPMF(SampledModel):
         elif self.precision != "learn":
             raise InvalidInputError("expected a number above 0 or 'learn'", argument="precision", found=self.precision)
 
-    def _prepare(self, ratings: Ratings) -> None:
+    def _plan(self, given: FitInput) -> Plan:
+        ratings = given.ratings
         self.mean_ = float(ratings.levels.mean())
         self.boundaries_ = np.asarray(np.arange(1.5, ratings.n_levels) - self.mean_, dtype=np.float64)
+        return Plan(partial(self._posterior, ratings))
 
     def _targets(self, ratings: Ratings) -> NDArray[np.float64]:
         return np.asarray(ratings.levels - self.mean_, dtype=np.float64)
@@ -167,7 +168,7 @@ class BPMF(SampledModel):
     def _posterior(self, ratings: Ratings) -> GaussianPosterior:
         users, items = (NormalWishartPrior(name, self.n_factors) for name in ("user", "item"))
         precision = None if self.precision == "learn" else float(self.precision)
-        return GaussianPosterior(WithStrangers.of(ratings), self._targets(ratings), users, items, precision)
+        return GaussianPosterior(WithCold.of(ratings), self._targets(ratings), users, items, precision)
 
     def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         U, V, alpha = (self.samples_[name] for name in ("U", "V", "noise_precision"))
@@ -177,18 +178,19 @@ class BPMF(SampledModel):
         level_probabilities(0, len(users), users, items, U, V, thresholds, roots, False, out)
         return out
 
-    def _fold_in_ratings(self, ratings: Ratings) -> None:
+    def _fold_in(self, given: FitInput) -> None:
         """Draw the new users' rows under each of some samples."""
-        data, targets = WithStrangers.of(ratings), self._targets(ratings)
+        ratings = given.ratings
+        data, targets = WithCold.of(ratings), self._targets(ratings)
         prior = NormalWishartPrior("user", self.n_factors)
 
-        def given(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
+        def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
             return (
                 data.indices, targets, sample["noise_precision"], sample["V"], sample["user_precision"],
                 prior.shift(sample),
             )  # fmt: skip
 
-        self._fold_in_rows(fold_rows, data.indptr, given, {"U": self.n_factors}, n_samples=_FOLD_IN_SAMPLES)
+        self._fold_in_rows(fold_rows, data.indptr, given_sample, {"U": self.n_factors}, n_samples=_FOLD_IN_SAMPLES)
 
     def _check_learned(self) -> None:
         super()._check_learned()

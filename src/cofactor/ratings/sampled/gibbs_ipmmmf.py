@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,15 +13,19 @@ from cofactor.kernels.buffet import fold_features
 from cofactor.model.checks import check_number
 from cofactor.problems.buffet_posterior import BuffetPosterior
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, WithStrangers
-from cofactor.ratings.sampled.margin_samples import MarginSamples
+from cofactor.ratings.decisions import Decision
+from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
+from cofactor.ratings.sampled.cold import WithCold
+from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, check_hinge_params, draws_of, threshold_prior
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 #: Largest concentration, far above any that makes sense.
 _MOST = 1e6
 
 
-class GibbsIPMMMF(MarginSamples):
+class GibbsIPMMMF(SampledModel):
     r"""Infinite max-margin matrix factorization by a Gibbs sampler: users have or lack features, items weigh them.
 
     .. math::
@@ -62,40 +68,31 @@ class GibbsIPMMMF(MarginSamples):
     width : float, default=4.0
         Margin ℓ on either side of a threshold. With the fixed prior it says how many features make a margin; with the
         learned one a larger ℓ is nothing but a larger C, and ``width=1, hinge_weight=0.5`` are good.
-    n_sweeps : int, default=300
-        Sweeps of each chain. With ``warm_start=True``, sweeps to add.
-    burn_in : int, default=100
-        Sweeps at the beginning of which nothing is kept.
-    thin : int, default=2
-        Keep every so manieth sweep. A sample takes about 4 ((n + m) d + n (R - 1)) bytes for n users, m items, R
-        levels.
-    n_chains : int, default=1
-        Independent chains; their samples are pooled.
+    {n_sweeps}
+    {burn_in}
+    {thin}
+        A sample takes about 4 ((n + m) d + n (R - 1)) bytes for n users, m items, R levels.
+    {n_chains}
     decision : {"count", "median", "mode", "mean"}, default="count"
         How `predict` chooses a level: by counting boundaries, or from the levels' probabilities.
-    max_seconds : float, optional
-        Stop after this time; what has been kept by then is used, and it is an error if burn-in has not ended.
-    warm_start : bool, default=False
-        Whether `fit` goes on with the chains of the last fit, on the same ratings.
-    n_jobs : int, optional
-        Chains that run side by side, through joblib.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What to do with ids that were not in training: predict for somebody drawn from the prior, or refuse.
-    random_state : int, RandomState or Generator, optional
-        Seed. Draws depend on nothing but seed, chain, sweep and row.
-    callback : callable, optional
-        Called with a `Progress` after every sweep; its objective is the weighted loss.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {max_seconds}
+    {warm_start}
+    {n_jobs}
+        Tasks are chains.
+    {levels}
+    {duplicates}
+    {unknown}
+        Cold users and items count as drawn from the prior.
+    {random_state}
+        Draws depend on nothing but seed, chain, sweep and row.
+    {callback}
+        Its objective is the weighted loss.
+    {verbose}
 
     Attributes
     ----------
     samples_, chains_, n_iter_
-        See `SampledModel`. Samples are of ``U``, the features of users, and ``V`` (columns that nobody has are zero;
+        See `SampledModel`. Samples are of ``U``, the features of users, and ``V`` (columns that no user has are zero;
         with biases there is one more, of zeros and of c), of ``thresholds``, ``shares``, how likely one more
         user is to have each feature, and of the prior of thresholds.
 
@@ -119,6 +116,16 @@ class GibbsIPMMMF(MarginSamples):
     array([1., 3., 4.])
     """
 
+    DECISIONS: ClassVar[Mapping[str, Decision]] = HINGE_DECISIONS
+
+    _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item", "thresholds": "user"}
+
+    biases: bool
+    prior: str
+    hinge_weight: float
+    width: float
+    n_factors: int
+
     def __init__(
         self,
         n_factors: int = 50,
@@ -139,7 +146,7 @@ class GibbsIPMMMF(MarginSamples):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -164,18 +171,23 @@ class GibbsIPMMMF(MarginSamples):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"hinge_weight": [0.1, 0.15, 0.25]}
+
     def _check_params(self) -> None:
         super()._check_params()
+        check_hinge_params(self)
         check_number("concentration", self.concentration, low=0, inclusive=False, high=_MOST)
 
-    def _prepare(self, ratings: Ratings) -> None:
-        """Nothing is shared by chains but the ratings."""
+    def _plan(self, given: FitInput) -> Plan:
+        return Plan(partial(self._posterior, given.ratings))
 
     def _posterior(self, ratings: Ratings) -> BuffetPosterior:
         return BuffetPosterior(
-            WithStrangers.of(ratings),
+            WithCold.of(ratings),
             ratings.n_levels,
-            self._threshold_prior(),
+            threshold_prior(self),
             n_columns=self.n_factors,
             concentration=self.concentration,
             learned=self.prior == "learned",
@@ -184,11 +196,21 @@ class GibbsIPMMMF(MarginSamples):
             biased=self.biases,
         )
 
-    def _fold_in_ratings(self, ratings: Ratings) -> None:
-        """Run a short chain for each new user under each of some samples."""
-        data = WithStrangers.of(ratings)
+    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return the mean over samples of x - θ_r; for other decisions, what their probabilities say."""
+        if self.decision == "count":
+            return draws_of(self).mean_margins(users, items)
+        return super()._margins(users, items)
 
-        def given(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
+    def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        return draws_of(self).probabilities(users, items)
+
+    def _fold_in(self, given: FitInput) -> None:
+        """Run a short chain for each new user under each of some samples."""
+        ratings = given.ratings
+        data = WithCold.of(ratings)
+
+        def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
             V, shares = _used(sample["V"], sample["shares"], self.n_factors)
             return (
                 data.indices, data.levels, V, self.biases, len(shares), np.log(shares / (1 - shares)),
@@ -197,7 +219,7 @@ class GibbsIPMMMF(MarginSamples):
             )  # fmt: skip
 
         widths = {"U": self.n_factors + self.biases, "thresholds": len(self.scale_) - 1}
-        self._fold_in_rows(fold_features, data.indptr, given, widths)
+        self._fold_in_rows(fold_features, data.indptr, given_sample, widths)
 
     def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
         p, boundaries = (self.n_factors + self.biases,), (len(self.scale_) - 1,)

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.hinges import fold_hinge_rows
 from cofactor.model.checks import check_choice, check_number
-from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array
 from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior
 from cofactor.problems.priors import LinkedPrior
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, WithStrangers
+from cofactor.ratings.decisions import Decision
+from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
+from cofactor.ratings.sampled.cold import WithCold
+from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, check_hinge_params, draws_of, threshold_prior
 from cofactor.ratings.sampled.links import Features, Link, Side, link_sides, linked_prior
-from cofactor.ratings.sampled.margin_samples import MarginSamples
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 
-class GibbsMMMF(MarginSamples):
+class GibbsMMMF(SampledModel):
     r"""Max-margin matrix factorization, drawn from a pseudo-posterior by a Gibbs sampler instead of minimised.
 
     .. math::
@@ -66,35 +71,26 @@ class GibbsMMMF(MarginSamples):
         Means of the learned prior regressed on who rated what, as in `OrdinalProbit`; the paper has none of this.
     n_implicit : int, default=30
         Number of singular vectors of the mask; the mask's rank, where that is less.
-    n_sweeps : int, default=300
-        Sweeps of each chain. With ``warm_start=True``, sweeps to add.
-    burn_in : int, default=100
-        Sweeps at the beginning of which nothing is kept.
-    thin : int, default=1
-        Keep every so manieth sweep. A sample takes about 4 ((n + m) d + n (R - 1)) bytes for n users, m items, R
-        levels.
-    n_chains : int, default=1
-        Independent chains; their samples are pooled.
+    {n_sweeps}
+    {burn_in}
+    {thin}
+        A sample takes about 4 ((n + m) d + n (R - 1)) bytes for n users, m items, R levels.
+    {n_chains}
     decision : {"count", "median", "mode", "mean"}, default="count"
         How `predict` chooses a level: by counting boundaries, or from the levels' probabilities.
-    max_seconds : float, optional
-        Stop after this time; what has been kept by then is used, and it is an error if burn-in has not ended.
-    warm_start : bool, default=False
-        Whether `fit` goes on with the chains of the last fit, on the same ratings.
-    n_jobs : int, optional
-        Chains that run side by side, through joblib.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What to do with ids that were not in training: predict for somebody drawn from the prior, or refuse.
-    random_state : int, RandomState or Generator, optional
-        Seed. Draws depend on nothing but seed, chain, sweep and row.
-    callback : callable, optional
-        Called with a `Progress` after every sweep; its objective is the weighted loss.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {max_seconds}
+    {warm_start}
+    {n_jobs}
+        Tasks are chains.
+    {levels}
+    {duplicates}
+    {unknown}
+        Cold users and items count as drawn from the prior.
+    {random_state}
+        Draws depend on nothing but seed, chain, sweep and row.
+    {callback}
+        Its objective is the weighted loss.
+    {verbose}
 
     Attributes
     ----------
@@ -107,7 +103,8 @@ class GibbsMMMF(MarginSamples):
     References
     ----------
     Xu, Zhu & Zhang (2013), Fast max-margin matrix factorization with data augmentation, ICML 30; hinges as mixtures of
-    squares: Polson & Scott (2011). Learned priors, biases and who rated what are added here.
+    squares: Polson & Scott, Data augmentation for support vector machines, Bayesian Analysis 6, 2011,
+    doi:10.1214/11-BA601. Learned priors, biases and who rated what are added here.
 
     Examples
     --------
@@ -118,7 +115,17 @@ class GibbsMMMF(MarginSamples):
     array([1., 3., 4.])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*MarginSamples._learned, "user_projection_")
+    _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "user_projection_")
+
+    DECISIONS: ClassVar[Mapping[str, Decision]] = HINGE_DECISIONS
+
+    _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item", "thresholds": "user"}
+
+    biases: bool
+    prior: str
+    hinge_weight: float
+    width: float
+    n_factors: int
 
     user_projection_: NDArray[np.float32] | None
 
@@ -143,7 +150,7 @@ class GibbsMMMF(MarginSamples):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -169,47 +176,64 @@ class GibbsMMMF(MarginSamples):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"hinge_weight": [0.4, 0.5, 0.6, 0.7]}
+
     def _check_params(self) -> None:
         super()._check_params()
+        check_hinge_params(self)
         check_number("n_implicit", self.n_implicit, low=1, whole=True)
         check_choice("implicit", self.implicit, ("low-rank",), or_none=True)
         if self.implicit is not None and self.prior == "fixed":
+            implicit = Argument("implicit", self.implicit)
             raise InvalidInputError(
-                f"implicit={self.implicit!r} with prior='fixed': features of the prior need prior='learned'"
+                (
+                    *(implicit, " with ", Argument("prior", "fixed")),
+                    *(": features of the prior need ", Argument("prior", "learned")),
+                ),
+                argument="implicit",
             )
 
-    def _prepare(self, ratings: Ratings) -> None:
-        (link, of_users), (_, of_items) = link_sides(ratings, self.implicit, self.n_implicit, (None, None))
-        self._features, self.user_projection_ = (of_users, of_items), link.projection
+    def _plan(self, given: FitInput) -> Plan:
+        (link, of_users), (_, of_items) = link_sides(given.ratings, self.implicit, self.n_implicit, (None, None))
+        self.user_projection_ = link.projection
+        return Plan(partial(self._posterior, given.ratings, of_users, of_items))
 
-    def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
-        super()._fit_ratings(ratings, monitor)
-        del self._features
-
-    def _posterior(self, ratings: Ratings) -> HingePosterior:
-        users, items = self._features
+    def _posterior(self, ratings: Ratings, users: Features, items: Features) -> HingePosterior:
+        """Return the posterior of the ratings, with the features of users and of items."""
         return HingePosterior(
-            WithStrangers.of(ratings),
+            WithCold.of(ratings),
             ratings.n_levels,
             self._row_prior("user", users),
             self._row_prior("item", items),
-            self._threshold_prior(),
+            threshold_prior(self),
             c=self.hinge_weight / 2,
             width=self.width,
             biased=self.biases,
         )
 
+    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return the mean over samples of x - θ_r; for other decisions, what their probabilities say."""
+        if self.decision == "count":
+            return draws_of(self).mean_margins(users, items)
+        return super()._margins(users, items)
+
+    def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        return draws_of(self).probabilities(users, items)
+
     def _row_prior(self, name: str, features: Features) -> LinkedPrior | FixedPrior:
         p = self.n_factors + self.biases
         return FixedPrior(name, p) if self.prior == "fixed" else linked_prior(name, p, features)
 
-    def _fold_in_ratings(self, ratings: Ratings) -> None:
+    def _fold_in(self, given: FitInput) -> None:
         """Run a short chain for each new user under each of some samples."""
-        data = WithStrangers.of(ratings)
+        ratings = given.ratings
+        data = WithCold.of(ratings)
         link = Link("user_features", projection=self.user_projection_)
         prior = self._row_prior("user", link.features(Side.users(ratings), None))
 
-        def given(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
+        def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
             return (
                 data.indices, data.levels, sample["V"], self.biases, sample["user_precision"].astype(float),
                 prior.means(sample, data.shape[0]), sample["threshold_mean"].astype(float),
@@ -217,7 +241,7 @@ class GibbsMMMF(MarginSamples):
             )  # fmt: skip
 
         widths = {"U": prior.n_columns, "thresholds": len(self.scale_) - 1}
-        self._fold_in_rows(fold_hinge_rows, data.indptr, given, widths)
+        self._fold_in_rows(fold_hinge_rows, data.indptr, given_sample, widths)
 
     def _check_learned(self) -> None:
         super()._check_learned()

@@ -16,8 +16,9 @@ from cofactor.model.state import check_array, member
 from cofactor.problems.priors import LinkedPrior, principal_axes
 from cofactor.problems.sparse_priors import SparseLinkedPrior
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.features import FeatureTable, Standardization
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.sampled.side import FeatureTable, Standardization
+from cofactor.ratings.sampled.cold import with_cold_row
 
 #: Features of rows, and of one more: dense, sparse, or none.
 Features = NDArray[np.float64] | sparse.csr_array | None
@@ -165,7 +166,7 @@ class Link:
         features, projection = mask or (None, None)
         if standard is None or not standard.n_columns:
             link = cls(argument, projection=projection, standard=standard)
-            return link, None if features is None else with_stranger(features)
+            return link, None if features is None else with_cold_row(features)
         own = standard.rows(table, side.ids) * _weight(standard)
         joint = own if features is None else np.hstack([features, own])
         axes = principal_axes(joint)
@@ -173,21 +174,22 @@ class Link:
         with library_limit(1, "blas"):
             if projection is not None:
                 projection = (projection @ axes[:n_mask]).astype(np.float32)
-            return cls(argument, 0, projection, standard, axes[n_mask:]), with_stranger(joint @ axes)
+            return cls(argument, 0, projection, standard, axes[n_mask:]), with_cold_row(joint @ axes)
 
     def features(self, side: Side, table: FeatureTable | None) -> Features:
         """Return the features of other rows, and of one more that has neither ratings nor a row in the table."""
         n = len(side.ids)
         if table is not None and self.standard is None:
             raise InvalidInputError(
-                f"{self.argument} was not given in training, so nothing is known about what it says: leave it out"
+                f"{self.argument} was not given in training, so nothing is known about what it says: leave it out",
+                argument=self.argument,
             )
         own = None if self.standard is None else self.standard.rows(table, side.ids) * _weight(self.standard)
         if self.n_sparse:
             values = np.repeat(1 / np.sqrt(np.maximum(np.diff(side.indptr), 1)), np.diff(side.indptr))
             indptr = np.append(side.indptr, side.indptr[-1])
             mask = sparse.csr_array((values, side.indices, indptr), shape=(n + 1, self.n_sparse))
-            return mask if own is None else sparse.hstack([mask, sparse.csr_array(with_stranger(own))], format="csr")
+            return mask if own is None else sparse.hstack([mask, sparse.csr_array(with_cold_row(own))], format="csr")
         if not self.n_features:
             return None
         found = np.zeros((n, self.n_features))
@@ -196,7 +198,7 @@ class Link:
         if own is not None and self.axes is not None:
             for column, axis in zip(own.T, self.axes, strict=True):  # BLAS would round a row alone otherwise
                 found += column[:, None] * axis
-        return with_stranger(found)
+        return with_cold_row(found)
 
     def to_state(self) -> dict[str, Any]:
         """Return it as a dictionary of arrays, numbers and strings."""
@@ -253,11 +255,6 @@ def linked_prior(name: str, p: int, features: Features) -> LinkedPrior:
     if isinstance(features, sparse.csr_array):
         return SparseLinkedPrior(name, p, features)
     return LinkedPrior(name, p, features)
-
-
-def with_stranger(features: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return features with a row of zeros more, for somebody who rated nothing."""
-    return np.vstack([features, np.zeros(features.shape[1])])
 
 
 def _weight(standard: Standardization) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,16 +15,19 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.gibbs import fold_ordinal_rows, level_probabilities
 from cofactor.kernels.gibbs_items import fold_ordinal_columns
 from cofactor.model.checks import check_choice, check_number
-from cofactor.model.progress import Monitor
 from cofactor.model.state import member, packed, unpacked
 from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.features import FeatureTable
+from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, SampledModel, WithStrangers, checksum
-from cofactor.ratings.sampled.links import Link, Side, link_sides, linked_prior
+from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
+from cofactor.ratings.sampled.cold import WithCold
+from cofactor.ratings.sampled.links import Features, Link, Side, link_sides, linked_prior
 from cofactor.ratings.sampled.shadow import joined, parted, read_shadow, with_shadow
-from cofactor.ratings.sampled.side import FeatureTable
+from cofactor.ratings.sampled.warm_start import checksum
 from cofactor.solvers.result import Callback
+from cofactor.typing import Pairs, RandomState, RatingValues, SideFeatures
 
 
 class OrdinalProbit(SampledModel):
@@ -41,11 +45,10 @@ class OrdinalProbit(SampledModel):
         (U_i, b_i) \sim N(\mu_U + f_i W_U, \mathrm{diag}(\tau_U)^{-1}), \quad
         (V_j, c_j) \sim N(\mu_V + g_j W_V, \mathrm{diag}(\tau_V)^{-1})
 
-    and thresholds of every user, ordered by their log-gaps
-    :math:`\theta_{i1} = a_{i1}, \theta_{ir} = \theta_{i,r-1} + e^{a_{ir}}, a_{ir} \sim N(m_r, s_r^2)`. All of
-    :math:`\mu, \tau, W, m, s` are drawn too, so no weight of a penalty has to be chosen. The features tell who rated
-    what (not how): the leading singular vectors of the mask of ratings. In MovieLens this alone lowers the mean
-    absolute error by a hundredth, most for users and items with many ratings.
+    and thresholds of every user, ordered by their log-gaps :math:`\theta_{i1} = a_{i1}, \theta_{ir} = \theta_{i,r-1} +
+    e^{a_{ir}}, a_{ir} \sim N(m_r, s_r^2)`. All of :math:`\mu, \tau, W, m, s` are drawn too, so no weight of a penalty
+    has to be chosen. The features tell who rated what (not how): the leading singular vectors of the mask of ratings.
+    In MovieLens this alone lowers the mean absolute error by a hundredth, most for users and items with many ratings.
 
     `predict` is the median level of the posterior by default, `predict_proba` gives the levels' probabilities, and
     `decision_function` the posterior mean of the rating.
@@ -60,37 +63,27 @@ class OrdinalProbit(SampledModel):
         literature. "sparse" has a weight for every user and item and factor; it is slower, and keeps larger samples.
     n_implicit : int, default=30
         Number of singular vectors of the mask for "low-rank"; the mask's rank, where that is less.
-    n_sweeps : int, default=300
-        Sweeps of each chain. With ``warm_start=True``, sweeps to add.
-    burn_in : int, default=100
-        Sweeps at the beginning of which nothing is kept.
-    thin : int, default=1
-        Keep every so manieth sweep. A sample takes about 4 ((n + m)(d + 1) + n (R - 1)) bytes for n users, m items, R
+    {n_sweeps}
+    {burn_in}
+    {thin}
+        A sample takes about 4 ((n + m)(d + 1) + n (R - 1)) bytes for n users, m items, R
         levels.
-    n_chains : int, default=1
-        Independent chains; their samples are pooled. Two or more tell whether they agree
-        (`diagnostics`, `plots.plot_trace`).
-    decision : {"median", "mode", "mean"}, default="median"
-        How `predict` chooses a level: least expected absolute error, right most often, or nearest to the mean.
-    max_seconds : float, optional
-        Stop after this time; what has been kept by then is used, and it is an error if burn-in has not ended.
-    warm_start : bool, default=False
-        Whether `fit` goes on with the chains of the last fit, on the same ratings. 200 sweeps and 100 more are, to the
-        bit, 300.
-    n_jobs : int, optional
-        Chains that run side by side, through joblib.
-    levels : array-like of shape (R,), optional
-        The values a rating can take, increasing; by default the distinct ones in y.
-    duplicates : {"error", "last", "mean"}, default="error"
-        What to do with several ratings of one user for one item.
-    unknown : {"fallback", "error"}, default="fallback"
-        What to do with ids that were not in training: predict for somebody drawn from the prior, or refuse.
-    random_state : int, RandomState or Generator, optional
-        Seed. Draws depend on nothing but seed, chain, sweep and row.
-    callback : callable, optional
-        Called with a `Progress` after every sweep; its objective is minus the log-likelihood.
-    verbose : int, default=0
-        1 shows progress on the terminal.
+    {n_chains}
+    {decision}
+    {max_seconds}
+    {warm_start}
+        200 sweeps and 100 more are, to the bit, 300.
+    {n_jobs}
+        Tasks are chains.
+    {levels}
+    {duplicates}
+    {unknown}
+        Cold users and items count as drawn from the prior.
+    {random_state}
+        Draws depend on nothing but seed, chain, sweep and row.
+    {callback}
+        Its objective is minus the log-likelihood.
+    {verbose}
 
     Attributes
     ----------
@@ -98,16 +91,26 @@ class OrdinalProbit(SampledModel):
         See `SampledModel`. Samples are of ``U`` and ``V`` (with the biases as last columns), ``thresholds``, and of the
         priors' parameters, which fold-in needs.
     links_ : tuple of two Link
-        What the features of users and of items are made of; None for what cannot be folded in any more.
+        What the features of users and of items are made of; None for a side that cannot be folded in any more.
     is_shadow_ : ndarray of shape (n,), bool
         Which users were not in training, but followed it as shadow users (see `fit`).
 
     Notes
     -----
     A user's thresholds are drawn by Metropolis steps with z integrated out, after which z is drawn anew: in this order
-    the partially collapsed sampler is right (van Dyk & Park 2008). Ordinal probit by latent normals: Albert & Chib
-    (1993); as factorization: Paquet, Thomson & Winther (2012). Factors regressed on features: Agarwal & Chen (2009);
-    on the pattern of ratings: Salakhutdinov & Mnih (2007), constrained PMF.
+    the partially collapsed sampler is right (van Dyk & Park 2008). Ordinal probit by latent normals is due to Albert &
+    Chib (1993), as factorization to Paquet, Thomson & Winther (2012); factors regressed on features to Agarwal & Chen
+    (2009), and on the pattern of ratings to Salakhutdinov & Mnih (2007), as constrained PMF.
+
+    References
+    ----------
+    J. Albert and S. Chib, "Bayesian analysis of binary and polychotomous response data", JASA 88, 1993,
+    doi:10.1080/01621459.1993.10476321.
+    D. van Dyk and T. Park, "Partially collapsed Gibbs samplers", JASA 103, 2008, doi:10.1198/016214508000000409.
+    U. Paquet, B. Thomson and O. Winther, "A hierarchical model for ordinal matrix factorization", Statistics and
+    Computing 22, 2012, doi:10.1007/s11222-011-9264-x.
+    D. Agarwal and B.-C. Chen, "Regression-based latent factor models", KDD 2009, doi:10.1145/1557019.1557029.
+    R. Salakhutdinov and A. Mnih, "Probabilistic matrix factorization", NIPS 2007.
 
     Examples
     --------
@@ -124,13 +127,6 @@ class OrdinalProbit(SampledModel):
 
     links_: tuple[Link | None, Link | None]
     is_shadow_: NDArray[np.bool_]
-
-    #: Features that the caller gives, of users and items; there during `fit` and `fold_in` only.
-    _tables: tuple[FeatureTable | None, FeatureTable | None] = (None, None)
-
-    #: Ratings of shadow users, as the caller gives them, and read; there during `fit` only.
-    _given_shadow: Any = None
-    _shadow: Ratings | None = None
 
     def __init__(
         self,
@@ -149,7 +145,7 @@ class OrdinalProbit(SampledModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -171,6 +167,10 @@ class OrdinalProbit(SampledModel):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"n_factors": [10, 20]}
+
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_factors", self.n_factors, low=1, whole=True)
@@ -178,7 +178,13 @@ class OrdinalProbit(SampledModel):
         check_choice("implicit", self.implicit, ("low-rank", "sparse"), or_none=True)
 
     def fit(
-        self, X: Any, y: Any = None, *, user_features: Any = None, item_features: Any = None, shadow: Any = None
+        self,
+        X: Pairs,
+        y: RatingValues = None,
+        *,
+        user_features: SideFeatures | None = None,
+        item_features: SideFeatures | None = None,
+        shadow: Pairs | tuple[Pairs, RatingValues] | None = None,
     ) -> Self:
         """Learn from ratings, and from what else is known of users and items.
 
@@ -192,28 +198,31 @@ class OrdinalProbit(SampledModel):
             Numbers known of users, and of items: a mapping from ids to sequences of numbers, a pandas or polars frame
             whose first column holds the ids (or whose index does, if it is a pandas index with a name or not of whole
             numbers), or ids with an array of a row for each. They join the features :math:`f_i, g_j`. Columns are
-            standardized over the users, or items, in training; constant ones are dropped, with a warning. Who has no
-            row gets the column means; rows of others are ignored. For categories give a column of 0 and 1 each.
+            standardized over the users, or items, in training; constant ones are dropped, with a warning. Users and
+            items without a row get the column means; rows of others are ignored. For categories give a column of 0 and
+            1 each.
         shadow : tuple (X, y), Ratings, or data set, optional
             Ratings of *shadow users*, who are to be predicted for but not learned from, as for strong generalization.
             In every sweep their factors and thresholds are drawn from the items as they are then; nothing flows back:
             without them, all others are the same to the bit. Afterwards the model knows them like any user, and their
             ratings. In comparison with `fold_in`, which visits 20 of the samples, they have a draw for each sample;
-            they must be known before the fit, and take part of its time. Ratings of items which nobody in training
-            rated are left out, unless ``unknown="error"``; features of theirs are read from `user_features`. No shadow
-            user may be in X: rows of two sparse matrices are the same users.
+            they must be known before the fit, and take part of its time. Ratings of items without ratings in training
+            are left out, unless ``unknown="error"``; features of theirs are read from `user_features`. No shadow user
+            may be in X: rows of two sparse matrices are the same users.
 
         Returns
         -------
         self
         """
-        self._tables, self._given_shadow = read_tables(user_features, item_features), shadow
-        try:
-            return super().fit(X, y)
-        finally:
-            del self._tables, self._given_shadow
+        users, items = read_tables(user_features, item_features)
+        self._check_params()
+        ratings = self._read(X, y)
+        followers = None
+        if shadow is not None:
+            followers = read_shadow(shadow, ratings, self.duplicates, "error" if self.unknown == "error" else "drop")
+        return self._learn(FitInput(ratings, user_features=users, item_features=items, shadow=followers))
 
-    def fold_in(self, X: Any, y: Any = None, *, user_features: Any = None) -> Self:
+    def fold_in(self, X: Pairs, y: RatingValues = None, *, user_features: SideFeatures | None = None) -> Self:
         """Return a model for users who were not there in training, items held fixed.
 
         Parameters
@@ -222,19 +231,20 @@ class OrdinalProbit(SampledModel):
             As in `RatingModel.fold_in`. Each user needs a rating, in a table of pairs; a sparse matrix may have empty
             rows, of users known by their features alone.
         user_features : mapping, frame, or tuple (ids, array), optional
-            The same columns as in `fit`, of new users. Who has no row gets the column means of training.
+            The same columns as in `fit`, of new users. Users without a row get the column means of
+            training.
 
         Returns
         -------
         OrdinalProbit
         """
-        given = copy.copy(self)
-        given._tables = read_tables(user_features, None)
-        new = super(OrdinalProbit, given).fold_in(X, y)
-        del new._tables
-        return new
+        check_is_fitted(self)
+        users, _ = read_tables(user_features, None)
+        return self._folded_in(FitInput(self._read_new_users(X, y), user_features=users))
 
-    def fold_in_items(self, X: Any = None, y: Any = None, *, item_features: Any = None) -> Self:
+    def fold_in_items(
+        self, X: Pairs | None = None, y: RatingValues = None, *, item_features: SideFeatures | None = None
+    ) -> Self:
         """Return a model for items which were not there in training, users held fixed.
 
         Parameters
@@ -243,8 +253,8 @@ class OrdinalProbit(SampledModel):
             Ratings of the new items by users of this model, as in `fit`. Ratings by others are left out, unless
             ``unknown="error"``.
         item_features : mapping, frame, or tuple (ids, array), optional
-            The same columns as in `fit`, of new items. Those that nobody rated are known by them alone; who has no row
-            gets the column means of training.
+            The same columns as in `fit`, of new items. Items without ratings are known by them alone; those without a
+            row get the column means of training.
 
         Returns
         -------
@@ -261,7 +271,7 @@ class OrdinalProbit(SampledModel):
         array([1., 4.])
         """
         check_is_fitted(self)
-        table = None if item_features is None else FeatureTable.read(item_features, "item_features")
+        _, table = read_tables(None, item_features)
         unknown: Any = "error" if self.unknown == "error" else "drop"
         duplicates: Any = self.duplicates
         others = None if table is None else table.ids
@@ -271,39 +281,40 @@ class OrdinalProbit(SampledModel):
         new._fold_in_items(ratings, table)
         return new
 
-    def _prepare(self, ratings: Ratings) -> None:
-        if self._given_shadow is not None:
-            unknown_items = "error" if self.unknown == "error" else "drop"
-            self._shadow = read_shadow(self._given_shadow, ratings, self.duplicates, unknown_items)
-        sides = link_sides(ratings, self.implicit, self.n_implicit, self._tables)
-        self.links_ = (sides[0][0], sides[1][0])
-        self._features = (sides[0][1], sides[1][1])
-        self._described = tuple(
-            name for name, table in zip(("user", "item"), self._tables, strict=True) if table is not None
-        )
+    def _plan(self, given: FitInput) -> Plan:
+        (users, of_users), (items, of_items) = link_sides(given.ratings, self.implicit, self.n_implicit, given.features)
+        self.links_ = (users, items)
+        posterior = partial(self._posterior, given.ratings, (of_users, of_items), given.shadow, given.user_features)
+        tables = zip(("user", "item"), given.features, strict=True)
+        return Plan(posterior, tuple(side for side, table in tables if table is not None))
 
-    def _fit_ratings(self, ratings: Ratings, monitor: Monitor) -> None:
-        super()._fit_ratings(ratings, monitor)
-        self.is_shadow_ = np.zeros(len(ratings.users), dtype=bool)
-        if self._shadow is not None:
-            self.ratings_, self.is_shadow_ = with_shadow(ratings, self._shadow)
+    def _posterior(
+        self,
+        ratings: Ratings,
+        features: tuple[Features, Features],
+        shadow: Ratings | None,
+        user_table: FeatureTable | None,
+    ) -> OrdinalProbitPosterior:
+        """Return the posterior of the ratings, with features of users and items, and shadow users who follow it."""
+        p, followers = self.n_factors + 1, None
+        users, items = (linked_prior(name, p, f) for name, f in zip(("user", "item"), features, strict=True))
+        if shadow is not None:
+            of_shadow = self._own_link(0).features(Side.users(shadow), user_table)
+            followers = WithCold.of(shadow), linked_prior("user", p, of_shadow)
+        return OrdinalProbitPosterior(WithCold.of(ratings), ratings.n_levels, users, items, shadow=followers)
+
+    def _fit(self, given: FitInput) -> None:
+        super()._fit(given)
+        self.is_shadow_ = np.zeros(len(given.ratings.users), dtype=bool)
+        if given.shadow is not None:
+            self.ratings_, self.is_shadow_ = with_shadow(given.ratings, given.shadow)
             self.users_, self.samples_ = self.ratings_.users, joined(self.samples_, self.is_shadow_)
-            del self._shadow
-        del self._features
 
-    def _target(self, ratings: Ratings) -> dict[str, Any]:
-        target = super()._target(ratings)
-        for name, table in zip(("users", "items"), self._tables, strict=True):
+    def _target_of_features(self, given: FitInput) -> dict[str, Any]:
+        target: dict[str, Any] = {}
+        for name, table in zip(("users", "items"), given.features, strict=True):
             target[f"the features of {name}"] = None if table is None else table.checksum
-        return target if self._shadow is None else target | {"the shadow users": checksum(self._shadow)}
-
-    def _posterior(self, ratings: Ratings) -> OrdinalProbitPosterior:
-        p, shadow = self.n_factors + 1, None
-        users, items = (linked_prior(name, p, f) for name, f in zip(("user", "item"), self._features, strict=True))
-        if self._shadow is not None:
-            features = self._own_link(0).features(Side.users(self._shadow), self._tables[0])
-            shadow = WithStrangers.of(self._shadow), linked_prior("user", p, features)
-        return OrdinalProbitPosterior(WithStrangers.of(ratings), ratings.n_levels, users, items, shadow=shadow)
+        return target if given.shadow is None else target | {"the shadow users": checksum(given.shadow)}
 
     def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         out = np.empty((len(users), len(self.scale_)))
@@ -314,36 +325,37 @@ class OrdinalProbit(SampledModel):
         )
         return out
 
-    def _fold_in_ratings(self, ratings: Ratings) -> None:
+    def _fold_in(self, given: FitInput) -> None:
         """Run a short chain for each new user under each of some samples."""
-        data, p = WithStrangers.of(ratings), self.n_factors + 1
-        prior = linked_prior("user", p, self._own_link(0).features(Side.users(ratings), self._tables[0]))
+        ratings = given.ratings
+        data, p = WithCold.of(ratings), self.n_factors + 1
+        prior = linked_prior("user", p, self._own_link(0).features(Side.users(ratings), given.user_features))
 
-        def given(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
+        def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
             return (
                 data.indices, data.levels, sample["V"], sample["user_precision"].astype(float),
                 prior.means(sample, data.shape[0]), sample["gap_mean"].astype(float),
                 sample["gap_precision"].astype(float), FOLD_IN_CYCLES, 3,
             )  # fmt: skip
 
-        self._fold_in_rows(fold_ordinal_rows, data.indptr, given, {"U": p, "thresholds": len(self.scale_) - 1})
+        self._fold_in_rows(fold_ordinal_rows, data.indptr, given_sample, {"U": p, "thresholds": len(self.scale_) - 1})
         self.is_shadow_ = np.zeros(len(ratings.users), dtype=bool)
         self._forget_link(1)
 
     def _fold_in_items(self, ratings: Ratings, table: FeatureTable | None) -> None:
         """Run a short chain for each new item under each of some samples, with the thresholds of the users."""
-        data, p = WithStrangers.of(ratings), self.n_factors + 1
+        data, p = WithCold.of(ratings), self.n_factors + 1
         side = Side.items(ratings).among(~self.is_shadow_)
         prior = linked_prior("item", p, self._own_link(1).features(side, table))
         levels = data.levels[data.to_csr]
 
-        def given(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
+        def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
             return (
                 data.col_indices, levels, sample["U"], sample["thresholds"], sample["item_precision"].astype(float),
                 prior.means(sample, data.shape[1]), FOLD_IN_CYCLES,
             )  # fmt: skip
 
-        self._fold_in_rows(fold_ordinal_columns, data.col_indptr, given, {"V": p}, part=-2)
+        self._fold_in_rows(fold_ordinal_columns, data.col_indptr, given_sample, {"V": p}, part=-2)
         self._forget_link(0)
 
     def _own_link(self, side: int) -> Link:
@@ -418,7 +430,9 @@ class OrdinalProbit(SampledModel):
         return shapes
 
 
-def read_tables(user_features: Any, item_features: Any) -> tuple[FeatureTable | None, FeatureTable | None]:
+def read_tables(
+    user_features: SideFeatures | None, item_features: SideFeatures | None
+) -> tuple[FeatureTable | None, FeatureTable | None]:
     """Return the features that a caller gives, checked."""
     users, items = (
         None if given is None else FeatureTable.read(given, name)

@@ -8,21 +8,25 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
-from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator, positions_of
+from cofactor.datasets.cells import finite_cells, label_of
+from cofactor.datasets.readers.label_columns import LabelColumns, label_roles
+from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator
 from cofactor.datasets.readers.parquet import damaged, parquet
 from cofactor.datasets.readers.svm_layout import Extent, settle
 from cofactor.datasets.readers.svm_text import Block
+from cofactor.datasets.table import ArrowTable
 from cofactor.datasets.types import LabelDataset, is_sparse
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, display_name
 from cofactor.text import counted
 
 ROW_GROUP = 16_384  # rows; a reader holds about one group in memory
 
 _KEY = b"cofactor"
+_NUMBERS = ("int", "uint", "float", "double", "half", "bool")
+_NARROW = {"float", "halffloat", "bool", "int8", "uint8"}  # what float32 holds without loss
 _LISTS = ("indices", "values", "labels")
 
 Chunk = tuple[Any, csr_array]
@@ -92,22 +96,22 @@ def _list_block(batch: Any, first_row: int, name: str) -> Block:
         array = batch.column(column)
         values = array.flatten()
         if array.null_count or values.null_count:
-            raise InvalidInputError(
-                f"{name}: there are nulls in column {column!r} after row {first_row}; write empty lists"
-            )
+            gaps = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))
+            where = f"row {first_row + 1 + gaps[0]}, column {column!r}" if len(gaps) else f"column {column!r}"
+            raise InvalidInputError("no value", advice="write an empty list", place=Place(name, column=where))
         lengths = np.diff(array.offsets.to_numpy()).astype(np.int64)
         parts.append((lengths, values.to_numpy(zero_copy_only=False)))
     (n_entries, indices), (n_values, values), (n_labels, labels) = parts
     rows = np.arange(first_row + 1, first_row + 1 + batch.num_rows)
     if not np.array_equal(n_entries, n_values):
         row = rows[np.flatnonzero(n_entries != n_values)[0]]
-        raise InvalidInputError(f"{name}, row {row}: indices and values have different lengths")
+        raise InvalidInputError("indices and values have different lengths", place=Place(name, column=f"row {row}"))
     if indices.dtype.kind not in "iu" or labels.dtype.kind not in "iu" or values.dtype.kind not in "iuf":
-        raise InvalidInputError(f"{name}: indices and labels must be lists of integers, values of numbers")
+        raise InvalidInputError("indices and labels must be lists of integers, values of numbers", place=Place(name))
     if not np.isfinite(values).all():
         at = int(np.flatnonzero(~np.isfinite(values))[0])
         row = rows[np.searchsorted(np.cumsum(n_entries), at, side="right")]
-        raise InvalidInputError(f"{name}, row {row}: a value is NaN or infinite")
+        raise InvalidInputError("a value is NaN or infinite", place=Place(name, column=f"row {row}"))
     values = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
     return Block(n_labels, labels.astype(np.int64), n_entries, indices.astype(np.int64), values, rows)
 
@@ -138,53 +142,36 @@ class ListSource:
 class ColumnSource:
     """A Parquet file with a column for each feature and label, read in pieces."""
 
-    def __init__(self, path: PathLike, labels: str | Sequence[str] | None, drop: Sequence[str]):
+    def __init__(self, path: PathLike, labels: LabelColumns, drop: Sequence[str]) -> None:
         self.path = path
         self.name = display_name(path)
         with _parquet_file(path) as file:
             self.n_rows: int | None = file.metadata.num_rows
             schema = file.schema_arrow
         labels = stored_labels(schema) if labels is None else labels
-        if labels is None:
-            raise InvalidInputError(f"{self.name}: which of the {len(schema.names)} columns are labels? Give labels=")
-        if isinstance(labels, str):
-            targets = [j for j, column in enumerate(schema.names) if labels and column.startswith(labels)]
-            if not targets:
-                raise InvalidInputError(f"{self.name}: no column begins with labels={labels!r}")
-        else:
-            targets = positions_of(schema.names, labels, self.name, "column", "labels")
-        dropped = positions_of(schema.names, drop, self.name, "column", "drop")
-        features = [j for j in range(len(schema.names)) if j not in {*targets, *dropped}]
-        for j in features:
-            kind = str(schema.field(j).type)
-            if not kind.startswith(("int", "uint", "float", "double", "half", "bool")):
+        targets, features = label_roles(schema.names, labels, drop, self.name)
+        kinds = {schema.names[j]: str(schema.field(j).type) for j in features}
+        for column, kind in kinds.items():
+            if not kind.startswith(_NUMBERS):
                 raise InvalidInputError(
-                    f"{self.name}: column {schema.names[j]!r} has type {kind}; chunks need features of numbers. Read "
-                    f"the whole file with load_labels, or leave it out with drop=[{schema.names[j]!r}]"
+                    f"has type {kind}; chunks need features of numbers",
+                    advice=("read the whole file with load_labels, or leave it out with ", Argument("drop", [column])),
+                    place=Place(self.name, column=f"column {column!r}"),
                 )
-        kinds = {str(schema.field(j).type) for j in features}
-        self.dtype = np.float32 if kinds <= {"float", "halffloat", "bool", "int8", "uint8"} else np.float64
+        self.dtype = np.float32 if set(kinds.values()) <= _NARROW else np.float64
         self.feature_names = tuple(schema.names[j] for j in features)
         self.label_names = tuple(schema.names[j] for j in targets)
 
     def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
         """Yield X and Y of at most so many rows at a time."""
+        n_features, n_labels = len(self.feature_names), len(self.label_names)
         for batch, first in _batches(self.path, [*self.feature_names, *self.label_names], chunk_rows):
-            where = f"{self.name}, rows {first + 1} to {first + batch.num_rows}"
-            X = self._matrix(batch, self.feature_names, where, self.dtype)
-            if not np.isfinite(X).all():
-                raise InvalidInputError(f"{where}: a feature is NaN or infinite")
-            yield X, indicator(self._matrix(batch, self.label_names, where, np.float64), where)
-
-    @staticmethod
-    def _matrix(batch: Any, names: Sequence[str], where: str, dtype: Any) -> NDArray:
-        result = np.empty((batch.num_rows, len(names)), dtype=dtype)
-        for k, name in enumerate(names):
-            column = batch.column(name)
-            if column.null_count:
-                raise InvalidInputError(f"{where}: column {name!r} has no value somewhere")
-            result[:, k] = column.to_numpy(zero_copy_only=False)
-        return result
+            table = ArrowTable(self.name, batch.select([*self.feature_names, *self.label_names]), first)
+            X = np.empty((batch.num_rows, n_features), dtype=self.dtype)
+            for j in range(n_features):
+                X[:, j] = finite_cells(table, j)
+            labels = [label_of(table, n_features + j) for j in range(n_labels)]
+            yield X, indicator(np.column_stack(labels) if labels else np.zeros((len(X), 0)), self.name)
 
 
 def read_whole_lists(table: Any, name: str, sparse: Form, title: str) -> LabelDataset:
@@ -209,8 +196,10 @@ class ParquetWriter:
     """Writes rows in pieces to a Parquet file of either layout."""
 
     def __init__(self, stream: Any, X: Any, features: Sequence[str], labels: Sequence[str]):
-        if (len(features), X.shape[1]) != (X.shape[1], len(features)):
-            raise InvalidInputError(f"{len(features)} feature names for {X.shape[1]} features")
+        if len(features) != X.shape[1]:
+            raise InvalidInputError(
+                f"{len(features)} names for {counted(X.shape[1], 'feature')}", argument="feature_names"
+            )
         if len(set(features) | set(labels)) < len(features) + len(labels):
             raise InvalidInputError("the names of features and labels must all be different")
         self.lists = is_sparse(X)

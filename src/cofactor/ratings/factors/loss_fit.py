@@ -1,0 +1,170 @@
+"""Factorizations learned by minimising a loss on observed entries plus ridge penalties with a solver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.errors import Argument
+from cofactor.losses import MARGIN_LOSSES, EntryLoss
+from cofactor.model.callers import callers_level
+from cofactor.model.checks import check_choice
+from cofactor.model.convergence import warn_if_unfinished
+from cofactor.penalties import L2, Penalty
+from cofactor.problems import ObservedProblem
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.fit_input import FitInput
+from cofactor.solvers import SOLVERS, Result, SolverMismatchError
+from cofactor.solvers.result import Callback
+
+__all__ = ["LossFactorization", "check_loss_params", "fold_in_by_loss", "mean_thresholds", "solve_by_loss"]
+
+Arrays = Mapping[str, NDArray[Any]]
+
+#: Largest product of factors, where the margin is 1, which says nothing: a strong penalty drives them towards zero, and
+#: what is left of them is rounding, and where the solver stopped on its way.
+NEGLIGIBLE = 1e-3
+
+
+class LossFactorization(Protocol):
+    """What the functions of this module need of a model."""
+
+    U_: NDArray[Any]
+    V_: NDArray[Any]
+    user_bias_: NDArray[Any]
+    item_bias_: NDArray[Any]
+    thresholds_: NDArray[Any]
+    common_thresholds_: NDArray[Any]
+    alpha_: float
+    alpha_bias: float | None
+    margin: str
+    solver: str
+    max_iter: int
+    tol: float
+    dtype: str
+
+    def _loss(self, n_levels: int) -> EntryLoss:
+        """Return the loss."""
+
+    def _targets(self, ratings: Ratings) -> NDArray[Any]:
+        """Return the targets of the loss in the order of the entries."""
+
+    def _user_penalties(self) -> dict[str, Penalty | None]:
+        """Return the free arrays b and own, as far as the model has them, with their penalties."""
+
+    def _user_thresholds(self, ratings: Ratings, arrays: Arrays) -> NDArray[Any]:
+        """Return the boundaries of the users in `ratings`, increasing; factors and biases are set already."""
+
+    def _common_thresholds(self, ratings: Ratings) -> NDArray[Any]:
+        """Return the boundaries for unknown users; those of the users in `ratings` are set already."""
+
+
+def check_loss_params(model: LossFactorization) -> None:
+    """Refuse a loss or a solver that does not exist, and a loss that no solver here can take."""
+    check_choice("margin", model.margin, MARGIN_LOSSES)
+    if not MARGIN_LOSSES[model.margin].smooth:
+        smooth = " or ".join(repr(name) for name, loss in MARGIN_LOSSES.items() if loss.smooth)
+        raise SolverMismatchError(
+            (Argument("margin", model.margin), f" has no gradient, which every solver here needs: take {smooth}"),
+            argument="margin",
+        )
+    check_choice("solver", model.solver, SOLVERS)
+
+
+def solve_by_loss(
+    model: LossFactorization,
+    ratings: Ratings,
+    alpha: float,
+    start: Arrays,
+    tol: float | None,
+    callback: Callback | None,
+) -> tuple[Result, dict[str, NDArray[Any]]]:
+    """Minimise the objective at `alpha` from the arrays `start`; set factors, biases and thresholds of the model."""
+    penalties: dict[str, Penalty | None] = {"U": L2(alpha), "V": L2(alpha)}
+    if model.alpha_bias is not None:
+        penalties["c"] = L2(model.alpha_bias)
+    penalties |= model._user_penalties()
+    result, arrays = _minimise(model, ratings, penalties, start, {}, tol, callback)
+    model.U_, model.V_ = without_rounding(arrays["U"], arrays["V"])
+    model.user_bias_, model.item_bias_ = arrays["b"], arrays["c"]
+    rated = ratings.user_counts > 0
+    model.thresholds_ = model._user_thresholds(ratings, arrays).astype(model.dtype, copy=False)
+    model.common_thresholds_ = model._common_thresholds(ratings).astype(model.dtype, copy=False)
+    model.thresholds_[~rated] = model.common_thresholds_
+    return result, arrays
+
+
+def fold_in_by_loss(model: LossFactorization, given: FitInput) -> None:
+    """Minimise the same objective over the new users' arrays; V, c and the mean thresholds are fixed."""
+    ratings = given.ratings
+    n, d = len(ratings.users), model.V_.shape[1]
+    penalties: dict[str, Penalty | None] = {"U": L2(model.alpha_)}
+    penalties |= {k: L2(p.alpha) if p is not None else None for k, p in model._user_penalties().items()}
+    start = {"U": np.zeros((n, d)), "b": np.zeros(n), "own": np.zeros((n, ratings.n_levels - 1))}
+    fixed = {"V": model.V_, "c": model.item_bias_}
+    if "own" in penalties:
+        fixed["common"] = model.common_thresholds_
+    result, arrays = _minimise(model, ratings, penalties, start, fixed, None, None)
+    warn_if_unfinished(result, model, stacklevel=callers_level() + 1, name=given.name)
+    model.U_, model.user_bias_ = arrays["U"], arrays["b"]
+    if "own" in arrays:
+        arrays["own"] = arrays["own"] + model.common_thresholds_
+    model.thresholds_ = model._user_thresholds(ratings, arrays).astype(model.dtype, copy=False)
+    model.thresholds_[ratings.user_counts == 0] = model.common_thresholds_
+
+
+def _minimise(
+    model: LossFactorization,
+    ratings: Ratings,
+    penalties: Mapping[str, Penalty | None],
+    start: Arrays,
+    fixed: Arrays,
+    tol: float | None,
+    callback: Callback | None,
+) -> tuple[Result, dict[str, NDArray[Any]]]:
+    problem = ObservedProblem(
+        ratings,
+        model._targets(ratings),
+        model._loss(ratings.n_levels),
+        {name: start[name].shape for name in penalties},
+        {name: penalty for name, penalty in penalties.items() if penalty is not None},
+        fixed,
+        model.dtype,
+    )
+    result = SOLVERS[model.solver](
+        problem,
+        problem.pack(start),
+        max_iter=model.max_iter,
+        tol=model.tol if tol is None else tol,
+        callback=callback,
+    )
+    arrays = problem.arrays(result.x)
+    # Copies of free arrays: views would keep the whole vector of parameters alive for one small array.
+    return result, arrays | {name: np.array(arrays[name]) for name in penalties}
+
+
+def without_rounding(U: NDArray[Any], V: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return factors, or exact zeros where all their products are negligible."""
+    longest = [float(np.linalg.norm(factor, axis=1).max()) for factor in (U, V)]
+    if longest[0] * longest[1] < NEGLIGIBLE:
+        return np.zeros_like(U), np.zeros_like(V)
+    return U, V
+
+
+def mean_thresholds(thresholds: NDArray[Any]) -> NDArray[Any]:
+    """Return the mean of users' boundaries, over those users for whom a boundary is finite.
+
+    A boundary that is infinite for everyone stays so: below all levels if it comes before the finite ones, or, where
+    none is finite, if it is for most users.
+    """
+    finite = np.isfinite(thresholds)
+    known = finite.any(axis=0)
+    counts = np.maximum(finite.sum(axis=0), 1)
+    mean = np.where(finite, thresholds, 0).sum(axis=0, dtype=float) / counts
+    below = np.isneginf(thresholds).sum(axis=0) > len(thresholds) / 2
+    first = int(np.argmax(known)) if known.any() else np.count_nonzero(below)
+    mean[~known] = np.where(np.flatnonzero(~known) < first, -np.inf, np.inf)
+    return np.maximum.accumulate(mean).astype(thresholds.dtype)

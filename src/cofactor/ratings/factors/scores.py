@@ -1,0 +1,80 @@
+"""Scores of a pair of factor matrices: products, biases, and an offset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.kernels import observed
+from cofactor.model.checks import check_number
+from cofactor.model.state import check_array
+
+__all__ = ["FactorScores"]
+
+
+@dataclass(frozen=True)
+class FactorScores:
+    """Scores x_ij = o + U_i·V_j + b_i + c_j.
+
+    Attributes
+    ----------
+    U : ndarray of shape (n_users, d)
+    V : ndarray of shape (n_items, d)
+    user_bias : ndarray of shape (n_users,)
+    item_bias : ndarray of shape (n_items,)
+    offset : float or None
+        The offset o.
+    cold_user, cold_item : ndarray of shape (d,) or None
+        Factors of users and items that were not in training; zeros where there are none.
+    """
+
+    U: NDArray[Any]
+    V: NDArray[Any]
+    user_bias: NDArray[Any]
+    item_bias: NDArray[Any]
+    offset: float | None = None
+    cold_user: NDArray[Any] | None = None
+    cold_item: NDArray[Any] | None = None
+
+    def pairs(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return the score of each pair, shape (n,). Index -1 is an unknown user or item."""
+        U, users, b = _with_cold(self.U, users, self.user_bias, self.cold_user)
+        V, items, c = _with_cold(self.V, items, self.item_bias, self.cold_item)
+        out = np.empty(len(users), dtype=self.V.dtype)
+        observed.pair_scores(0, len(users), users, items, U, V, b, c, out)
+        return self._moved(out)
+
+    def block(self, users: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores of all items for some users, (len(users), n_items)."""
+        table = np.empty((len(users), len(self.V)), dtype=self.V.dtype)
+        observed.all_scores(users, self.U, self.V, self.user_bias, self.item_bias, table)
+        return self._moved(table)
+
+    def _moved(self, scores: NDArray[Any]) -> NDArray[Any]:
+        return scores if self.offset is None else scores + scores.dtype.type(self.offset)
+
+    def check(self, n_users: int, n_items: int) -> None:
+        """Refuse arrays, read from a file, that do not fit each other: kernels do not check indices."""
+        d = self.V.shape[-1] if isinstance(self.V, np.ndarray) and self.V.ndim else 0
+        check_array("V_", self.V, (n_items, d))
+        check_array("U_", self.U, (n_users, d), self.V.dtype)
+        check_array("user_bias_", self.user_bias, (n_users,), self.V.dtype)
+        check_array("item_bias_", self.item_bias, (n_items,), self.V.dtype)
+        if self.offset is not None:
+            check_number("the offset of scores", self.offset, low=-np.inf)
+        for name, factors in (("common_user_", self.cold_user), ("common_item_", self.cold_item)):
+            if factors is not None:
+                check_array(name, factors, (d,), self.V.dtype)
+
+
+def _with_cold(
+    factors: NDArray[Any], index: NDArray[Any], bias: NDArray[Any], cold: NDArray[Any] | None
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return factors, indices and biases with one row more for unknown ones, where these have factors at all."""
+    if cold is None or (index >= 0).all():
+        return factors, index, bias
+    rows = np.vstack([factors, cold.astype(factors.dtype, copy=False)])
+    return rows, np.where(index < 0, len(factors), index), np.append(bias, bias.dtype.type(0))

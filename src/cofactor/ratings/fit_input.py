@@ -1,0 +1,55 @@
+"""What a fit is given: checked once at the door, then handed down and never changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cofactor.model.progress import Monitor
+from cofactor.ratings.data import Ratings
+
+if TYPE_CHECKING:
+    from cofactor.ratings.base import RatingModel
+    from cofactor.ratings.features import FeatureTable
+
+
+def _silent() -> Monitor:
+    return Monitor(None, False)
+
+
+@dataclass(frozen=True)
+class FitInput:
+    """All that a model learns from, in `fit` and in `fold_in`.
+
+    Attributes
+    ----------
+    ratings : Ratings
+        The ratings; in `fold_in` those of the new users.
+    monitor : Monitor
+        Whom to tell about progress.
+    name : str
+        What warnings call the model, where it is part of another one; empty for the name of its class.
+    user_features, item_features : FeatureTable or None
+        What else is known of users and of items.
+    shadow : Ratings or None
+        Ratings of users who are predicted for but not learned from.
+    before : RatingModel or None
+        The model as it was before this fit; a warm start goes on from there.
+    """
+
+    ratings: Ratings
+    monitor: Monitor = field(default_factory=_silent)
+    name: str = ""
+    user_features: FeatureTable | None = None
+    item_features: FeatureTable | None = None
+    shadow: Ratings | None = None
+    before: RatingModel | None = None
+
+    @property
+    def features(self) -> tuple[FeatureTable | None, FeatureTable | None]:
+        """Features of users, and of items."""
+        return self.user_features, self.item_features
+
+    def called(self, model: RatingModel) -> str:
+        """Return what warnings call the model."""
+        return self.name or type(model).__name__

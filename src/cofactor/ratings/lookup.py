@@ -1,0 +1,151 @@
+"""Ids that callers give, looked up among the users and items of a model."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.model.callers import callers_level
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.ids import IdMap, pair_columns
+from cofactor.text import counted, some_of
+from cofactor.typing import Ids, Pairs
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """The users and items of a model.
+
+    Attributes
+    ----------
+    users, items : IdMap
+    """
+
+    users: IdMap
+    items: IdMap
+
+    def pairs(self, X: Pairs, unknown: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return user and item indices of pairs, -1 for ids that are not known.
+
+        Parameters
+        ----------
+        {pairs}
+        unknown : {"fallback", "error"}
+            What to do where an id is not known.
+        """
+        if sparse.issparse(X) or isinstance(X, Ratings):
+            raise InvalidTypeError(
+                f"X is a {type(X).__name__}, expected pairs of user id and item id; complete() predicts every entry",
+                argument="X",
+            )
+        user_ids, item_ids = pair_columns(X)
+        users, items = self.users.index(user_ids), self.items.index(item_ids)
+        missing = (users < 0) | (items < 0)
+        if not missing.any():
+            return users, items
+        nothing_known = bool((users < 0).all() and (items < 0).all())
+        if nothing_known and self._swapped(user_ids, item_ids):
+            raise InvalidInputError(
+                "no user id and no item id of X is known, but with its columns exchanged all are: "
+                "the first column must hold users and the second items",
+                argument="X",
+            )
+        if unknown == "error":
+            _refuse_missing(missing, users, user_ids, item_ids)
+        self._warn_if_none_known(users, user_ids, items, item_ids, nothing_known)
+        return users, items
+
+    def _swapped(self, user_ids: NDArray[Any], item_ids: NDArray[Any]) -> bool:
+        return bool((self.users.index(item_ids) >= 0).all() and (self.items.index(user_ids) >= 0).all())
+
+    def _warn_if_none_known(
+        self,
+        users: NDArray[np.int32],
+        user_ids: NDArray[Any],
+        items: NDArray[np.int32],
+        item_ids: NDArray[Any],
+        nothing_known: bool,
+    ) -> None:
+        """Warn about a column of several ids none of which is known; a single one may well be new."""
+        for known, found, ids, role in ((self.users, users, user_ids, "user"), (self.items, items, item_ids, "item")):
+            if (found >= 0).any():
+                continue
+            n_distinct = len(set(ids.tolist()))
+            if n_distinct < 2 and not nothing_known:
+                continue
+            if known.warn_if_other_kind(ids, role, stacklevel=callers_level()):
+                continue
+            if role == "user" and n_distinct > 1:
+                warnings.warn(
+                    f"none of the {n_distinct:,} users was in training, so each counts as the average one: "
+                    "fold them in with fold_in, or evaluate with FoldInScorer",
+                    UserWarning,
+                    stacklevel=callers_level(),
+                )
+
+    def known_users(self, users: Ids) -> NDArray[np.int32]:
+        """Return the indices of users, all of whom must be known."""
+        ids = np.atleast_1d(np.asarray(users)) if not isinstance(users, list | tuple) else users
+        rows = self.users.index(ids)
+        if (rows < 0).any():
+            bad = np.asarray(ids, dtype=object)[rows < 0].tolist()[0]
+            raise InvalidInputError(
+                f"user {bad!r} was not in training: fold new users in with fold_in(X, y) first", argument="users"
+            )
+        return rows
+
+    def candidates(self, candidates: Collection[Any] | None) -> NDArray[np.int64]:
+        """Return the sorted indices of the items to choose from, by default all."""
+        if candidates is None:
+            return np.arange(len(self.items))
+        columns = self.items.index(cast(Any, candidates))
+        if (columns < 0).any() or not len(columns):
+            bad = [c for c, k in zip(candidates, columns, strict=True) if k < 0][:5]
+            raise InvalidInputError(
+                (Argument("candidates"), f" holds no items, or items that were not in training: {bad}"),
+                argument="candidates",
+            )
+        return np.unique(columns).astype(np.int64)
+
+    def check_columns(self, X: Any) -> None:
+        """Refuse a sparse matrix whose columns are not the model's items."""
+        m = len(self.items)
+        if X.shape[1] != m:
+            turned = ": the matrix seems to be transposed" if X.shape[0] == m else ""
+            raise InvalidInputError(
+                f"X has {X.shape[1]} columns but the model knows {m} items{turned}",
+                argument="X",
+                advice="rows are users and columns are items",
+            )
+        if self.items != IdMap.of_range(m):
+            raise InvalidInputError(
+                f"the columns of a sparse matrix are the items 0 to {m - 1}, but the model was fitted on items with "
+                f"other ids, such as {some_of(self.items.ids, 3)}",
+                argument="X",
+                advice="pass pairs of user id and item id",
+            )
+
+
+def _refuse_missing(
+    missing: NDArray[np.bool_], users: NDArray[np.int32], user_ids: NDArray[Any], item_ids: NDArray[Any]
+) -> None:
+    """Refuse pairs with unknown ids, naming the first of them."""
+    k = int(np.flatnonzero(missing)[0])
+    word, ids = ("user", user_ids) if users[k] < 0 else ("item", item_ids)
+    bad = ids[k : k + 1].tolist()[0]
+    pairs = counted(int(missing.sum()), "pair of X holds", "pairs of X hold")
+    raise InvalidInputError(
+        (
+            f"{pairs} ids that were not in training, the first is {word} {bad!r}: ",
+            "leave them out, fold new users in with fold_in, or set ",
+            Argument("unknown", "fallback"),
+        ),
+        argument="X",
+    )

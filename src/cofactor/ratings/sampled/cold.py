@@ -1,0 +1,49 @@
+"""Ratings and features with one cold user and one cold item more: about those the prior alone says something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.ratings.data import Ratings
+
+__all__ = ["WithCold", "with_cold_row"]
+
+
+@dataclass(frozen=True)
+class WithCold:
+    """Ratings by rows and columns with one user and one item more, who have no ratings.
+
+    Samplers draw for them too, and so a model has samples of users and items that it does not know.
+
+    Attributes
+    ----------
+    indptr, indices, levels, col_indptr, col_indices, to_csr
+        See `Ratings`.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    levels: NDArray[np.uint8]
+    col_indptr: NDArray[np.int64]
+    col_indices: NDArray[np.int32]
+    to_csr: NDArray[np.int32] | NDArray[np.int64]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return len(self.indptr) - 1, len(self.col_indptr) - 1
+
+    @classmethod
+    def of(cls, ratings: Ratings) -> WithCold:
+        """Return the ratings so, without copying what is long."""
+        indptr, col_indptr = (np.append(p, p[-1]) for p in (ratings.indptr, ratings.col_indptr))
+        return cls(indptr, ratings.indices, ratings.levels, col_indptr, ratings.col_indices, ratings.to_csr)
+
+
+def with_cold_row(features: NDArray[Any]) -> NDArray[Any]:
+    """Return features with a row of zeros more, for a user or an item without ratings."""
+    return np.vstack([features, np.zeros(features.shape[1])])

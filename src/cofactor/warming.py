@@ -1,0 +1,225 @@
+"""Compiling all kernels ahead: every model learns from a few rows, which compiles what it calls.
+
+So nothing here knows of kernels, and a new model is warmed up as soon as it stands in its registry. Settings that reach
+other kernels than the default ones stand in `RATINGS` and `LABELS`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import joblib
+import numba
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Ridge
+from sklearn.tree import DecisionTreeClassifier
+
+import cofactor.kernels
+from cofactor.files import replacing
+from cofactor.kernels import observed, threads
+from cofactor.labels import MODELS as LABEL_MODELS
+from cofactor.labels import TRANSFORMERS
+from cofactor.ratings import MMMF, RatingModel
+from cofactor.ratings import MODELS as RATING_MODELS
+from cofactor.version import __version__
+
+#: Settings of rating models beside the default ones.
+RATINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "MMMF": ({"construction": "immediate"}, {"margin": "logistic"}, {"margin": "modified-square"}),
+    "ALS": ({"solver": "cg"},),
+    "PMF": ({"solver": "sgd"}, {"link": "logistic", "solver": "lbfgs"}),
+    "RatingNMF": ({"loss": "kl"}, {"loss": "itakura-saito"}, {"loss": "beta"}),
+    "RatingSVD": ({"fill": "item-mean"},),
+    "IPMMMF": ({"item_prior": "learned", "alpha_bias": 1.0},),
+    "OrdinalProbit": ({"implicit": None}, {"implicit": "sparse"}),
+    "BPMF": ({"precision": 2.0},),
+    "URP": ({"concentration": "learn"},),
+    "GPLVM": ({"kernel": "sum"},),
+    "GibbsMMMF": ({"prior": "fixed", "biases": False}, {"implicit": "low-rank"}),
+    "GibbsIPMMMF": ({"prior": "learned", "biases": False},),
+    "Ensemble": ({"estimator": MMMF(2, 1.0, max_iter=2)},),
+}
+#: Settings of label models beside the default ones.
+LABELS: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "OMF": ({"solver": "sgd"},),
+    "LEML": ({"loss": "logistic"},),
+    "BinaryRelevance": ({"estimator": Ridge()}, {"estimator": DecisionTreeClassifier()}),
+}
+#: As little work as does all of it once.
+_LEAST = {
+    "n_factors": 2, "n_components": 2, "n_groups": 2, "n_implicit": 2, "n_neighbors": 2, "n_members": 2,
+    "max_iter": 2, "n_sweeps": 6, "burn_in": 2,
+}  # fmt: skip
+
+
+class Warmth(NamedTuple):
+    """What `warm_up` did."""
+
+    n_models: int
+    seconds: float
+
+
+def warm_up(
+    *,
+    n_jobs: int | None = None,
+    callback: Callable[[int, int, str], None] | None = None,
+    models: Sequence[str] | None = None,
+) -> Warmth:
+    """Compile what models call, in full if `models` is not given; see `cofactor.warm_up`.
+
+    Parameters
+    ----------
+    n_jobs, callback
+        As in `cofactor.warm_up`.
+    models : sequence of str, optional
+        Class names of models; by default all, and nothing at all if that was done before.
+
+    Returns
+    -------
+    Warmth
+    """
+    start = time.perf_counter()
+    if models is None and is_warm():
+        return Warmth(0, time.perf_counter() - start)
+    tasks = [task for task in _tasks() if models is None or task[0] in models]
+    results = joblib.Parallel(n_jobs=n_jobs, backend="loky", return_as="generator_unordered")(
+        joblib.delayed(_run)(*task) for task in tasks
+    )
+    for done, name in enumerate(results, 1):
+        if callback is not None:
+            callback(done, len(tasks), name)
+    if models is None:
+        _write_mark()
+    return Warmth(len(tasks), time.perf_counter() - start)
+
+
+def is_warm() -> bool:
+    """Return whether everything was compiled before, by these sources and this Numba, and is still there."""
+    mark = _mark()
+    try:
+        said = json.loads(mark.read_text()) if mark is not None else None
+    except (OSError, ValueError):
+        return False
+    return said is not None and mark is not None and said["key"] == _key() and set(said["files"]) <= _compiled(mark)
+
+
+# ---------------------------------------------------------------- what is run
+
+
+def _tasks() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield class name, precision and settings of all fits; long ones first, so that processes end together."""
+    first = ("OrdinalProbit", "MMMF", "GPLVM", "GibbsIPMMMF")
+    names = [*first, *(name for name in (*RATING_MODELS, *LABEL_MODELS, *TRANSFORMERS) if name not in first)]
+    for name in names:
+        table = RATINGS if name in RATING_MODELS else LABELS
+        kind = {**RATING_MODELS, **LABEL_MODELS, **TRANSFORMERS}[name]
+        params = kind().get_params(deep=False)
+        has_dtype = "dtype" in params and name in RATING_MODELS
+        for dtype in ("float32", "float64"):
+            for settings in ({}, *table.get(name, ())):
+                if has_dtype:
+                    yield name, dtype, {**settings, "dtype": dtype}
+                elif dtype == "float32" or name not in RATING_MODELS:
+                    yield name, dtype, settings
+
+
+def _run(name: str, dtype: str, settings: Mapping[str, Any]) -> str:
+    """Fit a model to a few rows and call its methods; return its class name."""
+    with warnings.catch_warnings(), threads.thread_limit(2):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        if name in RATING_MODELS:
+            _run_ratings(_small(RATING_MODELS[name], settings))
+            _compile_width(RATING_MODELS[name], np.dtype(dtype))
+        else:
+            _run_labels({**LABEL_MODELS, **TRANSFORMERS}[name], dtype, settings)
+    return name
+
+
+def _small(kind: type[Any], settings: Mapping[str, Any]) -> Any:
+    """Return a model of a class that takes next to no time."""
+    model = kind()
+    params = model.get_params(deep=False)
+    least = {key: value for key, value in _LEAST.items() if key in params}
+    if params.get("alpha") == "auto":
+        least["alpha"] = 1.0
+    return model.set_params(**{**least, "random_state": 0, **settings})
+
+
+def _run_ratings(model: RatingModel) -> None:
+    levels = (-1.0, 1.0) if type(model).__name__ == "BinaryMMMF" else (1.0, 2.0, 3.0, 4.0, 5.0)
+    X = np.array([(u, i) for u in range(12) for i in range(10) if (u + 2 * i) % 3])
+    y = np.array(levels)[(X[:, 0] * X[:, 1] + X[:, 1]) % 7 % len(levels)]
+    model.fit(X, y)
+    for fitted in (model, model.fold_in(X[:20], y[:20])):
+        fitted.predict(X)
+        fitted.decision_function(X)
+        fitted.margins(X)
+        fitted.recommend(X[:2, 0], 2)
+        if hasattr(fitted, "predict_proba"):
+            fitted.predict_proba(X)
+    model.complete()
+
+
+def _compile_width(kind: type[Any], dtype: np.dtype[Any]) -> None:
+    """Compile the kernels for the number of factors which the class has by default: large data get them."""
+    width = kind().get_params(deep=False).get("n_factors")
+    if width is None or "alpha" not in kind().get_params(deep=False):
+        return
+    scores, accumulate = observed.passes(width)
+    U, b = np.zeros((1, width), dtype), np.zeros(1, dtype)
+    indptr, indices, out = np.zeros(2, np.int64), np.zeros(1, np.int32), np.zeros(1, dtype)
+    scores(0, 1, indptr, indices, U, U, b, b, out)
+    accumulate(0, 1, indptr, indices, out, U, np.zeros_like(U))
+
+
+def _run_labels(kind: type[Any], dtype: str, settings: Mapping[str, Any]) -> None:
+    i, j = np.arange(24)[:, None], np.arange(5)
+    X = ((3 * i + 5 * j + i * j) % 7).astype(dtype)
+    Y = (X[:, :4] > X[:, 1:]).astype(int)
+    for features in (X, sparse.csr_array(X)):
+        model = _small(kind, settings).fit(features, Y)
+        for method in ("predict", "decision_function", "predict_proba", "transform"):
+            if hasattr(model, method):
+                getattr(model, method)(features)
+
+
+# ---------------------------------------------------------------- what was done before
+
+
+def _mark() -> Path | None:
+    """Return the file that tells what was compiled, beside the compiled code; None if there is no such folder."""
+    try:
+        return Path(observed.passes()[0].stats.cache_path) / "warm.json"
+    except (AttributeError, RuntimeError):
+        return None
+
+
+def _write_mark() -> None:
+    mark = _mark()
+    if mark is not None and mark.parent.is_dir():
+        with replacing(mark) as file:
+            file.write(json.dumps({"key": _key(), "files": sorted(_compiled(mark))}).encode())
+
+
+def _compiled(mark: Path) -> set[str]:
+    return {path.name for path in mark.parent.glob("*.nbi")}
+
+
+def _key() -> str:
+    """Return what decides whether compiled code is of use: versions, the processor, sources, and what calls them."""
+    kernels = Path(cofactor.kernels.__file__).parent
+    facts = [__version__, numba.__version__, np.__version__, numba.config.CPU_NAME, platform.machine()]
+    facts += [repr(list(_tasks()))]
+    for path in (Path(__file__), *sorted(kernels.glob("*.py"))):
+        facts.append(f"{path.name} {path.stat().st_mtime_ns} {path.stat().st_size}")
+    return hashlib.sha256("\n".join(map(str, facts)).encode()).hexdigest()
