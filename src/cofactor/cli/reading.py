@@ -160,7 +160,7 @@ def _with_levels(data: RatingDataset, options: TableOptions, file: str) -> Ratin
         return replace(data, scale=np.array(parse_levels(options.levels)))
     if data.scale is None:
         raise InputError(
-            f"{_name(file)}: the ratings are continuous, more than 100 distinct ones from {data.y.min():g} to "
+            f"{_name(file)}: the ratings are continuous, more than 101 distinct ones from {data.y.min():g} to "
             f"{data.y.max():g}: cut them into levels with --bins 5"
         )
     if len(data.scale) < 2:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cofactor.datasets.cells import is_number
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.text import counted
 from cofactor.typing import Frame
 
@@ -63,14 +63,21 @@ def resolve_columns(
     places = [ROLES.index(role) for role in missing]
     named_otherwise = any(_is_known(cell) for k, cell in enumerate(header or ()) if k in places)
     if missing and header is not None and (named_otherwise or not in_usual_place):
-        raise InvalidInputError(_unclear(header, missing, name))
+        raise InvalidInputError(
+            f"cannot tell which column holds the {' and the '.join(missing)}; the columns are {', '.join(header)}",
+            argument=missing[0],
+            advice=("say which with ", *_arguments(missing)),
+            place=Place(name),
+        )
     for role in missing:
         position = ROLES.index(role)
         if position >= n_columns or position in found.values():
+            names = f" ({', '.join(header)})" if header else ""
             raise InvalidInputError(
-                f"{name}: no column for the {role}; found {counted(n_columns, 'column')}"
-                + (f" ({', '.join(header)})" if header else "")
-                + f"; check the separator (sep=), or give {role}="
+                f"no column for the {role}; found {counted(n_columns, 'column')}{names}",
+                argument=role,
+                advice=("check the separator (", Argument("sep"), "), or give ", Argument(role)),
+                place=Place(name),
             )
         found[role] = position
     _check_distinct(found, name)
@@ -91,13 +98,24 @@ def refuse_matrix(
     timed = any(cell.isdecimal() and len(cell) >= _DIGITS_OF_A_TIME for cell in row[1:])
     if asked or len(row) <= _MOST_COLUMNS or named > 1 or not numeric or timed:
         return
-    options = ", ".join(f"{role}=" for role in wanted)
     raise InvalidInputError(
-        f"{name}: looks like a matrix, one row for each user and one column for each item ({len(row)} columns); "
-        "expected a long table, one line for each rating, with user, item and rating. In pandas: "
-        "table.melt(table.columns[0], var_name='item', value_name='rating').dropna(). "
-        f"If it is a long table, say which columns to take with {options}"
+        f"looks like a matrix, one row for each user and one column for each item ({len(row)} columns); "
+        "expected a long table, one line for each rating, with user, item and rating",
+        argument="user",
+        advice=(
+            (
+                "in pandas: table.melt(table.columns[0], var_name='item', value_name='rating').dropna(). "
+                "If it is a long table, say which columns to take with "
+            ),
+            *_arguments(wanted),
+        ),
+        place=Place(name),
     )
+
+
+def _arguments(roles: Iterable[str]) -> list[str | Argument]:
+    """Arguments of some roles, joined by commas."""
+    return [part for role in roles for part in (", ", Argument(role))][1:]
 
 
 def frame_columns(frame: Frame, *, rating: bool = True) -> dict[str, Any]:
@@ -151,7 +169,9 @@ def check_pair_names(names: Sequence[object]) -> None:
     first, second = names
     if plain(str(first)) in ALIASES["item"] and plain(str(second)) in ALIASES["user"]:
         raise InvalidInputError(
-            f"X has the columns {first!r} and {second!r}, but users come first: pass X[[{second!r}, {first!r}]]"
+            (Argument("X"), f" has the columns {first!r} and {second!r}, but users come first"),
+            advice=f"pass X[[{second!r}, {first!r}]]",
+            argument="X",
         )
 
 
@@ -176,28 +196,29 @@ def _by_alias(header: Sequence[str] | None, role: str) -> int | None:
 
 
 def _explicit(header: Sequence[str] | None, n_columns: int, role: str, column: Column, name: str) -> int:
+    place = Place(name)
     if isinstance(column, str):
         if header is None:
             raise InvalidInputError(
-                f"{name}: {role}={column!r} names a column, but the file has no header; "
-                f"give its position counted from 0, for example {role}=0"
+                (Argument(role, column), " names a column, but the file has no header"),
+                argument=role,
+                advice=("give its position counted from 0, for example ", Argument(role, 0)),
+                place=place,
             )
         if column not in header:
-            raise InvalidInputError(f"{name}: no column {column!r} ({role}=); the columns are {', '.join(header)}")
+            raise InvalidInputError(
+                (f"no column {column!r} (", Argument(role), f"); the columns are {', '.join(header)}"),
+                argument=role,
+                place=place,
+            )
         return list(header).index(column)
     if not 0 <= column < n_columns:
         raise InvalidInputError(
-            f"{name}: {role}={column} is out of range; the file has {n_columns} columns, 0 the first"
+            (Argument(role, column), f" is out of range; the file has {counted(n_columns, 'column')}, 0 the first"),
+            argument=role,
+            place=place,
         )
     return int(column)
-
-
-def _unclear(header: Sequence[str], missing: Sequence[str], name: str) -> str:
-    options = ", ".join(f"{role}=" for role in missing)
-    return (
-        f"{name}: cannot tell which column holds the {' and the '.join(missing)}; "
-        f"the columns are {', '.join(header)}; say which with {options}"
-    )
 
 
 def _check_distinct(found: Mapping[str, int], name: str) -> None:
@@ -205,4 +226,8 @@ def _check_distinct(found: Mapping[str, int], name: str) -> None:
     for k, role in enumerate(roles):
         for other in roles[:k]:
             if found[role] == found[other]:
-                raise InvalidInputError(f"{name}: {other}= and {role}= name the same column (position {found[role]})")
+                raise InvalidInputError(
+                    (Argument(other), " and ", Argument(role), f" name the same column (position {found[role]})"),
+                    argument=role,
+                    place=Place(name),
+                )

@@ -21,7 +21,7 @@ from cofactor.datasets.readers.label_columns import first_or_last, positions_of,
 from cofactor.datasets.readers.matrices import Form, from_entries, in_form, indicator
 from cofactor.datasets.readers.xml import read_label_names
 from cofactor.datasets.types import LabelDataset
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, display_name, read_bytes, to_utf8
 from cofactor.text import counted
 
@@ -180,15 +180,20 @@ def _label_columns(header: Header, labels: Labels, path: PathLike) -> list[int]:
         labels = header.meka_labels()
         if labels is None:
             raise InvalidInputError(
-                f"{header.name}: cannot tell which attributes are labels: there is no .xml file of its name beside it "
-                "and no '-C n' in the relation; say it with labels="
+                "cannot tell which attributes are labels: there is no .xml file of its name beside it and no '-C n' in "
+                "the relation",
+                argument="labels",
+                advice=("say it with ", Argument("labels")),
+                place=Place(header.name),
             )
     if isinstance(labels, int | np.integer):
         return first_or_last(int(labels), n, header.name, "attribute")
     if isinstance(labels, str) and not labels.lower().endswith((".xml", ".xml.gz")):
         found = [j for j, attribute in enumerate(header.attributes) if attribute.name.startswith(labels)]
         if not found or not labels:
-            raise InvalidInputError(f"{header.name}: no attribute begins with labels={labels!r}")
+            raise InvalidInputError(
+                ("no attribute begins with ", Argument("labels", labels)), argument="labels", place=Place(header.name)
+            )
         return found
     if not isinstance(labels, Sequence) or isinstance(labels, str):
         return sorted(_positions(header, read_label_names(labels), display_name(labels)))
@@ -224,8 +229,9 @@ def _features(rows: Rows, columns: NDArray[np.intp]) -> tuple[Any, tuple[str, ..
         attribute = rows.header.attributes[j]
         if attribute.kind == "string":
             raise InvalidInputError(
-                f"{rows.header.name}, line {attribute.line}: the attribute {attribute.name!r} is a string, which "
-                f"cannot be a feature; leave it out with drop=[{attribute.name!r}]"
+                f"the attribute {attribute.name!r} is a string, which cannot be a feature",
+                advice=("leave it out with ", Argument("drop", [attribute.name])),
+                place=Place(rows.header.name, attribute.line),
             )
         if _is_spread(attribute):
             warn_of_row_names(rows.header.name, "attribute", attribute.name, rows.codes[j])
@@ -238,8 +244,8 @@ def _check_labels(rows: Rows, columns: Sequence[int]) -> None:
         if attribute.kind == "string" or _is_spread(attribute):
             found = f"the values {', '.join(attribute.values[:4])}" if attribute.values else "type string"
             raise InvalidInputError(
-                f"{rows.header.name}, line {attribute.line}: the label {attribute.name!r} has {found}; expected "
-                "0/1, -1/1, no/yes or the like"
+                f"the label {attribute.name!r} has {found}; expected 0/1, -1/1, no/yes or the like",
+                place=Place(rows.header.name, attribute.line),
             )
 
 
