@@ -1,5 +1,6 @@
 """Fixtures shared by all tests."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -18,6 +19,12 @@ def data_dir() -> Path:
     path = Path(value)
     assert (path / "movielens").is_dir(), f"COFACTOR_DATA={path} holds no folder 'movielens'"
     return path
+
+
+def pytest_collection_finish() -> None:
+    """Leave the modules and tests that are there by now out of every later search for garbage, half a second each."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

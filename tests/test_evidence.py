@@ -13,6 +13,8 @@ import pytest
 from cofactor.datasets import RatingDataset, bin_ratings, load_ratings
 from cofactor.ratings import ALS, HMF, MMMF, PMMMF, BinaryMMMF, Ensemble, RatingModel
 
+pytestmark = pytest.mark.evidence
+
 
 @lru_cache
 def movielens(data_dir: Path) -> RatingDataset:

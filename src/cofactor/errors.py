@@ -50,8 +50,13 @@ class Argument:
     name: str
     value: Any = MISSING
 
+    @property
+    def has_value(self) -> bool:
+        """Whether there is a value."""
+        return self.value is not MISSING
+
     def __str__(self) -> str:
-        return self.name if self.value is MISSING else f"{self.name}={self.value!r}"
+        return f"{self.name}={self.value!r}" if self.has_value else self.name
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import os
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any
 
@@ -63,21 +63,19 @@ def _gunzip(data: bytes, name: str) -> bytes:
 @contextmanager
 def opened(path: PathLike) -> Iterator[IO[bytes]]:
     """Open a plain or gzip-compressed file, or standard input for ``-``, for reading in pieces."""
-    if os.fspath(path) == "-":
-        yield sys.stdin.buffer
-        return
-    _check_file(path)
-    with open(path, "rb") as stream:
-        if stream.peek(2)[:2] != GZIP_MAGIC:
+    if os.fspath(path) != "-":
+        _check_file(path)
+    packed = start_of(path, len(GZIP_MAGIC)) == GZIP_MAGIC
+    with nullcontext(sys.stdin.buffer) if os.fspath(path) == "-" else open(path, "rb") as stream:
+        if not packed:
             yield stream
             return
         try:
             with gzip.open(stream) as unpacked:
                 yield unpacked  # type: ignore[misc]
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise InvalidInputError(
-                f"the gzip file is damaged or cut short ({error})", advice="copy it again", place=Place(os.fspath(path))
-            ) from None
+            message, place = f"the gzip file is damaged or cut short ({error})", Place(display_name(path))
+            raise InvalidInputError(message, advice="copy it again", place=place) from None
 
 
 def start_of(path: PathLike, size: int = START) -> bytes:

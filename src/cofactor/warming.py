@@ -21,6 +21,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
+from sklearn.tree import DecisionTreeClassifier
 
 import cofactor.kernels
 from cofactor.files import replacing
@@ -51,7 +52,7 @@ RATINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
 LABELS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "OMF": ({"solver": "sgd"},),
     "LEML": ({"loss": "logistic"},),
-    "BinaryRelevance": ({"estimator": Ridge()},),
+    "BinaryRelevance": ({"estimator": Ridge()}, {"estimator": DecisionTreeClassifier()}),
 }
 #: As little work as does all of it once.
 _LEAST = {

@@ -154,7 +154,7 @@ def test_what_fails_is_told_in_a_line_each(run, csv: Path, tmp_path: Path) -> No
     assert len(failed) == 2
     assert re.fullmatch(r"failed: strict, ratings\.csv, weak 1, seed 0: InvalidInputError: .*(8888|9999).*", failed[0])
     assert outcome.out.splitlines()[0].split() == ["mae", "↓", "ALS"]
-    lost = "strict failed wherever it ran, and is in no table and no test: ValueError: "
+    lost = "strict failed wherever it ran, and is in no table and no test: InvalidInputError: "
     assert lost in outcome.out
     assert lost in (tmp_path / "out" / "tables.md").read_text()
     assert lost in run("compare", toml, "--out", tmp_path / "out").out  # also where nothing was left to run
@@ -236,7 +236,7 @@ def test_all_that_fails_is_told_without_a_table(run, csv: Path, tmp_path: Path) 
     toml.write_text(toml.read_text().replace('"holdout"', '"weak"'))
     outcome = run("compare", toml, "--out", tmp_path / "out")
     assert outcome.status == 1
-    assert outcome.out.startswith("strict failed wherever it ran, and is in no table and no test: ValueError: ")
+    assert outcome.out.startswith("strict failed wherever it ran, and is in no table and no test: InvalidInputError: ")
     assert "strict failed wherever it ran" in (tmp_path / "out" / "tables.md").read_text()
 
 
@@ -295,7 +295,7 @@ def test_ctrl_c_says_what_is_kept(run, csv: Path, tmp_path: Path, monkeypatch: p
         (["ml-100"], "ml-100: no such file, and no known data set; did you mean ml-100k, ml-1m?"),
         (["FILE", "--metric", "mea", "--alpha", 5], "metric 'mea' is not known; did you mean mae?"),
         (["FILE", "--metric", "micro_f1"], "metric 'micro_f1' is for labels, but the data are ratings: choose among"),
-        (["FILE", "-p", "weka"], "protocol 'weka' is not known; did you mean weak?"),
+        (["FILE", "-p", "weka"], "--protocol weka is not known; did you mean weak?"),
         (["FILE", "-p", "kfold", "--splits", 1], "--splits 1: kfold of 'ratings.csv' can be done from 2 to 960"),
         (["FILE", "--seeds", "0,x"], "--seeds 0,x: expected whole numbers with commas between, such as 0,1,2"),
         (["FILE", "--jobs", 0, "--alpha", 5], "--jobs 0: expected a positive number of cells at a time"),

@@ -26,6 +26,7 @@ def check_marks(results: dict, text: str) -> None:
         assert f"{row['name']} ({row['alpha']:.3g})" in text.partition("a better alpha may lie beyond:")[2]
 
 
+@pytest.mark.evidence
 def test_quick_demo_on_movielens(process, data_dir: Path, tmp_path: Path, check_report) -> None:
     outcome = process("demo", "--quick", "--out", "report")
     assert (outcome.status, outcome.err) == (0, "")

@@ -80,8 +80,11 @@ def test_one_user_cannot_be_split_by_users(run) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--protocol", "loo"], "'holdout', 'weak', 'strong', 'kfold'"),
-        (["--protocol", "kfold", "--splits", 1], "--splits (or --folds) 1: kfold needs from 2 to 960 folds"),
+        (["--protocol", "loo"], "--protocol loo is not known; expected one of holdout, weak, strong, kfold"),
+        (
+            ["--protocol", "kfold", "--splits", 1],
+            "--splits (or --folds) 1: kfold of ratings.csv can be done from 2 to 960",
+        ),
         (["--splits", 0], "Invalid value for '--splits'"),
         (["--test-size", 1], "must lie between 0 and 1"),
         (["--protocol", "strong", "--test-users", 0.999], "test_users must be a part between 0 and 1"),

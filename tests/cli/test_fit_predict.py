@@ -7,16 +7,22 @@ import gzip
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import cofactor
-from cofactor.cli.models import build_model, model_names
 from cofactor.datasets import RatingDataset
 from cofactor.model.progress import Monitor
 from cofactor.ratings import ALS, HMF, MMMF, MODELS, Ensemble
 from cofactor.solvers.result import Callback, Progress
+from cofactor.tasks import task_named
+from cofactor.tasks.plain import Settings
+
+
+def built(name: str, **settings: Any) -> Any:
+    return task_named("ratings").build(name, Settings(**settings)).model
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -38,7 +44,7 @@ def test_every_model_makes_the_round_trip(run, data: RatingDataset, csv: Path, t
     path = tmp_path / "x.cofactor"
     outcome = run("fit", csv, "-m", name, "--alpha", 3, "--factors", 4, "-o", path, "--seed", 7, "--json")
     facts = json.loads(outcome.out)
-    direct = build_model(name, alpha="3", factors=4, seed=7, levels=data.scale).fit(data.X, data.y)
+    direct = built(name, alpha=3.0, factors=4, seed=7).set_params(levels=data.scale).fit(data.X, data.y)
     assert np.array_equal(cofactor.load(path).predict(data.X), direct.predict(data.X))
     assert facts["model"] == type(direct).__name__
     assert (facts["users"], facts["items"], facts["ratings"]) == (60, 40, 960)
@@ -55,7 +61,7 @@ def test_binary_model(run, data: RatingDataset, tmp_path: Path) -> None:
 
 
 def test_the_registry_is_on_the_command_line() -> None:
-    assert set(model_names().values()) == set(MODELS.values())
+    assert set(task_named("ratings").models().values()) == set(MODELS.values())
 
 
 def test_alpha_for_each_stage_and_parameters(run, csv: Path, tmp_path: Path) -> None:
@@ -69,9 +75,8 @@ def test_alpha_for_each_stage_and_parameters(run, csv: Path, tmp_path: Path) -> 
 
 
 def test_members_of_an_ensemble_are_set_by_name() -> None:
-    model = build_model(
-        "ensemble", alpha="2", factors=3, params=["n_members=4", "estimator=als", "max_iter=7", "method=bagging"]
-    )
+    params = {"n_members": 4, "estimator": "als", "max_iter": 7, "method": "bagging"}
+    model = built("ensemble", alpha=2.0, factors=3, params=params)
     assert isinstance(model, Ensemble)
     assert isinstance(model.estimator, ALS)
     assert (model.n_members, model.method) == (4, "bagging")
@@ -208,12 +213,12 @@ def test_bad_files_are_named_with_line_and_expectation(run, tmp_path: Path, cont
         ),
         (["--alpha=-1"], "alpha -1"),
         (["--alpha=0"], "alpha 0"),
-        (["--alpha", "8,9"], "--alpha 8.0,9.0: expected a number above 0"),
+        (["--alpha", "8,9"], "--alpha 8,9: expected a number above 0"),
         (["--model", "hmf", "--alpha", "1,2"], "alpha has 2 values but the 5 levels make 4 stages"),
         (["--factors", "0"], "Invalid value for '--factors'"),
         (["--param", "margins=logistic"], "--param margins: MMMF has no such parameter; it has alpha, "),
         (["--param", "margin"], "--param margin: expected NAME=VALUE"),
-        (["--param", "margin=square"], "margin='square'"),
+        (["--param", "margin=square"], "--param margin=square: "),
         (["--param", "levels=3"], "--param levels: MMMF has no such parameter"),
         (["--levels", "5,4"], "--levels 5,4: expected increasing numbers"),
         (["--levels", "1,2,3"], "is not on the scale 1, 2, 3"),
@@ -257,8 +262,9 @@ def test_pairs_without_an_item_column_are_refused_as_ratings_are(run, model: Pat
     assert run("fit", "-", stdin=content).error == f"standard input: {message}"
 
 
-def test_ids_of_another_kind(process, csv: Path, named_csv: Path, model: Path) -> None:
-    outcome = process("predict", model, "-", stdin=b"user,item\nann,Up\nbob,Alien\n")
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_ids_of_another_kind(run, csv: Path, named_csv: Path, model: Path, tmp_path: Path) -> None:
+    outcome = run("predict", model, "-", stdin=b"user,item\nann,Up\nbob,Alien\n")
     first, second, third = outcome.err.splitlines()
     assert first == (
         "cofactor: warning: no user id is known: the model has numbers from 0 to 59, but the ids given are "
@@ -267,8 +273,9 @@ def test_ids_of_another_kind(process, csv: Path, named_csv: Path, model: Path) -
     assert second.startswith("cofactor: warning: no item id is known: ")
     assert third.startswith("cofactor: note: pairs with a user or an item that was not in training: 2 of 2; ")
     columns = ["--user", "who", "--item", "film"]
-    assert process("fit", named_csv, *columns, "--rating", "stars given", "--alpha", 3, "-o", "n.cofactor").status == 0
-    outcome = process("predict", "n.cofactor", csv)
+    named = tmp_path / "n.cofactor"
+    assert run("fit", named_csv, *columns, "--rating", "stars given", "--alpha", 3, "-o", named).status == 0
+    outcome = run("predict", named, csv)
     assert "the model has text such as 'user 00', 'user 01', but the ids given are numbers from 0 to 59" in outcome.err
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.model_selection import KFold, ShuffleSplit
+from sklearn.model_selection import KFold
 
 from cofactor.datasets import load_labels, make_labels, write_libsvm
-from cofactor.evaluation import Search, evaluate_labels, fold_means
+from cofactor.evaluation import Holdout, Search, evaluate_labels, fold_means
 from cofactor.labels import PLST, BinaryRelevance
 from cofactor.metrics import label_report
 
@@ -36,7 +36,7 @@ def test_results_equal_the_library(run, file: Path, protocol: str) -> None:
     )
     found = json.loads(outcome.out)
     assert list(found["results"]) == ["PLST", "PLST + learned", "frequent labels", "frequent labels + learned"]
-    holdout = ShuffleSplit(3, test_size=0.2, random_state=4)
+    holdout = Holdout(0.2, 3, random_state=4)
     splitter = KFold(3, shuffle=True, random_state=4) if protocol == "kfold" else holdout
     model = PLST(alpha=2.0, threshold="global", random_state=4)
     means = fold_means(evaluate_labels(model, data.X, data.Y, splitter))
@@ -47,13 +47,12 @@ def test_results_equal_the_library(run, file: Path, protocol: str) -> None:
 
 
 def test_parameters_are_chosen_inside_the_training_folds(run, file: Path) -> None:
-    from cofactor.cli.label_models import grid_of
     from cofactor.datasets import read_libsvm
 
     data = read_libsvm(file, sparse="auto")
     found = json.loads(run("evaluate", file, "-m", "plst", "--folds", 2, "--json").out)["results"]["PLST"]
     model = PLST(threshold=0, random_state=0)
-    selection = Search(model, grid_of(model), random_state=0)
+    selection = Search(model, model.default_grid(), random_state=0)
     direct = evaluate_labels(selection, data.X, data.Y, KFold(2, shuffle=True, random_state=0))
     assert [row["parameters"] for row in found] == [row["parameters"] for row in direct]
     assert [row["micro_f1"] for row in found] == [row["micro_f1"] for row in direct]
@@ -101,8 +100,19 @@ def test_table(run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_refusals(run, file: Path, csv: Path) -> None:
-    assert "is for ratings; labels have kfold" in run("evaluate", file, "-p", "weak").error
-    assert run("evaluate", file, "-p", "official").error == "tags.svm has no official split: use --protocol kfold"
-    assert "kfold needs from 2 to 90 folds" in run("evaluate", file, "--folds", 91).error
+    assert (
+        "--protocol weak is not for labels; these have kfold, holdout, official"
+        in run("evaluate", file, "-p", "weak").error
+    )
+    assert run("evaluate", file, "-p", "official").error == (
+        "data set tags.svm has no official split; choose --protocol kfold or holdout"
+    )
+    assert (
+        "--splits (or --folds) 91: kfold of tags.svm can be done from 2 to 90"
+        in run("evaluate", file, "--folds", 91).error
+    )
     assert run("evaluate", file, "--test-users", 0.2).error == f"--test-users is for ratings, but {file} holds labels"
-    assert "is for labels; ratings have" in run("evaluate", csv, "-p", "official").error
+    assert (
+        "--protocol official is not for ratings; these have holdout, weak"
+        in run("evaluate", csv, "-p", "official").error
+    )

@@ -7,14 +7,17 @@ import gzip
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import cofactor
-from cofactor.cli.label_models import build_label_model, grid_of, label_model_names
 from cofactor.datasets import LabelDataset, make_labels, write_libsvm, write_table
 from cofactor.labels import MODELS, PLST
+from cofactor.tasks import sniff
+from cofactor.tasks.labels import LabelTask
+from cofactor.tasks.plain import Settings
 
 FAST = ["-m", "plst", "--alpha", 1]
 
@@ -57,6 +60,10 @@ def fitted(run, table: Path, tmp_path: Path) -> Path:
     path = tmp_path / "tags.cofactor"
     assert run("fit", table, "--labels", "tag", *FAST, "-o", path).status == 0
     return path
+
+
+def built(name: str, **settings: Any) -> Any:
+    return LabelTask().build(name, Settings(**settings)).model
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -123,7 +130,7 @@ def test_meka_relation_tells_the_labels(run, arff: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "BinaryRelevance"])
 def test_every_model_fits_and_predicts(run, name: str, table: Path, tmp_path: Path) -> None:
     """The registry is walked: a new model works here without a word about it."""
-    by_name = {kind.__name__: shown for shown, kind in label_model_names().items()}
+    by_name = {kind.__name__: shown for shown, kind in LabelTask().models().items()}
     out = tmp_path / "m.cofactor"
     assert run("fit", table, "--labels", "tag", "-m", by_name[name], "-o", out).status == 0
     assert type(cofactor.load(out)) is MODELS[name]
@@ -135,21 +142,20 @@ def test_what_is_not_said_is_chosen_by_validation(run, tags: LabelDataset, table
 
     out = tmp_path / "m.cofactor"
     facts = json.loads(run("fit", table, "--labels", "tag", "-m", "plst", "-o", out, "--json").out)
-    model = build_label_model("plst")
-    best, *_ = select_parameters(model, np.asarray(tags.X), tags.Y, grid_of(model))
+    model = built("plst")
+    best, *_ = select_parameters(model, np.asarray(tags.X), tags.Y, LabelTask().grid(model, Settings()))
     assert facts["chosen"] == best.parameters
     assert cofactor.load(out).get_params()["alpha"] == best.parameters["alpha"]
 
 
 def test_parameters_by_name(run) -> None:
-    model = build_label_model(
-        "binary-relevance", threshold="per-label", params=["estimator=LogisticRegression", "estimator__C=0.1"]
-    )
+    params = {"estimator": "LogisticRegression", "estimator__C": 0.1}
+    model = built("binary-relevance", options={"threshold": "per-label"}, params=params)
     assert (type(model.estimator).__name__, model.estimator.C, model.threshold) == (
         "LogisticRegression", 0.1, "per-label",
     )  # fmt: skip
-    assert grid_of(model) == {}
-    model = build_label_model("GroPLE", factors=7, params=["n_groups=3"])
+    assert LabelTask().grid(model, Settings()) == {}
+    model = built("GroPLE", factors=7, params={"n_groups": 3})
     assert (model.n_components, model.n_groups) == (7, 3)
 
 
@@ -300,8 +306,11 @@ def test_xml_naming_a_label_the_file_lacks(run, arff: Path) -> None:
             "--threshold best: expected a number, or one of global, per-label, top-k",
         ),
         (["--param", "x=1"], "--param x: PLST has no such parameter"),
-        (["-m", "mlknn", "--alpha", "3"], "--alpha 3: MLkNN has no such parameter; set others with --param"),
-        (["--alpha", "-3"], "--alpha -3.0: expected"),
+        (
+            ["-m", "mlknn", "--alpha", "3"],
+            "--alpha 3: MLkNN has no such parameter; leave the option out",
+        ),
+        (["--alpha", "-3"], "--alpha -3: expected"),
         (["--xml", "x.xml"], "--labels and --xml both say which columns are labels"),
         (["--zero-based"], "--zero-based is for libsvm files"),
     ],
@@ -324,8 +333,6 @@ def test_top_excludes_scores(run, fitted: Path, table: Path) -> None:
 
 
 def test_which_files_hold_labels(table: Path, arff: Path, tmp_path: Path) -> None:
-    from cofactor.cli.tasks import holds_labels
-
     cases = {
         "1::1193::5::978300760\n1::661::3::978302109\n": False,
         "196 242 3\n186 302 3\n": False,
@@ -336,9 +343,9 @@ def test_which_files_hold_labels(table: Path, arff: Path, tmp_path: Path) -> Non
     for content, expected in cases.items():
         path = tmp_path / "x"
         path.write_text(content)
-        assert holds_labels(str(path)) is expected, content
-    assert holds_labels(str(arff))
-    assert not holds_labels(str(table))
+        assert (sniff(str(path)) == "labels") is expected, content
+    assert sniff(str(arff)) == "labels"
+    assert sniff(str(table)) is None
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -405,7 +412,7 @@ def test_messages_of_label_files_speak_of_labels(run, table: Path, tmp_path: Pat
         error = run("fit", path).error
         assert "user" not in error
         assert "the file is empty" in error or "holds no instances, only sizes" in error
-    assert "--splits (or --folds) 100: kfold needs" in run("evaluate", table, "--labels", "tag", "--folds", 100).error
+    assert "--splits (or --folds) 100: kfold of" in run("evaluate", table, "--labels", "tag", "--folds", 100).error
 
 
 def test_a_file_of_labels_alone(run, tmp_path: Path) -> None:

@@ -17,7 +17,9 @@ from typer.testing import CliRunner
 import cofactor
 from cofactor.cli import fit, main
 from cofactor.cli.app import EXAMPLES, app
-from cofactor.cli.errors import InputError, explain, is_refusal
+from cofactor.cli.errors import explain
+from cofactor.errors import InvalidInputError, MissingPackageError
+from cofactor.tasks.options import parse_levels
 
 COMMANDS = ["demo", "doctor", "datasets", "fit", "predict", "recommend", "evaluate"]
 
@@ -84,13 +86,12 @@ def test_a_bug_keeps_its_traceback(run, csv: Path, monkeypatch: pytest.MonkeyPat
     def broken(*_: object) -> None:
         np.zeros(2) + np.zeros(3)
 
-    monkeypatch.setattr(fit, "ratings_of", broken)
+    monkeypatch.setattr("cofactor.tasks.rating_files.checked_ratings", broken)
     with pytest.raises(ValueError, match="could not be broadcast"):
         run("fit", csv)
 
 
-def test_only_raise_statements_of_this_package_are_refusals() -> None:
-    from cofactor.cli.reading import parse_levels
+def test_only_errors_that_say_what_to_put_right_are_explained() -> None:
     from cofactor.metrics import mean_absolute_error
 
     def caught(call) -> Exception:
@@ -98,12 +99,13 @@ def test_only_raise_statements_of_this_package_are_refusals() -> None:
             call()
         return info.value
 
-    assert is_refusal(caught(lambda: mean_absolute_error([1, 2], [1])))
-    assert is_refusal(caught(lambda: parse_levels("x")))
-    assert not is_refusal(caught(lambda: int("x")))
-    assert not is_refusal(caught(lambda: mean_absolute_error(1, 2, 3)))  # type: ignore[call-arg]
+    assert explain(caught(lambda: mean_absolute_error([1, 2], [1])))
+    assert explain(caught(lambda: parse_levels("x"))).startswith("--levels x: expected increasing numbers")
+    assert explain(caught(lambda: int("x"))) is None
+    assert explain(caught(lambda: mean_absolute_error(1, 2, 3))) is None  # type: ignore[call-arg]
     assert explain(KeyError("x")) is None
-    assert explain(InputError("two\nlines")) == "two lines"
+    assert explain(InvalidInputError("two\nlines")) == "two lines"
+    assert explain(MissingPackageError("pyarrow", "Parquet needs", "parquet")).startswith("Parquet needs pyarrow")
 
 
 def test_errors_of_the_operating_system_name_the_file(run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import cofactor
-from cofactor.cli.models import model_names
-from cofactor.cli.progress import describe
+from cofactor.cli.output import describe
 from cofactor.datasets import RatingDataset
 from cofactor.evaluation import evaluate
 from cofactor.metrics import log_loss
 from cofactor.ratings import OrdinalProbit
 from cofactor.solvers import Progress
+from cofactor.tasks import task_named
 
 SWEEPS = ["--param", "n_sweeps=20", "--param", "burn_in=8", "--param", "n_implicit=3"]
 SETTINGS = {"n_sweeps": 20, "burn_in": 8, "n_implicit": 3, "random_state": 0}
@@ -127,7 +127,7 @@ def test_recommend_ranks_by_probability_or_quantile(run, probit: Path, option: s
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--at-least", 6], "--at-least 6.0 is above the highest rating, 5"),
+        (["--at-least", 6], "--at-least 6 is above the highest rating, 5"),
         (["--at-least", "nan"], "--at-least nan"),
         (["--quantile", 1.5], "--quantile 1.5"),
         (["--quantile", 0.5, "--at-least", 4], "--at-least and --quantile both say how to rank: give one of them"),
@@ -230,5 +230,6 @@ def test_more_factors_than_the_smaller_side_are_used_by_models_with_probabilitie
 
 
 def test_the_names_are_those_of_the_registry() -> None:
-    having = {name for name, kind in model_names().items() if hasattr(kind(), "predict_proba")}
+    known = task_named("ratings").models()
+    having = {name for name, kind in known.items() if hasattr(kind(), "predict_proba")}
     assert {"ordinal-probit", "bpmf", "gibbs-mmmf", "urp", "attitude", "gplvm"} <= having

@@ -116,11 +116,12 @@ def test_a_folded_in_model_survives(name, tmp_path):
     assert np.array_equal(loaded.complete(), folded.complete())
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @every
 def test_the_choice_of_alpha_survives(name, tmp_path):
     if not hasattr(simple_models(fitted(name))[0], "validation_"):
         return
-    model = fresh(name, alpha="auto").fit(*data(name))
+    model = fresh(name, alpha="auto", max_iter=5).fit(*data(name))
     model.save(tmp_path / "model")
     for a, b in zip(simple_models(cofactor.load(tmp_path / "model")), simple_models(model), strict=True):
         assert a.alpha_ == b.alpha_

@@ -44,12 +44,13 @@ def test_callback_gets_progress(name):
     assert any([p.objective for p in steps] == history for steps in stages.values())
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @every
 def test_callback_is_told_about_validation(name):
     if not hasattr(simple_models(fitted(name))[0], "validation_"):
         return
     seen: list[Progress] = []
-    fresh(name, alpha="auto").set_params(callback=seen.append).fit(*data(name))
+    fresh(name, alpha="auto", max_iter=5).set_params(callback=seen.append).fit(*data(name))
     tried = [p for p in seen if "validation" in p.stage]
     assert tried
     assert all(0 <= p.objective <= 1 for p in tried)

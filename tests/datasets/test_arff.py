@@ -360,5 +360,5 @@ def test_missing_and_wrongly_encoded_files(tmp_path, write):
 
 def test_without_the_library(write, monkeypatch):
     monkeypatch.setitem(sys.modules, "arff", None)
-    with pytest.raises(ImportError, match=r'pip install 'cofactor\[arff\]''):
+    with pytest.raises(ImportError, match=r"pip install 'cofactor\[arff\]'"):
         read_arff(write(HEAD + "1,0,1,0\n"))

@@ -391,6 +391,7 @@ CELLS += [
 @example(  # the right number of commas, in all
     rows=[["1", "2", "3"], ["1", "2"], ["1", "2", "3", "4"]], width=None, sep=",", blank=False
 )
+@example(rows=[["1", "1", "0x1F"]], width=None, sep=",", blank=False)
 @example(rows=[["1"] * 4, ["1"] * 5, ["1"] * 3], width=None, sep=",", blank=False)
 @settings(max_examples=300, deadline=None)
 def test_fast_and_careful_way_agree(rows, width, sep, blank, tmp_path_factory):

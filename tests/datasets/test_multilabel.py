@@ -110,6 +110,7 @@ def rows_as_bytes(data):
     return [X.indices[a:b].tobytes() + X.data[a:b].tobytes() + Y[i].tobytes() for i, (a, b) in enumerate(spans)]
 
 
+@pytest.mark.evidence
 @pytest.mark.parametrize(
     ("file", "n", "features", "labels", "cardinality", "repeated", "without"), ROWS, ids=[r[0] for r in ROWS]
 )
@@ -230,6 +231,7 @@ def test_labels_of_human_and_humango_agree(root):
     np.testing.assert_array_equal(load_labels("human").Y.toarray(), read(str(root / "human/humanGO.mat")).Y.toarray())
 
 
+@pytest.mark.evidence
 @pytest.mark.parametrize(
     ("k", "header", "shifted", "cardinality"),
     [(1, 47236, 1, 2.895), (2, 47236, 12, 2.891), (3, 47236, 14, 2.905), (4, 47229, 24, 2.908), (5, 47235, 11, 2.905)],

@@ -245,6 +245,7 @@ def test_a_file_with_parts_that_do_not_fit(tmp_path: Any) -> None:
         setattr(model, name, getattr(loaded, name))
 
 
+@pytest.mark.evidence
 @pytest.mark.parametrize(
     ("name", "folds", "params", "scale", "metric", "floor"),
     [  # measured .987, .815, .461, .271, .475; published (five folds) .972, .821, .370, .242, .417

@@ -86,7 +86,7 @@ CODES = {2: np.array([0, 1]), 3: np.array([-4, 0, 7])}
 
 def through_a_file(learner):
     """Return a learner rebuilt from its state, whose header went through JSON and arrays through bytes."""
-    header, arrays = learner.to_state()
+    header, arrays = learner._to_state()
     copies = {name: np.frombuffer(a.tobytes(), a.dtype).reshape(a.shape).copy() for name, a in arrays.items()}
     return learner_from_state(json.loads(json.dumps(header, allow_nan=False)), copies)
 
@@ -160,7 +160,7 @@ def test_other_estimators_work_and_cannot_be_saved(estimator, n_classes):
     if hasattr(estimator, "predict_proba"):
         assert np.array_equal(learner.probabilities(X), estimator.predict_proba(X))
     with pytest.raises(InvalidTypeError, match=f"{type(estimator).__name__} cannot be saved safely.*take another"):
-        learner.to_state()
+        learner._to_state()
     assert not is_savable(estimator)
     with pytest.raises(InvalidTypeError, match="cannot be saved safely") as refused:
         check_savable(estimator)
@@ -272,7 +272,7 @@ def changed(array: np.ndarray, at: object, value: object) -> np.ndarray:
 def forged(estimator, form=np.asarray):
     """Yield a description and a state, with one thing wrong in each."""
     X, y = PROBLEMS[3]
-    header, arrays = fit_learner(estimator, form(X), y).learner.to_state()
+    header, arrays = fit_learner(estimator, form(X), y).learner._to_state()
     for name in header.keys() - {"sklearn"}:
         yield f"no {name}", {k: v for k, v in header.items() if k != name}, arrays
         for value in ("magic", -7, 1e400, True, [], {"a": 1}):
@@ -302,7 +302,7 @@ def forged(estimator, form=np.asarray):
 def forged_trees(estimator):
     """Yield what would send a walk through trees astray."""
     X, y = PROBLEMS[3]
-    header, arrays = fit_learner(estimator, X, y).learner.to_state()
+    header, arrays = fit_learner(estimator, X, y).learner._to_state()
     left, right, n = arrays["left"], arrays["right"], len(arrays["left"])
     inner = np.flatnonzero(left >= 0)
     leaf, a, b = int(np.flatnonzero(left < 0)[0]), int(inner[0]), int(inner[1])
@@ -337,7 +337,7 @@ def forged_trees(estimator):
 def forged_neighbours(form):
     """Yield what would send a search among neighbours astray."""
     X, y = PROBLEMS[3]
-    header, arrays = fit_learner(KNeighborsClassifier(), form(X), y).learner.to_state()
+    header, arrays = fit_learner(KNeighborsClassifier(), form(X), y).learner._to_state()
     for name, values in {
         "n_neighbors": (0, 121, 10**12),
         "leaf_size": (0, -1, 1 << 40),
@@ -398,7 +398,7 @@ def test_an_unknown_kind():
 def test_a_state_names_its_version():
     import sklearn
 
-    header, _ = fit_learner(TREES[0], *PROBLEMS[2]).learner.to_state()
+    header, _ = fit_learner(TREES[0], *PROBLEMS[2]).learner._to_state()
     assert header["sklearn"] == sklearn.__version__
 
 

@@ -279,6 +279,7 @@ def folds(name: str, n: int) -> Iterator[tuple[Any, Any, Any, Any]]:
         yield data.X[train], data.Y[train], data.X[test], data.Y[test]
 
 
+@pytest.mark.evidence
 @pytest.mark.parametrize(
     ("name", "n_folds", "settings", "floor"),
     [  # measured .694, .793, .279; the paper has .691, .896 (which no implementation reached), .263

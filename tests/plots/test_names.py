@@ -78,7 +78,7 @@ def test_names_are_drawn_as_they_are(picture, name):
     texts = [text for text in ax.figure.findobj(Text) if name in text.get_text() and text.get_visible()]
     assert len(texts) == number
     assert not any(text.get_parse_math() for text in texts)
-    for form in ("png", "svg", "pdf"):
+    for form in ("png", "svg", "pdf") if picture == "confusion" else ("svg",):  # texts are laid out by the same code
         assert draw(ax, form)
 
 

@@ -362,7 +362,7 @@ def test_float32_ratings_match_a_decimal_scale():
 
 
 def test_unknown_option_and_wrong_types():
-    with pytest.raises(ValueError, match="duplicates must be 'error', 'last' or 'mean', found 'first'"):
+    with pytest.raises(ValueError, match="duplicates='first': expected 'error', 'last' or 'mean'"):
         as_ratings(GOOD, [1, 2, 3], duplicates="first")
     with pytest.raises(TypeError, match="hashable"):
         as_ratings([([1], 1), ([2], 1)], [1, 2])

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # By default SIGTERM ends the process at once, which would leave temporary files behind.
     handler = signal.signal(signal.SIGTERM, _terminate) if in_main else None
     shown = warnings.showwarning
-    warnings.showwarning = _show_warning
+    warnings.showwarning = _Warnings().show
     try:
         status = app(args=arguments, prog_name="cofactor", standalone_mode=False)
         sys.stdout.flush()
@@ -91,6 +91,15 @@ def _terminate(number: int, frame: Any) -> NoReturn:
     raise SystemExit(128 + number)
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    """Show a warning in one line, without the place in the source."""
-    print(f"cofactor: warning: {message}", file=sys.stderr)
+class _Warnings:
+    """Shows each warning once, in one line, without the place in the source."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+
+    def show(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        """Show a warning; takes what ``warnings.showwarning`` takes."""
+        text = str(message)
+        if text not in self.seen:
+            self.seen.add(text)
+            print(f"cofactor: warning: {text}", file=sys.stderr)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from cofactor.cli import compare, datasets, demo, doctor, evaluate, fit, predict, recommend, reproduce
+from cofactor.cli.options import with_task_options
 
 app = typer.Typer(
     name="cofactor",
@@ -77,12 +78,13 @@ EXAMPLES = {
 
 
 def _add(name: str, function: Callable[..., None], panel: str) -> None:
-    """Add a command: its help is its docstring, reflowed, with examples below."""
+    """Add a command: its help is its docstring, reflowed, with examples below; tasks declare some of its options."""
     paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
     shown = "\n\n".join(f"  [cyan]{example}[/cyan]" for example in EXAMPLES.get(name, ()))
     epilog = f"Examples:\n\n{shown}" if shown else None
-    app.command(name, help=text, epilog=epilog, rich_help_panel=panel)(function)
+    command = with_task_options(function, name)
+    app.command(name, help=text, epilog=epilog, rich_help_panel=panel)(command)
 
 
 _add("demo", demo.demo, "Start")

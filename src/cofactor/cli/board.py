@@ -7,7 +7,7 @@ from collections import defaultdict
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from cofactor.cli.tables import human_console
+from cofactor.cli.output import human_console
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -6,7 +6,6 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,16 +13,15 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.board import Board
-from cofactor.cli.errors import InputError, is_refusal, renamed, telling_what_is_kept
-from cofactor.cli.label_reading import LabelOptions, read_labels_from
-from cofactor.cli.progress import Download
-from cofactor.cli.reading import TableOptions, ratings_of, read_ratings_from
-from cofactor.cli.stage import check_folder
-from cofactor.cli.tables import note, print_json
-from cofactor.cli.tasks import Task, choose_task, given
+from cofactor.cli.errors import naming, telling_what_is_kept
+from cofactor.cli.files import check_folder
+from cofactor.cli.output import Download, note, print_json, show_notes
+from cofactor.errors import InvalidInputError
+from cofactor.tasks import sniff, task_named
+from cofactor.tasks.plain import Settings
+from cofactor.text import nearest
 
 if TYPE_CHECKING:
-    from cofactor.datasets import LabelDataset, RatingDataset
     from cofactor.evaluation.comparison import Comparison
     from cofactor.evaluation.tables import MeanTable
     from cofactor.experiments.declared import Declared
@@ -83,22 +81,7 @@ def compare(
     task: options.TaskOption = None,
     alpha: options.Alpha = "auto",
     factors: options.Factors = None,
-    duplicates: options.DuplicateRatings = options.Duplicates.ERROR,
-    user: options.UserColumn = None,
-    item: options.ItemColumn = None,
-    rating: options.RatingColumn = None,
-    sep: options.Separator = None,
-    header: options.Header = None,
-    encoding: options.Encoding = "utf-8",
-    levels: options.Levels = None,
-    bins: options.Bins = None,
-    labels: options.LabelColumns = None,
-    xml: options.LabelXml = None,
-    drop: options.DropColumns = None,
-    threshold: options.Threshold = "0",
-    format: options.FileFormat = None,
-    aligned: options.AlignedLabels = None,
-    zero_based: options.ZeroBased = None,
+    **own: Any,
 ) -> None:
     """Compare methods on data sets: mean ± standard deviation (rank), and whether the differences are more than chance.
 
@@ -113,17 +96,23 @@ def compare(
     if any(name.endswith(".toml") for name in data):
         declared = _from_file(context, data)
     else:
-        settings = {"alpha": alpha, "factors": factors, "duplicates": duplicates.value, "threshold": threshold}
-        reading = Reading(
-            TableOptions(user, item, rating, sep, header, encoding, levels, bins),
-            LabelOptions(labels, xml, drop, format, aligned, zero_based, sep, header, encoding),
-            quiet=json,
+        name, reading = _task_of(context, data, task, own)
+        chosen = task_named(name)
+        values = chosen.values("compare", reading)
+        settings = Settings(options.parse_alpha(alpha), factors, None, {}, values, lenient=True)
+        asked = dict.fromkeys(model or chosen.compared_models)
+        built = [chosen.contestant(one, settings) for one in asked]
+        show_notes(tuple(text for one in built for text in one.notes))
+        loaded = [chosen.read(file, values, Download(file, quiet=json)) for file in dict.fromkeys(data)]
+        declared = _declared(
+            {chosen.name_of(one.model): one.model for one in built},
+            [one.data for one in loaded],
+            {"splits": protocol, "n_splits": splits, "seeds": _seeds(seeds), "metrics": metric},
         )
-        declared = _from_options(context, data, model, protocol, splits, _seeds(seeds), metric, task, settings, reading)
     if folder is not None:
         folder.mkdir(exist_ok=True)
     place = store if store is not None or folder is None else folder / "results.sqlite"
-    with telling_what_is_kept(), Board(declared, quiet=json) as board:
+    with telling_what_is_kept(), naming({"splits": "--protocol"}), Board(declared, quiet=json) as board:
         comparison = declared.compare(store=place, n_jobs=jobs, retry_failed=retry, progress=board.show)
     tables = dict(_tables(comparison))
     files = iter(()) if folder is None else _write(folder, comparison, declared.title, tables)
@@ -145,127 +134,62 @@ def compare(
 # ---------------------------------------------------------------- what to compare
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How to read files, of ratings and of labels."""
-
-    tables: TableOptions
-    labels: LabelOptions
-    quiet: bool
-
-    def ratings_of(self, file: str, duplicates: str) -> RatingDataset:
-        """Return the ratings of a file; what is wrong with them is said before anything is computed."""
-        data = read_ratings_from(file, self.tables, progress=Download(file, quiet=self.quiet))
-        ratings_of(data, file, duplicates)
-        return data
-
-    def labels_of(self, file: str) -> LabelDataset:
-        """Return the instances of a file."""
-        return read_labels_from(file, self.labels)
-
-
 def _seeds(text: str) -> list[int]:
     if not re.fullmatch(r"\d+([, ]+\d+)*", text.strip()):
-        raise InputError(f"--seeds {text}: expected whole numbers with commas between, such as 0,1,2")
+        raise InvalidInputError(f"--seeds {text}: expected whole numbers with commas between, such as 0,1,2")
     from cofactor.evaluation.checks import checked_seeds
 
-    with renamed(seeds="--seeds"):
-        return list(checked_seeds([int(part) for part in re.split(r"[, ]+", text.strip())]))
+    return list(checked_seeds([int(part) for part in re.split(r"[, ]+", text.strip())]))
 
 
 def _from_file(context: typer.Context, data: Sequence[str]) -> Declared:
-    odd = given(context, [name for name in context.params if name not in ("data", *_OF_THE_RUN)])
+    odd = options.given(context, [name for name in context.params if name not in ("data", *_OF_THE_RUN)])
     if len(data) > 1 or odd:
-        raise InputError(f"{odd[0] if odd else data[1]}: a TOML file declares all that is compared: put it there")
+        what = odd[0] if odd else data[1]
+        raise InvalidInputError(f"{what}: a TOML file declares all that is compared: put it there")
     from cofactor.experiments.declared import read_comparison
 
     try:
         return read_comparison(data[0])
-    except (ValueError, TypeError) as error:
-        if not is_refusal(error):
-            raise
-        raise InputError(str(error)) from error  # which speaks of keys in the file, not of options
+    except InvalidInputError as error:
+        raise InvalidInputError(str(error)) from error  # which speaks of keys in the file, not of options
 
 
-def _from_options(
-    context: typer.Context,
-    files: Sequence[str],
-    names: Sequence[str] | None,
-    protocol: str | None,
-    splits: int,
-    seeds: Sequence[int],
-    metrics: Sequence[str] | None,
-    task: Task | None,
-    settings: Mapping[str, Any],
-    reading: Reading,
-) -> Declared:
+def _task_of(
+    context: typer.Context, files: Sequence[str], asked: str | None, own: Mapping[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Return the task of all files, and its options."""
+    _check_names(files)
+    found = {
+        file: options.choose_task(context, "compare", file, asked, asked or sniff(file), own)
+        for file in dict.fromkeys(files)
+    }
+    tasks = list(dict.fromkeys(name for name, _ in found.values()))
+    if len(tasks) > 1:
+        one, other = (next(file for file, (name, _) in found.items() if name == task) for task in tasks[:2])
+        raise InvalidInputError(f"{one} holds {tasks[0]} and {other} {tasks[1]}: compare each kind by itself")
+    return found[files[0]]
+
+
+def _declared(models: Mapping[str, Any], sets: Sequence[Any], how: Mapping[str, Any]) -> Declared:
     from cofactor.experiments.declared import Declared
 
-    _check_names(files)
-    tasks = {file: choose_task(context, file, task) for file in dict.fromkeys(files)}
-    if len(set(tasks.values())) > 1:
-        one, other = (next(file for file, found in tasks.items() if found is kind) for kind in Task)
-        raise InputError(f"{one} holds ratings and {other} labels: compare each kind by itself")
-    of_labels = Task.LABELS in tasks.values()
-    asked = list(dict.fromkeys(names or (["plst", "mlknn"] if of_labels else ["mmmf", "als"])))
-    models = [_label_model(name, settings) if of_labels else _rating_model(name, settings) for name in asked]
-    sets = [
-        reading.labels_of(file) if of_labels else reading.ratings_of(file, settings["duplicates"]) for file in tasks
-    ]
-    twice = [one.name for k, one in enumerate(sets) if one.name in {other.name for other in sets[:k]}]
-    if twice:
-        raise InputError(f"two data sets are called {twice[0]}: rename a file, or name them in a TOML file")
-    return Declared(
-        estimators={_name(one): one for one in models},
-        data={one.name: one for one in sets},
-        splits=protocol,
-        n_splits=splits,
-        seeds=seeds,
-        metrics=metrics,
-    )
+    names = [one.name for one in sets]
+    twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
+    if twice is not None:
+        raise InvalidInputError(f"two data sets are called {twice}: rename a file, or name them in a TOML file")
+    return Declared(estimators=models, data=dict(zip(names, sets, strict=True)), **how)
 
 
 def _check_names(files: Iterable[str]) -> None:
     """Refuse what is neither a file nor a data set, but looks like the name of one."""
     from cofactor.datasets.registry import KNOWN
-    from cofactor.text import nearest
 
     for file in files:
         near = nearest(file, KNOWN)
         if near and file not in KNOWN and not Path(file).exists():
-            raise InputError(f"{file}: no such file, and no known data set; did you mean {', '.join(near)}?")
-
-
-def _name(model: Any) -> str:
-    from cofactor.cli.label_evaluate import inside
-
-    return type(inside(model)).__name__
-
-
-def _rating_model(name: str, settings: Mapping[str, Any]) -> Any:
-    from cofactor.cli.label_models import refuse_label_model
-    from cofactor.cli.models import build_model
-
-    refuse_label_model(name)
-    return build_model(
-        name,
-        alpha=settings["alpha"],
-        factors=settings["factors"],
-        seed=None,
-        where_it_has=True,
-        duplicates=settings["duplicates"],
-    )
-
-
-def _label_model(name: str, settings: Mapping[str, Any]) -> Any:
-    from cofactor.cli.label_evaluate import selecting
-    from cofactor.cli.label_models import build_label_model
-
-    known = {name: settings[name] for name in ("alpha", "factors", "threshold")}
-    model = build_label_model(name, seed=None, where_it_has=True, **known)
-    if known["alpha"] != "auto" and "alpha" not in model.get_params(deep=False):
-        known["alpha"] = "auto"  # what does not concern a model leaves it as it would be
-    return selecting(model, {**known, "params": None, "seed": None})
+            message = f"{file}: no such file, and no known data set; did you mean {', '.join(near)}?"
+            raise InvalidInputError(message)
 
 
 # ---------------------------------------------------------------- what came out

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from cofactor.cli import options
-from cofactor.cli.progress import Download
-from cofactor.cli.tables import human_console, note, print_json
+from cofactor.cli.output import Download, human_console, note, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console

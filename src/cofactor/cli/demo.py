@@ -7,16 +7,17 @@ from typing import Annotated
 import typer
 
 from cofactor.cli import options
-from cofactor.cli.progress import limited_threads
-from cofactor.cli.stage import check_folder
-from cofactor.cli.tables import print_json
-from cofactor.cli.tasks import Task
+from cofactor.cli.files import check_folder
+from cofactor.cli.output import limited_threads, print_json
 
 
 def demo(
     task: Annotated[
-        Task, typer.Argument(metavar="[ratings|labels]", help="What to show.", show_default=True)
-    ] = Task.RATINGS,
+        str,
+        typer.Argument(
+            metavar=f"[{options.TASK_NAMES}]", callback=options.task_name, help="What to show.", show_default=True
+        ),
+    ] = "ratings",
     out: Annotated[str, typer.Option("--out", "-o", metavar="FOLDER", help="Where the report goes.")] = "demo-report",
     quick: Annotated[
         bool,
@@ -43,7 +44,7 @@ def demo(
     """
     folder = check_folder(out)
     with limited_threads(threads):
-        if task is Task.RATINGS:
+        if task == "ratings":
             from cofactor.cli.rating_demo import RatingDemo, Story
             from cofactor.cli.report import results
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from cofactor.cli import options
-from cofactor.cli.tables import human_console, print_json
+from cofactor.cli.output import human_console, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,68 +1,149 @@
-"""What users can put right, told in one line; everything else is a bug and keeps its traceback."""
+"""What users can put right, told in one line; everything else is a bug and keeps its traceback.
+
+Errors of the package are objects (`cofactor.errors`): here their arguments get the names of options.
+"""
 
 from __future__ import annotations
 
-import dis
 import os
-import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, cast
 
 import typer
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, MissingPackageError, Text
 
-__all__ = ["InputError", "explain", "is_abort", "is_refusal", "renamed", "silence_stdout", "telling_what_is_kept"]
+__all__ = ["EXPLAINED", "explain", "is_abort", "named", "naming", "silence_stdout", "telling_what_is_kept"]
 
-_PACKAGE = str(Path(__file__).parents[1])
-
-#: Names by which messages of the library call a parameter, and the option which sets it.
-OPTIONS: Mapping[str, str] = {
-    "user": "--user",
-    "item": "--item",
-    "rating": "--rating",
-    "sep": "--sep",
-    "header": "--header",
-    "encoding": "--encoding",
+#: What parameters of the library are called on the command line, where that is not their own name.
+_OPTIONS: Mapping[str, str] = {
     "scale": "--levels",
-    "levels": "--levels",
-    "bins": "--bins",
-    "duplicates": "--duplicates",
-    "alpha": "--alpha",
     "n_factors": "--factors",
     "n_components": "--factors",
-    "threshold": "--threshold",
-    "labels": "--labels",
-    "drop": "--drop",
-    "format": "--format",
-    "aligned": "--aligned",
-    "zero_based": "--zero-based",
     "random_state": "--seed",
     "n_splits": "--splits",
     "n_jobs": "--jobs",
+    "users": "--user",
+    "n": "-n",
 }
-
+#: Settings and options that are the same for all tasks.
+_SAME = (
+    *("alpha", "factors", "model", "param", "seed", "seeds", "task", "protocol", "splits", "test_size", "json"),
+    *("candidates", "titles", "ratings", "at_least", "quantile", "include_seen"),
+)
+#: Values that are options of their own.
+_FLAGS: Mapping[tuple[str, bool], str] = {
+    ("exclude_seen", False): "--include-seen",
+    ("header", False): "--no-header",
+    ("ratings", True): "its ratings",
+    ("zero_based", False): "--one-based",
+}
 
 #: Wrong options and arguments: the class has another module in older versions of typer.
 _UsageProblem: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
-#: Errors which may have an explanation for the user; all others are bugs.
+#: Errors which are told in a line; all others are bugs.
 EXPLAINED: tuple[type[Exception], ...] = (
-    ValueError,
-    TypeError,
-    ImportError,
+    InvalidInputError,
+    MissingPackageError,
     OSError,
     MemoryError,
-    RuntimeError,
+    typer.Abort,
     _UsageProblem,
 )
 
 
-class InputError(InvalidInputError):
-    """Bad input found by the command line itself."""
+def option_of(name: str) -> str | None:
+    """Return the option that sets a parameter of the library, None if there is none.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter.
+
+    Examples
+    --------
+    >>> option_of("n_factors"), option_of("zero_based"), option_of("margin")
+    ('--factors', '--zero-based', None)
+    """
+    from cofactor.tasks import TASKS
+
+    if name in _OPTIONS:
+        return _OPTIONS[name]
+    declared = (option for entry in TASKS.values() for options in entry.options.values() for option in options)
+    known = {*_SAME, *(option.name for option in declared)}
+    return f"--{name.replace('_', '-')}" if name in known else None
+
+
+def named(options: Mapping[str, str] | None = None) -> Callable[[Argument], str]:
+    """Return what writes an argument as on the command line; one without an option as Python does.
+
+    Parameters
+    ----------
+    options : mapping from str to str, optional
+        Options that set these parameters in this command, where they are not the usual ones.
+
+    Examples
+    --------
+    >>> name = named({"user": "--user-column"})
+    >>> name(Argument("user", 3)), name(Argument("encoding", "latin-1")), name(Argument("alpha", [8.0, 9.5]))
+    ('--user-column 3', '--encoding latin-1', '--alpha 8,9.5')
+    >>> name(Argument("zero_based", False)), name(Argument("margin", "square"))
+    ('--one-based', "margin='square'")
+    """
+    own = options or {}
+
+    def name(argument: Argument) -> str:
+        option = own.get(argument.name) or option_of(argument.name)
+        if isinstance(argument.value, bool):
+            return _FLAGS.get((argument.name, argument.value)) or option or str(argument)
+        if option is None or not argument.has_value:
+            return option or str(argument)
+        return f"{option}{_written(argument.value)}" if option.endswith("=") else f"{option} {_written(argument.value)}"
+
+    return name
+
+
+def _written(value: Any) -> str:
+    """Return a value as users write it."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(_written, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def told(text: Text, options: Mapping[str, str] | None = None) -> str:
+    """Return a text, or a text in parts, with options where it speaks of arguments.
+
+    Parameters
+    ----------
+    text : str, or parts of it
+        Such as a task gives.
+    options : mapping from str to str, optional
+        See `named`.
+
+    Examples
+    --------
+    >>> told(("try ", Argument("threshold", "global")))
+    'try --threshold global'
+    """
+    return InvalidInputError(text).told(named(options))
+
+
+@contextmanager
+def naming(options: Mapping[str, str]) -> Iterator[None]:
+    """Within the block, messages call parameters by these options.
+
+    Parameters
+    ----------
+    options : mapping from str to str
+        See `named`.
+    """
+    try:
+        yield
+    except InvalidInputError as error:
+        raise InvalidInputError(error.told(named(options))) from error
 
 
 def is_abort(error: Exception) -> bool:
@@ -82,69 +163,17 @@ def explain(error: Exception) -> str | None:
     -------
     str or None
     """
-    usage = _usage_message(error)
-    if usage is not None:
-        return _one_line(usage)
-    if isinstance(error, InputError):
-        return _one_line(str(error))
+    if isinstance(error, _UsageProblem):
+        return _one_line(_usage_message(error))
+    if isinstance(error, InvalidInputError):
+        return _one_line(error.told(named()))
     if isinstance(error, MemoryError):
         return _one_line(f"not enough memory. {error}")
     if isinstance(error, OSError) and error.errno is not None:
         # The system names what it could not open, and `replacing` what it could not write; standard output has no name.
         name = next((name for name in (error.filename, error.filename2) if name is not None), "standard output")
         return _one_line(f"{name}: {error.strerror or 'the operating system refused'}")
-    return _one_line(in_options(str(error), OPTIONS)) if is_refusal(error) else None
-
-
-def is_refusal(error: BaseException) -> bool:
-    """Whether an error was raised on purpose: by a `raise` statement of this package, or by the operating system.
-
-    An error of the same type that comes out of NumPy, or out of an operation in our own code which failed, is a
-    bug.
-    """
-    if isinstance(error, OSError):
-        return True
-    trace = error.__traceback__
-    if trace is None or not isinstance(error, ValueError | TypeError | ImportError):
-        return False
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    code = trace.tb_frame.f_code
-    on_purpose = dis.opname[code.co_code[trace.tb_lasti]] == "RAISE_VARARGS"
-    return on_purpose and code.co_filename.startswith(_PACKAGE)
-
-
-def in_options(message: str, options: Mapping[str, str]) -> str:
-    """Write options where a message of the library speaks of parameters.
-
-    Examples
-    --------
-    >>> in_options("not valid utf-8; give the right one with encoding=, for example encoding='latin-1'", OPTIONS)
-    'not valid utf-8; give the right one with --encoding, for example --encoding latin-1'
-    >>> in_options("alpha=-1: expected a number above 0", OPTIONS)
-    '--alpha -1: expected a number above 0'
-    >>> in_options("alpha=[8.0, 9.0]: expected a number above 0", OPTIONS)
-    '--alpha 8.0,9.0: expected a number above 0'
-    """
-    names = "|".join(options)
-
-    def option(match: re.Match[str]) -> str:
-        name, quoted, listed, value = options[match[1]], match[2], (match[3] or "").replace(" ", ""), match[4]
-        given = quoted or listed or value or ""
-        return f"{name}{given}" if name.endswith("=") else f"{name} {given}".rstrip()
-
-    return re.sub(rf"(?<![\w.-])({names})=(?:'([^']*)'|\[([^\]]*)\]|([\w.+-]+))?", option, message)
-
-
-@contextmanager
-def renamed(prefix: str = "", /, **options: str) -> Iterator[None]:
-    """Within the block, options which set these parameters have other names than usual; messages get a prefix."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        if isinstance(error, InputError) or not is_refusal(error):
-            raise
-        raise InputError(prefix + in_options(str(error), {**OPTIONS, **options})) from error
+    return _one_line(str(error)) if isinstance(error, MissingPackageError | OSError) else None
 
 
 @contextmanager
@@ -165,10 +194,8 @@ def silence_stdout() -> None:
     os.dup2(null, sys.stdout.fileno())
 
 
-def _usage_message(error: Exception) -> str | None:
+def _usage_message(error: Any) -> str:
     """Return the message of a wrong option or argument, with where to look it up."""
-    if not isinstance(error, _UsageProblem):
-        return None
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "cofactor"
     message = str(cast(typer.BadParameter, error).format_message()).rstrip(".")

@@ -17,7 +17,6 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from cofactor import published
 from cofactor.cli.label_demo import Example
-from cofactor.cli.label_models import grid_of
 from cofactor.datasets import DatasetNotFoundError, LabelDataset, load_labels, make_labels
 from cofactor.evaluation import Search
 from cofactor.labels import MODELS, TRANSFORMERS, MLkNN
@@ -135,9 +134,9 @@ def contestants(data: LabelDataset, seed: int) -> dict[str, Any]:
 def selection(model: Any, data: LabelDataset, seed: int, quick: bool) -> Search:
     """Return the model with the choice of its parameters and of its threshold on a fifth of the training part."""
     if isinstance(model, Pipeline):
-        grid = {f"mlknn__{name}": values for name, values in grid_of(model.steps[-1][1]).items()}
+        grid = {f"mlknn__{name}": values for name, values in model.steps[-1][1].default_grid().items()}
     else:
-        grid = grid_of(model)
+        grid = model.default_grid()
     if "estimator" in grid and data.n_labels > _MANY:
         grid["estimator"] = grid["estimator"][:-1]
     if quick:

@@ -1,19 +1,42 @@
-"""Options which several commands share."""
+"""Options which several commands share, and those which tasks declare."""
 
 from __future__ import annotations
 
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from cofactor.cli.tasks import Task
+from cofactor.errors import InvalidInputError
+from cofactor.tasks import TASKS, Option
+from cofactor.tasks.options import parse_alpha
+
+Command = TypeVar("Command", bound=Callable[..., None])
 
 MODEL_HELP = (
     "For ratings mmmf (the default), ordinal-probit (the most accurate, with probabilities), als (the fastest), hmf, "
     "pmmmf, ensemble, binary-mmmf for two levels, and others (an unknown name lists all); for labels plst (the "
     "default), cplst, cssp, faie, leml, omf, mlchmf, grople, mlknn, binary-relevance"
 )
+
+
+def task_name(text: str | None) -> str | None:
+    """Return the name of a task as it was typed, if there is such a task.
+
+    Parameters
+    ----------
+    text : str, optional
+        What was typed.
+    """
+    if text is not None and text not in TASKS:
+        raise typer.BadParameter(f"{text!r} is not one of {', '.join(map(repr, TASKS))}.")
+    return text
+
+
+TASK_NAMES = "|".join(TASKS)
 
 DataFile = Annotated[
     str,
@@ -25,8 +48,13 @@ DataFile = Annotated[
     ),
 ]
 TaskOption = Annotated[
-    Task | None,
-    typer.Option("--task", help="What FILE holds; by default found out. A table holds ratings unless --labels says."),
+    str | None,
+    typer.Option(
+        "--task",
+        metavar=TASK_NAMES,
+        callback=task_name,
+        help="What FILE holds; by default found out. A table holds ratings unless --labels says.",
+    ),
 ]
 ModelFile = Annotated[
     str, typer.Argument(metavar="MODEL", help="A model written by cofactor fit; - for standard input.")
@@ -58,128 +86,228 @@ Jobs = Annotated[
     int, typer.Option("--jobs", "-j", metavar="N", help="Number of cells at a time; -1: one for each core.")
 ]
 Retry = Annotated[bool, typer.Option("--retry", help="Run cells again that failed.")]
-
-
-class Duplicates(StrEnum):
-    """What to do with several ratings of one user for one item."""
-
-    ERROR = "error"
-    LAST = "last"
-    MEAN = "mean"
-
-
-_TABLES = "Text files"
-_COLUMNS = "Ratings: columns of FILE"
-_LABELS = "Labels: columns of FILE"
-_COLUMN_HELP = "Name of its column, or its position counted from 0."
-
-UserColumn = Annotated[
-    str | None, typer.Option("--user", metavar="COLUMN", help=_COLUMN_HELP, rich_help_panel=_COLUMNS)
-]
-ItemColumn = Annotated[
-    str | None, typer.Option("--item", metavar="COLUMN", help=_COLUMN_HELP, rich_help_panel=_COLUMNS)
-]
-RatingColumn = Annotated[
-    str | None, typer.Option("--rating", metavar="COLUMN", help=_COLUMN_HELP, rich_help_panel=_COLUMNS)
-]
-Separator = Annotated[
+Out = Annotated[
     str | None,
     typer.Option(
-        "--sep", metavar="TEXT", help="Separator, by default found out; tab for \\t.", rich_help_panel=_TABLES
-    ),
-]
-Header = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header", help="Whether line 1 names the columns, by default found out.", rich_help_panel=_TABLES
-    ),
-]
-Encoding = Annotated[
-    str, typer.Option(metavar="NAME", help="Encoding of a text file, such as latin-1.", rich_help_panel=_TABLES)
-]
-Levels = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LIST",
-        help="Values a rating can take: 1,2,3,4,5 or 0.5:5:0.5 (from, to, step); by default those that occur.",
-        rich_help_panel=_COLUMNS,
-    ),
-]
-Bins = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N", min=2, help="Cut continuous ratings into so many levels of equal width.", rich_help_panel=_COLUMNS
-    ),
-]
-DuplicateRatings = Annotated[
-    Duplicates,
-    typer.Option(help="Several ratings of one user for one item: refuse, keep the last, or take the mean."),
-]
-
-LabelColumns = Annotated[
-    str | None,
-    typer.Option(
-        "--labels",
-        metavar="COLUMNS",
-        help="Which columns of a table or an ARFF file are labels: the beginning of their names, their names with "
-        "commas between, or a number (6: the first six; -6: the last six).",
-        rich_help_panel=_LABELS,
-    ),
-]
-LabelXml = Annotated[
-    str | None,
-    typer.Option(
-        "--xml",
+        "--out",
+        "-o",
         metavar="FILE",
-        help="Mulan's list of labels; by default the one of the same name beside an ARFF file.",
-        rich_help_panel=_LABELS,
-    ),
-]
-DropColumns = Annotated[
-    str | None,
-    typer.Option(
-        "--drop", metavar="NAMES", help="Columns which are neither features nor labels.", rich_help_panel=_LABELS
+        help="Where the table goes: .csv, .tsv or .parquet; - for CSV on standard output. "
+        "By default a table on a terminal, CSV in a pipe.",
     ),
 ]
 
 
-class Format(StrEnum):
-    """Formats of files of labels."""
-
-    ARFF = "arff"
-    MAT = "mat"
-    LIBSVM = "libsvm"
-    TABLE = "table"
+# ---------------------------------------------------------------- what tasks declare
 
 
-class Aligned(StrEnum):
-    """What to do with the shifted labels of rcv1."""
+def with_task_options(command: Command, verb: str) -> Command:
+    """Add to a command the options that tasks declare; the command takes them as ``**options``.
 
-    PUBLISHED = "published"
-    REALIGNED = "realigned"
+    Parameters
+    ----------
+    command : callable
+        A command, with ``**options`` as its last parameter.
+    verb : str
+        What it does: "fit", "predict", ...
+    """
+    signature = inspect.signature(command, eval_str=True)
+    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    if len(own) == len(signature.parameters):
+        return command
+    declared = {option.name: option for entry in TASKS.values() for option in entry.options.get(verb, ())}
+    taken = {one.name for one in own}
+    added = [_parameter(option) for option in declared.values() if option.name not in taken]
+    command.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in (*own, *added)}
+    return command
 
 
-FileFormat = Annotated[
-    Format | None, typer.Option("--format", help="Format of FILE; by default found out.", rich_help_panel=_LABELS)
-]
-AlignedLabels = Annotated[
-    Aligned | None,
-    typer.Option("--aligned", help="For rcv1, whose labels are shifted in half of the rows.", rich_help_panel=_LABELS),
-]
-ZeroBased = Annotated[
-    bool | None,
-    typer.Option(
-        "--zero-based/--one-based",
-        help="From what the indices of a libsvm file count, by default found out.",
-        rich_help_panel=_LABELS,
-    ),
-]
-Threshold = Annotated[
-    str,
-    typer.Option(
-        metavar="X|RULE",
-        help="A label is predicted where its score is above 0, above X, or where a rule learned from held-out "
-        "instances says: global, per-label, top-k or cardinality.",
-        rich_help_panel=_LABELS,
-    ),
+def _parameter(option: Option) -> inspect.Parameter:
+    """Return an option as a parameter that typer understands."""
+    flag = f"--{option.name.replace('_', '-')}"
+    if option.opposite:
+        flag += f"/--{option.opposite.replace('_', '-')}"
+    extra: dict[str, Any] = {"metavar": option.unit} if option.unit else {}
+    described = typer.Option(
+        flag, help=option.help, rich_help_panel=option.group or None, min=option.low, max=option.high, **extra
+    )
+    kind: Any = _choice(option) if option.choices else option.kind
+    default: Any = option.default if option.default != () else None
+    if kind is str and isinstance(default, float):
+        default = f"{default:g}"
+    elif option.choices and default is not None:
+        default = kind(default)
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind if default is not None else kind | None, described],
+    )
+
+
+def _choice(option: Option) -> type[StrEnum]:
+    """Return the choices of an option as typer takes them."""
+    named = {choice.upper(): choice for choice in option.choices}
+    return StrEnum(option.name.title(), named)  # type: ignore[return-value]
+
+
+def choose_task(
+    context: typer.Context, verb: str, file: str, asked: str | None, found: str | None, options: Mapping[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Return the task, as asked for, as found, or as the options imply; and its options.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command, to see which options were given.
+    verb : str
+        What the command does.
+    file : str
+        For messages.
+    asked : str, optional
+        What ``--task`` says.
+    found : str, optional
+        What the file tells.
+    options : mapping from str to object
+        All options that the command declares for tasks, as typer gives them.
+
+    Raises
+    ------
+    InvalidInputError
+        If options of two tasks were given, or some that do not go with the file.
+    """
+    known = {name: [option.name for option in entry.options.get(verb, ())] for name, entry in TASKS.items()}
+    everywhere = set.intersection(*(set(names) for names in known.values() if names))
+    special = {name: given(context, [one for one in names if one not in everywhere]) for name, names in known.items()}
+    implied = [name for name, odd in special.items() if odd]
+    if asked is None and len(implied) > 1:
+        one, other = implied[:2]
+        both = f"{special[one][0]} is for {one} and {special[other][0]} for {other}"
+        raise InvalidInputError(f"{both}: leave one out")
+    tasks = [name for name in (asked, None if found not in TASKS else found, *implied, *TASKS) if name is not None]
+    task = tasks[0]
+    refuse_options(context, verb, task, file)
+    mine = {option.name: option for option in TASKS[task].options.get(verb, ())}
+    return task, {name: _plain(options[name]) for name in mine if name in options}
+
+
+def refuse_options(context: typer.Context, verb: str, task: str, file: str) -> None:
+    """Refuse options which are for other tasks.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command.
+    verb : str
+        What the command does.
+    task : str
+        For which task.
+    file : str
+        What holds data, or a model, of that task.
+    """
+    mine = {option.name for option in TASKS[task].options.get(verb, ())}
+    for name, entry in TASKS.items():
+        others = [option.name for option in entry.options.get(verb, ()) if option.name not in mine]
+        odd = given(context, others)
+        if odd:
+            where = "standard input" if file == "-" else file
+            raise InvalidInputError(f"{odd[0]} is for {name}, but {where} holds {task}")
+
+
+def given(context: typer.Context, names: Iterable[str]) -> list[str]:
+    """Return those of these parameters that stand on the command line, as options.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command.
+    names : iterable of str
+        Names of parameters.
+    """
+    options = {parameter.name: max(parameter.opts, key=len) for parameter in context.command.params}
+    return [
+        options[name]
+        for name in names
+        if name in options and getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+    ]
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, StrEnum) else value
+
+
+# ---------------------------------------------------------------- settings of models
+
+
+def parse_params(texts: Sequence[str] | None) -> dict[str, Any]:
+    """Return the parameters of ``--param``, each NAME=VALUE.
+
+    Parameters
+    ----------
+    texts : sequence of str, optional
+        As they were typed.
+
+    Examples
+    --------
+    >>> parse_params(["max_iter=200", "margin=logistic", "alpha_bias=None"])
+    {'max_iter': 200, 'margin': 'logistic', 'alpha_bias': None}
+    """
+    params = {}
+    for text in texts or ():
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise InvalidInputError(f"--param {text}: expected NAME=VALUE, such as max_iter=200")
+        params[key.strip()] = _value(value.strip())
+    return params
+
+
+def _value(text: str) -> Any:
+    """Return a number, a truth value, None, a list of these, or the text."""
+    words = {"none": None, "true": True, "false": False}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def names_of(params: Mapping[str, Any]) -> dict[str, str]:
+    """Return what messages are to call each parameter which was given by ``--param``.
+
+    Parameters
+    ----------
+    params : mapping from str to object
+        As `parse_params` returns them.
+
+    Examples
+    --------
+    >>> names_of({"n_components": 3})
+    {'n_components': '--param n_components='}
+    """
+    return {key: f"--param {key}=" for key in params}
+
+
+__all__ = [
+    "Alpha",
+    "DataFile",
+    "Factors",
+    "Jobs",
+    "Json",
+    "ModelFile",
+    "Out",
+    "Params",
+    "Retry",
+    "Seed",
+    "TaskOption",
+    "Threads",
+    "choose_task",
+    "given",
+    "names_of",
+    "parse_alpha",
+    "parse_params",
+    "refuse_options",
+    "task_name",
+    "with_task_options",
 ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cofactor.cli.datasets import warn_of_data_variable
-from cofactor.cli.progress import Download
+from cofactor.cli.output import Download
 from cofactor.cli.stage import Stage, Tale, escape
 
 if TYPE_CHECKING:

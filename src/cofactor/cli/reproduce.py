@@ -12,10 +12,10 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.board import duration
-from cofactor.cli.errors import InputError, telling_what_is_kept
-from cofactor.cli.progress import make_bar
+from cofactor.cli.errors import telling_what_is_kept
+from cofactor.cli.output import human_console, make_bar, note, print_json
 from cofactor.cli.reproduced import show_lines, show_reproduction
-from cofactor.cli.tables import human_console, note, print_json
+from cofactor.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from cofactor.evaluation.run.running import RunProgress
@@ -56,20 +56,22 @@ def reproduce(
     deviations of their difference are marked, with the reason where it is known.
     """
     if quick and full:
-        raise InputError("--quick and --full exclude each other: choose one")
+        raise InvalidInputError("--quick and --full exclude each other: choose one")
     extent: Extent = "quick" if quick else "full" if full else "normal"
     if names == ["list"]:
         _list(json)
         return
     chosen = _chosen(names)
     if from_store and retry:
-        raise InputError("--from-store runs nothing, so --retry has nothing to run again: leave one of them out")
+        raise InvalidInputError("--from-store runs nothing, so --retry has nothing to run again: leave one of them out")
     text = _words(document, words)
     from cofactor.evaluation.run.store import ResultStore
 
     place = _place(store)
     if from_store and not place.exists():
-        raise InputError(f"--from-store: there is no store {place} yet: without this option it is made and filled")
+        raise InvalidInputError(
+            f"--from-store: there is no store {place} yet: without this option it is made and filled"
+        )
     with ResultStore(place) as kept:
         found = _found(chosen, extent, kept, from_store, jobs, retry, json)
     if json:
@@ -111,7 +113,7 @@ def _chosen(names: Sequence[str]) -> list[Experiment]:
         return list(experiments().values())
     for word in ("all", "list"):
         if word in names:
-            raise InputError(f"{word} stands alone: leave the other names out")
+            raise InvalidInputError(f"{word} stands alone: leave the other names out")
     return [experiment(name) for name in dict.fromkeys(names)]
 
 
@@ -122,24 +124,26 @@ def _words(document: str | None, words: str | None) -> str:
     if words is None:
         return ""
     if document is None:
-        raise InputError("--words are a page of a document: say with --document where it goes")
+        raise InvalidInputError("--words are a page of a document: say with --document where it goes")
     if not words.endswith(".md"):
-        raise InputError(f"{words}: expected a Markdown file, ending in .md")
+        raise InvalidInputError(f"{words}: expected a Markdown file, ending in .md")
     try:
         return Path(words).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{words}: is not UTF-8 ({error.reason} at byte {error.start})") from error
+        raise InvalidInputError(f"{words}: is not UTF-8 ({error.reason} at byte {error.start})") from error
 
 
 def _check_folder(folder: Path) -> None:
     """Refuse a folder that could not be made or written to."""
     if folder.suffix in (".md", ".html") or (folder.exists() and not folder.is_dir()):
-        raise InputError(f"{folder}: expected the name of a folder; its first page will be {folder.stem}/README.md")
+        raise InvalidInputError(
+            f"{folder}: expected the name of a folder; its first page will be {folder.stem}/README.md"
+        )
     parent = folder if folder.exists() else folder.absolute().parent
     if not parent.is_dir():
-        raise InputError(f"{folder}: the folder {folder.parent} does not exist; make it first")
+        raise InvalidInputError(f"{folder}: the folder {folder.parent} does not exist; make it first")
     if not os.access(parent, os.W_OK):
-        raise InputError(f"{folder}: cannot be written there (permission denied)")
+        raise InvalidInputError(f"{folder}: cannot be written there (permission denied)")
 
 
 def _place(store: str | None) -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cofactor.cli.board import duration
-from cofactor.cli.tables import human_console
+from cofactor.cli.output import human_console
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod

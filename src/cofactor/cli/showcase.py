@@ -14,12 +14,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from cofactor import published
-from cofactor.cli.baselines import MostFrequentLevel, UserMedian
 from cofactor.datasets import DatasetNotFoundError, RatingDataset, load_ratings, make_ratings
 from cofactor.evaluation import Holdout
 from cofactor.metrics import confusion_matrix, rating_report
 from cofactor.ratings import ALS, HMF, MMMF, PMMMF, Ensemble, OrdinalProbit, RatingModel
 from cofactor.ratings.sampled.base import SampledModel
+from cofactor.tasks.baselines import MostFrequentLevel, UserMedian
 
 #: Films for the new user, of several tastes, with what he might give them.
 NEW_USER = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import tempfile
@@ -13,14 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cofactor.cli.errors import InputError
-from cofactor.cli.progress import make_bar
-from cofactor.cli.tables import human_console, note
+from cofactor.cli.output import human_console, make_bar, note
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Stage", "Tale", "check_folder", "escape"]
+__all__ = ["Stage", "Tale", "escape"]
 
 #: Pictures of all demos: those of an earlier run, which a new report does not show, are taken away.
 PICTURES = {
@@ -39,18 +36,6 @@ class Tale:
     seconds: float = 0.0
     machine: str = ""
     next_steps: list[tuple[str, str]] = field(default_factory=list)
-
-
-def check_folder(out: str) -> Path:
-    """Return the folder of the report; refuse one that cannot be written."""
-    folder = Path(out)
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{out}: is a file, expected a folder for the report")
-    if not folder.absolute().parent.is_dir():
-        raise InputError(f"{out}: the folder {folder.parent} does not exist; make it first")
-    if not os.access(folder if folder.exists() else folder.absolute().parent, os.W_OK):
-        raise InputError(f"{out}: cannot be written to; choose another folder with --out")
-    return folder
 
 
 class Stage:

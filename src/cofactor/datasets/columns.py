@@ -27,6 +27,10 @@ _MOST_COLUMNS = 4  # user, item, rating, time
 _DIGITS_OF_A_TIME = 9  # seconds since 1970, from 1973 on
 
 
+class ColumnsError(InvalidInputError):
+    """A table has neither users nor items: perhaps it is no table of ratings."""
+
+
 def plain(name: str) -> str:
     """Reduce a column name to its letters and digits, in lower case: 'User_ID' becomes 'userid'."""
     return "".join(ch for ch in name.casefold() if ch.isalnum())
@@ -63,18 +67,13 @@ def resolve_columns(
     places = [ROLES.index(role) for role in missing]
     named_otherwise = any(_is_known(cell) for k, cell in enumerate(header or ()) if k in places)
     if missing and header is not None and (named_otherwise or not in_usual_place):
-        raise InvalidInputError(
-            f"cannot tell which column holds the {' and the '.join(missing)}; the columns are {', '.join(header)}",
-            argument=missing[0],
-            advice=("say which with ", *_arguments(missing)),
-            place=Place(name),
-        )
+        raise _unclear(header, missing, name)
     for role in missing:
         position = ROLES.index(role)
         if position >= n_columns or position in found.values():
-            names = f" ({', '.join(header)})" if header else ""
+            known = f" ({', '.join(header)})" if header else ""
             raise InvalidInputError(
-                f"no column for the {role}; found {counted(n_columns, 'column')}{names}",
+                f"no column for the {role}; found {counted(n_columns, 'column')}{known}",
                 argument=role,
                 advice=("check the separator (", Argument("sep"), "), or give ", Argument(role)),
                 place=Place(name),
@@ -98,24 +97,13 @@ def refuse_matrix(
     timed = any(cell.isdecimal() and len(cell) >= _DIGITS_OF_A_TIME for cell in row[1:])
     if asked or len(row) <= _MOST_COLUMNS or named > 1 or not numeric or timed:
         return
-    raise InvalidInputError(
+    raise ColumnsError(
         f"looks like a matrix, one row for each user and one column for each item ({len(row)} columns); "
-        "expected a long table, one line for each rating, with user, item and rating",
-        argument="user",
-        advice=(
-            (
-                "in pandas: table.melt(table.columns[0], var_name='item', value_name='rating').dropna(). "
-                "If it is a long table, say which columns to take with "
-            ),
-            *_arguments(wanted),
-        ),
+        "expected a long table, one line for each rating, with user, item and rating. In pandas: "
+        "table.melt(table.columns[0], var_name='item', value_name='rating').dropna()",
+        advice=("if it is a long table, say which columns to take with ", *_arguments(wanted)),
         place=Place(name),
     )
-
-
-def _arguments(roles: Iterable[str]) -> list[str | Argument]:
-    """Arguments of some roles, joined by commas."""
-    return [part for role in roles for part in (", ", Argument(role))][1:]
 
 
 def frame_columns(frame: Frame, *, rating: bool = True) -> dict[str, Any]:
@@ -196,29 +184,40 @@ def _by_alias(header: Sequence[str] | None, role: str) -> int | None:
 
 
 def _explicit(header: Sequence[str] | None, n_columns: int, role: str, column: Column, name: str) -> int:
-    place = Place(name)
     if isinstance(column, str):
         if header is None:
             raise InvalidInputError(
                 (Argument(role, column), " names a column, but the file has no header"),
                 argument=role,
                 advice=("give its position counted from 0, for example ", Argument(role, 0)),
-                place=place,
+                place=Place(name),
             )
         if column not in header:
+            known = f"); the columns are {', '.join(header)}"
             raise InvalidInputError(
-                (f"no column {column!r} (", Argument(role), f"); the columns are {', '.join(header)}"),
-                argument=role,
-                place=place,
+                (f"no column {column!r} (", Argument(role), known), argument=role, place=Place(name)
             )
         return list(header).index(column)
     if not 0 <= column < n_columns:
-        raise InvalidInputError(
-            (Argument(role, column), f" is out of range; the file has {counted(n_columns, 'column')}, 0 the first"),
-            argument=role,
-            place=place,
-        )
+        extent = f" is out of range; the file has {counted(n_columns, 'column')}, 0 the first"
+        raise InvalidInputError((Argument(role, column), extent), argument=role, place=Place(name))
     return int(column)
+
+
+def _unclear(header: Sequence[str], missing: Sequence[str], name: str) -> InvalidInputError:
+    """Return what to say of columns none of which is known for a role."""
+    kind = ColumnsError if {"user", "item"} <= set(missing) else InvalidInputError
+    which = f"cannot tell which column holds the {' and the '.join(missing)}"
+    advice = ("say which with ", *_arguments(missing))
+    return kind(f"{which}; the columns are {', '.join(header)}", argument=missing[0], advice=advice, place=Place(name))
+
+
+def _arguments(roles: Iterable[str]) -> list[str | Argument]:
+    """Return arguments with commas between them, as parts of a message."""
+    parts: list[str | Argument] = []
+    for role in roles:
+        parts += [", ", Argument(role)] if parts else [Argument(role)]
+    return parts
 
 
 def _check_distinct(found: Mapping[str, int], name: str) -> None:
@@ -226,8 +225,7 @@ def _check_distinct(found: Mapping[str, int], name: str) -> None:
     for k, role in enumerate(roles):
         for other in roles[:k]:
             if found[role] == found[other]:
+                same = f" name the same column (position {found[role]})"
                 raise InvalidInputError(
-                    (Argument(other), " and ", Argument(role), f" name the same column (position {found[role]})"),
-                    argument=role,
-                    place=Place(name),
+                    (Argument(other), " and ", Argument(role), same), argument=role, place=Place(name)
                 )

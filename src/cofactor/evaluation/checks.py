@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.evaluation.run.sources import Source, Task, sources_of, task_of
+from cofactor.evaluation.run.sources import Source, sources_of, task_of
 from cofactor.metrics import LABEL_METRICS, PROBABILITY_METRICS, RATING_METRICS
 from cofactor.model.selection.grid import Grid, check_grid
-from cofactor.model.splits import folds_in, splitter_of
+from cofactor.model.splits import Task, folds_in, splitter_of
 from cofactor.text import did_you_mean
 
 __all__ = [
@@ -149,7 +149,7 @@ def shown_metrics(task: Task, metrics: Sequence[str] | None) -> tuple[str, ...]:
     >>> shown_metrics("ratings", ["mea"])
     Traceback (most recent call last):
     ...
-    ValueError: metric 'mea' is not known; did you mean mae?
+    cofactor.errors.InvalidInputError: metric 'mea' is not known; did you mean mae?
     """
     if isinstance(metrics, str):
         metrics = [metrics]
@@ -201,7 +201,7 @@ def checked_seeds(seeds: Any) -> tuple[int, ...]:
     >>> checked_seeds(3)
     Traceback (most recent call last):
     ...
-    ValueError: seeds=3: expected a list of whole numbers from 0 to 4294967295, such as [0, 1, 2]
+    cofactor.errors.InvalidInputError: seeds=3: expected a list of whole numbers from 0 to 4294967295, such as [0, 1, 2]
     """
     listed: list[Any] = list(seeds) if np.iterable(seeds) and not isinstance(seeds, str) else [None]
     whole = all(isinstance(seed, int | np.integer) and not isinstance(seed, bool) for seed in listed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,11 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.evaluation.run.keys import plain_value
+from cofactor.evaluation.run.references import Reference
 from cofactor.metrics.probabilities import probability_report
 from cofactor.metrics.ratings import as_scale, mean_absolute_error, rating_report
-from cofactor.model.splits import (
-    Rows,
-    pair_numbers,
-    parts_of,
-    splitter_of,
-)
+from cofactor.model.splits import Parts, pair_numbers, parts_of, splitter_of
 
 __all__ = ["FoldInScorer", "evaluate"]
 
@@ -108,9 +105,7 @@ def evaluate(
     return [measure_ratings(model, X, ratings, parts, levels) for parts in parts_of(splitter, X, ratings)]
 
 
-def measure_ratings(
-    model: Any, X: Any, y: Any, parts: tuple[Rows, Rows | None, Rows], scale: ArrayLike
-) -> dict[str, Any]:
+def measure_ratings(model: Any, X: Any, y: Any, parts: Parts, scale: ArrayLike) -> dict[str, Any]:
     """Fit a copy of a model and measure it, on training, fold-in (None where there is none) and test rows."""
     train, fold_in, test = parts
     seconds = {}
@@ -130,6 +125,29 @@ def measure_ratings(
     if probabilities is not None:
         errors |= probability_report(y[test], probabilities, scale)
     return {**errors, "n_train": train.size, "n_test": test.size, **seconds, "parameters": parameters}
+
+
+def rating_measures(
+    model: Any, data: Reference[tuple[Any, Any]], splits: Reference[Sequence[Parts]], k: int, scale: Any
+) -> dict[str, Any]:
+    """Fit a rating model on one split, and measure it.
+
+    Parameters
+    ----------
+    model : estimator
+        Cloned, and not changed.
+    data : Reference
+        Of pairs and ratings.
+    splits : Reference
+        Of the rows of all splits.
+    k : int
+        Which of them.
+    scale : array-like
+        The levels of the ratings.
+    """
+    X, y = data.value()
+    row = measure_ratings(model, X, y, splits.value()[k], scale)
+    return row | {"parameters": plain_value(row["parameters"])}
 
 
 def _chosen(model: Any, fitted: Any) -> dict[str, Any]:

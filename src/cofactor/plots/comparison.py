@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, MissingPackageError
 from cofactor.metrics.ratings import as_scale
 from cofactor.plots.figures import (
     INK,
@@ -105,9 +105,7 @@ def plot_critical_difference(outcome: AverageRanks, ax: Axes | None = None, *, t
     try:
         from scikit_posthocs import critical_difference_diagram
     except ModuleNotFoundError as error:
-        raise ImportError(
-            'this picture needs scikit-posthocs, which is not installed: pip install "cofactor[stats]"'
-        ) from error
+        raise MissingPackageError("scikit-posthocs", "this picture needs", "stats") from error
     from pandas import DataFrame, Series
 
     names = [shortened(name) for name in outcome.methods]

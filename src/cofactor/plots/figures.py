@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import InvalidInputError, InvalidTypeError, MissingPackageError
 from cofactor.files import PathLike, replacing
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError as error:
-        raise ImportError('pictures need matplotlib, which is not installed: pip install "cofactor[plots]"') from error
+        raise MissingPackageError("matplotlib", "pictures need", "plots") from error
 
 
 def tidy(ax: Axes, xlabel: str, ylabel: str, title: str = "", grid: bool = True) -> None:

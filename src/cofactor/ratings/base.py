@@ -145,13 +145,16 @@ class RatingModel(BaseEstimator, ABC):
         return self._decision.levels(margins, self.scale_)
 
     def default_grid(self) -> dict[str, list[Any]]:
-        """Return the values of parameters that are worth a search, by name; empty where there is nothing to search.
+        """Return the values of parameters that are worth a search, by name, as `cofactor.evaluation.Search` takes them.
 
-        Models with ``alpha="auto"`` choose the weight of the penalty by validation themselves.
+        It is empty where there is nothing to search, as in models which choose the weight of their penalty by
+        validation (``alpha="auto"``).
 
         Examples
         --------
-        >>> from cofactor.ratings import MMMF
+        >>> from cofactor.ratings import MMMF, URP
+        >>> URP().default_grid()
+        {'n_factors': [3, 4, 5], 'alpha': [1.0, 2.0, 4.0]}
         >>> MMMF().default_grid()
         {}
         """

@@ -158,7 +158,9 @@ class Ratings:
         shape = getattr(matrix, "shape", ())
         if not sparse.issparse(matrix) or len(shape) != 2:
             found = f"{type(matrix).__name__} of shape {shape}"
-            raise InvalidTypeError(f"matrix must be a two-dimensional scipy sparse matrix or array, found {found}")
+            raise InvalidTypeError(
+                f"matrix must be a two-dimensional scipy sparse matrix or array, found {found}", argument="matrix"
+            )
         entries = sparse.coo_array(cast(Any, matrix))
         n_users, n_items = entries.shape
         if items is None:
@@ -213,19 +215,23 @@ class Ratings:
         more = [] if others is None else others.ids.tolist()
         items = IdMap([*np.asarray(item_ids).tolist(), *more], "the item ids of X")
         if not len(items):
-            raise InvalidInputError("X is empty: at least one rating, or an item with features, is needed")
+            raise InvalidInputError(
+                "X is empty: at least one rating, or an item with features, is needed", argument="X"
+            )
         user_index = users.index(user_ids)
         known = user_index >= 0
         if len(known) and (not known.any() or (unknown_users == "error" and not known.all())):
             bad = np.asarray(user_ids, dtype=object)[~known].tolist()[0]
             raise InvalidInputError(
                 f"{counted(int((~known).sum()), 'rating')} of X by users that were not in training, the first by "
-                f"{bad!r}: leave them out, or fit a new model"
+                f"{bad!r}: leave them out, or fit a new model",
+                argument="X",
             )
         values = rating_values(y)
         if values.size != known.size:
             raise InvalidInputError(
-                f"X has {counted(known.size, 'row')} but y has {counted(values.size, 'rating')}: they must agree"
+                f"X has {counted(known.size, 'row')} but y has {counted(values.size, 'rating')}: they must agree",
+                argument="y",
             )
         if not known.any():
             none = np.zeros(0, dtype=np.int32)
@@ -246,13 +252,13 @@ class Ratings:
         duplicates: Duplicates,
     ) -> Self:
         if duplicates not in ("error", "last", "mean"):
-            raise InvalidInputError(f"duplicates must be 'error', 'last' or 'mean', found {duplicates!r}")
+            raise InvalidInputError("expected 'error', 'last' or 'mean'", argument="duplicates", found=duplicates)
         values = rating_values(y)
         if values.size != user_index.size:
             sizes = counted(user_index.size, "row"), counted(values.size, "rating")
-            raise InvalidInputError(f"X has {sizes[0]} but y has {sizes[1]}: they must agree")
+            raise InvalidInputError(f"X has {sizes[0]} but y has {sizes[1]}: they must agree", argument="y")
         if not values.size:
-            raise InvalidInputError("X is empty: at least one rating is needed")
+            raise InvalidInputError("X is empty: at least one rating is needed", argument="X")
         scale = inferred_scale(values) if scale is None else as_scale(scale)
         levels = to_levels(values, scale)
         by_item, _ = counting_sort(item_index, len(items))
@@ -301,7 +307,9 @@ class Ratings:
         return cls._from_rows(users, items, scale, indptr, rows, indices, levels)
 
     def at_boundary(self, level: int) -> Self:
-        """Return the bi-level ratings of (3.17): -1 for levels up to `level`, +1 above.
+        """Return the bi-level ratings at a boundary: -1 for levels up to `level`, +1 above.
+
+        This is equation (3.17) of Kumar (2018).
 
         Parameters
         ----------
@@ -424,7 +432,8 @@ class Ratings:
         """
         if mask.dtype != np.bool_ or mask.shape != self.levels.shape:
             raise InvalidInputError(
-                f"mask must be boolean of shape {self.levels.shape}, found {mask.dtype} of shape {mask.shape}"
+                f"mask must be boolean of shape {self.levels.shape}, found {mask.dtype} of shape {mask.shape}",
+                argument="mask",
             )
         rows = self.row_of_entry[mask]
         indptr = offsets(rows, len(self.users))
@@ -474,18 +483,21 @@ def as_ratings(
     dataset = hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns")
     if isinstance(X, Ratings) or sparse.issparse(X) or dataset:
         if y is not None:
-            raise InvalidInputError(f"y must be None where X is a {type(X).__name__}, which holds the ratings itself")
+            raise InvalidInputError(
+                f"y must be None where X is a {type(X).__name__}, which holds the ratings itself", argument="y"
+            )
     elif y is None:
         raise InvalidInputError(
-            "y is missing: pass the ratings of the pairs X, or one scipy sparse matrix of users × items"
+            "y is missing: pass the ratings of the pairs X, or one scipy sparse matrix of users × items", argument="y"
         )
     if isinstance(X, Ratings):
         if scale is not None and not np.array_equal(as_scale(scale), X.scale):
             raise InvalidInputError(
-                f"X has the scale {some_of(X.scale)} but {some_of(as_scale(scale))} is required: rebuild it"
+                f"X has the scale {some_of(X.scale)} but {some_of(as_scale(scale))} is required: rebuild it",
+                argument="X",
             )
         if items is not None and items != X.items:
-            raise InvalidInputError("X has other items than the model: build it with items=model.items_")
+            raise InvalidInputError("X has other items than the model: build it with items=model.items_", argument="X")
         return X
     if sparse.issparse(X):
         return Ratings.from_sparse(X, scale, duplicates, items)

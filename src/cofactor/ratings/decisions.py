@@ -49,7 +49,7 @@ class Count:
 
 @dataclass(frozen=True)
 class FirstBelow:
-    """The first boundary that the score does not reach: equation (3.18) of the thesis."""
+    """The first boundary that the score does not reach: equation (3.18) of Kumar (2018)."""
 
     def levels(self, margins: NDArray[Any], scale: NDArray[np.float64]) -> NDArray[np.int64]:
         """See `Decision`."""
@@ -91,7 +91,7 @@ def _probabilities(margins: NDArray[Any]) -> NDArray[Any]:
 def first_below(margins: NDArray[Any]) -> NDArray[np.int64]:
     """Return the first stage with a negative margin, or one more than the number of stages where there is none.
 
-    This is equation (3.18) of the thesis.
+    This is equation (3.18) of Kumar (2018).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Ensembles of rating models (E-MMMF: DeCoste 2006, in the comparison of thesis section 3.6.3)."""
+"""Ensembles of rating models (DeCoste 2006)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import thread_limit
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.parallel import side_by_side
@@ -65,6 +65,11 @@ class Ensemble(RatingModel):
     n_iter_ : int
         Number of iterations of all members together.
 
+    References
+    ----------
+    D. DeCoste, "Collaborative prediction using ensembles of maximum margin matrix factorizations", ICML 2006,
+    doi:10.1145/1143844.1143876.
+
     Examples
     --------
     >>> X = [(u, i) for u in range(6) for i in range(6) if (u, i) != (0, 5)]
@@ -119,7 +124,8 @@ class Ensemble(RatingModel):
         own = self.estimator.levels
         if own is not None and (self.levels is None or not np.array_equal(np.asarray(own), np.asarray(self.levels))):
             raise InvalidInputError(
-                f"levels={self.levels!r}, but the estimator has levels={own!r}: pass them to Ensemble"
+                (Argument("levels", self.levels), f", but the estimator has levels={own!r}: pass them to Ensemble"),
+                argument="levels",
             )
 
     def _fit(self, given: FitInput) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.metrics.ratings import as_scale, nearest_levels
 from cofactor.text import counted, some_of
 
@@ -26,13 +26,17 @@ def rating_values(y: Any) -> NDArray[np.float64]:
             raise InvalidTypeError(f"found {found.dtype}")
         values = found.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"y must hold numbers ({error}): convert the ratings first") from error
+        raise InvalidInputError(f"y must hold numbers ({error}): convert the ratings first", argument="y") from error
     if values.ndim != 1:
-        raise InvalidInputError(f"y must be one-dimensional, found shape {values.shape}: pass y.ravel() or one column")
+        raise InvalidInputError(
+            f"y must be one-dimensional, found shape {values.shape}: pass y.ravel() or one column", argument="y"
+        )
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         those = counted(bad.size, "rating that is", "ratings that are")
-        raise InvalidInputError(f"y holds {those} NaN or infinite, the first in row {bad[0]}: remove them")
+        raise InvalidInputError(
+            f"y holds {those} NaN or infinite, the first in row {bad[0]}: remove them", argument="y"
+        )
     return values
 
 
@@ -42,7 +46,8 @@ def inferred_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
     if distinct.size == 1:
         raise InvalidInputError(
             f"all ratings are {distinct[0]:g}: with a single level there is nothing to learn; "
-            "pass the levels if the scale has others"
+            "pass the levels if the scale has others",
+            argument="y",
         )
     return as_scale(distinct)
 
@@ -99,15 +104,23 @@ def refuse_unknown(item_index: NDArray[np.int32], item_ids: NDArray[Any]) -> Non
     if unknown.size:
         raise InvalidInputError(
             f"{counted(unknown.size, 'rating is', 'ratings are')} of items which the model does not know, for example "
-            f"{some_of(item_ids[unknown])}: remove them"
+            f"{some_of(item_ids[unknown])}: remove them",
+            argument="X",
         )
 
 
 def refuse_duplicates(users: NDArray[Any], items: NDArray[Any], n_ratings: int) -> None:
     """Refuse entries which repeat a pair, of which the ids are given."""
     many = users.size > n_ratings * SUSPICIOUS_SHARE
+    repeats = counted(users.size, "rating repeats", "ratings repeat")
     raise InvalidInputError(
-        f"{counted(users.size, 'rating repeats', 'ratings repeat')} a (user, item) pair of X, for example "
-        f"({users.tolist()[0]!r}, {items.tolist()[0]!r}): remove them, or pass duplicates='last' or duplicates='mean'"
-        + ("; with so many, check that the columns of X are user ids and item ids" if many else "")
+        (
+            f"{repeats} a (user, item) pair of X, for example ({users.tolist()[0]!r}, {items.tolist()[0]!r}): ",
+            "remove them, or pass ",
+            Argument("duplicates", "last"),
+            " or ",
+            Argument("duplicates", "mean"),
+        ),
+        argument="duplicates",
+        advice="with so many, check that the columns of X are user ids and item ids" if many else "",
     )

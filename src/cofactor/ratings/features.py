@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.model.callers import callers_level
 from cofactor.model.state import check_array
 from cofactor.ratings.ids import IdMap
 from cofactor.text import counted, some_of
@@ -71,23 +72,28 @@ class FeatureTable:
             columns = _of_rows([np.atleast_1d(np.asarray(row)) for row in table.values()], ids, argument)
         elif isinstance(table, tuple) and len(table) == 2:
             if sparse.issparse(table[1]):
-                raise InvalidTypeError(f"{argument} holds a sparse matrix, expected an array: give it with .toarray()")
+                raise InvalidTypeError(
+                    f"{argument} holds a sparse matrix, expected an array: give it with .toarray()", argument=argument
+                )
             ids, values = table[0], np.asarray(table[1])
             values = values[:, None] if values.ndim == 1 else values
             if values.ndim != 2 or len(values) != len(ids):
                 raise InvalidInputError(
-                    f"{argument} has {len(ids)} ids but an array of shape {values.shape}: expected a row for each"
+                    f"{argument} has {len(ids)} ids but an array of shape {values.shape}: expected a row for each",
+                    argument=argument,
                 )
             columns = {f"column {k}": values[:, k] for k in range(values.shape[1])}
         else:
-            raise InvalidTypeError(f"{argument} is a {type(table).__name__}, expected {_FORMS}")
+            raise InvalidTypeError(f"{argument} is a {type(table).__name__}, expected {_FORMS}", argument=argument)
         if not columns or not len(ids):
-            raise InvalidInputError(f"{argument} holds no features: expected {_FORMS}")
+            raise InvalidInputError(f"{argument} holds no features: expected {_FORMS}", argument=argument)
         known = IdMap(ids, f"the ids of {argument}")
         where = known.index(ids)
         if len(known) < len(where):
             twice = known.ids[np.bincount(where) > 1]
-            raise InvalidInputError(f"{argument} has several rows for {some_of(twice, 3)}: leave one for each id")
+            raise InvalidInputError(
+                f"{argument} has several rows for {some_of(twice, 3)}: leave one for each id", argument=argument
+            )
         values = np.empty((len(known), len(columns)))
         for k, (name, column) in enumerate(columns.items()):
             values[where, k] = _numbers(column, name, ids, argument)
@@ -101,7 +107,9 @@ def _of_frame(frame: nw.DataFrame[Any], argument: str) -> tuple[Any, dict[str, N
     if index is not None and (index.name is not None or np.asarray(index).dtype.kind not in "iu"):
         return np.asarray(index), columns
     if len(names) < 2:
-        raise InvalidInputError(f"{argument} has the column {names} only: expected ids and at least one feature")
+        raise InvalidInputError(
+            f"{argument} has the column {names} only: expected ids and at least one feature", argument=argument
+        )
     return columns.pop(str(names[0])), columns
 
 
@@ -112,7 +120,8 @@ def _of_rows(rows: Sequence[NDArray[Any]], ids: Sequence[Any], argument: str) ->
     if odd is not None:
         raise InvalidInputError(
             f"{argument} has features of shape {rows[odd].shape} for {ids[odd]!r} but {rows[0].shape} for {ids[0]!r}: "
-            "expected as many numbers for each"
+            "expected as many numbers for each",
+            argument=argument,
         )
     return {f"column {k}": np.array([row[k] for row in rows]) for k in range(len(rows[0]))}
 
@@ -126,14 +135,16 @@ def _numbers(column: NDArray[Any], name: str, ids: Any, argument: str) -> NDArra
     except (TypeError, ValueError):
         found = repr(texts[0] if texts else column.tolist()[0])
         raise InvalidTypeError(
-            f"{argument}: {name} holds {found}, expected numbers; make a column of 0 and 1 for each of its values"
+            f"{argument}: {name} holds {found}, expected numbers; make a column of 0 and 1 for each of its values",
+            argument=argument,
         ) from None
     bad = np.flatnonzero(~(np.abs(numbers) < _TOO_LARGE))
     if bad.size:
         whose = np.asarray(ids, dtype=object)[bad].tolist()[0]
         raise InvalidInputError(
             f"{argument}: {name} is {numbers[bad[0]]:g} for {whose!r}, one of {counted(bad.size, 'value')} there that "
-            f"cannot be used: fill them in, or leave out these rows (ids without a row get the column means)"
+            f"cannot be used: fill them in, or leave out these rows (ids without a row get the column means)",
+            argument=argument,
         )
     return numbers
 
@@ -161,7 +172,8 @@ class Standardization:
         if not len(known):
             raise InvalidInputError(
                 f"{table.argument} has no row for any of the {len(ids)} ids of the ratings, such as "
-                f"{some_of(ids.ids, 3)}; it has rows for {some_of(table.ids.ids, 3)}"
+                f"{some_of(ids.ids, 3)}; it has rows for {some_of(table.ids.ids, 3)}",
+                argument=table.argument,
             )
         means, scales = known.mean(axis=0), known.std(axis=0)
         constant = scales <= 1e-12 * np.maximum(np.abs(means), np.abs(known).max(axis=0))
@@ -171,7 +183,7 @@ class Standardization:
             warnings.warn(
                 f"{table.argument}: {names} {verb} the same for all in training: dropped",
                 UserWarning,
-                stacklevel=6,
+                stacklevel=callers_level(),
             )
         return cls(table.names, means, np.where(constant, np.inf, scales))
 
@@ -189,7 +201,8 @@ class Standardization:
         if table.names != self.names:
             raise InvalidInputError(
                 f"{table.argument} has the columns {', '.join(table.names)}, but those of training were "
-                f"{', '.join(self.names)}: give the same in the same order"
+                f"{', '.join(self.names)}: give the same in the same order",
+                argument=table.argument,
             )
         found = table.ids.index(ids.ids)
         known = found >= 0

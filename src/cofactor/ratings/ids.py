@@ -258,7 +258,9 @@ def pair_columns(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     columns: Sequence[Any]
     if isinstance(frame, nw.DataFrame):
         if len(frame.columns) != 2:
-            raise InvalidInputError(f"X must have two columns, user ids and item ids; found {frame.columns}")
+            raise InvalidInputError(
+                f"X must have two columns, user ids and item ids; found {frame.columns}", argument="X"
+            )
         check_pair_names(frame.columns)
         columns = [frame[:, 0].to_numpy(), frame[:, 1].to_numpy()]
     elif isinstance(X, list | tuple):
@@ -266,7 +268,7 @@ def pair_columns(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     else:
         table = np.asarray(X)
         if table.ndim != 2 or table.shape[1] != 2:
-            raise InvalidInputError(_wrong_shape(X, table.shape))
+            raise InvalidInputError(_wrong_shape(X, table.shape), argument="X")
         columns = [table[:, 0], table[:, 1]]
     return _id_column(columns[0], "the user ids of X"), _id_column(columns[1], "the item ids of X")
 
@@ -276,11 +278,11 @@ def _columns_of_list(X: Sequence[Any]) -> Sequence[Any]:
         return [], []
     if isinstance(X, tuple) and len(X) == 2 and isinstance(X[0], Sized) and len(X[0]) != 2:
         raise InvalidInputError(
-            "X is a tuple of two columns: pass rows of (user, item), such as list(zip(users, items))"
+            "X is a tuple of two columns: pass rows of (user, item), such as list(zip(users, items))", argument="X"
         )
     odd = next((pair for pair in X if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2), None)
     if odd is not None:
-        raise InvalidInputError(f"X must be a list of (user, item) pairs, found {odd!r} in it")
+        raise InvalidInputError(f"X must be a list of (user, item) pairs, found {odd!r} in it", argument="X")
     return [pair[0] for pair in X], [pair[1] for pair in X]
 
 

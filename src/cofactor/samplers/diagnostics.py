@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, MissingPackageError
 
 __all__ = ["Diagnostics", "diagnose", "require_arviz", "split_r_hat", "to_inference_data"]
 
@@ -77,14 +77,12 @@ def require_arviz() -> Any:
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # once a day ArviZ announces its next version to whoever imports it
+            warnings.simplefilter("ignore")  # once a day ArviZ announces its next version when it is imported
             import arviz
     except ModuleNotFoundError as error:
         if error.name != "arviz":
             raise
-        raise ImportError(
-            'diagnostics of chains need ArviZ, which is not installed: pip install "cofactor[bayes]"'
-        ) from error
+        raise MissingPackageError("arviz", "diagnostics of chains need", "bayes") from error
     return arviz
 
 

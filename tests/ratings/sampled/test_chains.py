@@ -112,20 +112,20 @@ def test_a_fitted_model_stays_as_it_was_and_each_fit_can_be_gone_on_with():
 def test_an_interrupt_ends_all_chains(n_jobs, how, stage):
     """One after the other, or side by side; and nothing goes on behind the scenes."""
     heard: list[str] = []
-    stop = stop_at(1000, how, stage)
+    stop = stop_at(300, how, stage)
 
     def note(progress: Progress) -> None:
         heard.append(progress.stage)
         stop(progress)
 
     model = OrdinalProbit(2, implicit=None, n_chains=3, n_jobs=n_jobs, callback=note, random_state=0)
-    model.set_params(n_sweeps=2000, burn_in=10, thin=50)
+    model.set_params(n_sweeps=600, burn_in=10, thin=50)
     with pytest.warns(ConvergenceWarning, match=r"interrupted after \d+ to \d+ sweeps: the \d+ samples kept so far"):
         model.fit(DATA.X, DATA.y)
     n_heard = len(heard)
     done = [chain.n_sweeps for chain in model.chains_]
     assert sum(done) == n_heard
-    assert done[2] == 0 if n_jobs == 1 or stage == "chain 1" else done[1] >= 1000
+    assert done[2] == 0 if n_jobs == 1 or stage == "chain 1" else done[1] >= 300
     model.set_params(callback=None, warm_start=True, n_sweeps=100).fit(DATA.X, DATA.y)
     assert len(heard) == n_heard
     assert [chain.n_sweeps for chain in model.chains_] == [max(done) + 100] * 3

@@ -121,7 +121,8 @@ def run_cells(
     done {'inverse': 0.5}
     """
     if n_jobs == 0:
-        raise InvalidInputError("n_jobs=0: expected a positive number of cells at a time, or -1 for one on each core")
+        wanted = "expected a positive number of cells at a time, or -1 for one on each core"
+        raise InvalidInputError(wanted, argument="n_jobs", found=n_jobs)
     if isinstance(store, ResultStore) or store is None:
         opened: AbstractContextManager[ResultStore | None] = nullcontext(store)
     else:
@@ -247,7 +248,7 @@ class _Run:
 
     def _result(self, attempt: _Attempt) -> Result:
         cell = self.missing[attempt.key]
-        names = ("method", "data", "split", "seed", "parameters", "checksum", "measure")
+        names = ("method", "data", "split", "seed", "parameters", "checksum", "measure", "code")
         facts = {name: getattr(cell, name) for name in names}
         return Result(**attempt._asdict(), **facts, version=__version__)
 

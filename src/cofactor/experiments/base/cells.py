@@ -9,7 +9,9 @@ from typing import Any
 
 from cofactor.datasets import DatasetNotFoundError, verify
 from cofactor.evaluation.run.cells import Cell, Measures, cell
-from cofactor.experiments.base.label_work import label_fold, source_of
+from cofactor.experiments.base.label_work import STEPS, label_fold, source_of
+from cofactor.labels import MODELS as LABEL_MODELS
+from cofactor.ratings import MODELS
 
 __all__ = ["checksum", "label_cell", "rating_cell"]
 
@@ -41,7 +43,8 @@ def rating_cell(
 ) -> Cell:
     """Return the cell of a function of `rating_work`; data that are made have no checksum, their recipe says it all."""
     found = "" if parameters.get("made") else checksum(data)
-    return cell(function, method=method, data=data, split=split, seed=seed, checksum=found, **parameters)
+    uses = [MODELS[method]] if method in MODELS else None
+    return cell(function, method=method, data=data, split=split, seed=seed, checksum=found, uses=uses, **parameters)
 
 
 def label_cell(method: str, data: str, split: str, seed: int = 0, **parameters: Any) -> Cell:
@@ -53,4 +56,6 @@ def label_cell(method: str, data: str, split: str, seed: int = 0, **parameters: 
     'MLkNN, emotions, kfold 1/10'
     """
     source = source_of(data, parameters.get("aligned"))
-    return cell(label_fold, method=method, data=data, split=split, seed=seed, checksum=checksum(source), **parameters)
+    found = checksum(source)
+    uses = [LABEL_MODELS[parameters.get("model") or method], *(STEPS[name] for name, _ in parameters.get("steps", ()))]
+    return cell(label_fold, method=method, data=data, split=split, seed=seed, checksum=found, uses=uses, **parameters)

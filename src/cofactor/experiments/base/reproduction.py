@@ -6,15 +6,13 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cofactor
 from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.evaluation.run.running import run_cells
+from cofactor.evaluation.run.store import ResultStore
 from cofactor.experiments.base.experiment import Experiment, Extent, Outcome
-
-if TYPE_CHECKING:
-    from cofactor.evaluation.run.store import ResultStore
 
 __all__ = ["Reproduction", "Tally", "reproduce", "stored"]
 

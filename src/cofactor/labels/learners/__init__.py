@@ -26,16 +26,17 @@ from cofactor.labels.learners.linear import LinearLearner
 from cofactor.labels.learners.neighbours import NeighbourIndex, NeighboursLearner
 from cofactor.labels.learners.opaque import OpaqueLearner
 from cofactor.labels.learners.per_label import (
+    LEARNERS,
     LabelLearners,
     LinearLabelLearners,
     NeighbourLabelLearners,
     SeparateLabelLearners,
     fit_label_learners,
-    label_learners_from_state,
 )
 from cofactor.labels.learners.trees import TreesLearner
 
 __all__ = [
+    "LEARNERS",
     "SAVABLE",
     "Fitted",
     "GaussianLearner",
@@ -55,6 +56,5 @@ __all__ = [
     "fit_label_learners",
     "fit_learner",
     "is_savable",
-    "label_learners_from_state",
     "learner_from_state",
 ]

@@ -112,7 +112,7 @@ class Learner(ABC):
         scores = self.scores(X)
         return self.classes[np.argmax(scores, axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)]
 
-    def to_state(self) -> tuple[dict[str, Any], Arrays]:
+    def _to_state(self) -> tuple[dict[str, Any], Arrays]:
         """Return all that the learner needs to score again.
 
         Returns
@@ -136,13 +136,17 @@ class Learner(ABC):
         return opening | header, arrays
 
     @classmethod
-    def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
+    def _from_state(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], models: Mapping[str, Any] | None = None
+    ) -> Self:
         """Rebuild a learner from its state.
 
         Parameters
         ----------
         header, arrays
-            What `to_state` returned, perhaps read from a file that someone forged.
+            What `_to_state` returned, perhaps read from a file that someone forged.
+        models : mapping, optional
+            Not used: a learner holds no models.
 
         Returns
         -------

@@ -201,7 +201,7 @@ def neighbour_index(estimator: KNeighborsClassifier, X: CheckedFeatures) -> Neig
 
 
 def learner_from_state(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Learner:
-    """Rebuild a learner from what its `Learner.to_state` returned, checking all of it.
+    """Rebuild a learner from what its `Learner._to_state` returned, checking all of it.
 
     Parameters
     ----------
@@ -216,14 +216,14 @@ def learner_from_state(header: Mapping[str, Any], arrays: Mapping[str, NDArray[A
     Examples
     --------
     >>> learner = LinearLearner(np.ones((2, 1)), np.zeros(1), np.array([0, 1]))
-    >>> learner_from_state(*learner.to_state()).scores(np.ones((1, 2)))
+    >>> learner_from_state(*learner._to_state()).scores(np.ones((1, 2)))
     array([2.])
     """
     kind = header.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
         known = ", ".join(map(repr, _KINDS))
         raise InvalidInputError(f"the state of a learner: expected one of {known}", argument="kind", found=kind)
-    return _KINDS[kind].from_state(header, arrays)
+    return _KINDS[kind]._from_state(header, arrays)
 
 
 def _fit_regressor(
@@ -283,7 +283,7 @@ class _refused_by:  # noqa: N801 - reads as a statement
 
 def _finite(learner: Learner, model: Any) -> Learner:
     """Return a learner, unless a number in it is not finite."""
-    _, arrays = learner.to_state()
+    _, arrays = learner._to_state()
     if not all(np.isfinite(array).all() for array in arrays.values()):
         raise InvalidInputError(
             f"{type(model).__name__} learned numbers that are not finite",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import sklearn
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier
@@ -15,21 +16,21 @@ from cofactor.errors import InvalidInputError
 from cofactor.labels.learners import linear
 from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader, put_pattern
 from cofactor.labels.learners.fitting import Fitted, check_weights, fit_learner, learner_from_state, neighbour_index
+from cofactor.labels.learners.gaussian import GaussianLearner
 from cofactor.labels.learners.linear import LINKS, LinearLearner
-from cofactor.labels.learners.neighbours import NeighbourIndex, is_plain
+from cofactor.labels.learners.neighbours import NeighbourIndex, NeighboursLearner, is_plain
+from cofactor.labels.learners.trees import TreesLearner
 from cofactor.model.parallel import in_processes
 
 __all__ = [
+    "LEARNERS",
     "FittedLabels",
     "LabelLearners",
     "LinearLabelLearners",
     "NeighbourLabelLearners",
     "SeparateLabelLearners",
     "fit_label_learners",
-    "label_learners_from_state",
 ]
-
-_LABEL = np.array([0, 1])
 
 
 class LabelLearners(ABC):
@@ -60,8 +61,15 @@ class LabelLearners(ABC):
         """Return P(label is on | features) of shape (n, L)."""
 
     @abstractmethod
-    def to_state(self) -> tuple[dict[str, Any], Arrays]:
+    def _to_state(self) -> tuple[dict[str, Any], Arrays]:
         """Return all that is needed to score again, as JSON values and arrays."""
+
+    @classmethod
+    @abstractmethod
+    def _from_state(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], models: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Rebuild learners from what `_to_state` returned, checking all of it; `models` is not used."""
 
 
 class LinearLabelLearners(LabelLearners):
@@ -80,8 +88,6 @@ class LinearLabelLearners(LabelLearners):
     >>> learners.scores(np.array([[2.0]]))
     array([[2., 0.]])
     """
-
-    kind = "linear"
 
     def __init__(
         self, coef: NDArray[Any], intercept: NDArray[Any], *, link: str = "none", binarize: float | None = None
@@ -105,10 +111,24 @@ class LinearLabelLearners(LabelLearners):
         """Return P(label is on | features) of shape (n, L)."""
         return linear.linked(self.scores(X), self.link)
 
-    def to_state(self) -> tuple[dict[str, Any], Arrays]:
+    def _to_state(self) -> tuple[dict[str, Any], Arrays]:
         """Return all that is needed to score again, as JSON values and arrays."""
-        header = {"kind": self.kind, "link": self.link, "binarize": self.binarize}
+        header = {"n_features": self.n_features, "n_labels": self.n_labels, "sklearn": sklearn.__version__}
+        header |= {"link": self.link, "binarize": self.binarize}
         return header, {"coef": self.coef, "intercept": self.intercept}
+
+    @classmethod
+    def _from_state(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], models: Mapping[str, Any] | None = None
+    ) -> Self:
+        state = StateReader(header, arrays)
+        n_features, n_labels = state.whole("n_features", low=1), state.whole("n_labels", low=1)
+        return cls(
+            state.floats("coef", (n_features, n_labels)),
+            state.floats("intercept", (n_labels,)),
+            link=state.choice("link", [link for link in LINKS if link != "softmax"]),
+            binarize=state.optional_number("binarize"),
+        )
 
 
 class NeighbourLabelLearners(LabelLearners):
@@ -129,8 +149,6 @@ class NeighbourLabelLearners(LabelLearners):
     array([[1. , 0. ],
            [0.5, 0.5]])
     """
-
-    kind = "neighbours"
 
     def __init__(self, index: NeighbourIndex, labels: sparse.csr_array) -> None:
         self.index = index
@@ -158,11 +176,23 @@ class NeighbourLabelLearners(LabelLearners):
             off += weight * ~has
         return on / (on + off)
 
-    def to_state(self) -> tuple[dict[str, Any], Arrays]:
+    def _to_state(self) -> tuple[dict[str, Any], Arrays]:
         """Return all that is needed to score again, as JSON values and arrays."""
         arrays: Arrays = {}
         put_pattern("labels", self.labels, arrays)
-        return {"kind": self.kind, **self.index.put(arrays)}, arrays
+        header = {"n_features": self.n_features, "n_labels": self.n_labels, "sklearn": sklearn.__version__}
+        return header | self.index.put(arrays), arrays
+
+    @classmethod
+    def _from_state(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], models: Mapping[str, Any] | None = None
+    ) -> Self:
+        state = StateReader(header, arrays)
+        index = NeighbourIndex.rebuilt(state, state.whole("n_features", low=1))
+        n_labels = state.whole("n_labels", low=1)
+        pointers, columns = state.pattern("labels", index.rows.shape[0], n_labels)
+        ones = np.ones(len(columns), dtype=np.float32)
+        return cls(index, sparse.csr_array((ones, columns, pointers), shape=(len(pointers) - 1, n_labels)))
 
 
 class SeparateLabelLearners(LabelLearners):
@@ -173,8 +203,6 @@ class SeparateLabelLearners(LabelLearners):
     learners : sequence of Learner
         One for each label.
     """
-
-    kind = "separate"
 
     def __init__(self, learners: Sequence[Learner]) -> None:
         self.learners = tuple(learners)
@@ -194,15 +222,36 @@ class SeparateLabelLearners(LabelLearners):
         """Return P(label is on | features) of shape (n, L)."""
         return np.column_stack([learner.probabilities(X)[:, 1] for learner in self.learners])
 
-    def to_state(self) -> tuple[dict[str, Any], Arrays]:
+    def _to_state(self) -> tuple[dict[str, Any], Arrays]:
         """Return the states of all learners, the arrays of label k with k and a dot before their names."""
         headers: list[dict[str, Any]] = []
         arrays: Arrays = {}
         for k, learner in enumerate(self.learners):
-            header, own = learner.to_state()
+            header, own = learner._to_state()
             headers.append(header)
             arrays |= {f"{k}.{name}": array for name, array in own.items()}
-        return {"kind": self.kind, "learners": headers}, arrays
+        return {"learners": headers}, arrays
+
+    @classmethod
+    def _from_state(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], models: Mapping[str, Any] | None = None
+    ) -> Self:
+        headers = StateReader(header, arrays).member("learners", list)
+        if not headers or not all(isinstance(each, dict) for each in headers):
+            raise InvalidInputError("the state of learners: expected one for each label")
+        parts: list[dict[str, NDArray[Any]]] = [{} for _ in headers]
+        for name, array in arrays.items():
+            number, _, own = name.partition(".")
+            if number.isascii() and number.isdigit() and int(number) < len(parts):
+                parts[int(number)][own] = array
+        learners = [learner_from_state(each, own) for each, own in zip(headers, parts, strict=True)]
+        for learner in learners:
+            if learner.n_features != learners[0].n_features or learner.classes.tolist() != [0, 1]:
+                raise InvalidInputError(
+                    f"the state of learners: expected classes 0 and 1 of {learners[0].n_features} features, found "
+                    f"{learner.classes.tolist()} of {learner.n_features}"
+                )
+        return cls(learners)
 
 
 class FittedLabels(NamedTuple):
@@ -282,56 +331,6 @@ def fit_label_learners(
     return FittedLabels(SeparateLabelLearners(learners) if stacked is None else stacked, n_stopped)
 
 
-def label_learners_from_state(
-    header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_labels: int, n_features: int
-) -> LabelLearners:
-    """Rebuild learners of labels from what `LabelLearners.to_state` returned, checking all of it.
-
-    Parameters
-    ----------
-    header : mapping of str to JSON values
-    arrays : mapping of str to ndarray
-    n_labels, n_features : int
-        How many labels and features they must be for.
-
-    Raises
-    ------
-    InvalidInputError
-        If anything in the state is missing, out of range or does not fit the rest.
-    """
-    state = StateReader(header, arrays)
-    kind = state.choice("kind", ("linear", "neighbours", "separate"))
-    if kind == "linear":
-        return LinearLabelLearners(
-            state.floats("coef", (n_features, n_labels)),
-            state.floats("intercept", (n_labels,)),
-            link=state.choice("link", [link for link in LINKS if link != "softmax"]),
-            binarize=state.optional_number("binarize"),
-        )
-    if kind == "neighbours":
-        index = NeighbourIndex.rebuilt(state, n_features)
-        pointers, columns = state.pattern("labels", index.rows.shape[0], n_labels)
-        ones = np.ones(len(columns), dtype=np.float32)
-        labels = sparse.csr_array((ones, columns, pointers), shape=(len(pointers) - 1, n_labels))
-        return NeighbourLabelLearners(index, labels)
-    headers = state.member("learners", list)
-    if len(headers) != n_labels or not all(isinstance(each, dict) for each in headers):
-        raise InvalidInputError(f"the state of learners: expected one for each of {n_labels} labels")
-    parts: list[dict[str, NDArray[Any]]] = [{} for _ in headers]
-    for name, array in arrays.items():
-        number, _, own = name.partition(".")
-        if number.isascii() and number.isdigit() and int(number) < n_labels:
-            parts[int(number)][own] = array
-    learners = [learner_from_state(each, own) for each, own in zip(headers, parts, strict=True)]
-    for learner in learners:
-        if learner.n_features != n_features or learner.classes.tolist() != _LABEL.tolist():
-            raise InvalidInputError(
-                f"the state of learners: expected classes 0 and 1 of {n_features} features, found "
-                f"{learner.classes.tolist()} of {learner.n_features}"
-            )
-    return SeparateLabelLearners(learners)
-
-
 def _fit_label(
     estimator: Any, X: CheckedFeatures, column: sparse.csc_array, sample_weight: NDArray[Any] | None, seed: int
 ) -> Fitted:
@@ -346,3 +345,18 @@ def _room_for(learner: LinearLearner, n_labels: int) -> LinearLabelLearners:
         link=learner.link,
         binarize=learner.binarize,
     )
+
+
+#: What a model file may hold of learners, by class name.
+LEARNERS: dict[str, type[Learner] | type[LabelLearners]] = {
+    kind.__name__: kind
+    for kind in (
+        LinearLearner,
+        GaussianLearner,
+        TreesLearner,
+        NeighboursLearner,
+        LinearLabelLearners,
+        NeighbourLabelLearners,
+        SeparateLabelLearners,
+    )
+}

@@ -15,15 +15,16 @@ from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import has_fit_parameter
 
+from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.learners import (
+    LEARNERS,
     SAVABLE,
     LabelLearners,
     LinearLabelLearners,
     check_estimator,
     check_savable,
     fit_label_learners,
-    label_learners_from_state,
 )
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.checks import check_jobs, make_generator
@@ -209,10 +210,22 @@ class BinaryRelevance(LabelModel):
 
     @property
     def _learners_state(self) -> dict[str, Any]:
-        header, arrays = self.learners_.to_state()
-        return {"header": header, "arrays": arrays}
+        header, arrays = self.learners_._to_state()
+        return {"class": type(self.learners_).__name__, "header": header, "arrays": arrays}
 
     @_learners_state.setter
     def _learners_state(self, state: dict[str, Any]) -> None:
+        kind: Any = LEARNERS[state["class"]]
+        self.learners_ = kind._from_state(state["header"], state["arrays"])
+
+    def _check_learned(self) -> None:
         n_labels = int(np.count_nonzero(self.constant_ == 0))
-        self.learners_ = label_learners_from_state(state["header"], state["arrays"], n_labels, self.n_features_in_)
+        learners = getattr(self, "learners_", None)
+        if not isinstance(learners, LabelLearners | None) or (learners is None) != (n_labels == 0):
+            raise InvalidInputError(f"expected learners of {n_labels} labels, found a {type(learners).__name__}")
+        if learners is not None and (learners.n_labels, learners.n_features) != (n_labels, self.n_features_in_):
+            raise InvalidInputError(
+                f"expected learners of {n_labels} labels and {self.n_features_in_} features, found "
+                f"{learners.n_labels} and {learners.n_features}"
+            )
+        super()._check_learned()

@@ -24,7 +24,7 @@ from cofactor.model.checks import make_generator
 from cofactor.model.convergence import NothingPredictedWarning
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.trials import try_all
-from cofactor.model.splits import LABEL_PROTOCOLS, Rows, Task, parts_of, splitter_of
+from cofactor.model.splits import LABEL_PROTOCOLS, Parts, Rows, Task, parts_of, splitter_of
 from cofactor.text import did_you_mean
 from cofactor.typing import Features, Labels, Pairs
 
@@ -263,9 +263,7 @@ def feature_space_of(estimator: Any, cells: Sequence[Settings]) -> Callable[[Any
     return estimator._feature_space(varied) if hasattr(estimator, "_feature_space") else None
 
 
-def _splits(
-    validation: Any, X: Any, y: Any, task: Task, n_splits: int, random_state: Any
-) -> list[tuple[Rows, Rows | None, Rows]]:
+def _splits(validation: Any, X: Any, y: Any, task: Task, n_splits: int, random_state: Any) -> list[Parts]:
     """Return training, fold-in and held-out rows of each split."""
     if validation is None:
         validation = "holdout" if task == "ratings" else 0.2

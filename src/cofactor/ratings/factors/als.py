@@ -1,4 +1,4 @@
-"""Regularized least squares by alternating minimisation, the baseline of thesis section 4.3."""
+"""Regularized least squares by alternating minimisation."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ class ALS(FactorModel):
         + \alpha (\|U\|_F^2 + \|V\|_F^2) + \alpha_b (\|b\|^2 + \|c\|^2)
 
     with µ the mean rating. `decision_function` is the estimated rating, `predict` the nearest level of the scale.
-    The thesis compares with it in table 4.1 (its reference 65, Koren, Bell & Volinsky 2009); there it has no biases
-    (``alpha_bias=None``).
+    Kumar (2018) compares with it in table 4.1; there it has no biases (``alpha_bias=None``).
 
     Parameters
     ----------
@@ -61,7 +60,14 @@ class ALS(FactorModel):
     mean_ : float
         Mean rating µ.
     alpha_, validation_, objective_, history_, certificate_, n_iter_
-        See `TunedModel`.
+        See `FactorModel`.
+
+    References
+    ----------
+    Y. Koren, R. Bell and C. Volinsky, "Matrix factorization techniques for recommender systems", Computer 42 (8), 2009,
+    doi:10.1109/MC.2009.263.
+    V. Kumar, "Collaborative Filtering and Multi-Label Classification with Matrix Factorization", PhD thesis, University
+    of Hyderabad, 2018, section 4.3.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Bi-level maximum margin matrix factorization (thesis, section 3.2)."""
+"""Bi-level maximum margin matrix factorization (Kumar 2018)."""
 
 from __future__ import annotations
 
@@ -30,25 +30,26 @@ class BinaryMMMF(FactorModel):
         J(U, V) = \sum_{(i,j) \in \Omega} h(y_{ij} (U_i V_j^T + b_i + c_j))
         + \frac{\alpha}{2} (\|U\|_F^2 + \|V\|_F^2) + \frac{\alpha_b}{2} (\|b\|^2 + \|c\|^2)
 
-    (3.7), where h is the smooth hinge (3.6); without the biases b, c it is the thesis's (``alpha_bias=None``). A score
-    below `threshold` means the lower level (3.4), one exactly there the level that most ratings of the user have (for
-    an unknown user, most ratings of all; the upper level where both are equally frequent).
+    where h is by default the smooth hinge: Kumar's equations (3.6) and (3.7), with biases b and c, which
+    ``alpha_bias=None`` leaves out as Kumar does. A score below `threshold` means the lower level, as in equation (3.4).
+    A score exactly there means the level that most ratings of the user have (for an unknown user, most ratings of all;
+    the upper level where both are equally frequent).
 
-    The default solver is L-BFGS; ``solver="gd"`` is algorithm 2, whose printed loop runs *while* its stopping
-    criterion holds and uses iterates before they exist (ERRATA 1).
+    The default solver is L-BFGS; ``solver="gd"`` is Kumar's algorithm 2, whose printed loop runs *while* its stopping
+    criterion holds, and uses iterates before they exist (corrections.md, C1).
 
     Parameters
     ----------
     n_factors : int, default=100
-        Number d of factors; the thesis's. It bounds the rank only: the penalty on U and V acts as a trace norm, so a
+        Number d of factors; Kumar's. It bounds the rank only: the penalty on U and V acts as a trace norm, so a
         larger d costs time and seldom accuracy.
     {validated_alpha}
     alpha_bias : float or None, default=3.0
-        Weight of the biases' penalty; None for no biases, as in the thesis.
+        Weight of the biases' penalty; None for no biases, as Kumar has it.
     margin : {"smooth-hinge", "modified-square", "logistic", "hinge", "zero-one"}, default="smooth-hinge"
         Margin loss h; the last two have no gradient and no solver here takes them.
     threshold : float, default=0.0
-        The threshold of (3.4).
+        The threshold of Kumar's equation (3.4).
     solver : {"lbfgs", "cg", "gd", "apg"}, default="lbfgs"
         Solver.
     {max_iter}
@@ -68,7 +69,12 @@ class BinaryMMMF(FactorModel):
     U_, V_, user_bias_, item_bias_, thresholds_
         See `FactorModel`.
     alpha_, validation_, objective_, history_, certificate_, n_iter_
-        See `TunedModel`.
+        See `FactorModel`.
+
+    References
+    ----------
+    V. Kumar, "Collaborative Filtering and Multi-Label Classification with Matrix Factorization", PhD thesis, University
+    of Hyderabad, 2018, section 3.2.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Hierarchical matrix factorization (thesis, sections 3.4 and 3.5)."""
+"""Hierarchical matrix factorization (Kumar 2018)."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ from cofactor.text import counted
 class HMF(RatingModel):
     r"""Hierarchical matrix factorization: one bi-level factorization for each boundary between levels.
 
-    Stage q = 1..R-1 minimises, on the bi-level ratings y^q = -1 where y <= q and +1 where y > q (3.17),
+    Stage q = 1..R-1 minimises, on the bi-level ratings y^q = -1 where y <= q and +1 where y > q,
 
     .. math::
 
         J(U^q, V^q) = \sum_{(i,j) \in \Omega} h(y^q_{ij} (U^q_i V_j^{qT} + b^q_i + c^q_j))
         + \frac{\alpha_q}{2} (\|U^q\|_F^2 + \|V^q\|_F^2) + \frac{\alpha_b}{2} (\|b^q\|^2 + \|c^q\|^2)
 
-    as `BinaryMMMF` does (3.7); without biases it is the thesis's (``alpha_bias=None``). A rating is the **first** q
-    whose stage says -1, and R if none does (3.18). The printed loops of algorithms 3 and 4 let later stages overwrite
-    earlier ones, and algorithm 4 leaves out level R (ERRATA 8, 9); with this rule both are one function of the stages,
-    so they may run one after the other or side by side. Items are ranked by the sum of the stages' scores, each cut at
-    ±1.
+    as `BinaryMMMF` does: Kumar's equation (3.17), with biases, which ``alpha_bias=None`` leaves out as Kumar does. A
+    rating is the **first** q whose stage says -1, and R if none does: equation (3.18). The printed loops of algorithms
+    3 and 4 let later stages overwrite earlier ones, and algorithm 4 leaves out level R (corrections.md, C8 and C9);
+    with this rule both are one function of the stages, so they may run one after the other or side by side. Items are
+    ranked by the sum of the stages' scores, each cut at ±1.
 
     Parameters
     ----------
     n_factors : int, default=100
-        Number d of factors of each stage; the thesis's.
+        Number d of factors of each stage; Kumar's.
     alpha : float, "auto", or sequence of R - 1 of these, default="auto"
         Weight of the factors' penalty, at most 1e12, for all stages or for each. "auto" chooses it by validation for
         each stage.
     alpha_bias : float or None, default=3.0
-        Weight of the biases' penalty; None for no biases, as in the thesis.
+        Weight of the biases' penalty; None for no biases, as Kumar has it.
     decoding : {"first", "count"}, default="first"
-        First stage that says -1 (the thesis's), or one more than the number of stages that say +1.
+        First stage that says -1, as Kumar has it, or one more than the number of stages that say +1.
     margin : {"smooth-hinge", "modified-square", "logistic", "hinge", "zero-one"}, default="smooth-hinge"
         Margin loss h; the last two have no gradient and no solver here takes them.
     threshold : float, default=0.0
-        The threshold of (3.4) for all stages.
+        The threshold of Kumar's equation (3.4), for all stages.
     n_jobs : int, optional
         Stages to run side by side through joblib; by default as many as there are threads. Any joblib backend
         carries them (``joblib.parallel_config(backend=...)``), the result is the same to the bit.
@@ -78,6 +78,11 @@ class HMF(RatingModel):
         The weight used in each stage.
     n_iter_ : int
         Number of iterations of all stages together; each stage has its own.
+
+    References
+    ----------
+    V. Kumar, "Collaborative Filtering and Multi-Label Classification with Matrix Factorization", PhD thesis, University
+    of Hyderabad, 2018, sections 3.4 and 3.5.
 
     Examples
     --------
@@ -169,7 +174,8 @@ class HMF(RatingModel):
             raise InvalidInputError(
                 f"alpha has {counted(len(alphas), 'value')} but the {ratings.n_levels} levels make "
                 f"{counted(n_stages, 'stage')}: "
-                "pass one number, 'auto', or one value for each stage"
+                "pass one number, 'auto', or one value for each stage",
+                argument="alpha",
             )
         seeds = make_generator(self.random_state).integers(2**31, size=n_stages)
         tasks = (

@@ -26,7 +26,7 @@ from cofactor.solvers.result import Callback, Result
 _FOLD_IN_PASSES = 20_000
 
 #: Deviation of items' factors at the start, in margins. The first users' step then gives users clear features; from
-#: small factors, or random features, everybody's features become the same (Λ = 0 is a stationary point).
+#: small factors, or random features, the features of all users become the same (Λ = 0 is a stationary point).
 _START_SCALE = 5.0
 
 #: Largest margin and concentration, far above any that makes sense.
@@ -91,8 +91,7 @@ class IPMMMF(FactorModel):
     {levels}
     {duplicates}
     {unknown}
-        An unknown user has every feature with the probability
-        in `prior_`.
+        An unknown user has every feature with the probability in `prior_`.
     {random_state}
         It is the seed of the start and of validation splits.
     {callback}
@@ -113,14 +112,14 @@ class IPMMMF(FactorModel):
     prior_ : ndarray of shape (n_factors,)
         Probability of the features of a user without ratings.
     alpha_, validation_, objective_, history_, n_iter_
-        See `TunedModel`.
+        See `FactorModel`.
     certificate_ : float
         By how much the objective may still fall with other users' or other items' arrays alone, at most.
 
     References
     ----------
-    Xu, Zhu & Zhang (2012), Nonparametric max-margin matrix factorization for collaborative prediction, NIPS 25; the
-    thesis compares with it in table 3.19.
+    Xu, Zhu & Zhang (2012), Nonparametric max-margin matrix factorization for collaborative prediction, NIPS 25. V.
+    Kumar compares with it in table 3.19 of his PhD thesis (University of Hyderabad, 2018).
 
     Examples
     --------
@@ -174,6 +173,10 @@ class IPMMMF(FactorModel):
     def prior_(self) -> NDArray[np.float64]:
         """Probability of the features of a user without ratings."""
         return np.asarray(1 / (1 + np.exp(-prior_logits(self.sticks_))))
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"alpha": [6.0, 9.0, 12.0, 17.0]}
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -1,4 +1,4 @@
-"""Maximum margin matrix factorization of ratings on several levels (thesis, section 3.3)."""
+"""Maximum margin matrix factorization of ratings on several levels (Srebro, Rennie & Jaakkola 2005; Kumar 2018)."""
 
 from __future__ import annotations
 
@@ -30,26 +30,27 @@ class MMMF(FactorModel):
         + \frac{\alpha}{2} (\|U\|_F^2 + \|V\|_F^2) + \frac{\alpha_b}{2} \|c\|^2
         + \frac{\alpha_\theta}{2} \sum_i \|\theta_i - \bar\theta\|^2
 
-    with T = +1 for r >= y and -1 for r < y: (3.12), (3.13), minimised over thresholds too (ERRATA 4), with item biases
-    c and a pull of users' thresholds to their mean. A level is one more than the number of thresholds below the score
-    (ERRATA 6). A user bias would be the same as a shift of all thresholds of a user.
+    with T = +1 for r >= y and -1 for r < y: Kumar's equations (3.12) and (3.13), minimised over thresholds too
+    (corrections.md, C4), with item biases c and a penalty that draws users' thresholds to their mean. A level is one
+    more than the number of thresholds below the score (C6). A user bias would be the same as a shift of all thresholds
+    of a user.
 
-    **The thesis's settings** are ``alpha_bias=None, alpha_thresholds=0``. Then a threshold that no rating of a user
-    bears on is put at the end of its half line, and thresholds are sorted (ERRATA 7). The defaults are the settings
-    that did best on validation ratings of MovieLens 100K: they lower the test MAE
-    from .680 to .665 (alpha by validation, mean of three splits).
+    **Kumar's settings** are ``alpha_bias=None, alpha_thresholds=0``. Then a threshold that no rating of a user
+    determines is put at the end of its half line, and thresholds are sorted (corrections.md, C7). The defaults are the
+    settings that did best on validation ratings of MovieLens 100K: they lower the test MAE from .680 to .665 (alpha by
+    validation, mean of three splits).
 
     Parameters
     ----------
     n_factors : int, default=100
-        Number d of factors; the thesis's. It bounds the rank only: the penalty on U and V acts as a trace norm.
+        Number d of factors; Kumar's. It bounds the rank only: the penalty on U and V acts as a trace norm.
     {validated_alpha}
     alpha_bias : float or None, default=3.0
-        Weight of the item biases' penalty; None for no biases, as in the thesis.
+        Weight of the item biases' penalty; None for no biases, as Kumar has it.
     alpha_thresholds : float, default=5.0
-        Weight of the pull of thresholds to their mean, at least 0; the thesis has 0.
+        Weight of the penalty that draws thresholds to their mean, at least 0; Kumar has 0.
     construction : {"all", "immediate"}, default="all"
-        Loss on all thresholds (2.8) or on the two next to the level (2.7).
+        Loss on all thresholds, Kumar's equation (2.8), or on the two next to the level, (2.7).
     margin : {"smooth-hinge", "modified-square", "logistic", "hinge", "zero-one"}, default="smooth-hinge"
         Margin loss h; the last two have no gradient and no solver here takes them.
     solver : {"lbfgs", "cg", "gd", "apg"}, default="lbfgs"
@@ -70,7 +71,15 @@ class MMMF(FactorModel):
     U_, V_, item_bias_, thresholds_, common_thresholds_
         See `FactorModel`.
     alpha_, validation_, objective_, history_, certificate_, n_iter_
-        See `TunedModel`.
+        See `FactorModel`.
+
+    References
+    ----------
+    N. Srebro, J. Rennie and T. Jaakkola, "Maximum-margin matrix factorization", NIPS 2004.
+    J. Rennie and N. Srebro, "Fast maximum margin matrix factorization for collaborative prediction", ICML 2005,
+    doi:10.1145/1102351.1102441.
+    V. Kumar, "Collaborative Filtering and Multi-Label Classification with Matrix Factorization", PhD thesis, University
+    of Hyderabad, 2018, section 3.3.
 
     Examples
     --------
@@ -155,14 +164,14 @@ class MMMF(FactorModel):
         thresholds = arrays["own"]
         if self.alpha_thresholds == 0:
             thresholds = self._identified(ratings, thresholds)
-        # Unsorted ones only come from unfinished optimisation; sorting never raises the loss (ERRATA 7).
+        # Unsorted ones only come from unfinished optimisation; sorting never raises the loss (corrections.md, C7).
         return np.sort(thresholds, axis=1)
 
     def _common_thresholds(self, ratings: Ratings) -> NDArray[Any]:
         return mean_thresholds(self.thresholds_[ratings.user_counts > 0])
 
     def _identified(self, ratings: Ratings, thresholds: NDArray[Any]) -> NDArray[Any]:
-        """Put thresholds that no rating bears on at the end of the half line on which their loss is zero."""
+        """Put thresholds that no rating determines at the end of the half line on which their loss is zero."""
         thresholds = thresholds.copy()
         scores = self._scores(*ratings.pairs())
         rated = np.flatnonzero(ratings.user_counts)

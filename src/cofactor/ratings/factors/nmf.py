@@ -1,4 +1,4 @@
-"""Non-negative matrix factorization of observed ratings (thesis, section 2.2.3 and (2.16))."""
+"""Non-negative matrix factorization of observed ratings ."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.losses import BetaDivergence, ItakuraSaito, KullbackLeibler, Squared
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_number
@@ -37,15 +37,15 @@ class RatingNMF(FactorModel):
         J(U, V) = \sum_{(i,j) \in \Omega} \ell(y_{ij} - o, U_i V_j^T) + \alpha (\|U\|_F^2 + \|V\|_F^2),
         \qquad U, V \ge 0
 
-    (2.16) of the thesis, with the sum over observed ratings only: a missing one is not zero. `decision_function` is the
-    estimated rating o + U_i·V_j, `predict` the nearest level of the scale. Each factor adds to ratings and none takes
-    away, so factors read as parts.
+    This is equation (2.16) of Kumar (2018) with the sum over observed ratings only: a missing one is not zero.
+    `decision_function` is the estimated rating o + U_i·V_j, `predict` the nearest level of the scale. Each factor adds
+    to ratings and none takes away, so factors read as parts.
 
     ===================  ============================================================================================
     loss="squared"       ℓ(y, x) = (y - x)²
     loss="kl"            ℓ(y, x) = y ln(y/x) - y + x
     loss="itakura-saito" ℓ(y, x) = y/x - ln(y/x) - 1
-    loss="beta"          the β-divergence (2.12); β = 2 is half the squared loss, 1 and 0 are the two above
+    loss="beta"          the β-divergence; β = 2 is half the squared loss, 1 and 0 are the two above
     ===================  ============================================================================================
 
     Multiplicative updates (Lee & Seung 2001) minimise a function that lies above J and touches it, so J never rises;
@@ -92,7 +92,7 @@ class RatingNMF(FactorModel):
     origin_ : float
         o.
     alpha_, validation_, objective_, history_, certificate_, n_iter_
-        See `TunedModel`.
+        See `FactorModel`.
 
     References
     ----------
@@ -163,8 +163,11 @@ class RatingNMF(FactorModel):
             check_number("origin", self.origin, low=-np.inf)
         if self.solver == "hals" and self.loss != "squared":
             raise SolverMismatchError(
-                f"solver='hals' solves quadratic equations, which loss={self.loss!r} has not: "
-                "take solver='multiplicative' or loss='squared'"
+                (
+                    *(Argument("solver", "hals"), " solves quadratic equations, which ", Argument("loss", self.loss)),
+                    *(" has not: take ", Argument("solver", "multiplicative"), " or ", Argument("loss", "squared")),
+                ),
+                argument="solver",
             )
 
     def _loss(self) -> Squared | BetaDivergence:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 
+from cofactor.errors import Argument
 from cofactor.losses import LogisticSquared, Squared
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_flag, check_number
@@ -92,7 +93,7 @@ class PMF(FactorModel):
     mean_ : float
         Mean rating µ.
     alpha_, validation_, objective_, history_, certificate_, n_iter_
-        See `TunedModel`.
+        See `FactorModel`.
 
     References
     ----------
@@ -158,7 +159,11 @@ class PMF(FactorModel):
         check_number("eta0", self.eta0, low=0, inclusive=False, high=1)
         if self.solver == "als" and self.link == "logistic":
             raise SolverMismatchError(
-                "solver='als' solves linear equations, which link='logistic' has not: take solver='lbfgs' or 'sgd'"
+                (
+                    *(Argument("solver", "als"), " solves linear equations, which ", Argument("link", "logistic")),
+                    *(" has not: take ", Argument("solver", "lbfgs"), " or 'sgd'"),
+                ),
+                argument="solver",
             )
 
     def _alpha_unit(self, ratings: Ratings) -> float:

@@ -1,4 +1,4 @@
-"""Proximal maximum margin matrix factorization (thesis, chapter 4)."""
+"""Proximal maximum margin matrix factorization (Kumar 2018)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
 
 #: How far boundaries lie from planes that coincide, where the margin is 1.
-_HAIR = 1e-6
+_NEXT_TO = 1e-6
 
 
 class PMMMF(FactorModel):
@@ -32,25 +32,25 @@ class PMMMF(FactorModel):
         + \frac{\alpha}{2} (\|U\|_F^2 + \|V\|_F^2) + \frac{\alpha_b}{2} \|c\|^2, \qquad
         D_{ijr} = U_i V_j^T + c_j - \theta^*_{i,r}
 
-    with θ*_{i,r} the mean score of user i's items of level r, T = +1 for r < y and -1 for r > y: (4.2), (4.3). The
-    derivative goes through θ* (ERRATA 16). A level that a user never used has no plane for him, no loss, and is never
-    predicted for him (ERRATA 17). Between neighbouring planes of a user the boundary lies nearer to the level with
-    fewer ratings, b_k = θ_k + n_k / (n_k + n_{k+1}) (θ_{k+1} - θ_k), with θ sorted by running maximum (ERRATA 18).
-    Where planes coincide, a score there gets the median level of the user's ratings. A user bias would change nothing,
-    since the planes move with it.
+    with θ*_{i,r} the mean score of user i's items of level r, T = +1 for r < y and -1 for r > y: Kumar's equations
+    (4.2) and (4.3). The derivative goes through θ* (corrections.md, C16). A level that a user never used has no plane
+    for them, no loss, and is never predicted for them (C17). Between neighbouring planes of a user the boundary lies
+    nearer to the level with fewer ratings, b_k = θ_k + n_k / (n_k + n_{k+1}) (θ_{k+1} - θ_k), with θ sorted by running
+    maximum (C18). Where planes coincide, a score there gets the median level of the user's ratings. A user bias would
+    change nothing, since the planes move with it.
 
     Other than in the other models, accuracy depends strongly on `n_factors`: at ``alpha=24`` the test MAE on MovieLens
     100K is .798 with 10 factors, .775 with 20, .724 with 50 and .692 with 100.
 
-    **The thesis's settings** are ``alpha_bias=None``.
+    **Kumar's settings** are ``alpha_bias=None``.
 
     Parameters
     ----------
     n_factors : int, default=100
-        Number d of factors; the thesis's.
+        Number d of factors; Kumar's.
     {validated_alpha}
     alpha_bias : float or None, default=3.0
-        Weight of the item biases' penalty; None for no biases, as in the thesis.
+        Weight of the item biases' penalty; None for no biases, as Kumar has it.
     margin : {"smooth-hinge", "modified-square", "logistic", "hinge", "zero-one"}, default="smooth-hinge"
         Margin loss h; the last two have no gradient and no solver here takes them.
     solver : {"lbfgs", "cg", "gd", "apg"}, default="lbfgs"
@@ -73,7 +73,12 @@ class PMMMF(FactorModel):
     planes_ : ndarray of shape (n_users, R)
         The planes θ*, NaN where a user never used a level.
     alpha_, validation_, objective_, history_, certificate_, n_iter_
-        See `TunedModel`.
+        See `FactorModel`.
+
+    References
+    ----------
+    V. Kumar, "Collaborative Filtering and Multi-Label Classification with Matrix Factorization", PhD thesis, University
+    of Hyderabad, 2018, chapter 4.
 
     Examples
     --------
@@ -167,7 +172,9 @@ class PMMMF(FactorModel):
 
 
 def boundaries(planes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
-    """Return the boundaries between levels for planes of each user (rule after (4.7), corrected by ERRATA 18).
+    """Return the boundaries between levels for planes of each user.
+
+    This is the rule after equation (4.7) of Kumar (2018), as corrections.md, C18, corrects it.
 
     Parameters
     ----------
@@ -182,8 +189,8 @@ def boundaries(planes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
         Boundary r separates the nearest used levels on its two sides; -inf or +inf where one side has none. So
         1 + #{r : x > boundary_r} is always a level that the user has used.
 
-        Where the planes of all levels of a user coincide, boundaries lie a hair below them up to his median level,
-        and a hair above from there.
+        Where the planes of all levels of a user coincide, boundaries lie just below them up to the user's median
+        level, and just above from there.
 
     Examples
     --------
@@ -209,5 +216,5 @@ def boundaries(planes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
     cumulative = np.cumsum(counts, axis=1)
     past_median = 2 * cumulative[:, :-1] > cumulative[:, -1:]
     tied = np.fmax.reduce(own, axis=1, keepdims=True) == np.fmin.reduce(own, axis=1, keepdims=True)
-    inside = inside + np.where(tied, np.where(past_median, _HAIR, -_HAIR), 0)
+    inside = inside + np.where(tied, np.where(past_median, _NEXT_TO, -_NEXT_TO), 0)
     return np.where(between, inside, np.where(below < 0, -np.inf, np.inf))

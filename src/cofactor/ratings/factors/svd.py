@@ -66,8 +66,7 @@ class RatingSVD(RatingModel):
     {levels}
     {duplicates}
     {unknown}
-        A user counts as one without ratings, an item as one
-        whose residuals are zero.
+        A user counts as one without ratings, an item as one whose residuals are zero.
     {random_state}
         It is the seed of the first subspace, on which the result depends by no more than `tol` lets it.
     {callback}
@@ -93,8 +92,7 @@ class RatingSVD(RatingModel):
     Sarwar, Karypis, Konstan & Riedl, "Application of dimensionality reduction in recommender system: a case study",
     WebKDD 2000.
     Sarwar, Karypis, Konstan & Riedl, "Incremental singular value decomposition algorithms for highly scalable
-    recommender systems", ICCIT 2002.
-    Halko, Martinsson & Tropp, "Finding structure with randomness", SIAM Review 2011.
+    recommender systems", ICCIT 2002. Halko, Martinsson & Tropp, "Finding structure with randomness", SIAM Review 2011.
 
     Examples
     --------
@@ -149,6 +147,10 @@ class RatingSVD(RatingModel):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"n_factors": [6, 10, 14, 20]}
 
     def _check_params(self) -> None:
         super()._check_params()

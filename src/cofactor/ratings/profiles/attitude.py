@@ -46,13 +46,11 @@ class Attitude(RatingModel):
         - \sum_k \ln \pi_k (1 - \pi_k) + \tfrac{\alpha}{2} \big( \|b\|^2 + \|b^0 - \ln p\|^2 \big)
 
     with :math:`t_{ijr} = e^{b^0_{jr}} \prod_k (1 - \mu_{ik} + \mu_{ik} e^{b_{jrk}})` and :math:`p_{jr}` the smoothed
-    share of level r among the ratings of item j. The probability of a level is
-    :math:`t_{ijr} / \sum_s t_{ijs}`, and `predict` takes the median.
+    share of level r among the ratings of item j. The probability of a level is :math:`t_{ijr} / \sum_s t_{ijs}`, and
+    `predict` takes the median.
 
-    Sources: B. Marlin, Collaborative Filtering: A Machine Learning Perspective, master's thesis, Toronto 2004, and
-    B. Marlin & R. Zemel, The Multiple Multiplicative Factor Model for Collaborative Filtering, ICML 2004; the thesis
-    compares with it in table 3.19. Ours are the penalties, the prior of π (Beta with parameters 2 and 2), the bound and
-    that all is minimised together, by L-BFGS.
+    The model is that of Marlin & Zemel (2004). Ours are the penalties, the prior of π (Beta with parameters 2 and 2),
+    the bound and that all is minimised together, by L-BFGS.
 
     Parameters
     ----------
@@ -90,6 +88,13 @@ class Attitude(RatingModel):
         Norm of the gradient of J by the logits of μ, b and b⁰.
     n_iter_ : int
         Number of iterations.
+
+    References
+    ----------
+    B. Marlin and R. Zemel, "The multiple multiplicative factor model for collaborative filtering", ICML 2004,
+    doi:10.1145/1015330.1015437. B. Marlin, "Collaborative filtering: a machine learning perspective", master's thesis,
+    University of Toronto, 2004. V. Kumar compares with it in table 3.19 of his PhD thesis (University of Hyderabad,
+    2018).
 
     Examples
     --------
@@ -138,6 +143,10 @@ class Attitude(RatingModel):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"n_factors": [4, 5, 10], "alpha": [6.0, 8.0, 10.0]}
+
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_factors", self.n_factors, low=1, whole=True)
@@ -150,8 +159,8 @@ class Attitude(RatingModel):
         generator = make_generator(self.random_state)
         base = np.log(item_marginals(ratings))
         problem = AttitudeProblem(ratings, ratings.levels, base, self.n_factors, self.alpha)
-        # Undecided users and small factors; zero factors would be a stationary point. Who has no ratings, or none of
-        # an item, is told by the priors alone.
+        # Undecided users and small factors; zero factors would be a stationary point. Users and items without
+        # ratings have what the priors say.
         shapes = problem.layout.shapes
         start = {
             "logits": logit(generator.uniform(0.3, 0.7, shapes["logits"])) * (ratings.user_counts > 0)[:, None],

@@ -23,7 +23,8 @@ from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
 
-_WARM_UP = 20  #: sweeps before the concentrations are learned: until attitudes differ, the likeliest ones are infinite
+#: Sweeps before the concentrations are learned: while attitudes are alike, the likeliest concentrations are infinite.
+_WARM_UP = 20
 _ENTRIES_PER_BLOCK = 5_000
 _FOLD_IN = (1e-10, 10_000)  #: tolerance and most rounds of fold-in
 
@@ -48,8 +49,7 @@ class URP(RatingModel):
     and :math:`p_{jr}` the smoothed share of level r among the ratings of item j. The probability of a level is
     :math:`\sum_k \gamma_{ik} \beta_{jrk} / \sum_k \gamma_{ik}`, and `predict` takes the median, as the paper does.
 
-    Source: B. Marlin, Modeling User Rating Profiles for Collaborative Filtering, NIPS 2003; the thesis compares with it
-    in table 3.19. The paper has no penalty; without one, levels that nobody gave to a rare item get probability 0. It
+    The paper (Marlin 2003) has no penalty; without one, levels that no user gave to a rare item get probability 0. It
     also learns a. That fits the ratings closer, but on MovieLens 100K predicts new ones worse than a fixed one, since
     a then falls towards 0 and every user keeps to one attitude.
 
@@ -62,8 +62,8 @@ class URP(RatingModel):
         Number K of attitudes; not more than there are users. On validation ratings of MovieLens 100K 3 to 4 were the
         best for one fit, 4 to 5 for an average; 8 were worse by .015.
     alpha : float, default=2.0
-        Weight of the penalty: to each item's ratings under each attitude so many are added, with the levels that the
-        item gets from all. Above 0; 1 to 4 did equally well.
+        Weight of the penalty: this many ratings are added to each item's ratings under each attitude, with the levels
+        that the item gets from all users. Above 0; 1 to 4 did equally well.
     concentration : float or "learn", default=2.0
         The a_k, alike for all attitudes: how many of each attitude a user has before rating; 1.5 to 3 did equally well.
         "learn" begins with 1 and, after 20 sweeps, takes a Newton step in each; J then also holds
@@ -97,6 +97,11 @@ class URP(RatingModel):
         Norm of the gradient of J by the logarithms of γ, β and a.
     n_iter_ : int
         Number of sweeps.
+
+    References
+    ----------
+    B. Marlin, "Modeling user rating profiles for collaborative filtering", NIPS 2003. V. Kumar compares with it in
+    table 3.19 of his PhD thesis (University of Hyderabad, 2018).
 
     Examples
     --------
@@ -144,6 +149,10 @@ class URP(RatingModel):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"n_factors": [3, 4, 5], "alpha": [1.0, 2.0, 4.0]}
 
     def _check_params(self) -> None:
         super()._check_params()

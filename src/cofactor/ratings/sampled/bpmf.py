@@ -60,8 +60,7 @@ class BPMF(SampledModel):
     {decision}
     {max_seconds}
     {warm_start}
-        100 sweeps and 50 more are, to the
-        bit, 150.
+        100 sweeps and 50 more are, to the bit, 150.
     {n_jobs}
         Tasks are chains.
     {levels}
@@ -143,6 +142,10 @@ class BPMF(SampledModel):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"n_factors": [10, 30, 60]}
 
     def _check_params(self) -> None:
         super()._check_params()

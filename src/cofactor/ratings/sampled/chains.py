@@ -1,4 +1,4 @@
-"""The chains of one fit: run side by side, ended together when somebody interrupts, saved and read."""
+"""The chains of one fit: run side by side, ended together by an interrupt, saved and read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class NothingKeptError(Exception):
 
 
 class _Interrupt:
-    """Tells chains in other threads that they are to end, and waits for them. In other processes nobody asks."""
+    """Tells chains in other threads that they are to end, and waits for them. It does nothing in other processes."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -163,7 +163,7 @@ def identified(
 ) -> dict[str, NDArray[np.float64]]:
     """Return what samples of factors and priors tell that does not change when factors are turned or swapped.
 
-    Rows of strangers, the last ones, are left out; parameters of priors are named after their side.
+    Rows of cold users and items, the last ones, are left out; parameters of priors are named after their side.
 
     Examples
     --------

@@ -70,8 +70,7 @@ class GibbsIPMMMF(SampledModel):
     {n_sweeps}
     {burn_in}
     {thin}
-        A sample takes about 4 ((n + m) d + n (R - 1)) bytes for n users, m items, R
-        levels.
+        A sample takes about 4 ((n + m) d + n (R - 1)) bytes for n users, m items, R levels.
     {n_chains}
     decision : {"count", "median", "mode", "mean"}, default="count"
         How `predict` chooses a level: by counting boundaries, or from the levels' probabilities.
@@ -92,7 +91,7 @@ class GibbsIPMMMF(SampledModel):
     Attributes
     ----------
     samples_, chains_, n_iter_
-        See `SampledModel`. Samples are of ``U``, the features of users, and ``V`` (columns that nobody has are zero;
+        See `SampledModel`. Samples are of ``U``, the features of users, and ``V`` (columns that no user has are zero;
         with biases there is one more, of zeros and of c), of ``thresholds``, ``shares``, how likely one more
         user is to have each feature, and of the prior of thresholds.
 
@@ -170,6 +169,10 @@ class GibbsIPMMMF(SampledModel):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"hinge_weight": [0.1, 0.15, 0.25]}
 
     def _check_params(self) -> None:
         super()._check_params()

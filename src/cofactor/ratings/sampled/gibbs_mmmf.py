@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.hinges import fold_hinge_rows
 from cofactor.model.checks import check_choice, check_number
 from cofactor.model.state import check_array
@@ -73,8 +73,7 @@ class GibbsMMMF(SampledModel):
     {n_sweeps}
     {burn_in}
     {thin}
-        A sample takes about 4 ((n + m) d + n (R - 1)) bytes for n users, m items, R
-        levels.
+        A sample takes about 4 ((n + m) d + n (R - 1)) bytes for n users, m items, R levels.
     {n_chains}
     decision : {"count", "median", "mode", "mean"}, default="count"
         How `predict` chooses a level: by counting boundaries, or from the levels' probabilities.
@@ -103,7 +102,8 @@ class GibbsMMMF(SampledModel):
     References
     ----------
     Xu, Zhu & Zhang (2013), Fast max-margin matrix factorization with data augmentation, ICML 30; hinges as mixtures of
-    squares: Polson & Scott (2011). Learned priors, biases and who rated what are added here.
+    squares: Polson & Scott, Data augmentation for support vector machines, Bayesian Analysis 6, 2011,
+    doi:10.1214/11-BA601. Learned priors, biases and who rated what are added here.
 
     Examples
     --------
@@ -175,14 +175,23 @@ class GibbsMMMF(SampledModel):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"hinge_weight": [0.4, 0.5, 0.6, 0.7]}
+
     def _check_params(self) -> None:
         super()._check_params()
         check_hinge_params(self)
         check_number("n_implicit", self.n_implicit, low=1, whole=True)
         check_choice("implicit", self.implicit, ("low-rank",), or_none=True)
         if self.implicit is not None and self.prior == "fixed":
+            implicit = Argument("implicit", self.implicit)
             raise InvalidInputError(
-                f"implicit={self.implicit!r} with prior='fixed': features of the prior need prior='learned'"
+                (
+                    *(implicit, " with ", Argument("prior", "fixed")),
+                    *(": features of the prior need ", Argument("prior", "learned")),
+                ),
+                argument="implicit",
             )
 
     def _plan(self, given: FitInput) -> Plan:

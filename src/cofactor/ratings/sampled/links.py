@@ -181,7 +181,8 @@ class Link:
         n = len(side.ids)
         if table is not None and self.standard is None:
             raise InvalidInputError(
-                f"{self.argument} was not given in training, so nothing is known about what it says: leave it out"
+                f"{self.argument} was not given in training, so nothing is known about what it says: leave it out",
+                argument=self.argument,
             )
         own = None if self.standard is None else self.standard.rows(table, side.ids) * _weight(self.standard)
         if self.n_sparse:

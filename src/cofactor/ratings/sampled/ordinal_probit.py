@@ -43,11 +43,10 @@ class OrdinalProbit(SampledModel):
         (U_i, b_i) \sim N(\mu_U + f_i W_U, \mathrm{diag}(\tau_U)^{-1}), \quad
         (V_j, c_j) \sim N(\mu_V + g_j W_V, \mathrm{diag}(\tau_V)^{-1})
 
-    and thresholds of every user, ordered by their log-gaps
-    :math:`\theta_{i1} = a_{i1}, \theta_{ir} = \theta_{i,r-1} + e^{a_{ir}}, a_{ir} \sim N(m_r, s_r^2)`. All of
-    :math:`\mu, \tau, W, m, s` are drawn too, so no weight of a penalty has to be chosen. The features tell who rated
-    what (not how): the leading singular vectors of the mask of ratings. In MovieLens this alone lowers the mean
-    absolute error by a hundredth, most for users and items with many ratings.
+    and thresholds of every user, ordered by their log-gaps :math:`\theta_{i1} = a_{i1}, \theta_{ir} = \theta_{i,r-1} +
+    e^{a_{ir}}, a_{ir} \sim N(m_r, s_r^2)`. All of :math:`\mu, \tau, W, m, s` are drawn too, so no weight of a penalty
+    has to be chosen. The features tell who rated what (not how): the leading singular vectors of the mask of ratings.
+    In MovieLens this alone lowers the mean absolute error by a hundredth, most for users and items with many ratings.
 
     `predict` is the median level of the posterior by default, `predict_proba` gives the levels' probabilities, and
     `decision_function` the posterior mean of the rating.
@@ -71,8 +70,7 @@ class OrdinalProbit(SampledModel):
     {decision}
     {max_seconds}
     {warm_start}
-        200 sweeps and 100 more are, to the
-        bit, 300.
+        200 sweeps and 100 more are, to the bit, 300.
     {n_jobs}
         Tasks are chains.
     {levels}
@@ -91,16 +89,26 @@ class OrdinalProbit(SampledModel):
         See `SampledModel`. Samples are of ``U`` and ``V`` (with the biases as last columns), ``thresholds``, and of the
         priors' parameters, which fold-in needs.
     links_ : tuple of two Link
-        What the features of users and of items are made of; None for what cannot be folded in any more.
+        What the features of users and of items are made of; None for a side that cannot be folded in any more.
     is_shadow_ : ndarray of shape (n,), bool
         Which users were not in training, but followed it as shadow users (see `fit`).
 
     Notes
     -----
     A user's thresholds are drawn by Metropolis steps with z integrated out, after which z is drawn anew: in this order
-    the partially collapsed sampler is right (van Dyk & Park 2008). Ordinal probit by latent normals: Albert & Chib
-    (1993); as factorization: Paquet, Thomson & Winther (2012). Factors regressed on features: Agarwal & Chen (2009);
-    on the pattern of ratings: Salakhutdinov & Mnih (2007), constrained PMF.
+    the partially collapsed sampler is right (van Dyk & Park 2008). Ordinal probit by latent normals is due to Albert &
+    Chib (1993), as factorization to Paquet, Thomson & Winther (2012); factors regressed on features to Agarwal & Chen
+    (2009), and on the pattern of ratings to Salakhutdinov & Mnih (2007), as constrained PMF.
+
+    References
+    ----------
+    J. Albert and S. Chib, "Bayesian analysis of binary and polychotomous response data", JASA 88, 1993,
+    doi:10.1080/01621459.1993.10476321.
+    D. van Dyk and T. Park, "Partially collapsed Gibbs samplers", JASA 103, 2008, doi:10.1198/016214508000000409.
+    U. Paquet, B. Thomson and O. Winther, "A hierarchical model for ordinal matrix factorization", Statistics and
+    Computing 22, 2012, doi:10.1007/s11222-011-9264-x.
+    D. Agarwal and B.-C. Chen, "Regression-based latent factor models", KDD 2009, doi:10.1145/1557019.1557029.
+    R. Salakhutdinov and A. Mnih, "Probabilistic matrix factorization", NIPS 2007.
 
     Examples
     --------
@@ -157,6 +165,10 @@ class OrdinalProbit(SampledModel):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"n_factors": [10, 20]}
+
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_factors", self.n_factors, low=1, whole=True)
@@ -178,16 +190,17 @@ class OrdinalProbit(SampledModel):
             Numbers known of users, and of items: a mapping from ids to sequences of numbers, a pandas or polars frame
             whose first column holds the ids (or whose index does, if it is a pandas index with a name or not of whole
             numbers), or ids with an array of a row for each. They join the features :math:`f_i, g_j`. Columns are
-            standardized over the users, or items, in training; constant ones are dropped, with a warning. Who has no
-            row gets the column means; rows of others are ignored. For categories give a column of 0 and 1 each.
+            standardized over the users, or items, in training; constant ones are dropped, with a warning. Users and
+            items without a row get the column means; rows of others are ignored. For categories give a column of 0 and
+            1 each.
         shadow : tuple (X, y), Ratings, or data set, optional
             Ratings of *shadow users*, who are to be predicted for but not learned from, as for strong generalization.
             In every sweep their factors and thresholds are drawn from the items as they are then; nothing flows back:
             without them, all others are the same to the bit. Afterwards the model knows them like any user, and their
             ratings. In comparison with `fold_in`, which visits 20 of the samples, they have a draw for each sample;
-            they must be known before the fit, and take part of its time. Ratings of items which nobody in training
-            rated are left out, unless ``unknown="error"``; features of theirs are read from `user_features`. No shadow
-            user may be in X: rows of two sparse matrices are the same users.
+            they must be known before the fit, and take part of its time. Ratings of items without ratings in training
+            are left out, unless ``unknown="error"``; features of theirs are read from `user_features`. No shadow user
+            may be in X: rows of two sparse matrices are the same users.
 
         Returns
         -------
@@ -210,7 +223,8 @@ class OrdinalProbit(SampledModel):
             As in `RatingModel.fold_in`. Each user needs a rating, in a table of pairs; a sparse matrix may have empty
             rows, of users known by their features alone.
         user_features : mapping, frame, or tuple (ids, array), optional
-            The same columns as in `fit`, of new users. Who has no row gets the column means of training.
+            The same columns as in `fit`, of new users. Users without a row get the column means of
+            training.
 
         Returns
         -------
@@ -229,8 +243,8 @@ class OrdinalProbit(SampledModel):
             Ratings of the new items by users of this model, as in `fit`. Ratings by others are left out, unless
             ``unknown="error"``.
         item_features : mapping, frame, or tuple (ids, array), optional
-            The same columns as in `fit`, of new items. Those that nobody rated are known by them alone; who has no row
-            gets the column means of training.
+            The same columns as in `fit`, of new items. Items without ratings are known by them alone; those without a
+            row get the column means of training.
 
         Returns
         -------

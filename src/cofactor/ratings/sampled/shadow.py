@@ -1,4 +1,4 @@
-"""Shadow users: those who follow a fit sweep by sweep without any say in it."""
+"""Shadow users: they are drawn in every sweep of a fit, and change nothing in it."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ def read_shadow(given: Any, training: Ratings, duplicates: Any, unknown_items: A
     X, y = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
     try:
         shadow = as_ratings(X, y, training.scale, duplicates, training.items, unknown_items)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"shadow: {error}") from error
+    except InvalidInputError as error:
+        raise type(error)(("shadow: ", *error.problem), argument="shadow", advice=error.advice) from error
     known = training.users.index(shadow.users.ids) >= 0
     if known.any():
         first = shadow.users.ids[known].tolist()[0]
         raise InvalidInputError(
-            f"shadow holds {counted(int(known.sum()), 'user')} of X, the first is {first!r}: whoever is in training is "
-            "no shadow user; give all ratings of a user in one of them, and other users other ids"
+            f"shadow holds {counted(int(known.sum()), 'user')} of X, the first is {first!r}: users in "
+            "training cannot be shadow users; give all ratings of a user in one of them, and other users other ids",
+            argument="shadow",
         )
     return shadow
 
@@ -81,7 +82,7 @@ def parted(
 
     Examples
     --------
-    >>> rows = np.arange(4.0).reshape(1, 4, 1)  # the last one is a stranger's
+    >>> rows = np.arange(4.0).reshape(1, 4, 1)  # the last one is of a cold user
     >>> apart = parted({"U": rows}, ["U"], np.array([False, True, False]))
     >>> apart["U"].ravel().tolist(), apart["shadow_U"].ravel().tolist()
     ([0.0, 2.0, 3.0], [1.0, 3.0])

@@ -1,0 +1,97 @@
+"""Models and tables on their way in and out of commands, standard streams included."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from cofactor.errors import InvalidInputError
+
+__all__ = ["check_folder", "check_target", "load_model", "save_model"]
+
+
+def load_model(file: str) -> Any:
+    """Load a model from a file, or from standard input.
+
+    Parameters
+    ----------
+    file : str
+        Path, or ``-``.
+    """
+    import cofactor
+    from cofactor.persistence import ModelFileError
+
+    if file != "-":
+        return cofactor.load(file)
+    with tempfile.TemporaryDirectory(prefix="cofactor-") as folder:
+        path = Path(folder, "standard input")
+        path.write_bytes(sys.stdin.buffer.read())
+        try:
+            return cofactor.load(path)
+        except ModelFileError as error:
+            raise InvalidInputError(str(error).replace(str(path), "standard input")) from error
+
+
+def save_model(model: Any, file: str) -> None:
+    """Save a model to a file, whole or not at all, or to standard output.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    file : str
+        Path, or ``-``.
+    """
+    if file != "-":
+        model.save(file)
+        return
+    with tempfile.TemporaryDirectory(prefix="cofactor-") as folder:
+        path = Path(folder, "model.cofactor")
+        model.save(path)
+        sys.stdout.buffer.write(path.read_bytes())
+        sys.stdout.buffer.flush()
+
+
+def check_target(file: str | None, *inputs: str | None) -> None:
+    """Refuse a file that could not be written, or that is one of the inputs, before the work begins.
+
+    Parameters
+    ----------
+    file : str, optional
+        What is to be written; nothing is checked of ``-``.
+    *inputs : str, optional
+        Files that are read.
+    """
+    if file is None or file == "-":
+        return
+    path = Path(file)
+    if path.is_file() and any(name and os.path.exists(name) and path.samefile(name) for name in inputs):
+        message = f"{file}: is read by this command, so nothing can be written there; take another name"
+        raise InvalidInputError(message)
+    if path.is_dir():
+        raise InvalidInputError(f"{file}: is a folder, expected the name of a file to write")
+    if not path.absolute().parent.is_dir():
+        raise InvalidInputError(f"{file}: the folder {path.parent} does not exist; make it first")
+    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise InvalidInputError(f"{file}: cannot be written there (permission denied)")
+
+
+def check_folder(out: str) -> Path:
+    """Return the folder of a report; refuse one that cannot be written.
+
+    Parameters
+    ----------
+    out : str
+        Path.
+    """
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInputError(f"{out}: is a file, expected a folder for the report")
+    if not folder.absolute().parent.is_dir():
+        raise InvalidInputError(f"{out}: the folder {folder.parent} does not exist; make it first")
+    if not os.access(folder if folder.exists() else folder.absolute().parent, os.W_OK):
+        raise InvalidInputError(f"{out}: cannot be written to; choose another folder with --out")
+    return folder

@@ -1,0 +1,330 @@
+"""What commands print: tables, facts, notes, JSON, and progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from cofactor.cli.errors import told
+from cofactor.text import counted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cofactor.errors import Text
+    from cofactor.solvers import Progress
+    from cofactor.tasks.plain import Column, Facts, Measured, Table
+
+__all__ = [
+    "Download",
+    "fit_progress",
+    "human_console",
+    "limited_threads",
+    "make_bar",
+    "note",
+    "print_json",
+    "show_facts",
+    "show_measured",
+    "show_notes",
+    "write_table",
+]
+
+_ROWS_ON_SCREEN = 40
+#: Characters beside the columns of measures: names of models, and edges.
+_NAMES = 18
+_WIDE = 100  #: characters of a wide terminal
+
+
+def human_console(*, stderr: bool = False) -> Console:
+    """Return a console for people, on standard output or standard error."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON, numbers of NumPy included."""
+    print(json.dumps(value, indent=2, ensure_ascii=False, default=_plain, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)
+
+
+def note(text: str) -> None:
+    """Tell something on standard error, so that standard output stays data."""
+    print(text, file=sys.stderr)
+
+
+def show_notes(notes: tuple[Text, ...]) -> None:
+    """Tell what a task wants the user to know."""
+    for text in notes:
+        note(f"cofactor: note: {told(text)}")
+
+
+# ---------------------------------------------------------------- facts and tables
+
+
+def show_facts(facts: Facts, more: Mapping[str, str], *, stderr: bool = False) -> None:
+    """Print names and values below each other.
+
+    Parameters
+    ----------
+    facts : Facts
+        Of a task.
+    more : mapping from str to str
+        What the command knows beside.
+    stderr : bool, default=False
+        Print on standard error.
+    """
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), title_justify="left")
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, value in {**facts.shown, **more}.items():
+        table.add_row(name, escape(value))
+    console = human_console(stderr=stderr)
+    console.print(f"[bold]{escape(facts.title)}[/bold]", soft_wrap=True)
+    console.print(table)
+
+
+def write_table(table: Table, out: str | None, *, as_json: bool) -> None:
+    """Write a table where the user wants it.
+
+    Parameters
+    ----------
+    table : Table
+        Of a task.
+    out : str or None
+        File by its suffix, ``-`` for CSV on standard output. None: a table for the eye on a terminal, else CSV.
+    as_json : bool
+        JSON on standard output: the rows, or, where they go to a file, how many. Records stand in a line each.
+    """
+    if as_json and out is None and table.records is not None:
+        for record in table.records():
+            sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+        return
+    if table.fault is not None:
+        raise table.fault
+    from cofactor.datasets import write_table as write
+
+    names = list(table.columns)
+    n_rows = len(table.columns[names[0]])
+    if out is not None and out != "-":
+        write(out, table.columns)
+        if as_json:
+            print_json({"out": out, "rows": n_rows})
+        else:
+            note(f"wrote {counted(n_rows, 'row', form=',')} to {out}")
+    elif as_json:
+        rows = zip(*(_values(column) for column in table.columns.values()), strict=True)
+        print_json([dict(zip(names, row, strict=True)) for row in rows])
+    elif out is None and sys.stdout.isatty():
+        _print_rows(table.columns, n_rows, table.title)
+    else:
+        write("-", table.columns)
+
+
+def _values(column: Any) -> list[Any]:
+    return column.tolist() if hasattr(column, "tolist") else list(column)
+
+
+def _print_rows(columns: Mapping[str, Any], n_rows: int, title: str) -> None:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title=escape(title), title_justify="left", title_style="bold")
+    shown = {name: _values(column)[:_ROWS_ON_SCREEN] for name, column in columns.items()}
+    for name, values in shown.items():
+        numeric = all(isinstance(value, int | float) for value in values)
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in zip(*shown.values(), strict=True):
+        table.add_row(*(escape(_cell(value)) for value in row))
+    console = human_console()
+    console.print(table)
+    if n_rows > _ROWS_ON_SCREEN:
+        console.print(f"[dim]... and {n_rows - _ROWS_ON_SCREEN:,} more rows: --out FILE writes them all[/dim]")
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+# ---------------------------------------------------------------- results of an evaluation
+
+
+def show_measured(measured: Measured) -> None:
+    """Print a row for each model, mean ± deviation over splits, the best one in bold; a dash for what it has not.
+
+    Parameters
+    ----------
+    measured : Measured
+        Of a task.
+    """
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = human_console()
+    columns = [one for one in measured.columns if one.room == "any" or (one.room == "wide" and console.width >= _WIDE)]
+    # A deviation stands beside its mean where there is room for that in all columns, else below.
+    joint = " " if console.width >= _NAMES + sum(2 * one.digits + 9 for one in columns) else "\n"
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        title=escape(measured.title),
+        title_justify="left",
+        title_style="bold",
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column("model", no_wrap=True)
+    for column in columns:
+        table.add_column(column.heading, justify="right", no_wrap=True)
+    best = measured.leader()
+    for name in measured.results:
+        cells = [_mean_and_deviation(measured, name, column, joint) for column in columns]
+        shown = name if joint == " " else name.replace(" + ", "\n+ ")
+        table.add_row(escape(shown), *cells, style="bold" if name == best else None)
+    console.print(table)
+
+
+def _mean_and_deviation(measured: Measured, name: str, column: Column, joint: str) -> str:
+    from cofactor.tasks.plain import mean_std
+
+    values = measured.values(name, column.key)
+    if values is None:
+        return "–"
+    mean, std = mean_std(values)
+    deviation = f"{joint}[dim]± {std:.{column.digits}f}[/dim]" if len(values) > 1 else ""
+    return f"{mean:.{column.digits}f}{deviation}"
+
+
+# ---------------------------------------------------------------- progress
+
+
+def make_bar(*, quiet: bool = False, counted: bool = False) -> Any:
+    """Return a progress display on standard error, which vanishes when it ends.
+
+    Parameters
+    ----------
+    quiet : bool, default=False
+        Never show it.
+    counted : bool, default=False
+        Show how many of how many steps are done.
+    """
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        ProgressColumn,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+    from rich.progress import Progress as Bar
+    from rich.table import Column
+
+    columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.description}")]
+    columns.append(BarColumn(bar_width=12, table_column=Column(min_width=12, no_wrap=True)))
+    if counted:
+        columns.append(MofNCompleteColumn())
+    columns += [
+        TimeElapsedColumn(table_column=Column(min_width=7, no_wrap=True)),
+        TextColumn("[dim]{task.fields[detail]}", table_column=Column(no_wrap=True, overflow="ellipsis")),
+    ]
+    console = Console(stderr=True, highlight=False)
+    return Bar(*columns, console=console, transient=True, disable=quiet or not console.is_terminal)
+
+
+@contextmanager
+def fit_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[Progress], None]]:
+    """Show a fit while the block runs; yields the callback to give to the model."""
+    bar = make_bar(quiet=quiet)
+    rows: dict[str, Any] = {}
+    lock = threading.Lock()
+
+    def show(progress: Progress) -> None:
+        # Stages and members report from several threads.
+        with lock:
+            name, detail = describe(progress)
+            if name not in rows:
+                rows[name] = bar.add_task(name, total=None, detail="")
+                bar.update(rows[""], visible=False)  # its parts say more
+            bar.update(rows[name], detail=detail)
+
+    with bar:
+        rows[""] = bar.add_task(title, total=None, detail="")
+        yield show
+
+
+def describe(progress: Progress) -> tuple[str, str]:
+    """Return the part of a fit which reports (empty where it has no parts), and where it stands.
+
+    Examples
+    --------
+    >>> from cofactor.solvers import Progress
+    >>> describe(Progress(57, 500, 29133.2, 0.1, "stage 2, BinaryMMMF"))
+    ('stage 2', 'iteration 57, objective 29,133')
+    >>> describe(Progress(4, 4, 0.5561, 0.1, "validation, alpha 12.6"))
+    ('', 'alpha 12.6: validation error 0.556 (4 tried)')
+    >>> describe(Progress(57, 300, 88123.4, 0.1, "chain 2"))
+    ('chain 2', 'sweep 57 of 300, log-likelihood -88,123')
+    """
+    parts = progress.stage.split(", ")
+    name = parts[0] if parts[0].startswith(("stage ", "member ", "choice ", "chain ")) else ""
+    if parts[-1].startswith("chain "):
+        done = f"sweep {progress.iteration:,} of {progress.max_iter:,}"
+        return name, f"{done}, log-likelihood {-progress.objective:,.0f}"
+    if parts[-1].startswith("alpha "):
+        alpha = parts[-1].removeprefix("alpha ")
+        tried = f"({progress.iteration} tried)"
+        return name, f"alpha {alpha}: validation error {progress.objective:.3f} {tried}"
+    return name, f"iteration {progress.iteration}, objective {progress.objective:,.0f}"
+
+
+class Download:
+    """Progress of a download, in the form which `cofactor.datasets.fetch` takes."""
+
+    def __init__(self, name: str, *, quiet: bool = False) -> None:
+        self.total = 0
+        self._bar = make_bar(quiet=quiet)
+        self._task = self._bar.add_task(f"downloading {name}", total=None, detail="")
+        self._began = False
+
+    def update(self, n: int, /) -> None:
+        """Report n more bytes."""
+        if not self._began:
+            self._bar.start()
+            self._began = True
+        self._bar.update(self._task, total=self.total or None, advance=n)
+        done = self._bar.tasks[0].completed
+        self._bar.update(self._task, detail=f"{done / 1e6:.1f} MB")
+
+    def reset(self) -> None:
+        """Start again."""
+        self._bar.reset(self._task, total=self.total or None)
+
+    def close(self) -> None:
+        """Finish."""
+        if self._began:
+            self._bar.stop()
+
+
+@contextmanager
+def limited_threads(n: int | None) -> Iterator[None]:
+    """Let kernels and BLAS use at most n threads within the block."""
+    from cofactor.kernels.threads import library_limit, thread_limit
+
+    if n is None:
+        yield
+        return
+    with thread_limit(n), library_limit(n):
+        yield

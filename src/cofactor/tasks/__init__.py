@@ -1,0 +1,18 @@
+"""Tasks: what a shell may ask of ratings, or of labels.
+
+============  =====================================================================
+`Task`        the contract: read, build, fit, predict, recommend, evaluate, describe
+`TASKS`       the tasks there are, by name, with the options they take
+`task_named`  a task by its name
+`sniff`       which task a file is for
+`task_of`     which task a fitted model is for
+============  =====================================================================
+
+A task returns plain data (`cofactor.tasks.plain`) and never prints. Nothing heavy is loaded before
+a task is asked for.
+"""
+
+from cofactor.tasks.options import Option
+from cofactor.tasks.registry import TASKS, Entry, sniff, task_named, task_of
+
+__all__ = ["TASKS", "Entry", "Option", "sniff", "task_named", "task_of"]

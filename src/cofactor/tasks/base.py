@@ -1,0 +1,391 @@
+"""What a shell may ask of a task.
+
+A task stands between the estimators of `cofactor.ratings` or `cofactor.labels` and the shells: the command line, and a
+server. It reads files, knows its models by name, fits, predicts, evaluates and describes. It never prints: it returns
+tables and facts, with notes for the user (`cofactor.tasks.plain`), and each shell shows them in its own way.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
+
+from cofactor.errors import InvalidInputError, Place, Text
+from cofactor.files import display_name
+from cofactor.tasks.options import OptionTable, without_unknown
+from cofactor.tasks.plain import Built, Column, Facts, Loaded, Measured, Progress, Protocol, Request, Settings, Table
+from cofactor.tasks.registry import TASKS
+from cofactor.text import counted, did_you_mean, folded, nearest
+from cofactor.typing import Listener
+
+__all__ = ["ABILITIES", "Task", "about"]
+
+Ability: TypeAlias = Literal["predict", "recommend", "fold_in", "update", "similar", "explain", "describe", "evaluate"]
+
+#: What not every task can do, and the method that a task which can overrides.
+ABILITIES: dict[Ability, str] = {
+    "predict": "predict",
+    "recommend": "recommend",
+    "fold_in": "fold_in",
+    "update": "update",
+    "similar": "similar",
+    "explain": "explain",
+    "describe": "describe",
+    "evaluate": "measure",
+}
+
+
+class Task(ABC):
+    """What shells may ask about one kind of data.
+
+    Subclasses read files, build models, fit and measure. What else a task can do, `can` tells.
+
+    Attributes
+    ----------
+    name : str
+        "ratings" or "labels".
+    one_model, many_models : str
+        What its models are called in messages.
+    options : mapping from str to tuple of Option
+        The options it takes, by what is done.
+    default_model : str
+        Name of the model where none is asked for.
+    compared_models : tuple of str
+        Names of the models that are compared where none are asked for.
+    default_protocol, default_splits
+        How it is evaluated where nothing else is said.
+    highest : bool
+        Whether high values of its first measure are good.
+    """
+
+    name: ClassVar[str]
+    one_model: ClassVar[str]
+    many_models: ClassVar[str]
+    options: ClassVar[OptionTable] = {}
+    default_model: ClassVar[str]
+    compared_models: ClassVar[tuple[str, ...]] = ()
+    default_protocol: ClassVar[str] = "holdout"
+    default_splits: ClassVar[int] = 3
+    highest: ClassVar[bool] = False
+
+    def can(self, ability: Ability) -> bool:
+        """Return whether this task can do something.
+
+        Parameters
+        ----------
+        ability : str
+            One of `ABILITIES`.
+        """
+        if ability not in ABILITIES:
+            raise InvalidInputError(did_you_mean(ability, ABILITIES), argument="ability", found=ability)
+        method = ABILITIES[ability]
+        return getattr(type(self), method) is not getattr(Task, method)
+
+    def values(self, verb: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of this task as Python takes them; refuse those that it does not have.
+
+        Parameters
+        ----------
+        verb : str
+            What is done: "fit", "predict", ...
+        given : mapping from str to object
+            What a user gave, by name of the option.
+        """
+        return without_unknown(given, self.options.get(verb, ()), self.name)
+
+    # ---------------------------------------------------------------- files and models
+
+    @abstractmethod
+    def read(self, file: str, options: Mapping[str, Any], progress: Any = None) -> Loaded:
+        """Read a file, standard input, or a known data set.
+
+        Parameters
+        ----------
+        file : str
+            Path, ``-``, or name of a data set, in this order.
+        options : mapping from str to object
+            As `values` returns them for "fit".
+        progress : object, optional
+            Progress bar of a download, as `cofactor.datasets.fetch` takes it.
+        """
+
+    @abstractmethod
+    def models(self) -> dict[str, type[Any]]:
+        """Return the models by their names; case, hyphens and underscores do not matter to `build`."""
+
+    @abstractmethod
+    def owns(self, model: object) -> bool:
+        """Return whether a fitted model is one of this task."""
+
+    @abstractmethod
+    def build(self, name: str, settings: Settings) -> Built:
+        """Return the unfitted model that settings describe.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model; case, hyphens and underscores do not matter.
+        settings : Settings
+            What it is to be like.
+
+        Raises
+        ------
+        InvalidInputError
+            If the model or a parameter is not known.
+        """
+
+    def contestant(self, name: str, settings: Settings) -> Built:
+        """Return a model for an evaluation, which chooses inside each training part what is not said.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+        settings : Settings
+            What it is to be like.
+        """
+        return self.build(name, settings)
+
+    def find(self, name: str) -> type[Any]:
+        """Return the model of a name; case, hyphens and underscores do not matter.
+
+        Parameters
+        ----------
+        name : str
+            What a user wrote.
+
+        Raises
+        ------
+        InvalidInputError
+            With the nearest names, and with all; or with the task that the model is for.
+        """
+        known = self.models()
+        found = {folded(one): model for one, model in known.items()}.get(folded(name))
+        if found is not None:
+            return found
+        others = (entry.load() for other, entry in TASKS.items() if other != self.name)
+        whose = next((task for task in others if folded(name) in map(folded, task.models())), None)
+        if whose is not None:
+            mine = f"{self.many_models} are {', '.join(known)}"
+            raise InvalidInputError(f"is a {whose.one_model}; {mine}", argument="model", found=name)
+        near = nearest(name, known)
+        hint = f" (did you mean {', '.join(near)}?)" if near else ""
+        message = f"not a known model{hint}; expected one of {', '.join(known)}"
+        raise InvalidInputError(message, argument="model", found=name)
+
+    def name_of(self, model: Any) -> str:
+        """Return what a model is called in results."""
+        return type(model).__name__
+
+    # ---------------------------------------------------------------- fit, and what a fitted model does
+
+    @abstractmethod
+    def fit(self, model: Any, loaded: Loaded, settings: Settings, listen: Listener | None = None) -> tuple[Any, Facts]:
+        """Fit a model, its settings chosen where nothing is said, and tell about it.
+
+        Parameters
+        ----------
+        model : estimator
+            As `build` returns it. It is not changed.
+        loaded : Loaded
+            What `read` returned.
+        settings : Settings
+            With which the model was built.
+        listen : callable, optional
+            Called with progress.
+
+        Returns
+        -------
+        model : estimator
+            Fitted.
+        facts : Facts
+        """
+
+    def predict(self, model: Any, file: str, options: Mapping[str, Any], called: str = "the model") -> Table:
+        """Predict for what a file holds.
+
+        Parameters
+        ----------
+        model : estimator
+            Fitted.
+        file : str
+            Path, or ``-``.
+        options : mapping from str to object
+            As `values` returns them for "predict".
+        called : str, default="the model"
+            What messages call the model.
+        """
+        self._cannot("predict")
+
+    def recommend(self, model: Any, request: Request, options: Mapping[str, Any], called: str = "the model") -> Table:
+        """Recommend items to users.
+
+        Parameters
+        ----------
+        model : estimator
+            Fitted.
+        request : Request
+            What, and to whom.
+        options : mapping from str to object
+            How to read ratings of new users: as `values` returns them for "recommend".
+        called : str, default="the model"
+            What messages call the model.
+        """
+        self._cannot("recommend")
+
+    def fold_in(self, model: Any, file: str, options: Mapping[str, Any]) -> Built:
+        """Return a model for the new users of a file, without training again."""
+        self._cannot("fold_in")
+
+    def update(self, model: Any, loaded: Loaded) -> Any:
+        """Return a model that has learned from more data."""
+        self._cannot("update")
+
+    def similar(self, model: Any, which: str, n: int = 10) -> Table:
+        """Return what is most like one item, user or label."""
+        self._cannot("similar")
+
+    def explain(self, model: Any, which: Sequence[str]) -> Table:
+        """Return why something was predicted."""
+        self._cannot("explain")
+
+    def describe(self, model: Any) -> Facts:
+        """Return what is to be known about a fitted model."""
+        self._cannot("describe")
+
+    # ---------------------------------------------------------------- evaluation
+
+    def metrics(self) -> tuple[Column, ...]:
+        """Return the measures of this task, the one that decides first."""
+        self._cannot("evaluate")
+
+    def protocols(self) -> tuple[str, ...]:
+        """Return the names of the ways to split data."""
+        self._cannot("evaluate")
+
+    def splits(self, loaded: Loaded, protocol: Protocol) -> list[Any]:
+        """Return the parts of each split, as `measure` takes them."""
+        self._cannot("evaluate")
+
+    def measure(self, model: Any, loaded: Loaded, parts: Any) -> Mapping[str, dict[str, Any]]:
+        """Fit a copy of a model to the training part, and measure it on the test part.
+
+        Parameters
+        ----------
+        model : estimator
+            Not changed.
+        loaded : Loaded
+            What `read` returned.
+        parts : object
+            One of what `splits` returned.
+
+        Returns
+        -------
+        mapping from str to dict
+            The measures, for each way of the model to decide: ``{"": measures}`` where there is but one.
+        """
+        self._cannot("evaluate")
+
+    def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
+        """Return rules to beat, by name."""
+        return {}
+
+    def prepared(
+        self, models: Mapping[str, Any], loaded: Loaded, settings: Settings
+    ) -> tuple[dict[str, Any], tuple[Text, ...]]:
+        """Return copies of models that know what the data tell beforehand, and notes for the user."""
+        return dict(models), ()
+
+    def warm_up(self, models: Sequence[Any], loaded: Loaded) -> None:
+        """Load and compile what the models run, so that no fit that is measured does it; by default nothing."""
+        return
+
+    def listen(self, model: Any, listener: Listener) -> None:
+        """Let a model report its progress, if it can."""
+        if "callback" in model.get_params(deep=False):
+            model.set_params(callback=listener)
+
+    def shown(self, models: Mapping[str, Any]) -> tuple[Column, ...]:
+        """Return the measures to show for these models."""
+        return self.metrics()
+
+    def evaluate(
+        self,
+        models: Mapping[str, Any],
+        loaded: Loaded,
+        protocol: Protocol,
+        settings: Settings,
+        listen: Callable[[Progress], None] | None = None,
+    ) -> Measured:
+        """Measure models, and the baselines, on the same splits.
+
+        Parameters
+        ----------
+        models : mapping from str to estimator
+            By name.
+        loaded : Loaded
+            What `read` returned.
+        protocol : Protocol
+            How to split.
+        settings : Settings
+            With which the models were built.
+        listen : callable, optional
+            Called before each fit, and whenever a model reports.
+
+        Returns
+        -------
+        Measured
+        """
+        name = protocol.name or self.default_protocol
+        parts = self.splits(loaded, protocol)
+        ready, notes = self.prepared(models, loaded, settings)
+        everyone = {**ready, **self.baselines(loaded, settings)}
+        self.warm_up(list(everyone.values()), loaded)
+        results: dict[str, list[dict[str, Any]]] = {}
+        done, total = 0, len(parts) * len(everyone)
+        for k, part in enumerate(parts):
+            for called, model in everyone.items():
+                if listen is not None:
+                    listen(Progress(called, k + 1, done, total))
+                    self.listen(model, _passing_on(listen, Progress(called, k + 1, done, total)))
+                for way, measures in self.measure(model, loaded, part).items():
+                    results.setdefault(f"{called} + {way}" if way else called, []).append(measures | {"fold": k})
+                done += 1
+        return Measured(
+            title=f"{loaded.name}: {name}, {counted(len(parts), 'split')}, seed {protocol.seed}",
+            facts={"data": loaded.name, "protocol": name, "splits": len(parts), "seed": protocol.seed},
+            results=results,
+            columns=self.shown(models),
+            best=self.metrics()[0].key,
+            highest=self.highest,
+            notes=notes,
+        )
+
+    def _cannot(self, ability: Ability) -> NoReturn:
+        words = ability.replace("_", " ")
+        having = [one for one in ABILITIES if self.can(one)]
+        raise InvalidInputError(f"{self.name} cannot {words}", advice=f"they can {', '.join(having)}" if having else "")
+
+
+@contextmanager
+def about(file: str) -> Iterator[None]:
+    """Within the block, what is refused is the content of this file; what is wrong with an argument is left as it is.
+
+    Parameters
+    ----------
+    file : str
+        As the user gave it.
+    """
+    try:
+        yield
+    except InvalidInputError as error:
+        if error.place is not None or error.argument is not None or str(error).startswith(display_name(file)):
+            raise
+        raise error.at(Place(display_name(file))) from error
+
+
+def _passing_on(listen: Callable[[Progress], None], now: Progress) -> Listener:
+    return lambda inner: listen(replace(now, inner=inner))

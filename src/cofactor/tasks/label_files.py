@@ -1,0 +1,132 @@
+"""Files of features and labels, and of features alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cofactor import datasets
+from cofactor.datasets import LabelDataset
+from cofactor.datasets.formats import FORMATS
+from cofactor.datasets.sniff import Found, sniff
+from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.files import display_name
+from cofactor.tasks.base import about
+from cofactor.tasks.matching import align_features, bases_of, refuse_sizes
+
+__all__ = ["read_features", "read_label_file"]
+
+#: Options which not every format has, and the value that says nothing.
+_NOT_EVERYWHERE = {"encoding": "utf-8", "sep": None, "header": None, "zero_based": None}
+
+
+def read_label_file(file: str, options: Mapping[str, Any]) -> LabelDataset:
+    """Read features and labels from a file, from standard input, or from a known data set.
+
+    Parameters
+    ----------
+    file : str
+        Path, ``-``, or name of a data set, in this order.
+    options : mapping from str to object
+        labels, xml, drop, format, aligned, zero_based, sep, header and encoding.
+    """
+    data = _load(sniff(file), options, _columns(options))
+    place = Place(display_name(file))
+    if not data.n_labels:
+        message = ("has no labels: say with ", Argument("labels"), " which columns they are")
+        raise InvalidInputError(message, place=place)
+    if not data.n_features:
+        raise InvalidInputError("has no features, since all its columns are labels or dropped", place=place)
+    if not data.n_instances:
+        raise InvalidInputError("holds no instances", place=place)
+    return data
+
+
+def _columns(options: Mapping[str, Any]) -> Any:
+    """Return what the readers take as labels."""
+    if options["xml"] is None:
+        return options["labels"]
+    if options["labels"] is not None:
+        both = (Argument("labels"), " and ", Argument("xml"))
+        raise InvalidInputError((*both, " both say which columns are labels: give one of them"))
+    return Path(options["xml"])
+
+
+def read_features(file: str, model: Any, options: Mapping[str, Any]) -> Any:
+    """Read the features of new instances, in the order of those that a model was fitted to.
+
+    Columns which are labels of the model are left out: the file may be one with labels, or without.
+
+    Parameters
+    ----------
+    file : str
+        Path, ``-``, or name of a data set.
+    model : LabelModel
+        Fitted.
+    options : mapping from str to object
+        drop, format, zero_based, sep, header and encoding.
+
+    Returns
+    -------
+    ndarray or csr_array of shape (n, D)
+    """
+    whole, extra = {**options, "aligned": None}, dict[str, Any]()
+    found = sniff(file)
+    kind = _format_of(found, options)
+    named = kind not in ("mat", "libsvm", "known")
+    if kind == "libsvm" and found.has_sizes:
+        refuse_sizes(model, file)
+    elif kind == "libsvm":
+        extra = {"n_features": model.n_features_in_, "n_labels": len(model.label_names_)}
+        extra["zero_based"] = bases_of(model, options["zero_based"])
+        whole["zero_based"] = None
+    data = _load(found, whole, () if named else None, **extra)
+    if not data.n_instances:
+        raise InvalidInputError("holds no instances", place=Place(display_name(file)))
+    return align_features(data, model, named=named)
+
+
+def _load(found: Found, options: Mapping[str, Any], columns: Any, **extra: Any) -> LabelDataset:
+    keywords: dict[str, Any] = {"aligned": options["aligned"]} if options["aligned"] else {}
+    kind = _format_of(found, options)
+    if kind != "known":
+        keywords |= {"format": kind, "drop": options["drop"], **_for_reader(options, kind, found.path), **extra}
+    elif options["drop"] or options["format"] or columns is not None:
+        names = (Argument("labels"), ", ", Argument("xml"), ", ", Argument("drop"), " and ", Argument("format"))
+        raise InvalidInputError((f"{found.path} is a known data set: ", *names, " are for files"))
+    with about(found.path):
+        data = datasets.load_labels(found.path, columns, **keywords)
+    return replace(data, name=found.name) if found.kind == "stdin" else data
+
+
+def _for_reader(options: Mapping[str, Any], kind: str, file: str) -> dict[str, Any]:
+    """Return the options for the reader of a format; refuse those which it does not have."""
+    asked = {name: options[name] for name, nothing in _NOT_EVERYWHERE.items() if options[name] != nothing}
+    takes = {known.name: known.options for known in FORMATS}
+    for name in asked:
+        if name not in takes[kind]:
+            having = " and ".join(known for known in takes if name in takes[known])
+            raise InvalidInputError((Argument(name), f" is for {having} files, and {display_name(file)} is {kind}"))
+    return asked
+
+
+def _format_of(found: Found, options: Mapping[str, Any]) -> str:
+    """Return the format of a file, as asked for or found; "known" for a known data set of labels."""
+    if found.kind == "known" and found.holds == "labels":
+        return "known"
+    if found.kind in ("missing", "known"):
+        raise _unknown(found)
+    readable = [known.name for known in FORMATS if known.may_hold_labels]
+    return str(options["format"] or (found.format if found.format in readable else "table"))
+
+
+def _unknown(found: Found) -> InvalidInputError:
+    """Return what to say of a name that is neither a file nor a data set of labels."""
+    if found.holds == "ratings":
+        advice = (": leave out ", Argument("task", "labels"), " and options for labels")
+        return InvalidInputError((f"{found.path} holds ratings, not labels", *advice))
+    known = ", ".join([status.name for status in datasets.available("labels")][:6])
+    message = f"no such file, and no known data set of labels ({known}, ...; cofactor datasets list shows all)"
+    return InvalidInputError(f"{found.path}: {message}")

@@ -1,0 +1,135 @@
+"""Ids and features of new files, matched with those that a model knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.datasets import LabelDataset
+from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.files import display_name
+from cofactor.ratings import IdMap
+
+__all__ = ["align_features", "counts_from_zero", "match_ids", "match_pairs"]
+
+_NUMBERED = re.compile(r"c\d+")  #: names which readers give to the columns of a table without header
+
+
+def match_ids(texts: Sequence[Any] | NDArray[Any], known: IdMap) -> list[Any]:
+    """Return for each text the id of the model that is written so, and the text itself where there is none.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Ids as a file has them.
+    known : IdMap
+        Ids of the model.
+
+    Examples
+    --------
+    >>> from cofactor.ratings import ALS
+    >>> model = ALS(n_factors=1, alpha=1.0, random_state=0).fit([(1, 7), (1, 8), (2, 7)], [1, 2, 2])
+    >>> match_ids(["7", "9"], model.items_)
+    [7, '9']
+    """
+    ids = {str(value): value for value in known.ids.tolist()}
+    return [ids.get(str(text), text) for text in texts]
+
+
+def match_pairs(X: NDArray[Any], users: IdMap | None, items: IdMap) -> NDArray[Any]:
+    """Return pairs of user and item with the ids of a model; users as they are where there is no map of them.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, 2)
+        Ids as a file has them.
+    users, items : IdMap
+        Ids of the model.
+    """
+    matched = np.empty(X.shape, dtype=object)
+    matched[:, 0] = match_ids(X[:, 0], users) if users is not None else X[:, 0]
+    matched[:, 1] = match_ids(X[:, 1], items)
+    return matched
+
+
+def align_features(data: LabelDataset, model: Any, *, named: bool) -> Any:
+    """Return the features of a file in the order of those that a label model was fitted to.
+
+    Parameters
+    ----------
+    data : LabelDataset
+        What was read.
+    model : LabelModel
+        Fitted.
+    named : bool
+        Whether the columns of the file have names, so that those of labels can be left out.
+    """
+    known = getattr(model, "feature_names_in_", None)
+    if known is None:  # fitted in Python to arrays: positions are all there is
+        return data.X
+    wanted = [str(name) for name in known]
+    if all(map(_NUMBERED.fullmatch, (*data.feature_names, *wanted))) and data.n_features == len(wanted):
+        return data.X
+    labels = {str(name) for name in model.label_names_}
+    keep = [j for j, name in enumerate(data.feature_names) if not (named and name in labels)]
+    if len(keep) < data.n_features:
+        names = tuple(data.feature_names[j] for j in keep)
+        data = replace(data, X=data.X[:, np.array(keep, dtype=np.intp)], feature_names=names)
+    return data.align(wanted)
+
+
+def counts_from_zero(names: Sequence[Any] | NDArray[Any], letter: str) -> bool | None:
+    """Return whether columns that were named by their numbers in a libsvm file count from 0; None if they were not.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of features or labels.
+    letter : str
+        With which such names begin.
+
+    Examples
+    --------
+    >>> counts_from_zero(["x1", "x2"], "x"), counts_from_zero(["y0"], "y"), counts_from_zero(["age", "size"], "x")
+    (False, True, None)
+    """
+    first = str(names[0]) if len(names) else ""
+    if first not in (f"{letter}0", f"{letter}1") or str(names[-1]) != f"{letter}{int(first[1:]) + len(names) - 1}":
+        return None
+    return first == f"{letter}0"
+
+
+def bases_of(model: Any, asked: bool | None) -> tuple[Any, Any]:
+    """Return whether features and labels of a libsvm file count from 0, as in training; "auto" if unknown.
+
+    Parameters
+    ----------
+    model : LabelModel
+        Fitted.
+    asked : bool, optional
+        What the user says.
+    """
+    known = counts_from_zero(getattr(model, "feature_names_in_", ()), "x")
+    if known is not None and asked is not None and known != asked:
+        start = 0 if known else 1
+        message = f"the indices of the file to which the model was fitted count from {start}"
+        raise InvalidInputError((Argument("zero_based", asked), ": ", message))
+    of_labels = counts_from_zero(model.label_names_, "y")
+    index = known if known is not None else asked
+    label = of_labels if of_labels is not None else asked
+    return "auto" if index is None else index, "auto" if label is None else label
+
+
+def refuse_sizes(model: Any, file: str) -> None:
+    """Refuse a libsvm file with sizes, whose indices count from 0, for a model whose indices count from 1."""
+    if counts_from_zero(getattr(model, "feature_names_in_", ()), "x") is False:
+        raise InvalidInputError(
+            "has sizes in its first line, so that its indices count from 0, but the model was fitted to a libsvm file "
+            "whose indices count from 1",
+            place=Place(display_name(file)),
+        )

@@ -1,0 +1,127 @@
+"""Models by their names, and their parameters as shells give them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cofactor.errors import Argument, InvalidInputError, Text
+from cofactor.tasks.plain import Built, Settings
+
+__all__ = ["Wanted", "assemble", "parameters_of", "short_names"]
+
+#: Parameters which a task sets by itself, or by settings and options of their own.
+HIDDEN = frozenset({"callback", "verbose", "random_state", "levels", "duplicates", "estimator", "threshold"})
+
+
+def short_names(kinds: Mapping[str, type[Any]], parting: str) -> dict[str, type[Any]]:
+    """Return classes by names in lower case with hyphens.
+
+    Parameters
+    ----------
+    kinds : mapping from str to type
+        Classes by their own names.
+    parting : str
+        Regular expression of the places where a hyphen goes.
+
+    Examples
+    --------
+    >>> list(short_names({"BinaryMMMF": object}, "(?<=[a-z])(?=[A-Z])"))
+    ['binary-mmmf']
+    """
+    return {re.sub(parting, "-", name).lower(): kind for name, kind in kinds.items()}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What settings ask of a kind of model, in the words of its task.
+
+    Attributes
+    ----------
+    inner : str
+        Beginning of the names of parameters of the model inside, such as ``"estimator__"``.
+    alpha, factors : tuple of str
+        Names which the parameter may have.
+    no_alpha, no_factors : str
+        What a model lacks that has none of them.
+    fixed : mapping from str to object
+        Parameters that the task sets.
+    """
+
+    inner: str = ""
+    alpha: tuple[str, ...] = ("alpha",)
+    factors: tuple[str, ...] = ("n_factors", "n_components")
+    no_alpha: str = "such parameter"
+    no_factors: str = "such parameter"
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+
+def assemble(model: Any, settings: Settings, wanted: Wanted) -> Built:
+    """Set the parameters of a model that settings ask for.
+
+    Parameters
+    ----------
+    model : estimator
+        New; it is changed.
+    settings : Settings
+        What was asked for. A parameter ``estimator`` must have been taken care of.
+    wanted : Wanted
+        What the parameters are called.
+
+    Raises
+    ------
+    InvalidInputError
+        If the model has no such parameter, or one is set twice.
+    """
+    values: dict[str, Any] = dict(wanted.fixed)
+    notes: list[Text] = []
+    asked: list[tuple[str, Any, tuple[str, ...], str]] = []
+    if settings.alpha != "auto":
+        asked.append(("alpha", settings.alpha, wanted.alpha, wanted.no_alpha))
+    if settings.factors is not None:
+        asked.append(("factors", settings.factors, wanted.factors, wanted.no_factors))
+    for setting, value, names, lacking in asked:
+        own = next((wanted.inner + name for name in names if wanted.inner + name in model.get_params()), None)
+        if own is not None:
+            values[own] = value
+            continue
+        kind = type(model if not wanted.inner else getattr(model, "estimator", model)).__name__
+        if not settings.lenient:
+            advice = ("leave the option out. With ", Argument("param"), f" it takes {', '.join(parameters_of(model))}")
+            raise InvalidInputError(f"{kind} has no {lacking}", argument=setting, found=value, advice=advice)
+        notes.append((Argument(setting, value), f" does not concern {kind}, which has no {lacking}"))
+    for key, value in settings.params.items():
+        own = _own_name(model, key, wanted.inner)
+        if own in values:
+            message = f"{key} is set twice, here and by another option; give it once"
+            raise InvalidInputError(message, argument=key, found=value)
+        values[own] = value
+    return Built(model.set_params(**values), tuple(notes))
+
+
+def _own_name(model: Any, key: str, inner: str) -> str:
+    """Return the name under which `set_params` takes a parameter."""
+    for name in (key, inner + key):
+        if name in model.get_params() and name not in HIDDEN:
+            return name
+    message = f"{type(model).__name__} has no such parameter; it has {', '.join(parameters_of(model))}"
+    raise InvalidInputError(message, argument="param", found=key)
+
+
+def parameters_of(model: Any) -> list[str]:
+    """Return the parameters which a user may set by name.
+
+    Examples
+    --------
+    >>> from cofactor.ratings import RatingSVD
+    >>> "max_iter" in parameters_of(RatingSVD())
+    True
+    """
+    return sorted(name for name in model.get_params() if name.split("__")[-1] not in HIDDEN)
+
+
+def having_probabilities(kinds: Mapping[str, type[Any]]) -> Iterable[str]:
+    """Return the names of models that give every level a probability."""
+    return [name for name, kind in kinds.items() if hasattr(kind(), "predict_proba")]

@@ -1,0 +1,353 @@
+"""Options that tasks declare, so that every shell can ask for them in its own way.
+
+The command line makes ``--levels 1:5`` of an `Option`, a server a field of a form. This module loads nothing heavy.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from cofactor.errors import Argument, InvalidInputError
+
+__all__ = ["LABELS", "RATINGS", "Option", "OptionTable", "columns_of", "names_in", "parse_levels"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option that a task takes.
+
+    Parameters
+    ----------
+    name : str
+        As Python knows it, such as ``"zero_based"``.
+    help : str
+        What it does, in one or two sentences.
+    kind : type, default=str
+        ``str``, ``int``, ``float`` or ``bool``: what a shell gives.
+    default : object, optional
+        Value where nothing is given.
+    group : str, default=""
+        Heading below which a shell shows it.
+    unit : str, default=""
+        What a value stands for, in capitals: ``"COLUMN"``, ``"N"``.
+    choices : tuple of str, default=()
+        The values there are, if they are few.
+    low, high : float, optional
+        Limits of a number.
+    opposite : str, default=""
+        For a `bool` without default: what the other value is called; "one_based" is the opposite of "zero_based".
+    parse : callable, optional
+        Makes the value for Python of the text that a user wrote.
+
+    Examples
+    --------
+    >>> option = Option("levels", "Values that a rating can take.", parse=parse_levels)
+    >>> option.value("1:3")
+    [1.0, 2.0, 3.0]
+    """
+
+    name: str
+    help: str
+    kind: type = str
+    default: Any = None
+    group: str = ""
+    unit: str = ""
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    opposite: str = ""
+    parse: Callable[[str], Any] | None = None
+
+    def value(self, given: Any) -> Any:
+        """Return the value for Python of what a user gave.
+
+        Parameters
+        ----------
+        given : object
+            A text, or a value of `kind`.
+
+        Raises
+        ------
+        InvalidInputError
+            If it cannot be understood.
+        """
+        if given is None:
+            return self.default
+        return self.parse(given) if self.parse is not None and isinstance(given, str) else given
+
+
+#: Options of a task, by what is done: "fit", "predict", "evaluate", "compare".
+OptionTable: TypeAlias = Mapping[str, tuple[Option, ...]]
+
+
+def parse_levels(text: str) -> list[float]:
+    """Return the levels which a list ``1,2,3`` or a range ``from:to:step`` stands for.
+
+    Parameters
+    ----------
+    text : str
+        What a user wrote.
+
+    Examples
+    --------
+    >>> parse_levels("1,2,5"), parse_levels("0.5:2:0.5"), parse_levels("1:3")
+    ([1.0, 2.0, 5.0], [0.5, 1.0, 1.5, 2.0], [1.0, 2.0, 3.0])
+    """
+    levels: list[float] = []
+    try:
+        if ":" in text:
+            low, high, step = (*map(float, text.split(":")), 1.0)[:3]
+            count = round((high - low) / step) + 1
+            if step > 0 and 2 <= count <= 1000:
+                levels = [low + k * step for k in range(count)]
+        else:
+            levels = [float(part) for part in text.split(",")]
+    except (ValueError, ZeroDivisionError, OverflowError):
+        levels = []
+    if len(levels) < 2 or any(not a < b for a, b in itertools.pairwise(levels)):
+        wanted = "expected increasing numbers such as 1,2,3,4,5, or a range such as 1:5 or 0.5:5:0.5"
+        raise InvalidInputError(wanted, argument="levels", found=text)
+    return levels
+
+
+def parse_column(text: str) -> str | int:
+    """Return the name of a column, or its position.
+
+    Examples
+    --------
+    >>> parse_column("film"), parse_column("2")
+    ('film', 2)
+    """
+    return int(text) if text.isdecimal() else text
+
+
+def parse_separator(text: str) -> str:
+    r"""Return the separator that a word stands for.
+
+    Examples
+    --------
+    >>> parse_separator("tab"), parse_separator(";")
+    ('\t', ';')
+    """
+    return {"tab": "\t", "\\t": "\t", "space": " "}.get(text, text)
+
+
+def columns_of(text: str) -> str | int | list[str]:
+    """Return which columns are labels: the beginning of their names, their number, or their names.
+
+    Parameters
+    ----------
+    text : str
+        What a user wrote.
+
+    Examples
+    --------
+    >>> columns_of("is_"), columns_of("-6"), columns_of('sea,"sun, or sol"')
+    ('is_', -6, ['sea', 'sun, or sol'])
+    """
+    if re.fullmatch(r"-?\d+", text):
+        return int(text)
+    return names_in(text) if "," in text else text
+
+
+def names_in(text: str) -> list[str]:
+    """Return names with commas between them; those with a comma inside stand in quotes."""
+    (cells,) = csv.reader([text], skipinitialspace=True)
+    return [cell for cell in cells if cell]
+
+
+def parse_alpha(text: str) -> Any:
+    """Return a number, ``"auto"``, or a list of these.
+
+    Parameters
+    ----------
+    text : str
+        What a user wrote.
+
+    Examples
+    --------
+    >>> parse_alpha("8"), parse_alpha("auto"), parse_alpha("8,auto,12.5")
+    (8.0, 'auto', [8.0, 'auto', 12.5])
+    """
+    try:
+        parts = [part if part == "auto" else float(part) for part in text.replace(" ", "").split(",")]
+    except ValueError:
+        wanted = "expected a number above 0, auto, or a comma-separated list of these"
+        raise InvalidInputError(wanted, argument="alpha", found=text) from None
+    return parts[0] if len(parts) == 1 else parts
+
+
+def parse_threshold(text: str) -> float | str:
+    """Return a number, or the name of a rule.
+
+    Examples
+    --------
+    >>> parse_threshold("0"), parse_threshold("per-label")
+    (0.0, 'per-label')
+    """
+    if text in _RULES:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        wanted = f"expected a number, or one of {', '.join(_RULES)}"
+        raise InvalidInputError(wanted, argument="threshold", found=text) from None
+
+
+def without_unknown(given: Mapping[str, Any], options: Iterable[Option], task: str) -> dict[str, Any]:
+    """Return the values of all options of a task, defaults for those not given; refuse others.
+
+    Parameters
+    ----------
+    given : mapping from str to object
+        Values by name.
+    options : iterable of Option
+        Those that the task takes.
+    task : str
+        Its name, for the message.
+    """
+    known = {option.name: option for option in options}
+    for name in given:
+        if name not in known:
+            raise InvalidInputError((Argument(name), f" is no option of {task}, which has ", ", ".join(known)))
+    return {name: option.value(given.get(name)) for name, option in known.items()}
+
+
+_RULES = ("global", "per-label", "top-k", "cardinality")
+_TABLES = "Text files"
+_COLUMNS = "Ratings: columns of FILE"
+_LABELS = "Labels: columns of FILE"
+_CHANCES = "Ratings: what is written"
+_OUTPUT = "Labels: what is written"
+_COLUMN_HELP = "Name of its column, or its position counted from 0."
+
+USER = Option("user", _COLUMN_HELP, group=_COLUMNS, unit="COLUMN", parse=parse_column)
+ITEM = Option("item", _COLUMN_HELP, group=_COLUMNS, unit="COLUMN", parse=parse_column)
+RATING = Option("rating", _COLUMN_HELP, group=_COLUMNS, unit="COLUMN", parse=parse_column)
+TEXT_FILES = (
+    Option("sep", "Separator, by default found out; tab for \\t.", group=_TABLES, unit="TEXT", parse=parse_separator),
+    Option(
+        "header",
+        "Whether line 1 names the columns, by default found out.",
+        kind=bool,
+        group=_TABLES,
+        opposite="no_header",
+    ),
+    Option("encoding", "Encoding of a text file, such as latin-1.", default="utf-8", group=_TABLES, unit="NAME"),
+)
+SCALE = (
+    Option(
+        "levels",
+        "Values a rating can take: 1,2,3,4,5 or 0.5:5:0.5 (from, to, step); by default those that occur.",
+        group=_COLUMNS,
+        unit="LIST",
+        parse=parse_levels,
+    ),
+    Option(
+        "bins",
+        "Cut continuous ratings into so many levels of equal width.",
+        kind=int,
+        group=_COLUMNS,
+        unit="N",
+        low=2,
+    ),
+)
+DUPLICATES = Option(
+    "duplicates",
+    "Several ratings of one user for one item: refuse, keep the last, or take the mean.",
+    default="error",
+    choices=("error", "last", "mean"),
+)
+TEST_USERS = Option(
+    "test_users", "Part of the users held out (strong).", kind=float, default=0.1, unit="X", low=0.0, high=1.0
+)
+PROBA = Option(
+    "proba",
+    "Also the probability of every level, in a column of its own; for models that have such, as ordinal-probit.",
+    kind=bool,
+    default=False,
+    group=_CHANCES,
+)
+
+LABEL_COLUMNS = (
+    Option(
+        "labels",
+        "Which columns of a table or an ARFF file are labels: the beginning of their names, their names with commas "
+        "between, or a number (6: the first six; -6: the last six).",
+        group=_LABELS,
+        unit="COLUMNS",
+        parse=columns_of,
+    ),
+    Option(
+        "xml",
+        "Mulan's list of labels; by default the one of the same name beside an ARFF file.",
+        group=_LABELS,
+        unit="FILE",
+    ),
+)
+DROP = Option(
+    "drop", "Columns which are neither features nor labels.", default=(), group=_LABELS, unit="NAMES", parse=names_in
+)
+THRESHOLD = Option(
+    "threshold",
+    "A label is predicted where its score is above 0, above X, or where a rule learned from held-out instances says: "
+    "global, per-label, top-k or cardinality.",
+    default=0.0,
+    group=_LABELS,
+    unit="X|RULE",
+    parse=parse_threshold,
+)
+FORMAT = Option(
+    "format",
+    "Format of FILE; by default found out.",
+    group=_LABELS,
+    choices=("arff", "mat", "libsvm", "table"),
+)
+ALIGNED = Option(
+    "aligned",
+    "For rcv1, whose labels are shifted in half of the rows.",
+    group=_LABELS,
+    choices=("published", "realigned"),
+)
+ZERO_BASED = Option(
+    "zero_based",
+    "From what the indices of a libsvm file count, by default found out.",
+    kind=bool,
+    group=_LABELS,
+    opposite="one_based",
+)
+FORM = Option(
+    "form",
+    "tags: the names of the labels; table: a column of 0 and 1 for each.",
+    default="tags",
+    group=_OUTPUT,
+    choices=("tags", "table"),
+)
+SCORES = Option("scores", "Scores instead: a column for each label.", kind=bool, default=False, group=_OUTPUT)
+TOP = Option(
+    "top", "The N labels with the highest scores, in rows of their own.", kind=int, group=_OUTPUT, unit="N", low=1
+)
+
+_READ_RATINGS = (USER, ITEM, RATING, *TEXT_FILES, *SCALE, DUPLICATES)
+_READ_LABELS = (*LABEL_COLUMNS, DROP, THRESHOLD, FORMAT, ALIGNED, ZERO_BASED, *TEXT_FILES)
+
+#: Options of ratings.
+RATINGS: OptionTable = {
+    "fit": _READ_RATINGS,
+    "compare": _READ_RATINGS,
+    "evaluate": (*_READ_RATINGS, TEST_USERS),
+    "predict": (USER, ITEM, *TEXT_FILES, PROBA),
+    "recommend": (USER, ITEM, RATING, *TEXT_FILES),
+}
+#: Options of labels.
+LABELS: OptionTable = {
+    "fit": _READ_LABELS,
+    "compare": _READ_LABELS,
+    "evaluate": _READ_LABELS,
+    "predict": (DROP, FORMAT, ZERO_BASED, *TEXT_FILES, FORM, SCORES, TOP),
+}

@@ -1,0 +1,316 @@
+"""The plain data that shells give to tasks, and in which tasks answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+from typing import Any, Literal
+
+from cofactor.errors import InvalidInputError, Text
+
+__all__ = ["Built", "Column", "Facts", "Loaded", "Measured", "Progress", "Protocol", "Request", "Settings", "Table"]
+
+
+# ---------------------------------------------------------------- what goes in
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Which settings a model is to have.
+
+    Parameters
+    ----------
+    alpha : float, list of float or "auto", default="auto"
+        Weight of the penalty; "auto" chooses it by validation.
+    factors : int, optional
+        Number of factors, or components; by default the model's own.
+    seed : int, optional
+        Seed.
+    params : mapping from str to object
+        Other parameters of the model by name.
+    options : mapping from str to object
+        Options of the task, such as the threshold.
+    lenient : bool, default=False
+        Leave alpha or factors out, with a note, where the model has no such parameter; by default that is an error.
+    """
+
+    alpha: Any = "auto"
+    factors: int | None = None
+    seed: int | None = 0
+    params: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    lenient: bool = False
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How to split data into training and test parts.
+
+    Parameters
+    ----------
+    name : str, optional
+        Name of the protocol; by default the task's own.
+    splits : int, optional
+        Number of splits, or folds; by default the task's own.
+    seed : int, default=0
+        Seed of the splits.
+    test_size : float, default=0.2
+        Part held out, where the protocol is "holdout".
+    options : mapping from str to object
+        Options of the task, such as ``test_users``.
+    """
+
+    name: str | None = None
+    splits: int | None = None
+    seed: int = 0
+    test_size: float = 0.2
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to recommend, and to whom.
+
+    Parameters
+    ----------
+    users : sequence of str, optional
+        Ids of users; None for all of them.
+    n : int, default=10
+        Number of items for each user.
+    include_seen : bool, default=False
+        Also items that the user has rated.
+    ratings : str, optional
+        File with ratings of users who were not in training; `users` are then some of these.
+    candidates : str, optional
+        File with the ids of the only items to recommend.
+    titles : str, optional
+        File with titles of items, or name of a data set.
+    encoding : str, default="utf-8"
+        Of these files.
+    at_least, quantile : float, optional
+        Rank by the probability of this rating or a higher one, or by this quantile of the rating.
+    """
+
+    users: Sequence[str] | None = None
+    n: int = 10
+    include_seen: bool = False
+    ratings: str | None = None
+    candidates: str | None = None
+    titles: str | None = None
+    encoding: str = "utf-8"
+    at_least: float | None = None
+    quantile: float | None = None
+
+
+# ---------------------------------------------------------------- what comes out
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What was read from a file.
+
+    Attributes
+    ----------
+    file : str
+        As the user gave it.
+    data : RatingDataset or LabelDataset
+        Its content.
+    ready : object, optional
+        The content in the form that the models of the task take, where that is another one.
+    """
+
+    file: str
+    data: Any
+    ready: Any = None
+
+    @property
+    def name(self) -> str:
+        """Name of the data."""
+        return str(self.data.name)
+
+
+@dataclass(frozen=True)
+class Built:
+    """A model that is not fitted yet.
+
+    Attributes
+    ----------
+    model : estimator
+        The model.
+    notes : tuple of Text
+        What the user should know about its settings.
+    """
+
+    model: Any
+    notes: tuple[Text, ...] = ()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and values, for machines and for people.
+
+    Attributes
+    ----------
+    title : str
+        What they are about.
+    values : mapping from str to object
+        Numbers and texts as they are.
+    shown : mapping from str to str
+        Some of them, as people read them.
+    notes : tuple of Text
+        What the user should know beside.
+    """
+
+    title: str
+    values: Mapping[str, Any]
+    shown: Mapping[str, str]
+    notes: tuple[Text, ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns of equal length.
+
+    Attributes
+    ----------
+    title : str
+        What they hold.
+    columns : mapping from str to array-like
+        The columns.
+    records : callable, optional
+        Returns an object for each row, where that says more than the columns do.
+    fault : InvalidInputError, optional
+        Why the columns must not be written, where the records may be.
+    notes : tuple of Text
+        What the user should know beside.
+    """
+
+    title: str
+    columns: Mapping[str, Any]
+    records: Callable[[], Iterator[Mapping[str, Any]]] | None = None
+    fault: InvalidInputError | None = None
+    notes: tuple[Text, ...] = ()
+
+
+@dataclass(frozen=True)
+class Column:
+    """A measure in a table of results.
+
+    Attributes
+    ----------
+    key : str
+        Its name in the results.
+    heading : str
+        What stands above it.
+    digits : int
+        Digits after the point.
+    room : {"any", "wide", "none"}
+        Whether it is shown always, only where there is room, or not at all.
+    """
+
+    key: str
+    heading: str
+    digits: int
+    room: Literal["any", "wide", "none"] = "any"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What an evaluation found.
+
+    Attributes
+    ----------
+    title : str
+        Data, protocol, splits and seed in words.
+    facts : mapping from str to object
+        The same for machines.
+    results : mapping from str to list of dict
+        For each model the measures of each split.
+    columns : tuple of Column
+        The measures to show.
+    best : str
+        Key of the measure that decides.
+    highest : bool
+        Whether high values of it are good.
+    notes : tuple of Text
+        What the user should know beside.
+    """
+
+    title: str
+    facts: Mapping[str, Any]
+    results: Mapping[str, list[dict[str, Any]]]
+    columns: tuple[Column, ...]
+    best: str
+    highest: bool = False
+    notes: tuple[Text, ...] = ()
+
+    def values(self, name: str, key: str) -> list[float] | None:
+        """Return a measure of a model in each split, None if it does not have it in all of them.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+        key : str
+            Name of the measure; "seconds" are those of a fit.
+        """
+        key = "fit_seconds" if key == "seconds" else key
+        runs = self.results[name]
+        return [run[key] for run in runs] if all(key in run for run in runs) else None
+
+    def summary(self) -> dict[str, dict[str, dict[str, float]]]:
+        """Return mean and sample standard deviation of each measure of each model, as far as it has them."""
+        found: dict[str, dict[str, dict[str, float]]] = {}
+        for name in self.results:
+            found[name] = {}
+            for column in self.columns:
+                values = self.values(name, column.key)
+                if values is not None:
+                    mean, std = mean_std(values)
+                    found[name][column.key] = {"mean": mean, "std": std}
+        return found
+
+    def leader(self) -> str:
+        """Return the name of the best model."""
+        sign = -1 if self.highest else 1
+        return min(self.results, key=lambda name: sign * mean_std(self.values(name, self.best) or [])[0])
+
+
+def mean_std(values: Sequence[float]) -> tuple[float, float]:
+    """Return mean and sample standard deviation; 0 for a single value.
+
+    Parameters
+    ----------
+    values : sequence of float
+        At least one.
+
+    Examples
+    --------
+    >>> mean_std([1.0, 3.0])
+    (2.0, 1.4142135623730951)
+    """
+    return fmean(values), stdev(values) if len(values) > 1 else 0.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an evaluation is.
+
+    Attributes
+    ----------
+    model : str
+        What is fitted now.
+    split : int
+        On which split, counted from 1.
+    done, total : int
+        How many fits are done, of how many.
+    inner : object, optional
+        What the model itself reports.
+    """
+
+    model: str
+    split: int
+    done: int
+    total: int
+    inner: Any = None

@@ -1,0 +1,263 @@
+"""Files of ratings, of pairs, of candidates and of titles."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor import datasets
+from cofactor.datasets import RatingDataset
+from cofactor.datasets.columns import ALIASES, ColumnsError, plain
+from cofactor.datasets.sniff import Found, sniff
+from cofactor.errors import Argument, InvalidInputError, Place, Text
+from cofactor.files import display_name, read_bytes, to_utf8
+from cofactor.model.splits import pair_numbers
+from cofactor.ratings import Ratings, as_ratings
+from cofactor.ratings.entries import SUSPICIOUS_SHARE
+from cofactor.tasks.base import about
+from cofactor.tasks.matching import match_ids, match_pairs
+
+__all__ = [
+    "checked_ratings",
+    "read_candidates",
+    "read_new_users",
+    "read_rating_file",
+    "read_rating_pairs",
+    "read_titles",
+]
+
+_READING = ("user", "item", "sep", "header", "encoding")
+
+
+def _reading(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the options that readers of tables take."""
+    return {name: options[name] for name in _READING}
+
+
+def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None) -> RatingDataset:
+    """Read ratings from a file, from standard input, or from a known data set.
+
+    Parameters
+    ----------
+    file : str
+        Path, ``-``, or name of a data set, in this order.
+    options : mapping from str to object
+        user, item, rating, sep, header, encoding, levels and bins.
+    progress : object, optional
+        Progress bar of a download, as `cofactor.datasets.fetch` takes it.
+
+    Returns
+    -------
+    RatingDataset
+        With levels: continuous ratings are refused unless the option bins cuts them.
+    """
+    found, levels = sniff(file), options["levels"]
+    if found.kind == "known" and found.holds == "ratings":
+        if file != "jester-1":
+            datasets.fetch(file, progress=progress)
+        data = datasets.load_ratings(file)
+        if levels is not None and not np.isin(data.y, levels).all():
+            raise InvalidInputError(f"does not hold all ratings of {file}", argument="levels", found=levels)
+    elif found.kind in ("known", "missing"):
+        raise _unknown(found)
+    else:
+        with _hint_of_labels():
+            data = datasets.read_ratings(file, rating=options["rating"], scale=levels, **_reading(options))
+    return _with_levels(data, options, file)
+
+
+def _unknown(found: Found) -> InvalidInputError:
+    """Return what to say of a name that is neither a file nor a data set of ratings."""
+    if found.holds == "labels":
+        advice = (": leave out ", Argument("task", "ratings"), " and options for ratings")
+        return InvalidInputError((f"{found.path} holds labels, not ratings", *advice))
+    known = ", ".join(sorted(status.name for status in datasets.available("ratings")))
+    others = ", ".join([status.name for status in datasets.available("labels")][:4])
+    return InvalidInputError(f"{found.path}: no such file, and no known data set ({known}; of labels {others}, ...)")
+
+
+@contextmanager
+def _hint_of_labels() -> Iterator[None]:
+    """Where neither users nor items are found, say that the file may hold features and labels."""
+    try:
+        yield
+    except ColumnsError as error:
+        advice = ("; or, if it holds features and labels, which are labels with ", Argument("labels"))
+        raise type(error)(
+            error.problem,
+            argument=error.argument,
+            found=error.found,
+            advice=(*error.advice, *advice),
+            place=error.place,
+        ) from error
+
+
+def _with_levels(data: RatingDataset, options: Mapping[str, Any], file: str) -> RatingDataset:
+    """Return ratings on the scale that the options ask for, or on the one that they have."""
+    place = Place(display_name(file))
+    if not data.n_ratings:
+        raise InvalidInputError("holds no ratings, expected lines of user, item and rating", place=place)
+    if options["bins"] is not None:
+        y, scale = datasets.bin_ratings(data.y, options["bins"])
+        return replace(data, y=y, scale=scale)
+    if options["levels"] is not None:
+        return replace(data, scale=np.array(options["levels"]))
+    if data.scale is None:
+        found = f"more than 101 distinct ones from {data.y.min():g} to {data.y.max():g}"
+        advice = (f"the ratings are continuous, {found}: cut them into levels with ", Argument("bins", 5))
+        raise InvalidInputError(advice, place=place)
+    if len(data.scale) < 2:
+        remedy = (Argument("rating"), ", or give the whole scale with ", Argument("levels"))
+        message = f"all ratings are {data.scale[0]:g}, so there is nothing to learn: check "
+        raise InvalidInputError((message, *remedy), place=place)
+    return data
+
+
+def checked_ratings(data: RatingDataset, file: str, duplicates: str) -> Ratings:
+    """Return ratings in the form which models take; errors name the file.
+
+    Parameters
+    ----------
+    data : RatingDataset
+        With levels.
+    file : str
+        For messages.
+    duplicates : {"error", "last", "mean"}
+        What to do with several ratings of one user for one item.
+    """
+    if duplicates == "error":
+        choices = (Argument("duplicates"), " last or mean")
+        _refuse_duplicates(data, file, ("keep one of them, or choose with ", *choices))
+    with about(file):
+        return as_ratings(data.X, data.y, scale=data.scale, duplicates=duplicates)  # type: ignore[arg-type]
+
+
+def _refuse_duplicates(data: RatingDataset, file: str, advice: tuple[str | Argument, ...]) -> None:
+    """Name the first rating which repeats a pair, and the one it repeats."""
+    _, pairs = pair_numbers(data.X)
+    _, first, number = np.unique(pairs, return_index=True, return_inverse=True)
+    again = np.flatnonzero(first[number] != np.arange(len(pairs)))
+    if not len(again):
+        return
+    k = int(again[0])
+    (user, item), places = data.X[k], f"ratings {first[number][k] + 1:,} and {k + 1:,} of the file"
+    if len(again) > len(pairs) * SUSPICIOUS_SHARE:
+        share = f"{len(again):,} of {len(pairs):,} ratings repeat a pair"
+        advice = (*advice, f"; {share}, so perhaps the columns are wrong: {data.description}")
+    raise InvalidInputError(
+        (f"user {user} has rated item {item} more than once ({places}): ", *advice), place=Place(display_name(file))
+    )
+
+
+def read_rating_pairs(file: str, model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
+    """Read pairs of user and item in the form of id which a model knows.
+
+    Parameters
+    ----------
+    file : str
+        Path, or ``-``.
+    model : RatingModel
+        Fitted.
+    options : mapping from str to object
+        user, item, sep, header and encoding.
+    """
+    whole = model.users_.ids.dtype.kind == model.items_.ids.dtype.kind == "i"
+    X = datasets.read_pairs(file, ids="each", **_reading(options))
+    if not len(X):
+        raise InvalidInputError("holds no pairs, expected lines of user and item", place=Place(display_name(file)))
+    return X if whole else match_pairs(X, model.users_, model.items_)
+
+
+def read_new_users(
+    file: str, model: Any, options: Mapping[str, Any]
+) -> tuple[NDArray[Any], NDArray[np.float64], tuple[Text, ...]]:
+    """Read ratings of new users; item ids in the form which a model knows.
+
+    Parameters
+    ----------
+    file : str
+        Path, or ``-``.
+    model : RatingModel
+        Fitted.
+    options : mapping from str to object
+        user, item, rating, sep, header and encoding.
+
+    Returns
+    -------
+    X, y : ndarray
+        Pairs and ratings.
+    notes : tuple of Text
+        What was left out.
+    """
+    place = Place(display_name(file))
+    data = datasets.read_ratings(file, rating=options["rating"], scale=model.scale_, ids="str", **_reading(options))
+    X = match_pairs(data.X, None, model.items_)
+    if not len(X):
+        raise InvalidInputError("holds no ratings, expected lines of user, item and rating", place=place)
+    _refuse_duplicates(data, file, ("keep one of them",))
+    unknown = np.flatnonzero(model.items_.index(X[:, 1]) < 0)
+    bad = ", ".join(dict.fromkeys(str(X[k, 1]) for k in unknown[:5]))
+    if len(unknown) == len(X):
+        raise InvalidInputError(f"holds only items that were not in training: {bad}", place=place)
+    if not len(unknown):
+        return X, data.y, ()
+    share = f"{len(unknown):,} of {len(X):,}, such as those of {bad}"
+    return X, data.y, (f"{place}: ratings of items that were not in training are left out: {share}",)
+
+
+def read_candidates(file: str, model: Any, encoding: str) -> list[Any]:
+    """Read ids of items, one in a line, which a model must know.
+
+    Parameters
+    ----------
+    file : str
+        Path, or ``-``.
+    model : RatingModel
+        Fitted.
+    encoding : str
+        Of the file.
+    """
+    name = display_name(file)
+    lines = [line.strip() for line in to_utf8(read_bytes(file), name, encoding).decode().split("\n")]
+    texts = [(k, text) for k, text in enumerate(lines, 1) if text]
+    if texts and plain(texts[0][1]) in (*ALIASES["item"], "id"):
+        texts = texts[1:]
+    if not texts:
+        raise InvalidInputError("holds no item ids, expected one in a line", place=Place(name))
+    ids = match_ids([text for _, text in texts], model.items_)
+    known = model.items_.index(ids)
+    if (known < 0).any():
+        line, text = texts[int((known < 0).argmax())]
+        message = f"item {text!r} was not in training, expected an item which the model knows"
+        raise InvalidInputError(message, place=Place(name, line))
+    return ids
+
+
+def read_titles(source: str, encoding: str) -> dict[str, str]:
+    """Return titles by item id, from a known data set or from the first two columns of a table.
+
+    Parameters
+    ----------
+    source : str
+        Path, or name of a data set.
+    encoding : str
+        Of the file.
+    """
+    if sniff(source).kind == "known":
+        return {str(item): title for item, title in datasets.load_ratings(source).item_names.items()}
+    text = to_utf8(read_bytes(source), source, encoding).decode()
+    first, _, _ = text.partition("\n")
+    sep = next((sep for sep in ("::", "\t", "|") if sep in first), ",")
+    rows = list(csv.reader(io.StringIO(text))) if sep == "," else [line.split(sep) for line in text.splitlines()]
+    for line, row in enumerate(rows, 1):
+        if len(row) == 1:
+            message = f"expected an item id and a title, found {row[0]!r}"
+            raise InvalidInputError(message, place=Place(source, line))
+    return {row[0].strip(): row[1].strip() for row in rows if row}

@@ -1,0 +1,369 @@
+"""The task of ratings: users, items, and how much they like them."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from cofactor import ratings
+from cofactor.errors import Argument, InvalidInputError, Text
+from cofactor.evaluation.protocols import chosen_alpha, measure_ratings
+from cofactor.model.splits import PROTOCOLS, parts_of, splitter_of
+from cofactor.ratings import MMMF, RatingModel
+from cofactor.tasks import rating_files
+from cofactor.tasks.base import Task, about
+from cofactor.tasks.baselines import MostFrequentLevel, UserMedian
+from cofactor.tasks.matching import match_ids
+from cofactor.tasks.models import Wanted, assemble, having_probabilities, short_names
+from cofactor.tasks.options import RATINGS
+from cofactor.tasks.plain import Built, Column, Facts, Loaded, Protocol, Request, Settings, Table
+from cofactor.tasks.words import numbers, shortest
+from cofactor.typing import Listener
+
+__all__ = ["RatingTask"]
+
+_FEW = 200  #: ratings of a fit whose time does not count
+
+_COLUMNS = (
+    Column("mae", "MAE", 4),
+    Column("nmae", "NMAE", 4),
+    Column("rmse", "RMSE", 4),
+    Column("fre", "FRE", 4),
+    Column("zero_one", "zero-one", 4),
+    Column("log_loss", "log-loss", 4, "none"),
+    Column("rps", "RPS", 4, "none"),
+    Column("ece", "ECE", 4, "none"),
+    Column("seconds", "seconds", 2),
+)
+#: Where some models have probabilities, their measures take the place of others.
+_WITH_PROBABILITIES = {"nmae": "wide", "fre": "wide", "log_loss": "any", "ece": "any"}
+
+
+class RatingTask(Task):
+    """What shells may ask about ratings; see `Task`.
+
+    Examples
+    --------
+    >>> task = RatingTask()
+    >>> "binary-mmmf" in task.models(), task.can("recommend"), task.can("explain")
+    (True, True, False)
+    """
+
+    name = "ratings"
+    one_model, many_models = "model of ratings", "models of ratings"
+    options = RATINGS
+    default_model = "mmmf"
+    compared_models = ("mmmf", "als")
+    default_protocol, default_splits = "holdout", 3
+
+    # ---------------------------------------------------------------- files and models
+
+    def read(self, file: str, options: Mapping[str, Any], progress: Any = None) -> Loaded:
+        """Read ratings, and refuse those which no model could take; see `Task.read`."""
+        data = rating_files.read_rating_file(file, options, progress)
+        return Loaded(file, data, rating_files.checked_ratings(data, file, options["duplicates"]))
+
+    def models(self) -> dict[str, type[Any]]:
+        """Return the models by their names.
+
+        Examples
+        --------
+        >>> {"als", "binary-mmmf", "gibbs-mmmf"} <= set(RatingTask().models())
+        True
+        """
+        return short_names(ratings.MODELS, "(?<=[a-z])(?=[A-Z])")
+
+    def owns(self, model: object) -> bool:
+        """Return whether it is a model of ratings."""
+        return isinstance(model, RatingModel)
+
+    def build(self, name: str, settings: Settings) -> Built:
+        """Return the unfitted model that settings describe; see `Task.build`.
+
+        For an ensemble, alpha and factors are those of its members, and the parameter ``estimator`` names their kind.
+        """
+        params = dict(settings.params)
+        kind = self.find(name)
+        ensemble = kind.__name__ == "Ensemble"
+        model = kind(self._member(params.pop("estimator", None))) if ensemble else kind()
+        wanted = Wanted(
+            inner="estimator__" if ensemble else "",
+            no_alpha="penalty to weigh",
+            no_factors="number of factors",
+        )
+        known = model.get_params()
+        fixed = {"random_state": settings.seed, "duplicates": settings.options.get("duplicates", "error")}
+        model.set_params(**{name: value for name, value in fixed.items() if name in known})
+        return assemble(model, replace(settings, params=params), wanted)
+
+    def _member(self, name: str | None) -> Any:
+        """Return the kind of the members of an ensemble, so that their parameters can be set by name."""
+        if name is None:
+            return MMMF(n_factors=8)
+        member = self.find(str(name))
+        return member(n_factors=8) if "n_factors" in member().get_params() else member()
+
+    # ---------------------------------------------------------------- fit, and what a fitted model does
+
+    def fit(self, model: Any, loaded: Loaded, settings: Settings, listen: Listener | None = None) -> tuple[Any, Facts]:
+        """Fit a model of ratings, and tell about it; see `Task.fit`."""
+        ready, notes = self.prepared({"": model}, loaded, settings)
+        fitted = ready[""]
+        if listen is not None:
+            self.listen(fitted, listen)
+        began = time.perf_counter()
+        with about(loaded.file):
+            fitted.fit(loaded.ready)
+        seconds = time.perf_counter() - began
+        if "callback" in fitted.get_params(deep=False):
+            fitted.set_params(callback=None)
+        return fitted, _fit_facts(fitted, loaded, seconds, notes)
+
+    def predict(self, model: Any, file: str, options: Mapping[str, Any], called: str = "the model") -> Table:
+        """Predict the ratings of the pairs in a file; see `Task.predict`."""
+        if options["proba"]:
+            self._require_probabilities(model, "proba", called)
+        X = rating_files.read_rating_pairs(file, model, options)
+        columns: dict[str, Any] = {
+            "user": X[:, 0],
+            "item": X[:, 1],
+            "prediction": model.predict(X),
+            "score": shortest(model.decision_function(X)),
+        }
+        if options["proba"]:
+            chances = model.predict_proba(X)
+            columns |= {f"p_{level:g}": column for level, column in zip(model.scale_.tolist(), chances.T, strict=True)}
+        unknown = int(((model.users_.index(X[:, 0]) < 0) | (model.items_.index(X[:, 1]) < 0)).sum())
+        notes: tuple[Text, ...] = ()
+        if unknown:
+            share = f"{unknown:,} of {len(X):,}; they are predicted as for an average one"
+            notes = (f"pairs with a user or an item that was not in training: {share}",)
+        return Table("Predictions", columns, notes=notes)
+
+    def fold_in(self, model: Any, file: str, options: Mapping[str, Any]) -> Built:
+        """Return a model for the new users of a file; see `Task.fold_in`."""
+        X, y, notes = rating_files.read_new_users(file, model, options)
+        return Built(model.fold_in(X, y), notes)
+
+    def recommend(self, model: Any, request: Request, options: Mapping[str, Any], called: str = "the model") -> Table:
+        """Recommend items to users of a model, or to new ones after `fold_in`; see `Task.recommend`."""
+        ranking = {name: getattr(request, name) for name in ("at_least", "quantile")}
+        ranking = {name: value for name, value in ranking.items() if value is not None}
+        if len(ranking) > 1:
+            both = (Argument("at_least"), " and ", Argument("quantile"))
+            raise InvalidInputError((*both, " both say how to rank: give one of them"))
+        for name in ranking:
+            self._require_probabilities(model, name, called)
+        allowed, titles = None, None
+        notes: tuple[Text, ...] = ()
+        if request.candidates is not None:
+            allowed = rating_files.read_candidates(request.candidates, model, request.encoding)
+        if request.titles is not None:
+            titles = rating_files.read_titles(request.titles, request.encoding)
+        if request.ratings is not None:
+            folded = self.fold_in(model, request.ratings, options)
+            model, notes = folded.model, folded.notes
+        ids = model.users_.ids.tolist() if request.users is None else match_ids(request.users, model.users_)
+        _check_users(ids, model, request.ratings)
+        seen = not request.include_seen
+        items, scores = model.recommend(ids, request.n, exclude_seen=seen, candidates=allowed, **ranking)
+        columns = _recommendations(model, ids, items, scores)
+        if titles is not None:
+            columns["title"] = [titles.get(str(item), "") for item in columns["item"]]
+        return Table("Recommendations", columns, notes=notes)
+
+    def describe(self, model: Any) -> Facts:
+        """Return sizes, scale and effort of a fitted model."""
+        values = {
+            "model": type(model).__name__,
+            "users": len(model.users_),
+            "items": len(model.items_),
+            "levels": model.scale_.tolist(),
+            **_effort(model),
+            "alpha": chosen_alpha(model),
+        }
+        shown = {
+            "users": f"{values['users']:,}",
+            "items": f"{values['items']:,}",
+            "levels": numbers(values["levels"], "g"),
+            **_effort_in_words(values),
+        }
+        return Facts(values["model"], values, shown)
+
+    def _require_probabilities(self, model: Any, option: str, called: str) -> None:
+        """Refuse a model that gives levels no probability, with names of those that do."""
+        if not hasattr(model, "predict_proba"):
+            having = ", ".join(having_probabilities(self.models()))
+            kind = f"{called} is a model of {type(model).__name__}, without probabilities"
+            raise InvalidInputError((Argument(option), f": {kind}; {having} have them"))
+
+    # ---------------------------------------------------------------- evaluation
+
+    def metrics(self) -> tuple[Column, ...]:
+        """Return the measures of ratings."""
+        return _COLUMNS
+
+    def shown(self, models: Mapping[str, Any]) -> tuple[Column, ...]:
+        """Return the measures to show; those of probabilities where a model has such."""
+        if not any(hasattr(model, "predict_proba") for model in models.values()):
+            return _COLUMNS
+        room: dict[str, Any] = _WITH_PROBABILITIES
+        return tuple(
+            Column(column.key, column.heading, column.digits, room.get(column.key, column.room)) for column in _COLUMNS
+        )
+
+    def protocols(self) -> tuple[str, ...]:
+        """Return the names of the ways to split ratings."""
+        return PROTOCOLS
+
+    def splits(self, loaded: Loaded, protocol: Protocol) -> list[Any]:
+        """Return training, fold-in and test rows of each split."""
+        data = loaded.data
+        splitter = splitter_of(
+            protocol.name or self.default_protocol,
+            n_splits=protocol.splits or self.default_splits,
+            random_state=protocol.seed,
+            test_size=protocol.test_size,
+            test_users=protocol.options.get("test_users", 0.1),
+            n_rows=data.n_ratings,
+            data=data.name,
+        )
+        return list(parts_of(splitter, data.X, data.y))
+
+    def measure(self, model: Any, loaded: Loaded, parts: Any) -> Mapping[str, dict[str, Any]]:
+        """Measure a model on one split; see `Task.measure`."""
+        data = loaded.data
+        return {"": measure_ratings(model, data.X, data.y, parts, data.scale)}
+
+    def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
+        """Return two rules to beat."""
+        scale = loaded.data.scale
+        return {"most frequent": MostFrequentLevel(scale), "user median": UserMedian(scale)}
+
+    def prepared(
+        self, models: Mapping[str, Any], loaded: Loaded, settings: Settings
+    ) -> tuple[dict[str, Any], tuple[Text, ...]]:
+        """Return copies of models that know the scale of the data; see `Task.prepared`."""
+        ready = {name: clone(model).set_params(levels=loaded.data.scale) for name, model in models.items()}
+        return ready, _note_factors(settings.factors, ready.values(), loaded)
+
+    def warm_up(self, models: Sequence[Any], loaded: Loaded) -> None:
+        """Fit every model to a few ratings; see `Task.warm_up`."""
+        few = np.arange(min(_FEW, loaded.data.n_ratings))
+        for model in models:
+            alphas = {name: 1.0 for name in model.get_params() if name.split("__")[-1] == "alpha"}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.measure(clone(model).set_params(**alphas), loaded, (few, None, few))
+
+
+def _fit_facts(model: Any, loaded: Loaded, seconds: float, notes: tuple[Text, ...]) -> Facts:
+    """Tell about a model that was fitted just now."""
+    data, about_it = loaded.data, RatingTask().describe(model)
+    training_error = -model.score(data.X, data.y)
+    values = {
+        **about_it.values,
+        "data": data.name,
+        "ratings": model.ratings_.n_ratings,
+        "seconds": round(seconds, 3),
+        "train_mae": training_error,
+    }
+    shown = {
+        **about_it.shown,
+        "ratings": f"{values['ratings']:,}",
+        "seconds": f"{seconds:.2f}",
+        "training MAE": f"{training_error:.4f}",
+    }
+    order = ("users", "items", "ratings", "levels", "seconds")
+    ordered = {name: shown[name] for name in (*order, *(name for name in shown if name not in order))}
+    return Facts(f"{values['model']} fitted to {data.name}", values, ordered, notes)
+
+
+def _effort(model: Any) -> dict[str, Any]:
+    """Return iterations; of a model drawn from its posterior sweeps, and what its samples take."""
+    samples = getattr(model, "samples_", None)
+    if samples is None:
+        return {"iterations": iterations(model)}
+    return {
+        "sweeps": int(model.n_iter_),
+        "burn_in": int(model.burn_in),
+        "chains": len(model.chains_),
+        "samples": len(next(iter(samples.values()))),
+        "sample_bytes": sum(array.nbytes for array in samples.values()),
+    }
+
+
+def iterations(model: Any) -> list[int]:
+    """Return the iterations, or sweeps, of a fitted model: one number, or one for each stage or member.
+
+    Parameters
+    ----------
+    model : RatingModel
+        Fitted.
+    """
+    parts = getattr(model, "members_", None) or getattr(model, "stages_", None)
+    if parts:
+        return [sum(iterations(part)) for part in parts]
+    return [int(model.n_iter_)]
+
+
+def _effort_in_words(values: Mapping[str, Any]) -> dict[str, str]:
+    words = {}
+    if "sweeps" in values:
+        chains = "" if values["chains"] == 1 else f" of {values['chains']} chains"
+        words["sweeps"] = f"{values['sweeps']:,}{chains}, the first {values['burn_in']:,} burn-in"
+        words["samples kept"] = f"{values['samples']:,} ({values['sample_bytes'] / 1e6:,.1f} MB of memory)"
+    else:
+        words["iterations"] = numbers(values["iterations"], ",")
+    alpha = values["alpha"]
+    if alpha is not None:  # not every model has a penalty
+        words["alpha"] = numbers(alpha, ".4g") if isinstance(alpha, list) else f"{alpha:.4g}"
+    return words
+
+
+def _note_factors(factors: int | None, models: Iterable[Any], loaded: Loaded) -> tuple[Text, ...]:
+    """Say how many factors are used where more were asked for than a product of factors can have.
+
+    Models with probabilities use all: their factors are more than a product.
+    """
+    n_users, n_items = loaded.ready.shape
+    most = min(n_users, n_items)
+    if factors is None or factors <= most or all(hasattr(model, "predict_proba") for model in models):
+        return ()
+    size = f"{n_users:,} users × {n_items:,} items"
+    return ((Argument("factors", factors), f" is more than the smaller side of {size}; at most {most:,} are used"),)
+
+
+def _check_users(ids: list[Any], model: Any, file: str | None) -> None:
+    """Refuse users that a model does not know."""
+    known = model.users_.index(ids)
+    if (known < 0).any():
+        unknown = ids[int((known < 0).argmax())]
+        if file is not None:
+            raise InvalidInputError(f"is not in {file}", argument="users", found=unknown)
+        advice = ("give ratings of new users with ", Argument("ratings"))
+        raise InvalidInputError("was not in training", argument="users", found=unknown, advice=advice)
+
+
+def _recommendations(model: Any, ids: list[Any], items: NDArray[Any], scores: NDArray[Any]) -> dict[str, Any]:
+    """Return the columns of recommendations; where a user has fewer than n items, the rest is left out."""
+    found = np.isfinite(scores)
+    users = np.empty(items.shape, dtype=object)
+    users[:] = np.array([*ids, None], dtype=object)[:-1, None]
+    ranks = np.broadcast_to(np.arange(1, items.shape[1] + 1), items.shape)
+    pairs = np.column_stack([users[found], items[found].astype(object)])
+    predictions = model.predict(pairs) if len(pairs) else np.empty(0)
+    return {
+        "user": pairs[:, 0].tolist(),
+        "rank": ranks[found],
+        "item": pairs[:, 1].tolist(),
+        "score": shortest(scores[found]),
+        "prediction": predictions,
+    }

@@ -1,0 +1,103 @@
+"""The tasks there are, and which one a file or a model is for. Nothing heavy is loaded before a task is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from cofactor.errors import InvalidInputError
+from cofactor.tasks import options as _options
+from cofactor.tasks.options import OptionTable
+from cofactor.text import did_you_mean
+
+if TYPE_CHECKING:
+    from cofactor.tasks.base import Task
+
+__all__ = ["TASKS", "Entry", "sniff", "task_named", "task_of"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A task that shells know.
+
+    Parameters
+    ----------
+    options : mapping from str to tuple of Option
+        The options it takes, by what is done; known before the task is loaded.
+    load : callable
+        Returns the task.
+    """
+
+    options: OptionTable
+    load: Callable[[], Task]
+
+
+def _loader(module: str, name: str) -> Callable[[], Any]:
+    return lambda: getattr(import_module(module), name)()
+
+
+#: The tasks by name. A file that cannot be told holds what the first one is about.
+TASKS: dict[str, Entry] = {
+    "ratings": Entry(_options.RATINGS, _loader("cofactor.tasks.ratings", "RatingTask")),
+    "labels": Entry(_options.LABELS, _loader("cofactor.tasks.labels", "LabelTask")),
+}
+
+
+def task_named(name: str) -> Task:
+    """Return a task by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of `TASKS`.
+
+    Examples
+    --------
+    >>> task_named("labels").default_model
+    'plst'
+    """
+    if name not in TASKS:
+        raise InvalidInputError(did_you_mean(name, TASKS), argument="task", found=name)
+    return TASKS[name].load()
+
+
+def sniff(file: str) -> str | None:
+    """Return the name of the task that a file, or a known data set, is for; None where its beginning does not tell.
+
+    Parameters
+    ----------
+    file : str
+        Path, ``-`` for standard input, or name of a data set.
+
+    Examples
+    --------
+    >>> sniff("emotions"), sniff("ml-100k"), sniff("no-such-file")
+    ('labels', 'ratings', None)
+    """
+    from cofactor.datasets.sniff import sniff as look
+
+    holds = look(file).holds
+    return holds if holds in TASKS else None
+
+
+def task_of(model: object) -> Task:
+    """Return the task of a fitted model.
+
+    Parameters
+    ----------
+    model : estimator
+        Such as `cofactor.load` returns.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is a model of no task: a transformer of features.
+    """
+    for entry in TASKS.values():
+        found = entry.load()
+        if found.owns(model):
+            return found
+    message = f"{type(model).__name__} is no model of {' or '.join(TASKS)}, and predicts nothing by itself"
+    raise InvalidInputError(message)

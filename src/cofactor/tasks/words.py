@@ -1,0 +1,33 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["numbers", "shortest"]
+
+
+def numbers(values: Sequence[float], form: str = ".3g") -> str:
+    """Write numbers with commas between them.
+
+    Examples
+    --------
+    >>> numbers([1.0, 2.5])
+    '1, 2.5'
+    """
+    return ", ".join(format(value, form) for value in values)
+
+
+def shortest(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return float32 as the shortest float64 that is the same float32: .1, not .10000000149.
+
+    Examples
+    --------
+    >>> shortest(np.array([0.1], dtype=np.float32))
+    array([0.1])
+    """
+    return values.astype("U").astype("float64")
