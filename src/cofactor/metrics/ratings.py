@@ -64,14 +64,19 @@ def as_scale(scale: ArrayLike) -> NDArray[np.float64]:
     try:
         levels = np.array(scale, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"scale must be an increasing list of numbers, found {scale!r}") from error
+        raise InvalidInputError(
+            f"scale must be an increasing list of numbers, found {scale!r}", argument="scale"
+        ) from error
     if levels.ndim != 1 or levels.size < 2:
         raise InvalidInputError(
             f"scale must be a list of at least two levels, found shape {levels.shape}: "
-            "with a single level there is nothing to learn"
+            "with a single level there is nothing to learn",
+            argument="scale",
         )
     if not np.isfinite(levels).all() or (np.diff(levels) <= 0).any():
-        raise InvalidInputError(f"scale must be finite and strictly increasing, found {some_of(levels)}")
+        raise InvalidInputError(
+            f"scale must be finite and strictly increasing, found {some_of(levels)}", argument="scale"
+        )
     if levels.size > MAX_LEVELS:
         raise InvalidInputError(
             f"the scale has {levels.size} distinct values, at most {MAX_LEVELS} are possible: "
@@ -261,7 +266,9 @@ def frobenius_relative_error(y: ArrayLike, pred: ArrayLike) -> float:
     true, predicted = _both(y, pred)
     size = np.square(true).sum()
     if size == 0:
-        raise InvalidInputError("y holds only zeros: the relative error is not defined, use another metric")
+        raise InvalidInputError(
+            "y holds only zeros: the relative error is not defined, use another metric", argument="y"
+        )
     return float(np.sqrt(np.square(true - predicted).sum() / size))
 
 
@@ -392,15 +399,17 @@ def _both(y: ArrayLike, pred: ArrayLike) -> tuple[NDArray[np.float64], NDArray[n
     for name, values in (("y", y), ("pred", pred)):
         array = np.asarray(values, dtype=np.float64)
         if array.ndim != 1 or not array.size:
-            raise InvalidInputError(f"{name} must be a non-empty one-dimensional array, found shape {array.shape}")
+            raise InvalidInputError(
+                f"{name} must be a non-empty one-dimensional array, found shape {array.shape}", argument=name
+            )
         if not np.isfinite(array).all():
             bad = np.flatnonzero(~np.isfinite(array))
             found = counted(bad.size, "value that is", "values that are")
-            raise InvalidInputError(f"{name} holds {found} NaN or infinite, the first at {bad[0]}")
+            raise InvalidInputError(f"{name} holds {found} NaN or infinite, the first at {bad[0]}", argument=name)
         arrays.append(array)
     if arrays[0].size != arrays[1].size:
         raise InvalidInputError(
-            f"y has {counted(arrays[0].size, 'rating')} but pred has {arrays[1].size}: they must agree"
+            f"y has {counted(arrays[0].size, 'rating')} but pred has {arrays[1].size}: they must agree", argument="y"
         )
     return arrays[0], arrays[1]
 

@@ -23,6 +23,7 @@ from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, check_hinge_params, draws_of, threshold_prior
 from cofactor.ratings.sampled.links import Features, Link, Side, link_sides, linked_prior
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 
 class GibbsMMMF(SampledModel):
@@ -149,7 +150,7 @@ class GibbsMMMF(SampledModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:

@@ -26,6 +26,7 @@ from cofactor.ratings.sampled.links import Features, Link, Side, link_sides, lin
 from cofactor.ratings.sampled.shadow import joined, parted, read_shadow, with_shadow
 from cofactor.ratings.sampled.warm_start import checksum
 from cofactor.solvers.result import Callback
+from cofactor.typing import Pairs, RandomState, RatingValues, SideFeatures
 
 
 class OrdinalProbit(SampledModel):
@@ -143,7 +144,7 @@ class OrdinalProbit(SampledModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -176,7 +177,13 @@ class OrdinalProbit(SampledModel):
         check_choice("implicit", self.implicit, ("low-rank", "sparse"), or_none=True)
 
     def fit(
-        self, X: Any, y: Any = None, *, user_features: Any = None, item_features: Any = None, shadow: Any = None
+        self,
+        X: Pairs,
+        y: RatingValues = None,
+        *,
+        user_features: SideFeatures | None = None,
+        item_features: SideFeatures | None = None,
+        shadow: Pairs | tuple[Pairs, RatingValues] | None = None,
     ) -> Self:
         """Learn from ratings, and from what else is known of users and items.
 
@@ -214,7 +221,7 @@ class OrdinalProbit(SampledModel):
             followers = read_shadow(shadow, ratings, self.duplicates, "error" if self.unknown == "error" else "drop")
         return self._learn(FitInput(ratings, user_features=users, item_features=items, shadow=followers))
 
-    def fold_in(self, X: Any, y: Any = None, *, user_features: Any = None) -> Self:
+    def fold_in(self, X: Pairs, y: RatingValues = None, *, user_features: SideFeatures | None = None) -> Self:
         """Return a model for users who were not there in training, items held fixed.
 
         Parameters
@@ -234,7 +241,9 @@ class OrdinalProbit(SampledModel):
         users, _ = read_tables(user_features, None)
         return self._folded_in(FitInput(self._read_new_users(X, y), user_features=users))
 
-    def fold_in_items(self, X: Any = None, y: Any = None, *, item_features: Any = None) -> Self:
+    def fold_in_items(
+        self, X: Pairs | None = None, y: RatingValues = None, *, item_features: SideFeatures | None = None
+    ) -> Self:
         """Return a model for items which were not there in training, users held fixed.
 
         Parameters
@@ -414,7 +423,9 @@ class OrdinalProbit(SampledModel):
         return shapes
 
 
-def read_tables(user_features: Any, item_features: Any) -> tuple[FeatureTable | None, FeatureTable | None]:
+def read_tables(
+    user_features: SideFeatures | None, item_features: SideFeatures | None
+) -> tuple[FeatureTable | None, FeatureTable | None]:
     """Return the features that a caller gives, checked."""
     users, items = (
         None if given is None else FeatureTable.read(given, name)
