@@ -1,7 +1,7 @@
 """Measure a label model by k-fold cross-validation, its plain cut and its learned threshold apart.
 
 A learned threshold changes F1 more than the choice of method does, so figures with and without one are not
-comparable (METHODS-LABELS section 0). From one fit both are measured: the scores of the test rows are cut at 0, and
+comparable. From one fit both are measured: the scores of the test rows are cut at 0, and
 labels are predicted as the model itself does.
 """
 
@@ -93,7 +93,9 @@ def evaluate_labels(
             "kfold", "labels", n_splits=int(splitter), random_state=random_state, n_rows=_n_rows(X), argument="splitter"
         )
     if isinstance(splitter, str) or not hasattr(splitter, "split"):
-        raise InvalidTypeError(f"splitter must be a number of folds or an object with split(X), found {splitter!r}")
+        raise InvalidTypeError(
+            f"splitter must be a number of folds or an object with split(X), found {splitter!r}", argument="splitter"
+        )
     folds = enumerate(splitter.split(np.zeros(_n_rows(X))))
     options = {"ranking": ranking, "undefined": undefined, "empty": empty}
     tasks = (

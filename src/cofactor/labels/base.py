@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cofactor import persistence
 from cofactor.errors import InvalidInputError
+from cofactor.kernels.threads import blas_limit
 from cofactor.labels.data import LabelForm, as_labels, as_weights, tidy_features
 from cofactor.labels.decoding import (
     FAR,
@@ -420,16 +421,18 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             return
         if data.weights is not None and self.takes_weights == "whole":
             data = data.repeated()
-        self._fit(data if varying.all() else data.of_labels(np.flatnonzero(varying)))
+        with blas_limit(*data.features.shape):
+            self._fit(data if varying.all() else data.of_labels(np.flatnonzero(varying)))
 
     def _of_all_labels(self, method: Any, X: CheckedFeatures, off: Any, on: Any) -> NDArray[Any]:
         """Return what a method says of the labels that `_fit` saw, with `off` and `on` for those that were constant."""
         varying = self.constant_ == 0
-        if varying.all():
-            return np.asarray(method(X))
-        table = np.tile(np.where(self.constant_ > 0, on, off), (X.shape[0], 1))
-        if varying.any():
-            table[:, varying] = method(X)
+        with blas_limit(*X.shape):
+            if varying.all():
+                return np.asarray(method(X))
+            table = np.tile(np.where(self.constant_ > 0, on, off), (X.shape[0], 1))
+            if varying.any():
+                table[:, varying] = method(X)
         return table
 
     def _all_scores(self, X: CheckedFeatures) -> NDArray[Any]:
