@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError
+from cofactor.limits import MAX_LEVELS
 from cofactor.text import counted, some_of
 
 __all__ = [
-    "MAX_LEVELS",
     "RATING_METRICS",
     "as_scale",
     "confusion_matrix",
@@ -33,9 +33,6 @@ __all__ = [
     "to_levels",
     "zero_one_error",
 ]
-
-MAX_LEVELS = 100
-"""Largest number of levels of a rating scale."""
 
 _SAME = 1e-4  # a rating this part of the smallest step away from a level is that level (float32 input)
 
@@ -57,7 +54,7 @@ def as_scale(scale: ArrayLike) -> NDArray[np.float64]:
     ------
     ValueError
         If the scale is not one-dimensional, finite and strictly increasing, or has fewer than 2 or more than
-        100 levels.
+        101 levels.
 
     Examples
     --------

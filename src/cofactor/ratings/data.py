@@ -116,7 +116,7 @@ class Ratings:
         ------
         ValueError
             If X or y has the wrong shape, is empty, or holds missing ids, duplicates, or ratings that are not
-            finite or not on the scale; if the scale has fewer than 2 or more than 100 levels.
+            finite or not on the scale; if the scale has fewer than 2 or more than 101 levels.
         """
         user_ids, item_ids = pair_columns(X)
         users = IdMap(user_ids, "the user ids of X")
