@@ -44,3 +44,11 @@ def test_nothing_points_outside_the_repository(word: str) -> None:
     pattern = re.compile(rf"\b{word}")
     found = [str(path.relative_to(ROOT)) for path in texts() if pattern.search(path.read_text(encoding="utf-8"))]
     assert found == []
+
+
+def test_every_file_that_the_architecture_names_exists() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    files = set(re.findall(r"`((?:[\w-]+/)+[\w-]+\.py|\w+\.py)`", text))
+    assert len(files) > 40
+    missing = [name for name in files if not (ROOT / name).exists() and not (ROOT / "src" / "cofactor" / name).exists()]
+    assert sorted(missing) == []

@@ -150,6 +150,12 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture
+def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports as they are without matplotlib, for tests of their words: drawing takes most of the time."""
+    monkeypatch.setattr("cofactor.reports.comparison._installed", lambda *packages: False)
+
+
 # ---------------------------------------------------------------- in the browser
 
 
@@ -277,6 +283,7 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_a_report_tells_which_tests_make_no_sense() -> None:
     several = comparison_page(compared())
     assert "Friedman: chi² = " in several
@@ -291,6 +298,7 @@ def test_a_report_tells_which_tests_make_no_sense() -> None:
     assert "nothing to compare it with" in alone
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_a_report_tells_of_failed_cells_with_their_errors() -> None:
     everything = compared()
     page = comparison_page(everything)
@@ -303,6 +311,7 @@ def test_a_report_tells_of_failed_cells_with_their_errors() -> None:
         comparison_page(replace(everything, results=[]))
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_a_report_tells_which_parameters_were_chosen_and_how_often() -> None:
     everything = compared(METHODS[:2], DATA[:1], folds=3)
     assert "Parameters chosen" not in comparison_page(everything)
@@ -316,6 +325,7 @@ def test_a_report_tells_which_parameters_were_chosen_and_how_often() -> None:
     assert "inner &lt;b&gt; (1×)" in page
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_a_method_that_always_fails_does_not_keep_the_others_from_being_compared() -> None:
     found = compared(METHODS[:3])
     results = [

@@ -5,7 +5,7 @@ They are as wide as the doors are: arrays, lists and frames of pandas or polars 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,6 +20,7 @@ __all__ = [
     "Pairs",
     "RandomState",
     "RatingValues",
+    "SideFeatures",
     "SparseTable",
 ]
 
@@ -38,6 +39,9 @@ RatingValues: TypeAlias = ArrayLike | None
 
 #: Ids of users or of items, of any hashable type.
 Ids: TypeAlias = ArrayLike | Sequence[Any]
+
+#: Numbers known of users, or of items: a mapping from ids, a frame, or ids with an array of a row for each.
+SideFeatures: TypeAlias = Mapping[Any, Sequence[float]] | tuple[Ids, ArrayLike] | Frame
 
 #: Features of instances, shape (n, D): dense, sparse, or a frame.
 Features: TypeAlias = ArrayLike | SparseTable | Frame

@@ -40,7 +40,7 @@ from cofactor.evaluation import (
     evaluate,
     evaluate_labels,
 )
-from cofactor.evaluation.run.described import checksum, described
+from cofactor.evaluation.run.keys import checksum, described
 from cofactor.labels import PLST, BinaryRelevance
 from cofactor.metrics import label_report
 from cofactor.ratings import ALS, HMF, OrdinalProbit
@@ -264,7 +264,7 @@ def test_descriptions_tell_apart_what_differs() -> None:
         GridSearchCV(LinearSVC(), {"C": np.array([1, 3])}, cv=KFold(3)),
         Spy(level=object()),  # type: ignore[arg-type]
     ]
-    texts = [json.dumps(described(model)) for model in models]
+    texts = [json.dumps(described(model).value) for model in models]
     assert len(set(texts)) == len(texts)
     assert " at 0x" not in "".join(texts)
 
@@ -509,7 +509,7 @@ def test_bad_kinds_of_input() -> None:
         compare(MEANS, {"toy": TOY}, splits="strong")
     with pytest.raises(TypeError, match=r"data set 'toy': expected \(X, y\) or a data set, found int"):
         compare(MEANS, {"toy": 3})
-    with pytest.raises(TypeError, match="splits must be a name or an object with split"):
+    with pytest.raises(TypeError, match="splits must be one of .* or an object with split"):
         compare(MEANS, {"toy": TOY}, splits=5)
     with pytest.raises(TypeError, match="found a int inside"):
         compare(MEANS, [3])  # type: ignore[list-item]
@@ -517,7 +517,7 @@ def test_bad_kinds_of_input() -> None:
         compare(MEANS, 3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="estimators must be a mapping of names to estimators, .* found a list"):
         compare([ALS()], {"toy": TOY})  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"method 'als': expected an estimator, found the class ALS: write ALS\(\)"):
+    with pytest.raises(TypeError, match=r"method 'als': expected an estimator, found the class ALS; write ALS\(\)"):
         compare({"als": ALS}, {"toy": TOY})
     with pytest.raises(TypeError, match="method 'als': expected an estimator, found a str, which has no fit"):
         compare({"als": "ALS"}, {"toy": TOY})

@@ -105,7 +105,7 @@ def test_a_cell_that_fails_does_not_stop_the_others(n_jobs: int, path: Path) -> 
     assert lines[:3] == ["ValueError: alpha must be above 0", "found -1", "while trying {'alpha': -1}"]
     assert "test_running.py" in lines[-2]
     assert lines[-1].strip() == "raise error"
-    assert results[2].error.startswith("TypeError: a measure is a object: expected numbers, strings, lists")
+    assert results[2].error.startswith("InvalidTypeError: a measure is a object: expected numbers, strings, lists")
     assert results[1].measures == {}
 
 

@@ -161,6 +161,21 @@ def test_one_who_claims_gives_signs_of_life(store: ResultStore, path: Path, monk
 # ---------------------------------------------------------------- files that are none, or cannot be written
 
 
+def test_a_store_of_an_earlier_version_is_refused(store: ResultStore, path: Path) -> None:
+    """Its keys did not change with the code, so that its results may be those of other code."""
+    store.put(make_result(make_cell()))
+    store.close()
+    with sqlite3.connect(path) as raw:
+        raw.execute("ALTER TABLE results DROP COLUMN code")
+        raw.execute("PRAGMA user_version = 1")
+    raw.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"was written by an earlier version of cofactor, .*: move it away, or give"):
+        ResultStore(path)
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == ["results.sqlite"]
+
+
 def test_a_store_of_a_newer_version_is_left_alone(store: ResultStore, path: Path) -> None:
     store.put(make_result(make_cell()))
     store.close()

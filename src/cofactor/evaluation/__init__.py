@@ -21,11 +21,21 @@ from cofactor.evaluation.stats.rank_tests import (
 )
 from cofactor.evaluation.stats.scores import Scores
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
-from cofactor.model.selection.grid import Choice, select_parameters
+from cofactor.model.selection.grid import select_parameters
+from cofactor.model.selection.judges import Choice
 from cofactor.model.selection.search import Search
-from cofactor.model.splits import PROTOCOLS, Holdout, KFold, StrongGeneralization, WeakGeneralization
+from cofactor.model.splits import (
+    LABEL_PROTOCOLS,
+    PROTOCOLS,
+    Holdout,
+    KFold,
+    StrongGeneralization,
+    WeakGeneralization,
+    splitter_of,
+)
 
 __all__ = [
+    "LABEL_PROTOCOLS",
     "METRICS",
     "PROTOCOLS",
     "Cell",
@@ -65,6 +75,7 @@ __all__ = [
     "select_parameters",
     "signed_rank",
     "split_scores",
+    "splitter_of",
     "tidy",
     "what_applies",
     "wilcoxon_holm",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,30 +12,30 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.model_selection import KFold
 
 from cofactor.datasets import LabelDataset, RatingDataset
 from cofactor.datasets.write import write_table
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation.checks import Request, checked, splitter_for
-from cofactor.evaluation.labels import measure_labels, own_decoding
-from cofactor.evaluation.protocols import measure_ratings
+from cofactor.evaluation.labels import label_measures
+from cofactor.evaluation.protocols import rating_measures
 from cofactor.evaluation.run.cells import Cell, Result, tidy
-from cofactor.evaluation.run.described import IndescribableError, described
+from cofactor.evaluation.run.code import UnsourcedError, code_digest
+from cofactor.evaluation.run.keys import Described, IndescribableError, described, function_name
+from cofactor.evaluation.run.references import Reference
 from cofactor.evaluation.run.running import OnProgress, run_cells
-from cofactor.evaluation.run.sources import Source, Task
+from cofactor.evaluation.run.sources import Source
 from cofactor.evaluation.run.store import ResultStore
 from cofactor.evaluation.stats.conclusions import Conclusions, conclude
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
 from cofactor.files import PathLike
 from cofactor.model.selection.grid import Grid, seeded
 from cofactor.model.selection.search import Search
-from cofactor.model.splits import Rows, folds_in, parts_of
+from cofactor.model.splits import Parts, Task, folds_in, parts_of
 from cofactor.text import counted
 from cofactor.version import __version__
 
 __all__ = ["Comparison", "compare"]
-
-Parts = tuple[Rows, Rows | None, Rows]
 
 
 @dataclass(frozen=True)
@@ -182,6 +183,7 @@ def compare(
     n_jobs: int | None = None,
     retry_failed: bool = False,
     progress: OnProgress | None = None,
+    version: str = "",
 ) -> Comparison:
     """Measure methods on data sets, all on the same splits.
 
@@ -217,6 +219,10 @@ def compare(
         As in `run_cells`.
     progress : callable, optional
         Called with a `RunProgress` for every result.
+    version : str, default=""
+        For a store: stands for the source of estimators and splitters of yours, where they have none, as in a
+        notebook, or where changes of it are not to count. Else results are computed again whenever a source changes
+        on which they depend.
 
     Returns
     -------
@@ -257,10 +263,8 @@ def compare(
         grid_metric=grid_metric,
     )
     searching = {name: _searching(name, asked) for name in asked.estimators}
-    known_as = partial(_described, strict=store is not None)
-    cells = [
-        cell for one in asked.sets for seed in asked.seeds for cell in _cells(searching, one, asked, seed, known_as)
-    ]
+    told = _Told(strict=store is not None, version=version)
+    cells = [cell for one in asked.sets for seed in asked.seeds for cell in _cells(searching, one, asked, seed, told)]
     results = run_cells(cells, store, n_jobs, progress, retry_failed)
     return Comparison(results, asked.metrics, asked.task, _facts(searching, asked))
 
@@ -279,8 +283,7 @@ def _searching(name: str, asked: Request) -> Any:
         return estimator
     grid = asked.grids[name]
     if asked.task == "labels":
-        folds = KFold(3, shuffle=True, random_state=0)
-        return Search(estimator, grid, metric=metric, thresholds=None, validation=folds, random_state=None)
+        return Search(estimator, grid, metric=metric, thresholds=None, validation="kfold", n_splits=3, random_state=0)
     inner = "strong" if folds_in(asked.protocol) else "holdout"
     kind = asked.protocol if isinstance(asked.protocol, str) else inner
     return Search(estimator, grid, metric=metric, validation=kind, random_state=None)
@@ -289,60 +292,74 @@ def _searching(name: str, asked: Request) -> Any:
 # ---------------------------------------------------------------- cells
 
 
-def _cells(
-    estimators: Mapping[str, Any], data: Source, asked: Request, seed: int, known_as: Callable[[str, Any], Any]
-) -> Iterator[Cell]:
+def _cells(estimators: Mapping[str, Any], data: Source, asked: Request, seed: int, told: _Told) -> Iterator[Cell]:
     """Yield a cell for each split and method."""
     protocol = asked.protocol
     splits = data.train_rows if protocol == "official" else None if isinstance(protocol, str) else protocol
-    own = {} if splits is None else {"splits": known_as("splits", splits)}
+    own = {} if splits is None else {"splits": told.of("splits", splits)}
     scale = data.scale if data.scale is not None or data.task == "labels" else np.unique(data.y)
-    work: Any
-    drawn = list(_splits(data, protocol, asked.n_splits, seed))  # a generator may be shared with an estimator
+    work: Callable[..., Any] = rating_measures if data.task == "ratings" else label_measures
+    options = (scale,) if data.task == "ratings" else ()
+    names, parts = zip(*_splits(data, protocol, asked.n_splits, seed), strict=True)  # drawn before models are looked at
+    rows: Reference[Sequence[Parts]] = Reference(f"splits of {data.name!r}", uuid.uuid4().hex, parts)
     models = {
-        name: (seeded(estimator, seed, data.scale), known_as(f"method {name!r}", estimator))
+        name: (seeded(estimator, seed, data.scale), told.of(f"method {name!r}", estimator))
         for name, estimator in estimators.items()
     }
-    for split, parts in drawn:
+    for k, split in enumerate(names):
         for name, (model, description) in models.items():
-            if data.task == "ratings":
-                work = partial(_rating_measures, model, data.X, data.y, parts, scale)
-            else:
-                work = partial(_label_measures, model, data.X, data.y, parts)
             yield Cell(
-                work=work,
+                work=partial(work, model, data.reference, rows, k, *options),
                 method=name,
                 data=data.name,
                 split=split,
                 seed=int(seed),
-                parameters={"estimator": description, **own},
+                parameters={"estimator": description.value, **{what: one.value for what, one in own.items()}},
                 checksum=data.checksum,
-                measure=f"{work.func.__module__}:{work.func.__qualname__}",
+                measure=function_name(work),
+                code=told.code(f"method {name!r}", (work.__module__, *data.readers), description, *own.values()),
             )
 
 
-def _described(what: str, value: Any, strict: bool) -> Any:
-    """Return what is in the key of a cell; refuse what nobody would find again in a store."""
-    try:
-        return described(value, strict=strict)
-    except IndescribableError as error:
-        raise IndescribableError(
-            f"{what}: {error}, so that results of it cannot be found again in the store: give another value, or leave "
-            "the store out"
-        ) from error
+@dataclass(frozen=True)
+class _Told:
+    """What keys say of methods and splits.
 
+    Parameters
+    ----------
+    strict : bool
+        Whether to refuse what nobody would find again in a store.
+    version : str
+        Stands for code of the user.
+    """
 
-def _rating_measures(model: Any, X: Any, y: Any, parts: Parts, scale: Any) -> dict[str, Any]:
-    row = measure_ratings(model, X, y, parts, scale)
-    return row | {"parameters": described(row["parameters"], strict=False)}
+    strict: bool
+    version: str
 
+    def of(self, what: str, value: Any) -> Described:
+        """Describe a method, or a splitter."""
+        try:
+            return described(value, strict=self.strict)
+        except IndescribableError as error:
+            raise self.refused(what, error, "give another value") from error
 
-def _label_measures(model: Any, X: Any, Y: Any, parts: Parts) -> dict[str, Any]:
-    train, _, test = parts
-    options = {"ranking": True, "undefined": 0, "empty": 1}
-    (row,) = measure_labels(model, X, Y, 0, train, test, own_decoding, options)
-    del row["fold"]
-    return row | {"parameters": described(row["parameters"], strict=False)}
+    def code(self, what: str, modules: Iterable[str], *parts: Described) -> str:
+        """Return the digest of the code which takes part; empty if there is no store, and no source."""
+        written = {module for part in parts for module in part.modules}
+        try:
+            return code_digest({*modules, *written}, self.version, registries=False)
+        except UnsourcedError as error:
+            if not self.strict:
+                return ""
+            raise self.refused(what, error, "") from error
+
+    def refused(self, what: str, error: InvalidInputError, advice: str) -> InvalidInputError:
+        """Return the error of what nobody would find again in a store."""
+        problem, remedy = ("".join(map(str, parts)) for parts in (error.problem, error.advice))
+        return type(error)(
+            f"{what}: {problem}, so that results of it cannot be found again in the store",
+            advice=f"{remedy or advice}, or leave the store out",
+        )
 
 
 def _splits(data: Source, protocol: Any, n_splits: int, seed: int) -> Iterator[tuple[str, Parts]]:

@@ -1,14 +1,14 @@
 """Measure a label model by k-fold cross-validation, its plain cut and its learned threshold apart.
 
 A learned threshold changes F1 more than the choice of method does, so figures with and without one are not
-comparable (METHODS-LABELS section 0). From one fit both are measured: the scores of the test rows are cut at 0, and
+comparable. From one fit both are measured: the scores of the test rows are cut at 0, and
 labels are predicted as the model itself does.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -16,12 +16,14 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing, check_consistent_length
 
 from cofactor.errors import InvalidTypeError
+from cofactor.evaluation.run.keys import plain_value
+from cofactor.evaluation.run.references import Reference
 from cofactor.metrics._ranked import Undefined
 from cofactor.metrics.labels import label_report
+from cofactor.model.splits import Parts, splitter_of
 
 __all__ = ["decodings", "evaluate_labels", "fold_means", "threshold_of"]
 
@@ -87,9 +89,13 @@ def evaluate_labels(
     """
     check_consistent_length(X, Y)
     if isinstance(splitter, int | np.integer):
-        splitter = KFold(int(splitter), shuffle=True, random_state=random_state)
+        splitter = splitter_of(
+            "kfold", "labels", n_splits=int(splitter), random_state=random_state, n_rows=_n_rows(X), argument="splitter"
+        )
     if isinstance(splitter, str) or not hasattr(splitter, "split"):
-        raise InvalidTypeError(f"splitter must be a number of folds or an object with split(X), found {splitter!r}")
+        raise InvalidTypeError(
+            f"splitter must be a number of folds or an object with split(X), found {splitter!r}", argument="splitter"
+        )
     folds = enumerate(splitter.split(np.zeros(_n_rows(X))))
     options = {"ranking": ranking, "undefined": undefined, "empty": empty}
     tasks = (
@@ -253,6 +259,29 @@ def measure_labels(
             }
         )
     return rows
+
+
+def label_measures(
+    model: Any, data: Reference[tuple[Any, Any]], splits: Reference[Sequence[Parts]], k: int
+) -> dict[str, Any]:
+    """Fit a label model on one split, and measure what it predicts.
+
+    Parameters
+    ----------
+    model : estimator
+        Cloned, and not changed.
+    data : Reference
+        Of features and labels.
+    splits : Reference
+        Of the rows of all splits.
+    k : int
+        Which of them.
+    """
+    (X, Y), (train, _, test) = data.value(), splits.value()[k]
+    options = {"ranking": True, "undefined": 0, "empty": 1}
+    (row,) = measure_labels(model, X, Y, 0, train, test, own_decoding, options)
+    del row["fold"]
+    return row | {"parameters": plain_value(row["parameters"])}
 
 
 def _chosen(fitted: Any, decoding: str) -> dict[str, Any]:

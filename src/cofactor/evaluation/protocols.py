@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,11 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.evaluation.run.keys import plain_value
+from cofactor.evaluation.run.references import Reference
 from cofactor.metrics.probabilities import probability_report
 from cofactor.metrics.ratings import as_scale, mean_absolute_error, rating_report
-from cofactor.model.splits import (
-    Rows,
-    pair_numbers,
-    parts_of,
-    splitter_of,
-)
+from cofactor.model.splits import Parts, pair_numbers, parts_of, splitter_of
 
 __all__ = ["FoldInScorer", "evaluate"]
 
@@ -112,7 +109,7 @@ def measure_ratings(
     model: Any,
     X: Any,
     y: Any,
-    parts: tuple[Rows, Rows | None, Rows],
+    parts: Parts,
     scale: ArrayLike,
     keep: Callable[[Any], object] | None = None,
 ) -> dict[str, Any]:
@@ -140,6 +137,29 @@ def measure_ratings(
     if probabilities is not None:
         errors |= probability_report(y[test], probabilities, scale)
     return {**errors, "n_train": train.size, "n_test": test.size, **seconds, "parameters": parameters}
+
+
+def rating_measures(
+    model: Any, data: Reference[tuple[Any, Any]], splits: Reference[Sequence[Parts]], k: int, scale: Any
+) -> dict[str, Any]:
+    """Fit a rating model on one split, and measure it.
+
+    Parameters
+    ----------
+    model : estimator
+        Cloned, and not changed.
+    data : Reference
+        Of pairs and ratings.
+    splits : Reference
+        Of the rows of all splits.
+    k : int
+        Which of them.
+    scale : array-like
+        The levels of the ratings.
+    """
+    X, y = data.value()
+    row = measure_ratings(model, X, y, splits.value()[k], scale)
+    return row | {"parameters": plain_value(row["parameters"])}
 
 
 def _chosen(model: Any, fitted: Any) -> dict[str, Any]:

@@ -22,10 +22,10 @@ from cofactor.errors import InvalidInputError, Place
 from cofactor.evaluation import Search
 from cofactor.evaluation.checks import checked
 from cofactor.evaluation.comparison import Comparison, compare
-from cofactor.evaluation.run.sources import Task
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.metrics import LABEL_METRICS
 from cofactor.model.selection.grid import check_grid, check_names
+from cofactor.model.splits import Task
 from cofactor.ratings import MODELS as RATING_MODELS
 from cofactor.text import did_you_mean, folded
 

@@ -46,7 +46,7 @@ def mean_defined(values: NDArray[np.float64], undefined: Undefined) -> float:
     (0.25, 0.5)
     """
     if not (isinstance(undefined, str) and undefined == "skip") and undefined not in (0, 1):
-        raise InvalidInputError(f'undefined must be 0, 1 or "skip", found {undefined!r}')
+        raise InvalidInputError(f'undefined must be 0, 1 or "skip", found {undefined!r}', argument="undefined")
     missing = np.isnan(values)
     if undefined != "skip":
         return float(np.where(missing, float(undefined), values).mean())
@@ -165,4 +165,6 @@ def ranked_blocks(labels: sparse.csr_array, scores: NDArray[Any]) -> Iterator[Ra
 
 def check_k(k: int, n_labels: int) -> None:
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= n_labels:
-        raise InvalidInputError(f"k must be an integer from 1 to the number of labels, {n_labels}, found {k!r}")
+        raise InvalidInputError(
+            f"k must be an integer from 1 to the number of labels, {n_labels}, found {k!r}", argument="k"
+        )

@@ -37,7 +37,7 @@ def greater_is_better(metric: str) -> bool:
     >>> greater_is_better("mirco_f1")
     Traceback (most recent call last):
     ...
-    ValueError: 'mirco_f1' is no measure; did you mean micro_f1, macro_f1?
+    cofactor.errors.InvalidInputError: 'mirco_f1' is no measure; did you mean micro_f1, macro_f1?
     """
     if metric not in _GREATER:
         raise InvalidInputError(f"{metric!r} is no measure; {did_you_mean(metric, _GREATER, 'see cofactor.metrics')}")

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError
+from cofactor.limits import MAX_LEVELS
 from cofactor.text import counted, some_of
 
 __all__ = [
-    "MAX_LEVELS",
     "RATING_METRICS",
     "as_scale",
     "confusion_matrix",
@@ -33,9 +33,6 @@ __all__ = [
     "to_levels",
     "zero_one_error",
 ]
-
-MAX_LEVELS = 100
-"""Largest number of levels of a rating scale."""
 
 _SAME = 1e-4  # a rating this part of the smallest step away from a level is that level (float32 input)
 
@@ -57,7 +54,7 @@ def as_scale(scale: ArrayLike) -> NDArray[np.float64]:
     ------
     ValueError
         If the scale is not one-dimensional, finite and strictly increasing, or has fewer than 2 or more than
-        100 levels.
+        101 levels.
 
     Examples
     --------
@@ -67,14 +64,19 @@ def as_scale(scale: ArrayLike) -> NDArray[np.float64]:
     try:
         levels = np.array(scale, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"scale must be an increasing list of numbers, found {scale!r}") from error
+        raise InvalidInputError(
+            f"scale must be an increasing list of numbers, found {scale!r}", argument="scale"
+        ) from error
     if levels.ndim != 1 or levels.size < 2:
         raise InvalidInputError(
             f"scale must be a list of at least two levels, found shape {levels.shape}: "
-            "with a single level there is nothing to learn"
+            "with a single level there is nothing to learn",
+            argument="scale",
         )
     if not np.isfinite(levels).all() or (np.diff(levels) <= 0).any():
-        raise InvalidInputError(f"scale must be finite and strictly increasing, found {some_of(levels)}")
+        raise InvalidInputError(
+            f"scale must be finite and strictly increasing, found {some_of(levels)}", argument="scale"
+        )
     if levels.size > MAX_LEVELS:
         raise InvalidInputError(
             f"the scale has {levels.size} distinct values, at most {MAX_LEVELS} are possible: "
@@ -264,7 +266,9 @@ def frobenius_relative_error(y: ArrayLike, pred: ArrayLike) -> float:
     true, predicted = _both(y, pred)
     size = np.square(true).sum()
     if size == 0:
-        raise InvalidInputError("y holds only zeros: the relative error is not defined, use another metric")
+        raise InvalidInputError(
+            "y holds only zeros: the relative error is not defined, use another metric", argument="y"
+        )
     return float(np.sqrt(np.square(true - predicted).sum() / size))
 
 
@@ -395,15 +399,17 @@ def _both(y: ArrayLike, pred: ArrayLike) -> tuple[NDArray[np.float64], NDArray[n
     for name, values in (("y", y), ("pred", pred)):
         array = np.asarray(values, dtype=np.float64)
         if array.ndim != 1 or not array.size:
-            raise InvalidInputError(f"{name} must be a non-empty one-dimensional array, found shape {array.shape}")
+            raise InvalidInputError(
+                f"{name} must be a non-empty one-dimensional array, found shape {array.shape}", argument=name
+            )
         if not np.isfinite(array).all():
             bad = np.flatnonzero(~np.isfinite(array))
             found = counted(bad.size, "value that is", "values that are")
-            raise InvalidInputError(f"{name} holds {found} NaN or infinite, the first at {bad[0]}")
+            raise InvalidInputError(f"{name} holds {found} NaN or infinite, the first at {bad[0]}", argument=name)
         arrays.append(array)
     if arrays[0].size != arrays[1].size:
         raise InvalidInputError(
-            f"y has {counted(arrays[0].size, 'rating')} but pred has {arrays[1].size}: they must agree"
+            f"y has {counted(arrays[0].size, 'rating')} but pred has {arrays[1].size}: they must agree", argument="y"
         )
     return arrays[0], arrays[1]
 

@@ -27,6 +27,7 @@ __all__ = [
     "PROTOCOLS",
     "Holdout",
     "KFold",
+    "Parts",
     "StrongGeneralization",
     "Task",
     "WeakGeneralization",
@@ -36,6 +37,9 @@ __all__ = [
 ]
 
 Rows = NDArray[np.int64]
+Parts = tuple[Rows, Rows | None, Rows]
+"""Training, fold-in (None where there is none) and test rows."""
+
 Task = Literal["ratings", "labels"]
 
 
@@ -461,7 +465,7 @@ def folds_in(protocol: Any) -> bool:
     return protocol == "strong" if isinstance(protocol, str) else hasattr(protocol, "split_fold_in")
 
 
-def parts_of(splitter: Any, X: Any, y: Any) -> Iterator[tuple[Rows, Rows | None, Rows]]:
+def parts_of(splitter: Any, X: Any, y: Any) -> Iterator[Parts]:
     """Yield training, fold-in (None where there is none) and test rows of each split."""
     if hasattr(splitter, "split_fold_in"):
         yield from splitter.split_fold_in(X, y)

@@ -25,6 +25,7 @@ from cofactor.ratings.entries import (
 from cofactor.ratings.frames import is_frame, split_frame
 from cofactor.ratings.ids import IdMap, pair_columns
 from cofactor.text import counted, some_of
+from cofactor.typing import Pairs, RatingValues, SparseTable
 
 __all__ = ["IdMap", "Ratings", "as_ratings"]
 
@@ -80,8 +81,8 @@ class Ratings:
     @classmethod
     def from_pairs(
         cls,
-        X: Any,
-        y: Any,
+        X: Pairs,
+        y: RatingValues,
         scale: ArrayLike | None = None,
         duplicates: Duplicates = "error",
         items: IdMap | None = None,
@@ -115,7 +116,7 @@ class Ratings:
         ------
         ValueError
             If X or y has the wrong shape, is empty, or holds missing ids, duplicates, or ratings that are not
-            finite or not on the scale; if the scale has fewer than 2 or more than 100 levels.
+            finite or not on the scale; if the scale has fewer than 2 or more than 101 levels.
         """
         user_ids, item_ids = pair_columns(X)
         users = IdMap(user_ids, "the user ids of X")
@@ -133,7 +134,7 @@ class Ratings:
     @classmethod
     def from_sparse(
         cls,
-        matrix: Any,
+        matrix: SparseTable,
         scale: ArrayLike | None = None,
         duplicates: Duplicates = "error",
         items: IdMap | None = None,
@@ -173,8 +174,8 @@ class Ratings:
     @classmethod
     def of_new_items(
         cls,
-        X: Any,
-        y: Any,
+        X: Pairs | None,
+        y: RatingValues,
         users: IdMap,
         scale: NDArray[np.float64],
         duplicates: Duplicates = "error",
@@ -442,8 +443,8 @@ class Ratings:
 
 
 def as_ratings(
-    X: Any,
-    y: Any = None,
+    X: Pairs,
+    y: RatingValues = None,
     scale: ArrayLike | None = None,
     duplicates: Duplicates = "error",
     items: IdMap | None = None,
@@ -500,8 +501,9 @@ def as_ratings(
             raise InvalidInputError("X has other items than the model: build it with items=model.items_", argument="X")
         return X
     if sparse.issparse(X):
-        return Ratings.from_sparse(X, scale, duplicates, items)
+        return Ratings.from_sparse(cast(Any, X), scale, duplicates, items)
     if dataset:
-        own = getattr(X, "scale", None) if scale is None else scale
-        return Ratings.from_pairs(X.X, X.y, own, duplicates, items, unknown_items)
+        data: Any = X
+        own = getattr(data, "scale", None) if scale is None else scale
+        return Ratings.from_pairs(data.X, data.y, own, duplicates, items, unknown_items)
     return Ratings.from_pairs(X, y, scale, duplicates, items, unknown_items)

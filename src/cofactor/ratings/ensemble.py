@@ -19,6 +19,7 @@ from cofactor.ratings.decisions import Decision
 from cofactor.ratings.factors.mmmf import MMMF
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 _FAR = 10.0  #: stands for an infinite margin in an average
 
@@ -92,7 +93,7 @@ class Ensemble(RatingModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:

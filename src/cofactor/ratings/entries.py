@@ -12,12 +12,13 @@ from scipy import sparse
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.metrics.ratings import as_scale, nearest_levels
 from cofactor.text import counted, some_of
+from cofactor.typing import RatingValues
 
 #: Where more than this part of the ratings repeat a pair, the ids may come from wrong columns.
 SUSPICIOUS_SHARE = 0.25
 
 
-def rating_values(y: Any) -> NDArray[np.float64]:
+def rating_values(y: RatingValues) -> NDArray[np.float64]:
     """Return the ratings as finite float64."""
     series = nw.from_native(y, series_only=True, pass_through=True)
     try:

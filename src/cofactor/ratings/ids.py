@@ -15,6 +15,7 @@ from cofactor.datasets.columns import check_pair_names
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.model.state import member
 from cofactor.text import counted, some_of
+from cofactor.typing import Ids, Pairs
 
 __all__ = ["IdMap", "pair_columns"]
 
@@ -56,7 +57,7 @@ class IdMap:
 
     ids: NDArray[Any]
 
-    def __init__(self, ids: Any, name: str = "ids") -> None:
+    def __init__(self, ids: Ids, name: str = "ids") -> None:
         self._set_ids(_distinct(_id_column(ids, name), name))
 
     @classmethod
@@ -88,7 +89,7 @@ class IdMap:
     def __repr__(self) -> str:
         return f"IdMap({some_of(self.ids)})"
 
-    def index(self, values: Any) -> NDArray[np.int32]:
+    def index(self, values: Ids) -> NDArray[np.int32]:
         """Return the index of each id, -1 where the id is unknown.
 
         Parameters
@@ -230,7 +231,7 @@ class IdMap:
         return cls._of_distinct(_object_array(list(parts)))
 
 
-def pair_columns(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+def pair_columns(X: Pairs) -> tuple[NDArray[Any], NDArray[Any]]:
     """Split pairs into the column of user ids and the column of item ids.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from cofactor.model.callers import callers_level
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap, pair_columns
 from cofactor.text import counted, some_of
+from cofactor.typing import Ids, Pairs
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Lookup:
     users: IdMap
     items: IdMap
 
-    def pairs(self, X: Any, unknown: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def pairs(self, X: Pairs, unknown: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return user and item indices of pairs, -1 for ids that are not known.
 
         Parameters
@@ -89,7 +90,7 @@ class Lookup:
                     stacklevel=callers_level(),
                 )
 
-    def known_users(self, users: Any) -> NDArray[np.int32]:
+    def known_users(self, users: Ids) -> NDArray[np.int32]:
         """Return the indices of users, all of whom must be known."""
         ids = np.atleast_1d(np.asarray(users)) if not isinstance(users, list | tuple) else users
         rows = self.users.index(ids)
@@ -104,7 +105,7 @@ class Lookup:
         """Return the sorted indices of the items to choose from, by default all."""
         if candidates is None:
             return np.arange(len(self.items))
-        columns = self.items.index(candidates)
+        columns = self.items.index(cast(Any, candidates))
         if (columns < 0).any() or not len(columns):
             bad = [c for c, k in zip(candidates, columns, strict=True) if k < 0][:5]
             raise InvalidInputError(

@@ -39,6 +39,7 @@ from cofactor.pages import (
     table,
     write_page,
 )
+from cofactor.plots import plot_critical_difference, plot_splits
 from cofactor.reports.pictures import drawn
 from cofactor.text import counted
 
@@ -224,8 +225,6 @@ def _split_pictures(records: Sequence[Record], means: MeanTable, digits: int) ->
     """Yield one picture for each data set with several splits, side by side."""
     if not _installed("matplotlib"):
         return
-    from cofactor.plots import plot_splits
-
     title, pictures = _title(means.metric), []
     for data, n_splits in zip(means.scores.data, means.n_splits, strict=True):
         if n_splits < 2:
@@ -271,8 +270,6 @@ def _tests(outcome: Conclusions) -> Iterator[Html]:
 
 
 def _diagram(which: Nemenyi) -> Html:
-    from cofactor.plots import plot_critical_difference
-
     ranks = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(which.methods, which.average_ranks, strict=True))
     alt = f"Average ranks: {ranks}; critical difference: {which.critical_difference:.3f}"
     caption = "Average ranks, the best to the left; a bar joins methods among which no difference is shown."

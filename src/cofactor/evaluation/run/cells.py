@@ -14,7 +14,8 @@ from functools import cached_property, partial
 from numbers import Real
 from typing import Any, Literal
 
-from cofactor.evaluation.run.described import named
+from cofactor.evaluation.run.code import code_digest
+from cofactor.evaluation.run.keys import function_name
 from cofactor.version import __version__
 
 __all__ = ["Cell", "Measures", "Result", "cell", "tidy"]
@@ -41,7 +42,9 @@ class Cell:
     checksum : str
         Of the data.
     measure : str
-        What is measured: the qualified name of a function, and which version of it.
+        What is measured: the qualified name of a function.
+    code : str
+        Digest of the code which takes part, see `code_digest`; without it the version of this package stands there.
     """
 
     work: Callable[[], Measures] = field(compare=False, repr=False)
@@ -52,15 +55,13 @@ class Cell:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     checksum: str = ""
     measure: str = ""
+    code: str = ""
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of all that says what the cell is, and of the version of this package.
-
-        Versions of other packages, and code that no version stands for, are in `parameters` and `measure`.
-        """
+        """SHA-256 of all that says what the cell is."""
         facts = [self.measure, self.method, self.data, self.checksum, self.split, self.seed, self.parameters]
-        text = json.dumps([__version__, *facts], sort_keys=True, ensure_ascii=False)
+        text = json.dumps([self.code or __version__, *facts], sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
@@ -86,6 +87,7 @@ class Result:
     measures: Measures
     error: str
     seconds: float
+    code: str = ""
 
 
 def cell(
@@ -96,6 +98,8 @@ def cell(
     split: str = "",
     seed: int = 0,
     checksum: str = "",
+    version: str = "",
+    uses: Iterable[type] | None = None,
     **parameters: Any,
 ) -> Cell:
     """Return the cell that calls a module's function with these arguments.
@@ -103,12 +107,24 @@ def cell(
     Parameters
     ----------
     function : callable
-        ``function(method=..., data=..., split=..., seed=..., **parameters)`` returns the measures. Unless it is one of
-        this package, its code is part of the key.
+        ``function(method=..., data=..., split=..., seed=..., **parameters)`` returns the measures. The source of its
+        module, and of all that it imports, is part of the key.
     method, data, split, seed, checksum
         As in `Cell`.
+    version : str, default=""
+        Stands for the source of a function of yours, where it has none, or changes of it are not to count.
+    uses : iterable of type, optional
+        The models which the function takes from a registry such as `cofactor.ratings.MODELS`; by default the sources
+        of all models of the registry are part of the key.
     **parameters
         Further arguments of the function, as JSON can hold them.
+
+    Raises
+    ------
+    IndescribableError
+        If the function has no name by which it can be imported.
+    UnsourcedError
+        If it has no source file, and there is no version.
 
     Examples
     --------
@@ -119,7 +135,8 @@ def cell(
     ('constant, toy, holdout 0', {'level': 5}, {'mae': 2})
     """
     work = partial(function, method=method, data=data, split=split, seed=seed, **parameters)
-    measure = named(function)
+    models = () if uses is None else tuple(uses)
+    modules = (function.__module__, *(model.__module__ for model in models))
     return Cell(
         work=work,
         method=method,
@@ -128,7 +145,8 @@ def cell(
         seed=seed,
         parameters=parameters,
         checksum=checksum,
-        measure=measure,
+        measure=function_name(function),
+        code=code_digest(modules, version, registries=uses is None),
     )
 
 

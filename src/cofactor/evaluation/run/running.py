@@ -248,7 +248,7 @@ class _Run:
 
     def _result(self, attempt: _Attempt) -> Result:
         cell = self.missing[attempt.key]
-        names = ("method", "data", "split", "seed", "parameters", "checksum", "measure")
+        names = ("method", "data", "split", "seed", "parameters", "checksum", "measure", "code")
         facts = {name: getattr(cell, name) for name in names}
         return Result(**attempt._asdict(), **facts, version=__version__)
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_consistent_length
 
 from cofactor.datasets import LabelDataset, RatingDataset, load_labels, load_ratings
 from cofactor.datasets.registry import KNOWN
-from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.evaluation.run.described import checksum
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.evaluation.run.keys import checksum
+from cofactor.evaluation.run.references import Reference
+from cofactor.model.splits import Task
 from cofactor.text import did_you_mean
 
-__all__ = ["Source", "Task", "sources_of", "task_of"]
+__all__ = ["Source", "sources_of", "task_of"]
 
-Task = Literal["ratings", "labels"]
+_READERS = ("cofactor.datasets.load",)
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Source:
     task: Task
     scale: Any = None  #: of ratings
     train_rows: Any = None  #: of the official split of labels
+    known_as: str | None = None  #: name by which any process can load it
+    readers: tuple[str, ...] = ()  #: modules which read it
 
     @cached_property
     def checksum(self) -> str:
@@ -38,6 +42,24 @@ class Source:
         known = () if self.scale is None else (self.scale,)
         # Features may be chosen by the names of their columns.
         return checksum(self.X, self.y, *known, *(_columns(self.X) if self.task == "labels" else ()))
+
+    @cached_property
+    def reference(self) -> Reference[tuple[Any, Any]]:
+        """What cells hold of it: X and y, to be loaded once in each process."""
+        load = None if self.known_as is None else partial(_load_again, self.known_as, self.checksum)
+        return Reference(f"data set {self.name!r}", self.checksum, (self.X, self.y), load)
+
+
+def _load_again(name: str, checksum: str) -> tuple[Any, Any]:
+    """Return X and y of a known data set, in another process, perhaps on another machine."""
+    source = _source(name, name)
+    if source.checksum != checksum:
+        raise InvalidInputError(
+            f"data set {name!r} is not the same on all machines: its checksum here is {source.checksum[:16]}, and "
+            f"{checksum[:16]} where the run began",
+            advice="give all machines the same files",
+        )
+    return source.X, source.y
 
 
 def _columns(X: Any) -> list[list[str]]:
@@ -50,12 +72,13 @@ def sources_of(data: Any) -> list[Source]:
     given = [data] if isinstance(data, str | RatingDataset | LabelDataset) else data
     if not isinstance(given, Iterable):
         raise InvalidTypeError(
-            f"data: expected a mapping of names to (X, y), or data sets, found a {type(given).__name__}"
+            f"data: expected a mapping of names to (X, y), or data sets, found a {type(given).__name__}",
+            argument="data",
         )
     named: Iterable[Any] = given.items() if isinstance(given, Mapping) else [(_name_of(one), one) for one in given]
     sets = [_source(str(name), one) for name, one in named]
     if not sets:
-        raise InvalidInputError("data is empty: give at least one data set")
+        raise InvalidInputError("data is empty: give at least one data set", argument="data")
     if len({one.name for one in sets}) < len(sets):
         raise InvalidInputError(f"data sets must have different names, found {', '.join(one.name for one in sets)}")
     return sets
@@ -72,11 +95,12 @@ def _name_of(one: Any) -> str:
 
 
 def _source(name: str, given: Any) -> Source:
+    known_as = given if isinstance(given, str) else None
     given = _loaded(given) if isinstance(given, str) else given
     if isinstance(given, RatingDataset):
-        source = Source(name, given.X, given.y, "ratings", scale=given.scale)
+        source = Source(name, given.X, given.y, "ratings", given.scale, None, known_as, _READERS)
     elif isinstance(given, LabelDataset):
-        source = Source(name, given.X, given.Y, "labels", train_rows=given.train_rows)
+        source = Source(name, given.X, given.Y, "labels", None, given.train_rows, known_as, _READERS)
     else:
         source = _source_of_pair(name, given)
     if not np.shape(source.X)[0]:
@@ -87,8 +111,9 @@ def _source(name: str, given: Any) -> Source:
 def _loaded(name: str) -> RatingDataset | LabelDataset:
     if name not in KNOWN:
         raise InvalidInputError(
-            f"data: {name!r} is no known data set; {did_you_mean(name, KNOWN)} "
-            "Files are read by read_ratings and load_labels"
+            (Argument("data"), f": {name!r} is no known data set"),
+            argument="data",
+            advice=f"{did_you_mean(name, KNOWN)} Files are read by read_ratings and load_labels",
         )
     return load_ratings(name) if KNOWN[name].task == "ratings" else load_labels(name)
 

@@ -27,13 +27,14 @@ __all__ = ["ResultStore", "StoreError"]
 
 PathLike = str | os.PathLike[str]
 
-SCHEMA = 1  #: kept in the file; a file with a higher number was written by a newer version of this package
+SCHEMA = 2  #: kept in the file; 1 had keys that did not change with the code; higher ones are of newer versions
 _APPLICATION = int.from_bytes(b"cofa", "big")
 _TABLES = """
 CREATE TABLE results (
     number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, method TEXT NOT NULL, data TEXT NOT NULL, split TEXT NOT NULL,
     seed INTEGER NOT NULL, parameters TEXT NOT NULL, checksum TEXT NOT NULL, measure TEXT NOT NULL,
-    version TEXT NOT NULL, status TEXT NOT NULL, measures TEXT NOT NULL, error TEXT NOT NULL, seconds REAL NOT NULL
+    version TEXT NOT NULL, status TEXT NOT NULL, measures TEXT NOT NULL, error TEXT NOT NULL, seconds REAL NOT NULL,
+    code TEXT NOT NULL
 );
 CREATE TABLE workers (
     id TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, started TEXT NOT NULL, beat REAL NOT NULL
@@ -271,6 +272,12 @@ class ResultStore:
         ).fetchone()
         if application != _APPLICATION and (version or tables or application):
             raise StoreError(f"{self.path}: is no store of results, but a database of another program")
+        if 0 < version < SCHEMA:
+            raise StoreError(
+                f"{self.path}: was written by an earlier version of cofactor, whose keys did not change with the code, "
+                "so that its results may be those of other code: move it away, or give another name, and compute anew; "
+                "the file was left as it is"
+            )
         if version > SCHEMA:
             raise StoreError(
                 f"{self.path}: was written by a newer version of cofactor (its tables have version {version}, this one "

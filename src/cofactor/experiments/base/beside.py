@@ -6,13 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from numbers import Real
-from typing import TYPE_CHECKING
 
 from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.base.experiment import Row, Sample
-
-if TYPE_CHECKING:
-    from cofactor.published import Published
+from cofactor.published import Published
 
 __all__ = ["VARIANTS", "Reason", "beside", "samples"]
 

@@ -7,11 +7,15 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from cofactor import published
 from cofactor.datasets import DatasetNotFoundError, verify
+from cofactor.evaluation.run import keys
 from cofactor.evaluation.run.cells import Cell, Measures, cell
-from cofactor.experiments.base.label_work import label_fold, source_of
+from cofactor.experiments.base.label_work import STEPS, label_fold, source_of
+from cofactor.labels import MODELS as LABEL_MODELS
+from cofactor.ratings import MODELS
 
-__all__ = ["checksum", "label_cell", "rating_cell"]
+__all__ = ["checksum", "label_cell", "printed_cell", "rating_cell"]
 
 
 @cache
@@ -41,7 +45,21 @@ def rating_cell(
 ) -> Cell:
     """Return the cell of a function of `rating_work`; data that are made have no checksum, their recipe says it all."""
     found = "" if parameters.get("made") else checksum(data)
-    return cell(function, method=method, data=data, split=split, seed=seed, checksum=found, **parameters)
+    uses = [MODELS[method]] if method in MODELS else None
+    return cell(function, method=method, data=data, split=split, seed=seed, checksum=found, uses=uses, **parameters)
+
+
+def printed_cell(function: Callable[..., Measures], method: str, data: str, **parameters: Any) -> Cell:
+    """Return the cell of a function which fits a rating model to a printed matrix.
+
+    Examples
+    --------
+    >>> from cofactor.experiments.kumar.plane import sides
+    >>> printed_cell(sides, "BinaryMMMF", "thesis-3.1", threshold=0.1, alpha=0.1).name
+    'BinaryMMMF, thesis-3.1'
+    """
+    numbers = keys.checksum(*map(published.matrix, published.matrices()))
+    return cell(function, method=method, data=data, checksum=numbers, uses=[MODELS[method]], **parameters)
 
 
 def label_cell(method: str, data: str, split: str, seed: int = 0, **parameters: Any) -> Cell:
@@ -53,4 +71,6 @@ def label_cell(method: str, data: str, split: str, seed: int = 0, **parameters: 
     'MLkNN, emotions, kfold 1/10'
     """
     source = source_of(data, parameters.get("aligned"))
-    return cell(label_fold, method=method, data=data, split=split, seed=seed, checksum=checksum(source), **parameters)
+    found = checksum(source)
+    uses = [LABEL_MODELS[parameters.get("model") or method], *(STEPS[name] for name, _ in parameters.get("steps", ()))]
+    return cell(label_fold, method=method, data=data, split=split, seed=seed, checksum=found, uses=uses, **parameters)

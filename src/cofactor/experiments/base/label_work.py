@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import NMF
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import KFold, PredefinedSplit, ShuffleSplit
+from sklearn.model_selection import PredefinedSplit, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.svm import LinearSVC
@@ -28,6 +28,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.evaluation import Search
 from cofactor.evaluation.labels import evaluate_labels
 from cofactor.labels import MODELS, TRANSFORMERS
+from cofactor.model.splits import splitter_of
 
 __all__ = [
     "LEARNERS",
@@ -121,9 +122,9 @@ def rows_of(split: str, seed: int, data: LabelDataset) -> tuple[NDArray[np.int64
     (533, 60)
     """
     if split == "official":
-        if data.train_rows is None:
-            raise InvalidInputError(f"data set {data.name!r} has no official split", argument="split")
-        return np.flatnonzero(data.train_rows), np.flatnonzero(~data.train_rows)
+        official = splitter_of("official", "labels", train_rows=data.train_rows, data=repr(data.name), argument="split")
+        ((train, test),) = official.split(data.Y)
+        return train, test
     named = re.fullmatch(r"(kfold|seen) (\d+)/(\d+)|(holdout) (\d+)/(0?\.\d+|[1-9]\d*)", split)
     if not named:
         raise InvalidInputError(
@@ -132,9 +133,10 @@ def rows_of(split: str, seed: int, data: LabelDataset) -> tuple[NDArray[np.int64
     kind, k, size = (part for part in named.groups() if part)
     if kind == "holdout":
         test_size = float(size) if "." in size else int(size)
+        # Not the "holdout" of `splitter_of`, which sorts its rows: published figures come of rows in the order drawn.
         parts = ShuffleSplit(int(k), test_size=test_size, random_state=seed)
     else:
-        parts = KFold(int(size), shuffle=True, random_state=seed)
+        parts = splitter_of("kfold", "labels", n_splits=int(size), random_state=seed, n_rows=data.n_instances)
     train, test = list(parts.split(data.Y))[int(k) - 1]
     return train, (train if kind == "seen" else test)
 

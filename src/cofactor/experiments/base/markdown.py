@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cofactor.experiments.base.experiment import Claim, Origin, Picture, Row, Sample
 from cofactor.experiments.base.reproduction import Reproduction
+from cofactor.plots import save_figure
 from cofactor.published import METRICS
 
 __all__ = ["MARKS", "anchor", "columns_of", "digits_of", "printed_only", "reasons_of", "section", "title_of"]
@@ -69,8 +70,6 @@ def _claims(claims: Sequence[Claim]) -> Iterator[str]:
 
 
 def _picture(picture: Picture, folder: Path) -> Iterator[str]:
-    from cofactor.plots import save_figure
-
     drawn = picture.draw()
     axes = drawn[0] if isinstance(drawn, Sequence) else drawn
     save_figure(axes, folder / f"{picture.name}.png")

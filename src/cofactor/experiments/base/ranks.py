@@ -11,6 +11,7 @@ import numpy as np
 from cofactor.evaluation.stats.rank_tests import Friedman, Nemenyi, friedman, nemenyi
 from cofactor.evaluation.stats.scores import Scores
 from cofactor.experiments.base.experiment import Claim, Origin, Picture, Row, Sample
+from cofactor.plots import plot_critical_difference
 from cofactor.published import METRICS, Published
 
 if TYPE_CHECKING:
@@ -155,6 +156,4 @@ def diagrams(sources: Sources, figure: str) -> list[Picture]:
 
 
 def _draw(pairs: Nemenyi, title: str) -> Axes | Sequence[Axes]:
-    from cofactor.plots.comparison import plot_critical_difference
-
     return plot_critical_difference(pairs, title=title)

@@ -17,6 +17,8 @@ from cofactor.experiments.base.label_work import folds
 from cofactor.experiments.base.series import done, facet, means, unfinished
 from cofactor.experiments.kumar.realignment import REALIGNED, realignment
 from cofactor.experiments.kumar.sparsity import group_sparsity
+from cofactor.labels import GroPLE
+from cofactor.plots import plot_group_sparsity, plot_parameter_lines, plot_parameter_map
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,6 +42,7 @@ def _sparsity_cells(extent: Extent) -> list[Cell]:
             alpha_u=alpha_u,
             alpha_v=alpha_v,
             n_groups=5,
+            uses=[GroPLE],
         )
         for alpha_u, alpha_v in weights
     ]
@@ -89,8 +92,6 @@ def _weights(result: Result) -> str:
 
 
 def _draw_sparsity(V: Any, groups: Any, title: str) -> Axes:
-    from cofactor.plots import plot_group_sparsity
-
     return plot_group_sparsity(V, groups, title=title)
 
 
@@ -181,8 +182,6 @@ def influence_claims(table: dict[Any, Sample], title: str) -> list[Claim]:
 
 
 def _draw_influence(table: dict[Any, Sample], title: str) -> Axes:
-    from cofactor.plots import plot_parameter_map
-
     rows, columns = (sorted({key[axis] for key in table}) for axis in (0, 1))
     nan = Sample(float("nan"))
     values = [[table.get((row, column), nan).mean for column in columns] for row in rows]
@@ -284,8 +283,6 @@ def _listed(values: dict[Any, float]) -> str:
 
 
 def _draw_sizes(table: dict[Any, Sample], measure: str, title: str) -> Axes:
-    from cofactor.plots import plot_parameter_lines
-
     lines = {}
     for size in sorted({d for d, _ in table}):
         points = sorted((K, value) for (d, K), value in table.items() if d == size)

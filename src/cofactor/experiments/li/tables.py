@@ -13,6 +13,7 @@ from cofactor.experiments.base.cells import checksum
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
 from cofactor.experiments.base.series import means, unfinished
 from cofactor.experiments.li.work import GRIDS, LEARNERS, SCALES, learned_split, random_split
+from cofactor.plots import plot_parameter_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +35,8 @@ def _splits(count: int) -> list[str]:
 
 
 def _cell(function: Callable[..., Any], method: str, split: str, **parameters: Any) -> Cell:
-    return cell(function, method=method, data="cal500", split=split, checksum=checksum("cal500"), **parameters)
+    found = checksum("cal500")
+    return cell(function, method=method, data="cal500", split=split, checksum=found, uses=(), **parameters)
 
 
 def _small_cells(extent: Extent) -> list[Cell]:
@@ -261,8 +263,6 @@ def _pictures(micro: Mapping[str, Sample], macro: Mapping[str, Sample]) -> list[
 
 
 def _draw_dimensions(micro: Mapping[str, Sample], macro: Mapping[str, Sample]) -> Axes:
-    from cofactor.plots import plot_parameter_lines
-
     table = published.load("li-7.6")
     lines: dict[str, Any] = {}
     for words, metric, here in (("micro-F1", "micro_f1", micro), ("macro-F1", "macro_f1", macro)):

@@ -18,19 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.metrics.labels import LabelMetric, micro_f1
 from cofactor.model.convergence import NothingPredictedWarning
 from cofactor.model.progress import Monitor
-from cofactor.model.selection.grid import (
-    OWN,
-    PLAIN,
-    Choice,
-    Grid,
-    feature_space_of,
-    last_step,
-    seeded,
-    select_parameters,
-    task_of,
-    uncut,
-    with_parameters,
-)
+from cofactor.model.selection.grid import Grid, seeded, select_parameters, task_of
+from cofactor.model.selection.judges import OWN, PLAIN, Choice, feature_space_of, last_step, uncut, with_parameters
 from cofactor.solvers.result import Callback
 from cofactor.typing import Features, Ids, Labels, Pairs, RatingValues
 

@@ -17,6 +17,7 @@ from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 
 class ALS(FactorModel):
@@ -85,7 +86,7 @@ class ALS(FactorModel):
     def __init__(
         self,
         n_factors: int = 10,
-        alpha: Any = "auto",
+        alpha: float | str = "auto",
         *,
         alpha_bias: float | None = 3.0,
         solver: str = "exact",
@@ -95,7 +96,7 @@ class ALS(FactorModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:

@@ -20,6 +20,7 @@ from cofactor.ratings.factors.loss_fit import check_loss_params, fold_in_by_loss
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 
 class BinaryMMMF(FactorModel):
@@ -90,7 +91,7 @@ class BinaryMMMF(FactorModel):
     def __init__(
         self,
         n_factors: int = 100,
-        alpha: Any = "auto",
+        alpha: float | str = "auto",
         *,
         alpha_bias: float | None = 3.0,
         margin: str = "smooth-hinge",
@@ -102,7 +103,7 @@ class BinaryMMMF(FactorModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:

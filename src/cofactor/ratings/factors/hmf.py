@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from cofactor.ratings.factors.bmmmf import BinaryMMMF
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
+from cofactor.typing import RandomState
 
 
 class HMF(RatingModel):
@@ -101,7 +102,7 @@ class HMF(RatingModel):
     def __init__(
         self,
         n_factors: int = 100,
-        alpha: Any = "auto",
+        alpha: float | str | Sequence[float | str] = "auto",
         *,
         alpha_bias: float | None = 3.0,
         decoding: str = "first",
@@ -115,7 +116,7 @@ class HMF(RatingModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:

@@ -21,6 +21,7 @@ from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback, Result
+from cofactor.typing import RandomState
 
 #: Passes over a new user's ratings in fold-in, where there are no further rounds.
 _FOLD_IN_PASSES = 20_000
@@ -137,7 +138,7 @@ class IPMMMF(FactorModel):
     def __init__(
         self,
         n_factors: int = 30,
-        alpha: Any = 10.0,
+        alpha: float | str = 10.0,
         *,
         alpha_bias: float | None = None,
         item_prior: str = "fixed",
@@ -149,7 +150,7 @@ class IPMMMF(FactorModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -173,6 +174,10 @@ class IPMMMF(FactorModel):
     def prior_(self) -> NDArray[np.float64]:
         """Probability of the features of a user without ratings."""
         return np.asarray(1 / (1 + np.exp(-prior_logits(self.sticks_))))
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"alpha": [6.0, 9.0, 12.0, 17.0]}
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -17,6 +17,7 @@ from cofactor.ratings.factors.loss_fit import check_loss_params, fold_in_by_loss
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 CONSTRUCTIONS = {"all": AllThreshold, "immediate": ImmediateThreshold}
 
@@ -95,7 +96,7 @@ class MMMF(FactorModel):
     def __init__(
         self,
         n_factors: int = 100,
-        alpha: Any = "auto",
+        alpha: float | str = "auto",
         *,
         alpha_bias: float | None = 3.0,
         alpha_thresholds: float = 5.0,
@@ -108,7 +109,7 @@ class MMMF(FactorModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:

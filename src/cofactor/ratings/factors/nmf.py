@@ -24,6 +24,7 @@ from cofactor.solvers import Result, SolverMismatchError
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
+from cofactor.typing import RandomState
 
 _FOLD_IN_TOL = 1e-6  #: largest move of a new user's factors in the last sweep, as a share of the largest one
 _FOLD_IN_SWEEPS = 20_000
@@ -122,7 +123,7 @@ class RatingNMF(FactorModel):
     def __init__(
         self,
         n_factors: int = 10,
-        alpha: Any = "auto",
+        alpha: float | str = "auto",
         *,
         loss: str = "squared",
         beta: float = 1.5,
@@ -134,7 +135,7 @@ class RatingNMF(FactorModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:

@@ -23,6 +23,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import Result, SolverMismatchError, alternating_least_squares, lbfgs
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
+from cofactor.typing import RandomState
 
 #: Fold-in through the logistic map is iterative; it ends with less than this share of the objective to gain.
 _FOLD_IN_TOL = 1e-8
@@ -119,7 +120,7 @@ class PMF(FactorModel):
     def __init__(
         self,
         n_factors: int = 10,
-        alpha: Any = "auto",
+        alpha: float | str = "auto",
         *,
         weighted: bool = False,
         link: str = "identity",
@@ -131,7 +132,7 @@ class PMF(FactorModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:

@@ -18,6 +18,7 @@ from cofactor.ratings.factors.loss_fit import check_loss_params, fold_in_by_loss
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 #: How far boundaries lie from planes that coincide, where the margin is 1.
 _NEXT_TO = 1e-6
@@ -96,7 +97,7 @@ class PMMMF(FactorModel):
     def __init__(
         self,
         n_factors: int = 100,
-        alpha: Any = "auto",
+        alpha: float | str = "auto",
         *,
         alpha_bias: float | None = 3.0,
         margin: str = "smooth-hinge",
@@ -107,7 +108,7 @@ class PMMMF(FactorModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:

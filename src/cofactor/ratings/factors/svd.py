@@ -21,6 +21,7 @@ from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 _MORE_VECTORS = 10  #: columns of the subspace beyond those kept; the last of these then settle sooner
 
@@ -131,7 +132,7 @@ class RatingSVD(RatingModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -147,6 +148,10 @@ class RatingSVD(RatingModel):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"n_factors": [6, 10, 14, 20]}
 
     def _check_params(self) -> None:
         super()._check_params()

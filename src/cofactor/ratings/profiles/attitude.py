@@ -20,6 +20,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
 from cofactor.solvers import lbfgs
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 _START_SCALE = 0.1  #: standard deviation of b at the start
 _ENTRIES_PER_BLOCK = 2_000
@@ -127,7 +128,7 @@ class Attitude(RatingModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -142,6 +143,10 @@ class Attitude(RatingModel):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"n_factors": [4, 5, 10], "alpha": [6.0, 8.0, 10.0]}
 
     def _check_params(self) -> None:
         super()._check_params()

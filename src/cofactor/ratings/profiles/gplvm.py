@@ -25,6 +25,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.probability import Pairwise, in_blocks, margins_of
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
+from cofactor.typing import RandomState
 
 #: Standard deviation of positions at the start. At zero the gradient vanishes; distances should be about one.
 START_SCALE = 0.3
@@ -186,7 +187,7 @@ class GPLVM(RatingModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -207,6 +208,10 @@ class GPLVM(RatingModel):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"alpha": [10.0, 20.0, 30.0, 60.0]}
 
     def _check_params(self) -> None:
         super()._check_params()

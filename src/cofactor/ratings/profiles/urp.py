@@ -22,6 +22,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 #: Sweeps before the concentrations are learned: while attitudes are alike, the likeliest concentrations are infinite.
 _WARM_UP = 20
@@ -126,14 +127,14 @@ class URP(RatingModel):
         n_factors: int = 4,
         alpha: float = 2.0,
         *,
-        concentration: Any = 2.0,
+        concentration: float | str = 2.0,
         decision: str = "median",
         max_iter: int = 500,
         tol: float = 1e-5,
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -149,6 +150,10 @@ class URP(RatingModel):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"n_factors": [3, 4, 5], "alpha": [1.0, 2.0, 4.0]}
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -19,6 +19,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 #: Samples that a fold-in goes through, evenly spaced among those kept.
 _FOLD_IN_SAMPLES = 50
@@ -110,7 +111,7 @@ class BPMF(SampledModel):
         self,
         n_factors: int = 30,
         *,
-        precision: Any = "learn",
+        precision: float | str = "learn",
         n_sweeps: int = 150,
         burn_in: int = 50,
         thin: int = 1,
@@ -122,7 +123,7 @@ class BPMF(SampledModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -142,6 +143,10 @@ class BPMF(SampledModel):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"n_factors": [10, 30, 60]}
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -19,6 +19,7 @@ from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, check_hinge_params, draws_of, threshold_prior
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 #: Largest concentration, far above any that makes sense.
 _MOST = 1e6
@@ -145,7 +146,7 @@ class GibbsIPMMMF(SampledModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -169,6 +170,10 @@ class GibbsIPMMMF(SampledModel):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"hinge_weight": [0.1, 0.15, 0.25]}
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -23,6 +23,7 @@ from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, check_hinge_params, draws_of, threshold_prior
 from cofactor.ratings.sampled.links import Features, Link, Side, link_sides, linked_prior
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 
 class GibbsMMMF(SampledModel):
@@ -149,7 +150,7 @@ class GibbsMMMF(SampledModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -174,6 +175,10 @@ class GibbsMMMF(SampledModel):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"hinge_weight": [0.4, 0.5, 0.6, 0.7]}
 
     def _check_params(self) -> None:
         super()._check_params()

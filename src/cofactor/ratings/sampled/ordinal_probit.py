@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -26,6 +27,7 @@ from cofactor.ratings.sampled.links import Features, Link, Side, link_sides, lin
 from cofactor.ratings.sampled.shadow import joined, parted, read_shadow, with_shadow
 from cofactor.ratings.sampled.warm_start import checksum
 from cofactor.solvers.result import Callback
+from cofactor.typing import Pairs, RandomState, RatingValues, SideFeatures
 
 
 class OrdinalProbit(SampledModel):
@@ -143,7 +145,7 @@ class OrdinalProbit(SampledModel):
         levels: ArrayLike | None = None,
         duplicates: str = "error",
         unknown: str = "fallback",
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -165,6 +167,10 @@ class OrdinalProbit(SampledModel):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `RatingModel.default_grid`."""
+        return {"n_factors": [10, 20]}
+
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_factors", self.n_factors, low=1, whole=True)
@@ -172,7 +178,13 @@ class OrdinalProbit(SampledModel):
         check_choice("implicit", self.implicit, ("low-rank", "sparse"), or_none=True)
 
     def fit(
-        self, X: Any, y: Any = None, *, user_features: Any = None, item_features: Any = None, shadow: Any = None
+        self,
+        X: Pairs,
+        y: RatingValues = None,
+        *,
+        user_features: SideFeatures | None = None,
+        item_features: SideFeatures | None = None,
+        shadow: Pairs | tuple[Pairs, RatingValues] | None = None,
     ) -> Self:
         """Learn from ratings, and from what else is known of users and items.
 
@@ -210,7 +222,7 @@ class OrdinalProbit(SampledModel):
             followers = read_shadow(shadow, ratings, self.duplicates, "error" if self.unknown == "error" else "drop")
         return self._learn(FitInput(ratings, user_features=users, item_features=items, shadow=followers))
 
-    def fold_in(self, X: Any, y: Any = None, *, user_features: Any = None) -> Self:
+    def fold_in(self, X: Pairs, y: RatingValues = None, *, user_features: SideFeatures | None = None) -> Self:
         """Return a model for users who were not there in training, items held fixed.
 
         Parameters
@@ -230,7 +242,9 @@ class OrdinalProbit(SampledModel):
         users, _ = read_tables(user_features, None)
         return self._folded_in(FitInput(self._read_new_users(X, y), user_features=users))
 
-    def fold_in_items(self, X: Any = None, y: Any = None, *, item_features: Any = None) -> Self:
+    def fold_in_items(
+        self, X: Pairs | None = None, y: RatingValues = None, *, item_features: SideFeatures | None = None
+    ) -> Self:
         """Return a model for items which were not there in training, users held fixed.
 
         Parameters
@@ -374,9 +388,15 @@ class OrdinalProbit(SampledModel):
 
     @classmethod
     def _rebuild(
-        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], prefix: str, users: IdMap, items: IdMap
+        cls,
+        header: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        prefix: str,
+        users: IdMap,
+        items: IdMap,
+        models: Mapping[str, Any],
     ) -> Self:
-        model = super()._rebuild(header, arrays, prefix, users, items)
+        model = super()._rebuild(header, arrays, prefix, users, items, models)
         model.is_shadow_ = _places(member(header, "shadow", list), len(users))
         states, links = unpacked(member(header, "links", list), arrays), []
         n_columns = (len(items), int((~model.is_shadow_).sum()))
@@ -410,7 +430,9 @@ class OrdinalProbit(SampledModel):
         return shapes
 
 
-def read_tables(user_features: Any, item_features: Any) -> tuple[FeatureTable | None, FeatureTable | None]:
+def read_tables(
+    user_features: SideFeatures | None, item_features: SideFeatures | None
+) -> tuple[FeatureTable | None, FeatureTable | None]:
     """Return the features that a caller gives, checked."""
     users, items = (
         None if given is None else FeatureTable.read(given, name)
