@@ -518,9 +518,15 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         return header, arrays
 
     @classmethod
-    def _from_state(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """Rebuild a model from what `_to_state` returned; whatever does not fit together is refused."""
-        model = cls(**{k: from_plain(v, cls._components) for k, v in member(header, "params", dict).items()})
+    def _from_state(
+        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Rebuild a model from what `_to_state` returned; whatever does not fit together is refused.
+
+        `models` has the classes of models that this one may hold, by name.
+        """
+        known = {**(models or {}), **cls._components}
+        model = cls(**{k: from_plain(v, known) for k, v in member(header, "params", dict).items()})
         model._check_params()
         model.n_features_in_ = member(header, "n_features", int)
         if names := member(header, "feature_names", list):
@@ -532,7 +538,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         for name, value in member(header, "learned", dict).items():
             if name not in cls._learned:
                 raise InvalidInputError(f"{cls.__name__} has no {name}")
-            setattr(model, name, unpacked(value, arrays))
+            setattr(model, name, unpacked(value, arrays, models))
         model._check_learned()
         return model
 
