@@ -21,8 +21,8 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from cofactor.errors import InvalidTypeError
 from cofactor.evaluation.run.keys import plain_value
 from cofactor.evaluation.run.references import Reference
-from cofactor.metrics._ranked import Undefined
 from cofactor.metrics.labels import label_report
+from cofactor.metrics.ranked import Undefined
 from cofactor.model.splits import Parts, splitter_of
 
 __all__ = ["decodings", "evaluate_labels", "fold_means", "threshold_of"]

@@ -15,7 +15,8 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.keys import plain_value
 from cofactor.evaluation.run.references import Reference
 from cofactor.metrics.probabilities import probability_report
-from cofactor.metrics.ratings import as_scale, mean_absolute_error, rating_report
+from cofactor.metrics.ratings import mean_absolute_error, rating_report
+from cofactor.metrics.scale import as_scale
 from cofactor.model.splits import Parts, pair_numbers, parts_of, splitter_of
 
 __all__ = ["FoldInScorer", "evaluate"]
