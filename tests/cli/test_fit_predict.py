@@ -170,7 +170,7 @@ def test_levels_and_bins(run, csv: Path, tmp_path: Path) -> None:
     lines = "\n".join(f"{u},{i},{(u * 31 + i * 17) % 997 / 100}" for u in range(30) for i in range(20))
     continuous = tmp_path / "continuous.csv"
     continuous.write_text(lines)
-    assert "more than 100 distinct ones from 0 to 9.9" in run("fit", continuous).error
+    assert "more than 101 distinct ones from 0 to 9.9" in run("fit", continuous).error
     facts = json.loads(run("fit", continuous, "--alpha", 3, "--bins", 4, "-o", out, "--json").out)
     assert facts["levels"] == [1, 2, 3, 4]
 

@@ -151,7 +151,7 @@ def test_a_feature_space_in_place_of_features(name):
     assert np.array_equal(model.predict(space), fitted(name).predict(X))
 
 
-@probed("predict", "decision_function", "_score_blocks")
+@probed("predict", "decision_function", "_blocks")
 @pytest.mark.parametrize("rule", ["global", "per-label", "top-k", "cardinality"])
 def test_blocks_of_rows_change_nothing(name, rule, monkeypatch):
     X, Y = data()

@@ -153,7 +153,7 @@ def test_faults_of_files(tmp_path):
     path.write_text("3 30 8\n0 0:1\n0 x:1\n0 1:1\n")
     with pytest.raises(ValueError, match="file.parquet, line 3: expected an index"):
         list(LabelChunks(path))
-    with pytest.raises(ValueError, match="labels= and drop= are for Parquet"):
+    with pytest.raises(ValueError, match="labels and drop are for Parquet"):
         LabelChunks(path, labels="l")
     with pytest.raises(ValueError, match="standard input cannot be read"):
         LabelChunks("-")
@@ -162,7 +162,7 @@ def test_faults_of_files(tmp_path):
         other.write_text(first)
         with pytest.raises(ValueError, match=r"s\.csv: is neither libsvm text nor Parquet"):
             LabelChunks(other)
-    with pytest.raises(ValueError, match="chunk_rows must be at least 1, found 0"):
+    with pytest.raises(ValueError, match="chunk_rows=0: must be at least 1"):
         LabelChunks(path, 0)
     with pytest.raises(FileNotFoundError):
         LabelChunks(tmp_path / "none")

@@ -132,7 +132,7 @@ def test_bases(write):
     assert read_libsvm(path, zero_based=True).X.shape == (2, 5)
     assert read_libsvm(path, n_features=9, n_labels=7).Y.shape == (2, 7)
     assert read_libsvm(write("0 1:1\n3 4:1\n")).Y.shape == (2, 4)  # labels from 0, indices from 1
-    with pytest.raises(ValueError, match="zero_based='no' is not known"):
+    with pytest.raises(ValueError, match="zero_based='no': not known"):
         read_libsvm(path, zero_based="no")
 
 
@@ -164,8 +164,8 @@ def test_gzip(tmp_path):
         ("1 2:3\n\n1,1 2:4\n", "line 3: the label 1 occurs twice"),
         ("2 3 2\n0 0:1\n", "announces 2 rows, found 1; is the file cut short?"),
         ("1 3 2\n0 0:1\n\n\n1 0:1\n", "line 5: more rows than the 1 which the first line announces"),
-        ("1 3 2\n0 3:1\n", "line 2: the index 3 is outside of 0 to 2; give n_features= or zero_based="),
-        ("1 3 2\n2 0:1\n", "line 2: the label 2 is outside of 0 to 1; give n_labels="),
+        ("1 3 2\n0 3:1\n", "line 2: the index 3 is outside of 0 to 2; give n_features or zero_based"),
+        ("1 3 2\n2 0:1\n", "line 2: the label 2 is outside of 0 to 1; give n_labels"),
         ("0 3 2\n", "the file holds no instances, only sizes"),
         ("0 1:1\n\n1 1:1 2000000000:1\n", "line 3: the index 2000000000 is out of all proportion"),
         ("0 1:1\n1000000000 1:1\n", "line 2: the label 1000000000 is out of all proportion"),
@@ -180,7 +180,7 @@ def test_faults_name_file_and_line(write, text, message):
 
 def test_options_which_contradict_the_file(write):
     path = write("1 3 2\n0 0:1\n")
-    with pytest.raises(ValueError, match="line 1: announces 3 features, but n_features=4"):
+    with pytest.raises(ValueError, match="line 1: announces 3 features, but it should be n_features=4"):
         read_libsvm(path, n_features=4)
     with pytest.raises(ValueError, match="n_labels must be at least 0, found -1"):
         read_libsvm(write("1 1:1\n"), n_labels=-1)

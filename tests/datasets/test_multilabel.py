@@ -301,9 +301,9 @@ def test_every_format_by_its_content(tmp_path, root):
             "data set 'emotion' is not known, and there is no such file; did you mean emotions",
         ),
         (("ml-100k",), {}, r"'ml-100k' holds ratings, not labels; load it with load_ratings\('ml-100k'\)"),
-        (("emotions", "tag"), {}, "'emotions' is a known data set; labels=, drop= and format= are for files"),
-        (("emotions",), {"aligned": "realigned"}, "aligned= is for the sets of rcv1"),
-        (("emotions",), {"aligned": "yes"}, "aligned='yes' is not known"),
+        (("emotions", "tag"), {}, "'emotions' is a known data set; labels, drop and format are for files"),
+        (("emotions",), {"aligned": "realigned"}, "aligned is for the sets of rcv1"),
+        (("emotions",), {"aligned": "yes"}, "aligned='yes': not known"),
         (("-",), {}, "standard input: its format cannot be told"),
     ],
 )
@@ -319,7 +319,7 @@ def test_options_which_do_not_apply_to_a_file(root, tmp_path):
         load_labels(root / "plant/plant.mat", aligned="published")
     with pytest.raises(ValueError, match="format='xls': not known; expected one of mat"):
         load_labels(root / "plant/plant.mat", format="xls")
-    with pytest.raises(ValueError, match="data_home= is for known data sets"):
+    with pytest.raises(ValueError, match="data_home is for known data sets"):
         load_labels(root / "plant/plant.mat", data_home=tmp_path)
     with pytest.raises(FileNotFoundError, match=r"none\.arff: no such file"):
         load_labels(tmp_path / "none.arff")

@@ -153,15 +153,15 @@ def test_unfinished_matrix_warns():
 @pytest.mark.parametrize(
     ("kwargs", "error", "message"),
     [
-        ({"n_users": 0}, ValueError, "n_users must be at least 1, found 0"),
+        ({"n_users": 0}, ValueError, "n_users=0: must be at least 1"),
         ({"n_items": 2.5}, TypeError, "n_items must be an integer, found 2.5"),
         ({"n_users": True}, TypeError, "n_users must be an integer, found True"),
-        ({"n_factors": 11, "n_users": 10}, ValueError, r"n_factors=11 must not exceed .* = 10"),
-        ({"n_levels": 1}, ValueError, "n_levels must be at least 2"),
-        ({"density": 0}, ValueError, r"density must lie in \(0, 1\], found 0"),
-        ({"density": float("nan")}, ValueError, "density must lie in"),
-        ({"start": "x"}, ValueError, "start must be 'factors' or 'uniform', found 'x'"),
-        ({"max_iter": 0}, ValueError, "max_iter must be at least 1"),
+        ({"n_factors": 11, "n_users": 10}, ValueError, r"n_factors=11: must not exceed .* = 10"),
+        ({"n_levels": 1}, ValueError, "n_levels=1: must be at least 2"),
+        ({"density": 0}, ValueError, r"density=0: must lie in \(0, 1\]"),
+        ({"density": float("nan")}, ValueError, "density=nan: must lie in"),
+        ({"start": "x"}, ValueError, "start='x': expected 'factors' or 'uniform'"),
+        ({"max_iter": 0}, ValueError, "max_iter=0: must be at least 1"),
     ],
 )
 def test_bad_arguments(kwargs, error, message):

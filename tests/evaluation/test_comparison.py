@@ -517,7 +517,7 @@ def test_bad_kinds_of_input() -> None:
         compare(MEANS, 3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="estimators must be a mapping of names to estimators, .* found a list"):
         compare([ALS()], {"toy": TOY})  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"method 'als': expected an estimator, found the class ALS: write ALS\(\)"):
+    with pytest.raises(TypeError, match=r"method 'als': expected an estimator, found the class ALS; write ALS\(\)"):
         compare({"als": ALS}, {"toy": TOY})
     with pytest.raises(TypeError, match="method 'als': expected an estimator, found a str, which has no fit"):
         compare({"als": "ALS"}, {"toy": TOY})

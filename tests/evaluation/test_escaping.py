@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from cofactor.evaluation import mean_table
-from cofactor.evaluation.escaping import in_latex, in_markdown, one_line
+from cofactor.pages.escaping import in_latex, in_markdown, one_line
 
 ODD = [
     *("a|b", "*a*", "a*b*c", "_a_", "__init__", "a_b", "`a`", "``", "<script>alert(1)</script>", "&lt;", "a & b"),

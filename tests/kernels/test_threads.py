@@ -6,6 +6,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from cofactor.kernels.threads import cut_rows, library_limit, n_threads, parallel_for, thread_limit
+from cofactor.kernels.threads import blas_limit, cut_rows, library_limit, n_threads, parallel_for, thread_limit
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 50])
@@ -216,6 +218,54 @@ def test_library_limit_is_set_and_lifted() -> None:
             with library_limit(3, "openmp"):
                 assert numbers() == {1}
         assert numbers() == before
+
+
+def test_small_problems_get_one_blas_thread_and_large_ones_all() -> None:
+    def numbers() -> set[int]:
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    with threadpool_limits(2):
+        before = numbers()
+        with blas_limit(1572, 3730):
+            assert numbers() == {1}
+            with blas_limit(10_000, 10_000):
+                assert numbers() == {1}
+        assert numbers() == before
+        with blas_limit(10_000, 10_000):
+            assert numbers() == before
+
+
+def test_the_last_of_several_threads_lifts_the_blas_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each restoring what it found, as a plain limit does, would leave one thread behind for good."""
+    events: list[str] = []
+
+    @contextmanager
+    def recorded(limit: int, user_api: str) -> Iterator[None]:
+        events.append(f"{user_api} {limit}")
+        yield
+        events.append("lifted")
+
+    monkeypatch.setattr("cofactor.kernels.threads.library_limit", recorded)
+    inside, first_out = threading.Barrier(2), threading.Event()
+
+    def first() -> None:
+        with blas_limit(10, 10):
+            inside.wait()
+        events.append("first out")
+        first_out.set()
+
+    def second() -> None:
+        with blas_limit(10, 10):
+            inside.wait()
+            first_out.wait()
+            events.append("second still inside")
+
+    threads = [threading.Thread(target=task) for task in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert events == ["blas 1", "first out", "second still inside", "lifted"]
 
 
 def test_library_limit_holds_for_libraries_that_were_loaded_late() -> None:

@@ -142,7 +142,7 @@ assert not changed, changed
 
 def test_without_scikit_posthocs(monkeypatch):
     monkeypatch.setitem(sys.modules, "scikit_posthocs", None)
-    with pytest.raises(ImportError, match=r'pip install "cofactor\[stats\]"'):
+    with pytest.raises(ImportError, match=r"pip install 'cofactor\[stats\]'"):
         plot_critical_difference(OUTCOME)
 
 

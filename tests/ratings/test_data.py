@@ -338,7 +338,7 @@ def test_bad_input_is_refused_at_the_door(X, y, message):
         (5, "at least two levels"),
         ("stars", "list of numbers"),
         ([1, 2], r"1 rating is not on the scale 1, 2, found 3"),
-        (range(101), "at most 100"),
+        (range(102), "at most 101"),
     ],
 )
 def test_bad_scales_are_refused(scale, message):

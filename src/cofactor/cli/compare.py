@@ -205,7 +205,7 @@ def _tables(comparison: Comparison) -> Iterator[tuple[str, MeanTable]]:
 
 
 def _show(comparison: Comparison, tables: Mapping[str, MeanTable]) -> None:
-    from cofactor.evaluation.escaping import one_line
+    from cofactor.pages.escaping import one_line
 
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     refused: dict[str, None] = {}  # mostly the same for all metrics
@@ -252,7 +252,7 @@ def _write(folder: Path, comparison: Comparison, title: str, tables: Mapping[str
 
 
 def _markdown(comparison: Comparison, title: str, tables: Mapping[str, MeanTable]) -> str:
-    from cofactor.evaluation.escaping import in_markdown
+    from cofactor.pages.escaping import in_markdown
 
     parts = [f"# {in_markdown(title)}"]
     for metric, table in tables.items():

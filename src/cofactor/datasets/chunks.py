@@ -7,28 +7,19 @@ A Parquet file has one of two layouts: a column for each feature and label; or t
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from cofactor.datasets.readers import svm_text
+from cofactor.datasets.formats import FORMATS, format_of
+from cofactor.datasets.readers.chunked import Chunk, ChunkOptions, ChunkSource, joined
 from cofactor.datasets.readers.matrices import generic_names
-from cofactor.datasets.readers.parquet import looks_like_parquet
-from cofactor.datasets.readers.parquet_labels import (
-    Chunk,
-    ColumnSource,
-    ListSource,
-    ParquetWriter,
-    is_list_layout,
-    joined,
-    schema_of,
-)
-from cofactor.datasets.readers.svm_layout import Base, Extent, needs_extent, settle
-from cofactor.datasets.readers.svmlight import LibsvmWriter, check_pair
-from cofactor.errors import InvalidInputError
+from cofactor.datasets.readers.parquet_labels import ParquetWriter
+from cofactor.datasets.readers.svm_layout import Base
+from cofactor.datasets.readers.svmlight import LibsvmWriter, check_pair, may_be_libsvm
+from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import START, PathLike, display_name, opened, replacing
 
 __all__ = ["LabelChunks", "write_chunks"]
@@ -73,8 +64,6 @@ class LabelChunks:
         If there is no such file.
     ValueError
         If something in the file is malformed (also while iterating; the message names the line or the row).
-    ImportError
-        If the file is Parquet and pyarrow is not installed.
 
     Notes
     -----
@@ -110,33 +99,15 @@ class LabelChunks:
         zero_based: Base = "auto",
     ):
         if chunk_rows < 1:
-            raise InvalidInputError(f"chunk_rows must be at least 1, found {chunk_rows}")
+            raise InvalidInputError("must be at least 1", argument="chunk_rows", found=chunk_rows)
         if os.fspath(path) == "-":
             raise InvalidInputError(
-                "chunks of standard input cannot be read, since it can be read only once; give a file"
+                "chunks of standard input cannot be read, since it can be read only once", advice="give a file"
             )
         self.path = path
         self.chunk_rows = chunk_rows
-        with opened(path) as stream:
-            start = stream.read(START)
-        is_parquet = looks_like_parquet(start)
-        source: _TextSource | ColumnSource | ListSource
-        if not is_parquet:
-            if labels is not None or drop:
-                raise InvalidInputError(
-                    f"{display_name(path)}: labels= and drop= are for Parquet, whose columns have names"
-                )
-            first = start.lstrip().partition(b"\n")[0].partition(b"#")[0].strip()
-            if first and b":" not in first and not re.fullmatch(rb"[\d, \t]+", first):
-                raise InvalidInputError(
-                    f"{display_name(path)}: is neither libsvm text nor Parquet, the formats read in chunks; read a CSV "
-                    "or ARFF file whole (load_labels), and write it anew with write_chunks"
-                )
-            source = _TextSource(path, n_features, n_labels, zero_based)
-        elif is_list_layout(schema_of(path)):
-            source = ListSource(path, n_features, n_labels)
-        else:
-            source = ColumnSource(path, labels, drop)
+        options = ChunkOptions(labels, drop, n_features, n_labels, zero_based)
+        source = _reader(path, options)(path, options)
         self._source = source
         self.feature_names = source.feature_names
         self.label_names = source.label_names
@@ -145,6 +116,27 @@ class LabelChunks:
 
     def __iter__(self) -> Iterator[Chunk]:
         return _rechunked(self._source.pieces(self.chunk_rows), self.chunk_rows)
+
+
+def _reader(path: PathLike, options: ChunkOptions) -> Callable[[PathLike, ChunkOptions], ChunkSource]:
+    """Who reads a file in chunks, by the file's beginning."""
+    with opened(path) as stream:
+        start = stream.read(START)
+    place = Place(display_name(path))
+    known = format_of(start)
+    if known.name == "table" and may_be_libsvm(start):
+        known = next(other for other in FORMATS if other.name == "libsvm")
+    if known.chunks is None:
+        raise InvalidInputError(
+            "is neither libsvm text nor Parquet, the formats read in chunks",
+            advice="read a CSV or ARFF file whole (load_labels), and write it anew with write_chunks",
+            place=place,
+        )
+    if (options.labels is not None or options.drop) and "labels" not in known.options:
+        raise InvalidInputError(
+            (Argument("labels"), " and ", Argument("drop"), " are for Parquet, whose columns have names"), place=place
+        )
+    return known.chunks
 
 
 def _rechunked(pieces: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
@@ -162,30 +154,6 @@ def _rechunked(pieces: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
             n_held += X.shape[0] - start
     if held:
         yield joined(held)
-
-
-# -------------------------------------------------------------------------------------------------- text
-
-
-class _TextSource:
-    def __init__(self, path: PathLike, n_features: int | None, n_labels: int | None, zero_based: Base):
-        self.path = path
-        self.name = display_name(path)
-        extent = None
-        with opened(path) as stream:
-            sizes, blocks = svm_text.read_blocks(stream, self.name)
-            if needs_extent(sizes, n_features, n_labels, zero_based):
-                extent = Extent.of(blocks)
-        self.layout = settle(self.name, sizes, extent, n_features, n_labels, zero_based)
-        self.n_rows = sizes.n_rows if sizes else None
-        self.feature_names = self.layout.feature_names
-        self.label_names = self.layout.label_names
-
-    def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
-        with opened(self.path) as stream:
-            _, blocks = svm_text.read_blocks(stream, self.name)
-            for block in blocks:
-                yield self.layout.matrices(block)
 
 
 # ----------------------------------------------------------------------------------------------- writing
@@ -222,8 +190,6 @@ def write_chunks(
         If there is no chunk, widths differ between chunks, or X and Y are not as in `write_libsvm`.
     FileNotFoundError
         If the folder does not exist.
-    ImportError
-        If Parquet is asked for and pyarrow is not installed.
 
     Examples
     --------
@@ -244,7 +210,9 @@ def write_chunks(
     widths = first[0].shape[1], first[1].shape[1]
     is_parquet = Path(path).suffix.lower() in (".parquet", ".pq")
     if not is_parquet and (feature_names is not None or label_names is not None):
-        raise InvalidInputError("libsvm text has no place for names; write a .parquet file")
+        raise InvalidInputError(
+            "libsvm text has no place for names", argument="feature_names", advice="write a .parquet file"
+        )
     n_rows = 0
     with replacing(path) as stream:
         writer: LibsvmWriter | ParquetWriter

@@ -74,6 +74,7 @@ def resolve_columns(
             known = f" ({', '.join(header)})" if header else ""
             raise InvalidInputError(
                 f"no column for the {role}; found {counted(n_columns, 'column')}{known}",
+                argument=role,
                 advice=("check the separator (", Argument("sep"), "), or give ", Argument(role)),
                 place=Place(name),
             )
@@ -156,7 +157,9 @@ def check_pair_names(names: Sequence[object]) -> None:
     first, second = names
     if plain(str(first)) in ALIASES["item"] and plain(str(second)) in ALIASES["user"]:
         raise InvalidInputError(
-            f"X has the columns {first!r} and {second!r}, but users come first: pass X[[{second!r}, {first!r}]]"
+            (Argument("X"), f" has the columns {first!r} and {second!r}, but users come first"),
+            advice=f"pass X[[{second!r}, {first!r}]]",
+            argument="X",
         )
 
 
@@ -185,16 +188,19 @@ def _explicit(header: Sequence[str] | None, n_columns: int, role: str, column: C
         if header is None:
             raise InvalidInputError(
                 (Argument(role, column), " names a column, but the file has no header"),
+                argument=role,
                 advice=("give its position counted from 0, for example ", Argument(role, 0)),
                 place=Place(name),
             )
         if column not in header:
             known = f"); the columns are {', '.join(header)}"
-            raise InvalidInputError((f"no column {column!r} (", Argument(role), known), place=Place(name))
+            raise InvalidInputError(
+                (f"no column {column!r} (", Argument(role), known), argument=role, place=Place(name)
+            )
         return list(header).index(column)
     if not 0 <= column < n_columns:
-        extent = f" is out of range; the file has {n_columns} columns, 0 the first"
-        raise InvalidInputError((Argument(role, column), extent), place=Place(name))
+        extent = f" is out of range; the file has {counted(n_columns, 'column')}, 0 the first"
+        raise InvalidInputError((Argument(role, column), extent), argument=role, place=Place(name))
     return int(column)
 
 
@@ -203,7 +209,7 @@ def _unclear(header: Sequence[str], missing: Sequence[str], name: str) -> Invali
     kind = ColumnsError if {"user", "item"} <= set(missing) else InvalidInputError
     which = f"cannot tell which column holds the {' and the '.join(missing)}"
     advice = ("say which with ", *_arguments(missing))
-    return kind(f"{which}; the columns are {', '.join(header)}", advice=advice, place=Place(name))
+    return kind(f"{which}; the columns are {', '.join(header)}", argument=missing[0], advice=advice, place=Place(name))
 
 
 def _arguments(roles: Iterable[str]) -> list[str | Argument]:
@@ -220,4 +226,6 @@ def _check_distinct(found: Mapping[str, int], name: str) -> None:
         for other in roles[:k]:
             if found[role] == found[other]:
                 same = f" name the same column (position {found[role]})"
-                raise InvalidInputError((Argument(other), " and ", Argument(role), same), place=Place(name))
+                raise InvalidInputError(
+                    (Argument(other), " and ", Argument(role), same), argument=role, place=Place(name)
+                )

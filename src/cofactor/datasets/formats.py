@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from cofactor.datasets.readers import arff, matlab, parquet, svmlight, text, xml
+from cofactor.datasets.readers import arff, matlab, parquet, parquet_labels, svmlight, text, xml
+from cofactor.datasets.readers.chunked import ChunkOptions, ChunkSource
 from cofactor.datasets.table import Table, TableOptions
 from cofactor.datasets.types import LabelDataset
 from cofactor.files import START, PathLike, display_name, read_bytes
@@ -38,6 +39,8 @@ class Format:
     labels : callable, optional
         Reads a file which tells its labels as a `LabelDataset`: its arguments are the path, `sparse`, `name` and
         `options`.
+    chunks : callable, optional
+        Opens a file of features and labels for reading in chunks, from the path and `ChunkOptions`.
     options : tuple of str
         Which options for reading its reader takes, besides `sparse` and `name`.
     """
@@ -47,6 +50,7 @@ class Format:
     holds: Holds | None = None
     table: Callable[[bytes, str, TableOptions], Table] | None = None
     labels: Callable[..., LabelDataset] | None = None
+    chunks: Callable[[PathLike, ChunkOptions], ChunkSource] | None = None
     options: tuple[str, ...] = ()
 
     @property
@@ -70,7 +74,13 @@ _TABLE = ("labels", "drop", "encoding", "sep", "header")
 FORMATS: list[Format] = [
     Format("model", _is_model, holds="model"),
     Format("mat", matlab.looks_like_mat, holds="labels", labels=matlab.read_mat),
-    Format("parquet", parquet.looks_like_parquet, table=parquet.read_parquet, options=("labels", "drop")),
+    Format(
+        "parquet",
+        parquet.looks_like_parquet,
+        table=parquet.read_parquet,
+        chunks=parquet_labels.open_chunks,
+        options=("labels", "drop"),
+    ),
     Format("arff", arff.looks_like_arff, holds="labels", labels=arff.read_arff, options=("labels", "drop", "encoding")),
     Format("xml", xml.looks_like_mulan, holds="names of labels"),
     Format(
@@ -78,6 +88,7 @@ FORMATS: list[Format] = [
         svmlight.looks_like_libsvm,
         holds="labels",
         labels=svmlight.read_libsvm,
+        chunks=svmlight.LibsvmSource,
         options=("zero_based", "n_features", "n_labels"),
     ),
     Format("table", _is_any, table=text.read_text, options=_TABLE),

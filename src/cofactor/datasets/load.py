@@ -73,13 +73,17 @@ def load_ratings(
     """
     known = [entry.name for entry in registry.KNOWN.values() if entry.task == "ratings"]
     if name in registry.KNOWN and name not in known:
-        raise InvalidInputError(f"data set {name!r} holds labels, not ratings; load it with load_labels({name!r})")
+        raise InvalidInputError(
+            f"data set {name!r} holds labels, not ratings", advice=f"load it with load_labels({name!r})"
+        )
     if name not in known:
-        raise InvalidInputError(f"data set {name!r} is not known; {did_you_mean(name, known)}")
+        raise InvalidInputError(f"data set {name!r} is not known", advice=did_you_mean(name, known))
     if name == "jester-1":
         return load_jester(data_home, bins=bins)
     if bins is not None:
-        raise InvalidInputError(f"bins= is for continuous ratings; those of {name!r} have levels already")
+        raise InvalidInputError(
+            (Argument("bins"), f" is for continuous ratings; those of {name!r} have levels already"), argument="bins"
+        )
     return load_movielens(name, data_home, download=download)
 
 
@@ -149,20 +153,30 @@ def load_labels(
     LabelDataset('emotions': 593 instances, 72 features, 6 labels, 1.868 labels per instance, dense)
     """
     if aligned not in (None, "published", "realigned"):
-        raise InvalidInputError(f"aligned={aligned!r} is not known; expected 'published' or 'realigned'")
+        raise InvalidInputError(
+            "not known", argument="aligned", found=aligned, advice="expected 'published' or 'realigned'"
+        )
     entry = registry.KNOWN.get(os.fspath(name_or_path))
     if entry is None and not os.path.exists(name_or_path) and os.fspath(name_or_path) != "-":
         raise _unknown(name_or_path)
     if entry is not None and not isinstance(entry, KnownLabels):
         raise InvalidInputError(
-            f"data set {entry.name!r} holds ratings, not labels; load it with load_ratings({entry.name!r})"
+            f"data set {entry.name!r} holds ratings, not labels", advice=f"load it with load_ratings({entry.name!r})"
         )
     if entry is not None:
         if labels is not None or drop or format is not None or options:
-            raise InvalidInputError(f"{entry.name!r} is a known data set; labels=, drop= and format= are for files")
+            raise InvalidInputError(
+                (
+                    *(f"{entry.name!r} is a known data set; ", Argument("labels"), ", ", Argument("drop"), " and "),
+                    *(Argument("format"), " are for files"),
+                )
+            )
         return _known(entry, aligned, sparse, data_home)
     if data_home is not None:
-        raise InvalidInputError(f"data_home= is for known data sets; {display_name(name_or_path)} is a file")
+        raise InvalidInputError(
+            (Argument("data_home"), f" is for known data sets; {display_name(name_or_path)} is a file"),
+            argument="data_home",
+        )
     return _file(name_or_path, labels, aligned, sparse, drop, format, options)
 
 
@@ -171,7 +185,9 @@ def _unknown(name: PathLike) -> Exception:
     if os.sep in text or Path(text).suffix:
         return FileNotFoundError(f"{text}: no such file")
     known = [status.name for status in registry.available("labels")]
-    return ValueError(f"data set {text!r} is not known, and there is no such file; {did_you_mean(text, known)}")
+    return InvalidInputError(
+        f"data set {text!r} is not known, and there is no such file", advice=did_you_mean(text, known)
+    )
 
 
 # -------------------------------------------------------------------------------------------- known sets
@@ -193,13 +209,16 @@ def _known(entry: KnownLabels, aligned: Aligned, sparse: Form, data_home: PathLi
             data = _stack(data, test)
     if len(data) != entry.rows:
         raise InvalidInputError(
-            f"{main}: {len(data)} rows, expected {entry.rows}; cofactor datasets verify {entry.name}"
+            f"{len(data)} rows, expected {entry.rows}",
+            advice=f"cofactor datasets verify {entry.name}",
+            place=Place(str(main)),
         )
     if entry.folder.endswith("rcv1") and main.suffix == ".mat":
         _check_cut(entry.name, aligned)
     elif aligned is not None and "offsets" not in roles:
         raise InvalidInputError(
-            f"aligned= is for the sets of rcv1; the labels of {entry.name!r} are where they should be"
+            (Argument("aligned"), f" is for the sets of rcv1; the labels of {entry.name!r} are where they should be"),
+            argument="aligned",
         )
     train_rows = None if entry.train is None else _mask(len(data), *entry.train)
     return replace(data, name=entry.name, train_rows=train_rows, description=entry.description)
@@ -266,7 +285,9 @@ def _check_cut(name: str, aligned: Aligned) -> None:
     if aligned == "realigned":
         raise InvalidInputError(
             f"{name!r} cannot be realigned, since its rows are in another order than those of the files it was made "
-            "from; use rcv1subset1 to rcv1subset5"
+            "from",
+            argument="aligned",
+            advice="use rcv1subset1 to rcv1subset5",
         )
     if aligned is None:
         _warn_of_shift(

@@ -221,7 +221,7 @@ def check_whole(given: Mapping[str, Any], least: int) -> None:
         if not isinstance(value, int | np.integer) or isinstance(value, bool):
             raise InvalidTypeError(f"{name} must be an integer, found {value!r}")
         if value < least:
-            raise InvalidInputError(f"{name} must be at least {least}, found {value}")
+            raise InvalidInputError(f"must be at least {least}", argument=name, found=value)
 
 
 def generator(random_state: RandomState) -> np.random.Generator:
@@ -238,9 +238,9 @@ def _check(
     check_whole({"n_levels": n_levels}, least=2)
     if n_factors > min(n_users, n_items):
         raise InvalidInputError(
-            f"n_factors={n_factors} must not exceed min(n_users, n_items) = {min(n_users, n_items)}"
+            f"must not exceed min(n_users, n_items) = {min(n_users, n_items)}", argument="n_factors", found=n_factors
         )
     if not 0 < density <= 1:
-        raise InvalidInputError(f"density must lie in (0, 1], found {density}")
+        raise InvalidInputError("must lie in (0, 1]", argument="density", found=density)
     if start not in ("factors", "uniform"):
-        raise InvalidInputError(f"start must be 'factors' or 'uniform', found {start!r}")
+        raise InvalidInputError("expected 'factors' or 'uniform'", argument="start", found=start)

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from cofactor.datasets.readers.matrices import generic_names, small_indices
 from cofactor.datasets.synthetic import RandomState, check_whole, generator
 from cofactor.datasets.types import LabelDataset
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 
 __all__ = ["LabelTruth", "make_labels"]
 
@@ -162,13 +162,15 @@ def _directions(
 
 def _frequencies(rng: np.random.Generator, n_labels: int, cardinality: float, tail: float) -> NDArray[np.float64]:
     if tail < 0:
-        raise InvalidInputError(f"tail must be at least 0, found {tail}")
+        raise InvalidInputError("must be at least 0", argument="tail", found=tail)
     weights = np.arange(1.0, n_labels + 1) ** -tail
     frequencies: NDArray[np.float64] = cardinality * weights / weights.sum()
     if cardinality <= 0 or frequencies.max() > 1:
         raise InvalidInputError(
-            f"cardinality={cardinality} with tail={tail} asks for a label in {frequencies.max():.2f} of the instances; "
-            "expected a cardinality above 0, and no frequency above 1"
+            ("with ", Argument("tail", tail), f" asks for a label in {frequencies.max():.2f} of the instances"),
+            argument="cardinality",
+            found=cardinality,
+            advice="expected a cardinality above 0, and no frequency above 1",
         )
     return rng.permutation(frequencies)
 
@@ -194,16 +196,19 @@ def _check(n_instances: int, n_features: int, n_labels: int, n_groups: int, n_fa
     }
     check_whole(given, least=1)
     if n_groups > n_labels:
-        raise InvalidInputError(f"n_groups={n_groups} must not exceed n_labels={n_labels}")
+        raise InvalidInputError(
+            ("must not exceed ", Argument("n_labels", n_labels)), argument="n_groups", found=n_groups
+        )
     if n_groups * n_factors > n_features:
         raise InvalidInputError(
-            f"n_groups * n_factors = {n_groups * n_factors} must not exceed n_features={n_features}"
+            (f"n_groups * n_factors = {n_groups * n_factors} must not exceed ", Argument("n_features", n_features)),
+            argument="n_features",
         )
 
 
 def _check_shares(correlation: float, noise: float, density: float) -> None:
     for name, value in (("correlation", correlation), ("noise", noise)):
         if not 0 <= value <= 1:
-            raise InvalidInputError(f"{name} must lie in [0, 1], found {value}")
+            raise InvalidInputError("must lie in [0, 1]", argument=name, found=value)
     if not 0 < density <= 1:
-        raise InvalidInputError(f"density must lie in (0, 1], found {density}")
+        raise InvalidInputError("must lie in (0, 1]", argument="density", found=density)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.text import counted
 
 
@@ -66,16 +66,21 @@ class RatingDataset:
     def __post_init__(self) -> None:
         if self.X.ndim != 2 or self.X.shape[1] != 2:
             raise InvalidInputError(
-                f"X must have shape (n, 2), a user id and an item id per rating; found {self.X.shape}"
+                (Argument("X"), f" must have shape (n, 2), a user id and an item id for each; found {self.X.shape}"),
+                argument="X",
             )
         if self.y.shape != (len(self.X),):
             raise InvalidInputError(
-                f"y must have shape ({len(self.X)},), one rating per row of X; found {self.y.shape}"
+                (Argument("y"), f" must have shape ({len(self.X)},), one rating for each row; found {self.y.shape}"),
+                argument="y",
             )
         if self.timestamps is not None and self.timestamps.shape != self.y.shape:
-            raise InvalidInputError(f"timestamps must have shape {self.y.shape}; found {self.timestamps.shape}")
+            raise InvalidInputError(
+                (Argument("timestamps"), f" must have shape {self.y.shape}; found {self.timestamps.shape}"),
+                argument="timestamps",
+            )
         if self.scale is not None and (self.scale.ndim != 1 or not np.all(np.diff(self.scale) > 0)):
-            raise InvalidInputError("scale must be a 1-d array of increasing ratings")
+            raise InvalidInputError((Argument("scale"), " must be a 1-d array of increasing ratings"), argument="scale")
 
     def __len__(self) -> int:
         return len(self.y)
@@ -118,7 +123,7 @@ class RatingDataset:
         """
         if self.scale is None:
             raise InvalidInputError(
-                f"data set {self.name!r} is continuous; bin it first (cofactor.datasets.bin_ratings)"
+                f"data set {self.name!r} is continuous", advice="bin it first (cofactor.datasets.bin_ratings)"
             )
         return np.bincount(np.searchsorted(self.scale, self.y), minlength=len(self.scale))
 
@@ -183,15 +188,25 @@ class LabelDataset:
         n = self.X.shape[0]
         if self.X.shape != (n, len(self.feature_names)):
             raise InvalidInputError(
-                f"X has shape {self.X.shape}, but there are {len(self.feature_names)} feature names"
+                (Argument("X"), f" has shape {self.X.shape}, but there are {len(self.feature_names)} feature names"),
+                argument="X",
             )
         if self.Y.shape != (n, len(self.label_names)):
             raise InvalidInputError(
-                f"Y has shape {self.Y.shape}, but there are {counted(n, 'instance')} "
-                f"and {len(self.label_names)} label names"
+                (
+                    Argument("Y"),
+                    (
+                        f" has shape {self.Y.shape}, but there are {counted(n, 'instance')} "
+                        f"and {len(self.label_names)} label names"
+                    ),
+                ),
+                argument="Y",
             )
         if self.train_rows is not None and self.train_rows.shape != (n,):
-            raise InvalidInputError(f"train_rows must have shape ({n},); found {self.train_rows.shape}")
+            raise InvalidInputError(
+                (Argument("train_rows"), f" must have shape ({n},); found {self.train_rows.shape}"),
+                argument="train_rows",
+            )
 
     def __len__(self) -> int:
         return self.n_instances
@@ -252,7 +267,7 @@ class LabelDataset:
         """
         if self.train_rows is None:
             raise InvalidInputError(
-                f"data set {self.name!r} has no official split; use folds (sklearn.model_selection.KFold)"
+                f"data set {self.name!r} has no official split", advice="use folds (sklearn.model_selection.KFold)"
             )
         return self.take(self.train_rows), self.take(~self.train_rows)
 
@@ -289,14 +304,14 @@ class LabelDataset:
         missing = [name for name in feature_names if name not in position and not name.startswith(prefixes)]
         if missing:
             raise InvalidInputError(
-                f"{self.name}: no feature {few(missing)}; expected {len(feature_names)} features as trained"
+                f"no feature {few(missing)}; expected {len(feature_names)} features as trained", place=Place(self.name)
             )
         wanted = set(feature_names)
         spread = tuple(prefix for prefix in prefixes if any(name.startswith(prefix) for name in feature_names))
         unseen = [name for name in self.feature_names if name not in wanted]
         extra = [name for name in unseen if not name.startswith(spread)] if spread else unseen
         if extra:
-            raise InvalidInputError(f"{self.name}: feature {few(extra)} was not there in training")
+            raise InvalidInputError(f"feature {few(extra)} was not there in training", place=Place(self.name))
         columns = np.array([position.get(name, len(position)) for name in feature_names])
         self._warn_of_unseen([name for name in unseen if self.X[:, [position[name]]].sum()])
         if is_sparse(self.X):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.datasets.readers import parquet
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, replacing
 
 __all__ = ["write_table"]
@@ -38,8 +38,6 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike]) -> None:
         If the suffix is unknown or the columns differ in length.
     FileNotFoundError
         If the folder does not exist.
-    ImportError
-        If Parquet is asked for and pyarrow is not installed.
 
     Examples
     --------
@@ -51,13 +49,13 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike]) -> None:
     """
     arrays = {name: np.asarray(values) for name, values in columns.items()}
     if not arrays:
-        raise InvalidInputError("columns is empty, expected at least one column")
+        raise InvalidInputError((Argument("columns"), " is empty, expected at least one column"), argument="columns")
     for name, values in arrays.items():
         if values.ndim != 1:
             raise InvalidInputError(f"column {name!r} has shape {values.shape}, expected one dimension")
     if len({len(values) for values in arrays.values()}) > 1:
         sizes = ", ".join(f"{name}: {len(values)}" for name, values in arrays.items())
-        raise InvalidInputError(f"columns must have the same length, found {sizes}")
+        raise InvalidInputError((Argument("columns"), f" must have the same length, found {sizes}"), argument="columns")
     if os.fspath(path) == "-":
         sys.stdout.write(_delimited(arrays, ","))
         return
@@ -71,7 +69,9 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike]) -> None:
         content = gzip.compress(content, mtime=0) if zipped else content
     else:
         raise InvalidInputError(
-            f"{os.fspath(path)}: cannot tell the format from the suffix; use .csv, .tsv, .csv.gz, .tsv.gz or .parquet"
+            "cannot tell the format from the suffix",
+            advice="use .csv, .tsv, .csv.gz, .tsv.gz or .parquet",
+            place=Place(os.fspath(path)),
         )
     with replacing(path) as stream:
         stream.write(content)

@@ -21,7 +21,8 @@ from cofactor.evaluation.stats.rank_tests import (
 )
 from cofactor.evaluation.stats.scores import Scores
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
-from cofactor.model.selection.grid import Choice, select_parameters
+from cofactor.model.selection.grid import select_parameters
+from cofactor.model.selection.judges import Choice
 from cofactor.model.selection.search import Search
 from cofactor.model.splits import (
     LABEL_PROTOCOLS,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.sources import Source, sources_of, task_of
 from cofactor.metrics import LABEL_METRICS, PROBABILITY_METRICS, RATING_METRICS
 from cofactor.model.selection.grid import Grid, check_grid
@@ -71,14 +71,16 @@ def checked(
     shown = shown_metrics(task, metrics)
     _check_measurable(task, shown, estimators)
     if grid_metric is not None and grid_metric not in _CHOOSING[task]:
-        raise InvalidInputError(f"grid_metric: {_unknown('metric', grid_metric, _CHOOSING[task])}")
+        raise InvalidInputError(
+            f"grid_metric: {_unknown('metric', grid_metric, _CHOOSING[task])}", argument="grid_metric"
+        )
     for name, grid in (grids or {}).items():
         if name not in estimators:
-            raise InvalidInputError(f"grids: {_unknown('method', name, estimators)}")
+            raise InvalidInputError(f"grids: {_unknown('method', name, estimators)}", argument="grids")
         try:
             check_grid(estimators[name], grid)
         except ValueError as error:
-            raise InvalidInputError(f"grids: {error}") from None
+            raise InvalidInputError(f"grids: {error}", argument="grids") from None
     kept = checked_seeds(seeds)
     protocol = splits if splits is not None else "holdout" if task == "ratings" else "kfold"
     for one in sets:
@@ -105,20 +107,29 @@ def _check_estimators(estimators: Any) -> None:
     if not isinstance(estimators, Mapping):
         kind = type(estimators).__name__
         raise InvalidTypeError(
-            f"estimators must be a mapping of names to estimators, as {{'mine': ...}}, found a {kind}"
+            f"estimators must be a mapping of names to estimators, as {{'mine': ...}}, found a {kind}",
+            argument="estimators",
         )
     if not estimators:
-        raise InvalidInputError("estimators is empty: give at least one method")
+        raise InvalidInputError("estimators is empty: give at least one method", argument="estimators")
     for name, estimator in estimators.items():
         if not isinstance(name, str):
-            raise InvalidTypeError(f"estimators: the name of a method must be a text, found {name!r}")
+            raise InvalidTypeError(
+                f"estimators: the name of a method must be a text, found {name!r}", argument="estimators"
+            )
         if isinstance(estimator, type):
             kind = estimator.__name__
-            raise InvalidTypeError(f"method {name!r}: expected an estimator, found the class {kind}: write {kind}()")
+            raise InvalidTypeError(
+                f"method {name!r}: expected an estimator, found the class {kind}",
+                argument="estimators",
+                advice=f"write {kind}()",
+            )
         missing = [part for part in ("fit", "predict", "get_params") if not hasattr(estimator, part)]
         if missing:
+            kind = type(estimator).__name__
             raise InvalidTypeError(
-                f"method {name!r}: expected an estimator, found a {type(estimator).__name__}, which has no {missing[0]}"
+                f"method {name!r}: expected an estimator, found a {kind}, which has no {missing[0]}",
+                argument="estimators",
             )
 
 
@@ -127,7 +138,9 @@ def _check_fold_in(estimators: Mapping[str, Any]) -> None:
         if not hasattr(estimator, "fold_in"):
             raise InvalidTypeError(
                 f"method {name!r}: {type(estimator).__name__} cannot fold in new users, as strong generalization "
-                "needs it: leave it out, or choose other splits"
+                "needs it",
+                argument="estimators",
+                advice=("leave it out, or choose other ", Argument("splits")),
             )
 
 
@@ -154,16 +167,17 @@ def shown_metrics(task: Task, metrics: Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(metrics, str):
         metrics = [metrics]
     if metrics is not None and not metrics:
-        raise InvalidInputError("metrics is empty: give at least one, or None for the usual ones")
+        raise InvalidInputError("metrics is empty: give at least one, or None for the usual ones", argument="metrics")
     other: Task = "labels" if task == "ratings" else "ratings"
     for metric in metrics or ():
         if metric in METRICS[task]:
             continue
         if metric in METRICS[other]:
             raise InvalidInputError(
-                f"metric {metric!r} is for {other}, but the data are {task}: choose among {', '.join(METRICS[task])}"
+                f"metric {metric!r} is for {other}, but the data are {task}: choose among {', '.join(METRICS[task])}",
+                argument="metrics",
             )
-        raise InvalidInputError(_unknown("metric", metric, METRICS[task]))
+        raise InvalidInputError(_unknown("metric", metric, METRICS[task]), argument="metrics")
     return tuple(dict.fromkeys(metrics or _SHOWN[task]))
 
 
@@ -172,7 +186,9 @@ def _check_measurable(task: Task, metrics: Iterable[str], estimators: Mapping[st
     lacking = [metric for metric in metrics if not any(_can_have(task, metric, one) for one in estimators.values())]
     if lacking == list(metrics):
         needs = " or ".join(dict.fromkeys(_needed(task, metric) for metric in lacking))
-        raise InvalidInputError(f"no method here has {' or '.join(lacking)}, for which {needs} is needed")
+        raise InvalidInputError(
+            f"no method here has {' or '.join(lacking)}, for which {needs} is needed", argument="metrics"
+        )
 
 
 def _can_have(task: Task, metric: str, estimator: Any) -> bool:

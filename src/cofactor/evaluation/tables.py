@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.evaluation.escaping import in_latex, in_markdown, one_line
 from cofactor.evaluation.stats.scores import Scores
 from cofactor.metrics import greater_is_better
+from cofactor.pages.escaping import in_latex, in_markdown, one_line
 
 __all__ = ["MeanTable", "TableCell", "mean_table", "split_scores"]
 
@@ -116,7 +116,7 @@ class MeanTable:
     def grid(self, digits: int) -> tuple[list[list[TableCell]], list[str]]:
         """Return head, data sets, average ranks and seconds, cell by cell; and the footnotes."""
         if digits < 0:
-            raise InvalidInputError(f"digits must not be negative, found {digits}")
+            raise InvalidInputError(f"digits must not be negative, found {digits}", argument="digits")
         marks = {
             place: chr(ord("a") + k) if len(self.notes) <= 26 else str(k + 1) for k, place in enumerate(self.notes)
         }

@@ -11,8 +11,8 @@ Notation: :math:`Y_i` and :math:`\hat Y_i` are the sets of true and of predicted
 A row with neither true nor predicted labels, and a label with neither, has no F1: both parts of the ratio are 0.
 The argument ``undefined`` says what it counts as: 0, 1, or "skip" to leave it out of the mean (NaN if nothing
 remains). The documents differ: Kumar's thesis reports macro-F1 at the level that 0 gives, Li's skips such labels
-(ERRATA 61); on text data with rare labels the choice changes macro-F1 threefold. 0 and 1 are scikit-learn's
-``zero_division``.
+(``docs/corrections.md``, C61); on text data with rare labels the choice changes macro-F1 threefold. 0 and 1 are
+scikit-learn's ``zero_division``.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.metrics._ranked import Undefined, divided, mean_defined
-from cofactor.metrics._tables import as_label_sets, check_same_shape
+from cofactor.metrics.ranked import Undefined, divided, mean_defined
 from cofactor.metrics.ranking import (
     average_precision,
     coverage,
@@ -37,6 +36,7 @@ from cofactor.metrics.ranking import (
     ranking_loss,
     ranking_report,
 )
+from cofactor.metrics.tables import as_label_sets, check_same_shape
 
 __all__ = [
     "LABEL_METRICS",
@@ -123,7 +123,7 @@ def subset_accuracy(Y: Any, predicted: Any) -> float:
 
     Notes
     -----
-    "Exact match" of thesis section 5.6.2, whose sum runs over the n rows (ERRATA 28).
+    "Exact match" of thesis section 5.6.2, whose sum runs over the n rows (``docs/corrections.md``, C28).
 
     Examples
     --------
@@ -141,7 +141,7 @@ def example_f1(Y: Any, predicted: Any, undefined: Undefined = 1) -> float:
     Y, predicted : array-like or sparse matrix of shape (n, L)
         True and predicted labels: booleans, 0 and 1, or -1 and 1.
     undefined : {1, 0, "skip"}, default=1
-        What a row with neither true nor predicted labels counts as (ERRATA 61: 1).
+        What a row with neither true nor predicted labels counts as (``docs/corrections.md``, C61: 1).
 
     Returns
     -------
@@ -169,8 +169,8 @@ def macro_f1(Y: Any, predicted: Any, undefined: Undefined = 0) -> float:
     Y, predicted : array-like or sparse matrix of shape (n, L)
         True and predicted labels: booleans, 0 and 1, or -1 and 1.
     undefined : {0, 1, "skip"}, default=0
-        What a label counts as which no row has and for none was predicted. ERRATA 61: with 0 the thesis' level is
-        reached, Li's skips.
+        What a label counts as which no row has and for none was predicted. With 0 the level of Kumar's thesis is
+        reached, Li's skips such labels (``docs/corrections.md``, C61).
 
     Returns
     -------

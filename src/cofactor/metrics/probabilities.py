@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.metrics.ratings import as_scale, to_levels
+from cofactor.metrics.scale import as_scale, to_levels
 from cofactor.text import counted
 
 __all__ = [
@@ -247,18 +247,23 @@ def _checked(y: ArrayLike, probabilities: ArrayLike, scale: ArrayLike) -> tuple[
     names = as_scale(scale)
     ratings = np.asarray(y, dtype=np.float64)
     if ratings.ndim != 1 or not ratings.size:
-        raise InvalidInputError(f"y must be a non-empty one-dimensional array, found shape {ratings.shape}")
+        raise InvalidInputError(
+            f"y must be a non-empty one-dimensional array, found shape {ratings.shape}", argument="y"
+        )
     levels = to_levels(ratings, names)
     p = np.asarray(probabilities, dtype=np.float64)
     if p.shape != (len(levels), len(names)):
         raise InvalidInputError(
             f"probabilities must have a row for each of {counted(len(levels), 'rating')} and a column for each of "
-            f"{len(names)} levels of scale, found shape {p.shape}"
+            f"{len(names)} levels of scale, found shape {p.shape}",
+            argument="probabilities",
         )
     wrong = ~((p >= 0) & (p <= 1 + _SUM))
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        raise InvalidInputError(f"probabilities must lie between 0 and 1, found {p[row, column]} in row {row}")
+        raise InvalidInputError(
+            f"probabilities must lie between 0 and 1, found {p[row, column]} in row {row}", argument="probabilities"
+        )
     sums = p.sum(axis=1)
     wrong = np.abs(sums - 1) > _SUM
     if wrong.any():

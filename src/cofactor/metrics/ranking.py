@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.metrics._ranked import (
+from cofactor.metrics.ranked import (
     Measure,
     Undefined,
     average_precisions,
@@ -38,7 +38,7 @@ from cofactor.metrics._ranked import (
     ranked_blocks,
     ranking_losses,
 )
-from cofactor.metrics._tables import as_label_sets
+from cofactor.metrics.tables import as_label_sets
 
 __all__ = [
     "average_precision",
@@ -160,7 +160,7 @@ def average_precision(Y: Any, scores: ArrayLike, undefined: Undefined = 1) -> fl
     Notes
     -----
     Equal to scikit-learn's ``label_ranking_average_precision_score``. The measure of this name in 002 (NMTF with
-    ML-kNN) is another one (ERRATA 58).
+    ML-kNN) is another one (``docs/corrections.md``, C58).
 
     Examples
     --------
@@ -259,7 +259,7 @@ def label_propensities(Y: Any, a: float = 0.55, b: float = 1.5) -> NDArray[np.fl
     array([0.68 , 0.391])
     """
     if not (a > 0 and b >= 0):
-        raise InvalidInputError(f"a must be positive and b must not be negative, found a={a!r}, b={b!r}")
+        raise InvalidInputError(f"a must be positive and b must not be negative, found a={a!r}, b={b!r}", argument="a")
     labels = as_label_sets(Y)
     n, n_labels = labels.shape
     frequencies = np.bincount(labels.indices, minlength=n_labels) + b
@@ -360,6 +360,7 @@ def _inverse(propensities: ArrayLike, n_labels: int) -> NDArray[np.float64]:
     values = np.asarray(propensities, dtype=np.float64)
     if values.shape != (n_labels,) or not (values > 0).all():
         raise InvalidInputError(
-            f"propensities must be {n_labels} positive numbers, one per label, found shape {values.shape}"
+            f"propensities must be {n_labels} positive numbers, one per label, found shape {values.shape}",
+            argument="propensities",
         )
     return 1 / values

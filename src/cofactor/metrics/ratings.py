@@ -1,4 +1,4 @@
-r"""Errors of predicted ratings, and the rating scale on which they are counted.
+r"""Errors of predicted ratings.
 
 All functions take the true ratings first and the predicted ones second, so that they work with
 scikit-learn's ``make_scorer``::
@@ -16,137 +16,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.text import counted, some_of
+from cofactor.metrics.scale import as_scale, nearest_levels, to_levels
+from cofactor.text import counted
 
 __all__ = [
-    "MAX_LEVELS",
     "RATING_METRICS",
-    "as_scale",
     "confusion_matrix",
     "error_by_level",
     "frobenius_relative_error",
     "mean_absolute_error",
-    "nearest_levels",
     "normalized_mean_absolute_error",
     "rating_report",
     "root_mean_squared_error",
-    "to_levels",
     "zero_one_error",
 ]
-
-MAX_LEVELS = 100
-"""Largest number of levels of a rating scale."""
-
-_SAME = 1e-4  # a rating this part of the smallest step away from a level is that level (float32 input)
-
-
-def as_scale(scale: ArrayLike) -> NDArray[np.float64]:
-    """Check a rating scale and return it as an array.
-
-    Parameters
-    ----------
-    scale : array-like of shape (R,)
-        The values a rating can take.
-
-    Returns
-    -------
-    ndarray of shape (R,), float64
-        A copy of the scale.
-
-    Raises
-    ------
-    ValueError
-        If the scale is not one-dimensional, finite and strictly increasing, or has fewer than 2 or more than
-        100 levels.
-
-    Examples
-    --------
-    >>> as_scale([1, 2, 3])
-    array([1., 2., 3.])
-    """
-    try:
-        levels = np.array(scale, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"scale must be an increasing list of numbers, found {scale!r}") from error
-    if levels.ndim != 1 or levels.size < 2:
-        raise InvalidInputError(
-            f"scale must be a list of at least two levels, found shape {levels.shape}: "
-            "with a single level there is nothing to learn"
-        )
-    if not np.isfinite(levels).all() or (np.diff(levels) <= 0).any():
-        raise InvalidInputError(f"scale must be finite and strictly increasing, found {some_of(levels)}")
-    if levels.size > MAX_LEVELS:
-        raise InvalidInputError(
-            f"the scale has {levels.size} distinct values, at most {MAX_LEVELS} are possible: "
-            "continuous ratings: bin them with cofactor.datasets.bin_ratings or pass levels"
-        )
-    return levels
-
-
-def nearest_levels(values: ArrayLike, scale: ArrayLike) -> NDArray[np.uint8]:
-    """Return the level (1..R) nearest to each value, the upper one halfway between two.
-
-    Parameters
-    ----------
-    values : array-like
-        Real values, also outside the scale.
-    scale : array-like of shape (R,)
-        The increasing levels.
-
-    Returns
-    -------
-    ndarray of uint8
-        Levels, of the shape of ``values``.
-
-    Examples
-    --------
-    >>> nearest_levels([0.2, 3.5, 9], [1, 2, 3, 4, 5])
-    array([1, 4, 5], dtype=uint8)
-    """
-    levels = as_scale(scale)
-    steps = np.diff(levels)
-    # The slack keeps a mean such as (0.1 + 0.2) / 2, rounded a little too low, on the upper side of a tie.
-    boundaries = levels[:-1] + steps / 2 - 1e-9 * steps
-    found = np.searchsorted(boundaries, np.asarray(values, dtype=np.float64), side="left")
-    return (found + 1).astype(np.uint8)
-
-
-def to_levels(values: ArrayLike, scale: ArrayLike) -> NDArray[np.uint8]:
-    """Return the level (1..R) of ratings that all lie on the scale.
-
-    Parameters
-    ----------
-    values : array-like
-        Ratings.
-    scale : array-like of shape (R,)
-        The increasing levels.
-
-    Returns
-    -------
-    ndarray of uint8
-        Levels, of the shape of ``values``.
-
-    Raises
-    ------
-    ValueError
-        If a rating is not on the scale, up to one ten-thousandth of its smallest step.
-
-    Examples
-    --------
-    >>> to_levels([0.5, 5.0, 3.5], [0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5])
-    array([ 1, 10,  7], dtype=uint8)
-    """
-    checked, ratings = as_scale(scale), np.asarray(values, dtype=np.float64)
-    levels = nearest_levels(ratings, checked)
-    off = ~(np.abs(checked[levels - 1] - ratings) <= _SAME * np.diff(checked).min())
-    if off.any():
-        found = some_of(np.unique(ratings[off]))
-        raise InvalidInputError(
-            f"{counted(np.count_nonzero(off), 'rating is', 'ratings are')} not on the scale {some_of(checked, 10)}, "
-            f"found {found}: "
-            "correct them, or pass the levels that these data have"
-        )
-    return levels
 
 
 def mean_absolute_error(y: ArrayLike, pred: ArrayLike) -> float:
@@ -264,7 +147,9 @@ def frobenius_relative_error(y: ArrayLike, pred: ArrayLike) -> float:
     true, predicted = _both(y, pred)
     size = np.square(true).sum()
     if size == 0:
-        raise InvalidInputError("y holds only zeros: the relative error is not defined, use another metric")
+        raise InvalidInputError(
+            "y holds only zeros: the relative error is not defined, use another metric", argument="y"
+        )
     return float(np.sqrt(np.square(true - predicted).sum() / size))
 
 
@@ -395,15 +280,17 @@ def _both(y: ArrayLike, pred: ArrayLike) -> tuple[NDArray[np.float64], NDArray[n
     for name, values in (("y", y), ("pred", pred)):
         array = np.asarray(values, dtype=np.float64)
         if array.ndim != 1 or not array.size:
-            raise InvalidInputError(f"{name} must be a non-empty one-dimensional array, found shape {array.shape}")
+            raise InvalidInputError(
+                f"{name} must be a non-empty one-dimensional array, found shape {array.shape}", argument=name
+            )
         if not np.isfinite(array).all():
             bad = np.flatnonzero(~np.isfinite(array))
             found = counted(bad.size, "value that is", "values that are")
-            raise InvalidInputError(f"{name} holds {found} NaN or infinite, the first at {bad[0]}")
+            raise InvalidInputError(f"{name} holds {found} NaN or infinite, the first at {bad[0]}", argument=name)
         arrays.append(array)
     if arrays[0].size != arrays[1].size:
         raise InvalidInputError(
-            f"y has {counted(arrays[0].size, 'rating')} but pred has {arrays[1].size}: they must agree"
+            f"y has {counted(arrays[0].size, 'rating')} but pred has {arrays[1].size}: they must agree", argument="y"
         )
     return arrays[0], arrays[1]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError, MissingPackageError
-from cofactor.metrics.ratings import as_scale
+from cofactor.metrics.scale import as_scale
 from cofactor.plots.figures import (
     INK,
     MUTED,
@@ -209,13 +209,17 @@ def plot_error_by_level(
     """
     levels = as_scale(scale)
     if not errors:
-        raise InvalidInputError("errors is empty: give at least one method with its error for each level")
+        raise InvalidInputError(
+            "errors is empty: give at least one method with its error for each level", argument="errors"
+        )
     checked = {str(name): _by_level(values, str(name), levels.size) for name, values in errors.items()}
     words = [f"{level:g}" for level in levels]
     if counts is not None:
         sizes = numbers(counts, "counts")
         if sizes.size != levels.size:
-            raise InvalidInputError(f"counts must have one number for each of {levels.size} levels, found {sizes.size}")
+            raise InvalidInputError(
+                f"counts must have one number for each of {levels.size} levels, found {sizes.size}", argument="counts"
+            )
         words = [f"{word}\nn = {size:,.0f}" for word, size in zip(words, sizes, strict=True)]
     ax = new_axes(ax, max(6.4, 1.5 + 0.6 * levels.size))
     middle = (len(checked) - 1) / 2

@@ -76,7 +76,7 @@ def plot_convergence(
     ('iterations', [[0.0, 90.0], [1.0, 40.0], [2.0, 35.0]])
     """
     if x not in ("seconds", "iterations"):
-        raise InvalidInputError(f"x must be 'seconds' or 'iterations', found {x!r}")
+        raise InvalidInputError(f"x must be 'seconds' or 'iterations', found {x!r}", argument="x")
     checked = list(series(histories, "histories", ("seconds", "objective")))
     lowest = min(float(objective.min()) for _, _, objective in checked)
     ax = new_axes(ax)
@@ -250,7 +250,7 @@ def plot_validation(
     if spread is not None:
         same_size(across, spread, "alphas", "scores_std")
         if spread.min() < 0:
-            raise InvalidInputError(f"scores_std must not be negative, found {spread.min()}")
+            raise InvalidInputError(f"scores_std must not be negative, found {spread.min()}", argument="scores_std")
     chosen = float(numbers([best], "best", positive=True)[0])
     order = np.argsort(across, kind="stable")
     ax = new_axes(ax)
@@ -314,7 +314,9 @@ def plot_scaling(
     """
     across = numbers(sizes, "sizes", positive=True)
     if across.min() == across.max():
-        raise InvalidInputError(f"sizes must hold at least two different sizes, found only {across[0]:g}")
+        raise InvalidInputError(
+            f"sizes must hold at least two different sizes, found only {across[0]:g}", argument="sizes"
+        )
     reference = float(numbers([slope], "slope")[0])
     order = np.argsort(across, kind="stable")
     drawn = {label: values[order] for label, values in _timings(seconds, across)}
@@ -357,7 +359,7 @@ def _timings(
     """Yield label and seconds of each method, having checked them."""
     timed = seconds if isinstance(seconds, Mapping) else {"measured": seconds}
     if not timed:
-        raise InvalidInputError("seconds is empty: give the seconds of at least one method")
+        raise InvalidInputError("seconds is empty: give the seconds of at least one method", argument="seconds")
     for label, values in timed.items():
         name = f"seconds[{label!r}]" if isinstance(seconds, Mapping) else "seconds"
         checked = numbers(values, name, positive=True)

@@ -237,14 +237,16 @@ def numbers(values: ArrayLike, name: str, *, positive: bool = False) -> NDArray[
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidTypeError(f"{name} must be numbers, found {values!r:.60}") from None
+        raise InvalidTypeError(f"{name} must be numbers, found {values!r:.60}", argument=name) from None
     if array.ndim != 1 or not array.size:
-        raise InvalidInputError(f"{name} must be one-dimensional and not empty, found shape {array.shape}")
+        raise InvalidInputError(
+            f"{name} must be one-dimensional and not empty, found shape {array.shape}", argument=name
+        )
     wrong = ~np.isfinite(array) if not positive else ~(np.isfinite(array) & (array > 0))
     if wrong.any():
         first = int(np.argmax(wrong))
         kind = "positive and finite" if positive else "finite"
-        raise InvalidInputError(f"{name} must be {kind}, found {array[first]} at position {first}")
+        raise InvalidInputError(f"{name} must be {kind}, found {array[first]} at position {first}", argument=name)
     return array
 
 
@@ -254,13 +256,16 @@ def series(
     """Yield label, x and y of each curve, having checked them."""
     if not isinstance(curves, Mapping):
         raise InvalidTypeError(
-            f"{name} must be a mapping from names to ({parts[0]}, {parts[1]}), found {type(curves).__name__}"
+            f"{name} must be a mapping from names to ({parts[0]}, {parts[1]}), found {type(curves).__name__}",
+            argument=name,
         )
     if not curves:
-        raise InvalidInputError(f"{name} is empty: give at least one name with ({parts[0]}, {parts[1]})")
+        raise InvalidInputError(f"{name} is empty: give at least one name with ({parts[0]}, {parts[1]})", argument=name)
     for label, pair in curves.items():
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise InvalidInputError(f"{name}[{label!r}] must be a pair ({parts[0]}, {parts[1]}), found {pair!r:.60}")
+            raise InvalidInputError(
+                f"{name}[{label!r}] must be a pair ({parts[0]}, {parts[1]}), found {pair!r:.60}", argument=name
+            )
         x, y = (numbers(part, f"{parts[k]} of {name}[{label!r}]") for k, part in enumerate(pair))
         same_size(x, y, f"{parts[0]} of {name}[{label!r}]", parts[1])
         yield str(label), x, y
@@ -359,5 +364,8 @@ def root_figure(ax_or_fig: Axes | Figure) -> Any:
     while figure is not None and figure.figure not in (None, figure):
         figure = figure.figure
     if not hasattr(figure, "savefig"):
-        raise InvalidTypeError(f"ax_or_fig must be an Axes or a Figure of matplotlib, found {type(ax_or_fig).__name__}")
+        raise InvalidTypeError(
+            f"ax_or_fig must be an Axes or a Figure of matplotlib, found {type(ax_or_fig).__name__}",
+            argument="ax_or_fig",
+        )
     return figure

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.metrics._tables import as_label_sets
+from cofactor.metrics.tables import as_label_sets
 from cofactor.plots.figures import (
     INK,
     MUTED,
@@ -246,7 +246,9 @@ def plot_threshold_curves(
     checked = list(series(curves, "curves", ("cuts", "values")))
     unknown = set(cuts_of) - {label for label, _, _ in checked}
     if unknown:
-        raise InvalidInputError(f"learned has a cut for {sorted(unknown)[0]!r}, which is none of the curves")
+        raise InvalidInputError(
+            f"learned has a cut for {sorted(unknown)[0]!r}, which is none of the curves", argument="learned"
+        )
     ax = new_axes(ax)
     for index, (label, cuts, values) in enumerate(checked):
         order = np.argsort(cuts, kind="stable")
@@ -304,7 +306,9 @@ def _placed(order: ArrayLike | None, groups: NDArray[Any] | None, n_labels: int)
         return np.arange(n_labels) if groups is None else np.argsort(groups, kind="stable")
     placed = np.asarray(order)
     if placed.shape != (n_labels,) or not np.array_equal(np.sort(placed), np.arange(n_labels)):
-        raise InvalidInputError(f"order must hold each of the numbers 0 to {n_labels - 1} once, found {order!r:.60}")
+        raise InvalidInputError(
+            f"order must hold each of the numbers 0 to {n_labels - 1} once, found {order!r:.60}", argument="order"
+        )
     return placed.astype(np.int64)
 
 
@@ -312,7 +316,7 @@ def _one_per_label(values: ArrayLike, name: str, n_labels: int) -> NDArray[Any]:
     found = np.asarray(values)
     if found.shape != (n_labels,):
         raise InvalidInputError(
-            f"{name} must hold one value for each of the {n_labels} labels, found shape {found.shape}"
+            f"{name} must hold one value for each of the {n_labels} labels, found shape {found.shape}", argument=name
         )
     return found
 
@@ -339,9 +343,9 @@ def _checked_matrix(values: ArrayLike, name: str) -> NDArray[np.float64]:
     try:
         matrix = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidTypeError(f"{name} must be a matrix of numbers, found {values!r:.60}") from None
+        raise InvalidTypeError(f"{name} must be a matrix of numbers, found {values!r:.60}", argument=name) from None
     if matrix.ndim != 2 or not matrix.size:
-        raise InvalidInputError(f"{name} must be a non-empty matrix, found shape {matrix.shape}")
+        raise InvalidInputError(f"{name} must be a non-empty matrix, found shape {matrix.shape}", argument=name)
     if not np.isfinite(matrix).all():
-        raise InvalidInputError(f"{name} must be finite, found NaN or infinite entries")
+        raise InvalidInputError(f"{name} must be finite, found NaN or infinite entries", argument=name)
     return matrix

@@ -78,11 +78,12 @@ def plot_parameter_map(
     if table.shape != (len(rows), len(columns)):
         raise InvalidInputError(
             f"values must have {len(rows)} rows and {len(columns)} columns, as the parameters have values, "
-            f"found shape {table.shape}"
+            f"found shape {table.shape}",
+            argument="values",
         )
     known = np.isfinite(table)
     if not known.any():
-        raise InvalidInputError("values holds no finite number: there is nothing to plot")
+        raise InvalidInputError("values holds no finite number: there is nothing to plot", argument="values")
     ax = new_axes(ax, 2.6 + 0.75 * len(columns), 1.4 + 0.5 * len(rows))
     from matplotlib import colormaps
 
@@ -153,7 +154,9 @@ def plot_parameter_lines(
     ['d = 20', 'd = 60']
     """
     if not isinstance(lines, Mapping) or not lines:
-        raise InvalidInputError(f"lines must be a mapping with at least one name, found {lines!r:.60}")
+        raise InvalidInputError(
+            f"lines must be a mapping with at least one name, found {lines!r:.60}", argument="lines"
+        )
     checked = [(str(name), *_checked_line(str(name), line)) for name, line in lines.items()]
     ax = new_axes(ax)
     for index, (name, x, mean, spread) in enumerate(checked):

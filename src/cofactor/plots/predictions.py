@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.metrics._tables import as_label_sets, check_same_shape
+from cofactor.metrics.tables import as_label_sets, check_same_shape
 from cofactor.pages import Html, table
 
 __all__ = ["prediction_table"]
@@ -55,7 +55,7 @@ def prediction_table(
     song 7: ✓ rock  ✗ sad  – loud
     """
     if form not in ("text", "html"):
-        raise InvalidInputError(f"form must be 'text' or 'html', found {form!r}")
+        raise InvalidInputError(f"form must be 'text' or 'html', found {form!r}", argument="form")
     true, found = as_label_sets(Y), as_label_sets(predicted, "predicted")
     check_same_shape(true.shape, found.shape, ("Y", "predicted"))
     labels = _names(names, "names", true.shape[1])

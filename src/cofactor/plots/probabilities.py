@@ -218,11 +218,13 @@ def _checked_chains(model: Any) -> list[Chain]:
     if chains is None:
         raise InvalidTypeError(
             "model must be a fitted one that is drawn from its posterior by chains, such as OrdinalProbit, "
-            f"found {type(model).__name__}"
+            f"found {type(model).__name__}",
+            argument="model",
         )
     if not chains:
         raise InvalidInputError(
-            "model has no chains: fold_in, and save with n_samples, leave them out; plot the fitted one"
+            "model has no chains: fold_in, and save with n_samples, leave them out; plot the fitted one",
+            argument="model",
         )
     return chains
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.metrics.ratings import as_scale
+from cofactor.metrics.scale import as_scale
 from cofactor.plots.figures import INK, MARKERS, MUTED, OKABE_ITO, colour_bar, legend, new_axes, numbers, tidy
 
 if TYPE_CHECKING:
@@ -96,16 +96,17 @@ def _checked_counts(counts: ArrayLike, n_levels: int) -> NDArray[np.float64]:
     try:
         table = np.array(counts, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidTypeError(f"counts must be a matrix of numbers, found {counts!r:.60}") from None
+        raise InvalidTypeError(f"counts must be a matrix of numbers, found {counts!r:.60}", argument="counts") from None
     if table.shape != (n_levels, n_levels):
         raise InvalidInputError(
             f"counts must have one row and one column for each of the {n_levels} levels of scale, "
-            f"found shape {table.shape}"
+            f"found shape {table.shape}",
+            argument="counts",
         )
     if not (np.isfinite(table) & (table >= 0)).all():
-        raise InvalidInputError("counts must be finite and not negative")
+        raise InvalidInputError("counts must be finite and not negative", argument="counts")
     if not table.any():
-        raise InvalidInputError("counts is all zero: there is nothing to plot")
+        raise InvalidInputError("counts is all zero: there is nothing to plot", argument="counts")
     return table
 
 
@@ -300,7 +301,7 @@ def _draw_side(
     window: tuple[NDArray[np.float64], NDArray[np.float64]],
     taken: list[NDArray[np.float64]],
 ) -> None:
-    """Draw the line of a user with an arrow to its upper side and his name, and add their place to those taken.
+    """Draw the line of a user with an arrow to its upper side and the user's name, and add their place to those taken.
 
     The arrow stands where its foot and the name are the farthest from places taken, and the name from the lines of
     others and from the frame.
@@ -340,14 +341,18 @@ def _checked_plane(V: ArrayLike, U_row: ArrayLike) -> tuple[NDArray[np.float64],
     try:
         points = np.array(V, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidTypeError(f"V must be a matrix of numbers, found {V!r:.60}") from None
+        raise InvalidTypeError(f"V must be a matrix of numbers, found {V!r:.60}", argument="V") from None
     if points.ndim != 2 or points.shape[1] != 2 or not len(points):
-        raise InvalidInputError(f"V must have shape (n_items, 2), from n_factors=2, found shape {points.shape}")
+        raise InvalidInputError(
+            f"V must have shape (n_items, 2), from n_factors=2, found shape {points.shape}", argument="V"
+        )
     if not np.isfinite(points).all():
-        raise InvalidInputError("V must be finite, found NaN or infinite factors")
+        raise InvalidInputError("V must be finite, found NaN or infinite factors", argument="V")
     direction = numbers(U_row, "U_row")
     if direction.shape != (2,) or not direction.any():
-        raise InvalidInputError(f"U_row must be two numbers, not both zero, found {direction.tolist()!r:.60}")
+        raise InvalidInputError(
+            f"U_row must be two numbers, not both zero, found {direction.tolist()!r:.60}", argument="U_row"
+        )
     return points, direction
 
 
@@ -357,13 +362,16 @@ def _checked_levels(
     """Return the level of each item, and the rating which each level stands for."""
     ranks = numbers(levels, "levels")
     if len(ranks) != n_items:
-        raise InvalidInputError(f"levels must hold one level for each of the {n_items} items, found {len(ranks)}")
+        raise InvalidInputError(
+            f"levels must hold one level for each of the {n_items} items, found {len(ranks)}", argument="levels"
+        )
     names = np.arange(1.0, max(ranks.max(), 1) + 1) if scale is None else as_scale(scale)
     wrong = (ranks < 0) | (ranks > len(names)) | (ranks != np.floor(ranks))
     if wrong.any():
         raise InvalidInputError(
             f"levels must be whole numbers from 0 to {len(names)}, found {ranks[wrong][0]:g}: "
-            "give ranks on the scale, not ratings"
+            "give ranks on the scale, not ratings",
+            argument="levels",
         )
     return ranks, names
 

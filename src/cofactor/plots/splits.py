@@ -51,7 +51,7 @@ def plot_splits(scores: Mapping[str, ArrayLike], ax: Axes | None = None, *, metr
     ['HMF', 'ALS']
     """
     if not scores:
-        raise InvalidInputError("scores is empty: give at least one method with its scores")
+        raise InvalidInputError("scores is empty: give at least one method with its scores", argument="scores")
     checked = {str(name): numbers(values, f"scores[{name!r}]") for name, values in scores.items()}
     ax = new_axes(ax, _WIDTH + max(0.0, inches(list(checked)) - 1.2), _ROW * len(checked) + 0.9)
     for row, values in enumerate(checked.values()):

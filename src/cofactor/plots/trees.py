@@ -109,7 +109,8 @@ def tree_positions(nodes: Sequence[Mapping[str, Any]]) -> dict[Any, tuple[float,
     roots = [node["id"] for node in nodes if node["parent"] is None]
     if len(known) != len(nodes) or len(roots) != 1:
         raise InvalidInputError(
-            f"nodes must have distinct ids and one root, found {len(nodes)} nodes and {len(roots)} roots"
+            f"nodes must have distinct ids and one root, found {len(nodes)} nodes and {len(roots)} roots",
+            argument="nodes",
         )
     before = _depth_first(known, roots[0])
     places: dict[Any, tuple[float, int]] = {}

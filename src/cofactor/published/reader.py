@@ -16,7 +16,19 @@ from numpy.typing import NDArray
 from cofactor.errors import InvalidInputError
 from cofactor.text import did_you_mean, without_zero
 
-__all__ = ["METRICS", "Metric", "Misprint", "Printed", "Published", "load", "matrix", "names", "printed", "value"]
+__all__ = [
+    "METRICS",
+    "Metric",
+    "Misprint",
+    "Printed",
+    "Published",
+    "load",
+    "matrices",
+    "matrix",
+    "names",
+    "printed",
+    "value",
+]
 
 FOLDER = Path(__file__).parent
 """Where the files are."""
@@ -307,6 +319,17 @@ def value(
     return None if found is None else found.mean
 
 
+def matrices() -> tuple[str, ...]:
+    """Return the names of all printed matrices.
+
+    Examples
+    --------
+    >>> matrices()
+    ('thesis-3.1', 'thesis-3.2-U', 'thesis-3.2-V', 'thesis-3.6')
+    """
+    return tuple(sorted(path.stem for path in (FOLDER / "matrices").glob("*.csv")))
+
+
 @cache
 def matrix(name: str) -> NDArray[np.float64]:
     """Return a small matrix printed in a source, read-only; 0 stands for what is not observed.
@@ -325,10 +348,9 @@ def matrix(name: str) -> NDArray[np.float64]:
         ...
     cofactor.errors.InvalidInputError: no published matrix 'thesis-3.3'; did you mean thesis-3.6, thesis-3.1, ...
     """
-    known = {path.stem: path for path in sorted((FOLDER / "matrices").glob("*.csv"))}
-    if name not in known:
-        raise InvalidInputError(f"no published matrix {name!r}", advice=did_you_mean(name, known))
-    numbers = np.loadtxt(known[name], delimiter=",")
+    if name not in matrices():
+        raise InvalidInputError(f"no published matrix {name!r}", advice=did_you_mean(name, matrices()))
+    numbers = np.loadtxt(FOLDER / "matrices" / f"{name}.csv", delimiter=",")
     numbers.setflags(write=False)
     return numbers
 

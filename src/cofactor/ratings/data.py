@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.metrics.ratings import as_scale, to_levels
+from cofactor.metrics.scale import as_scale, to_levels
 from cofactor.ratings.entries import (
     check_rows,
     counting_sort,
@@ -116,7 +116,7 @@ class Ratings:
         ------
         ValueError
             If X or y has the wrong shape, is empty, or holds missing ids, duplicates, or ratings that are not
-            finite or not on the scale; if the scale has fewer than 2 or more than 100 levels.
+            finite or not on the scale; if the scale has fewer than 2 or more than 101 levels.
         """
         user_ids, item_ids = pair_columns(X)
         users = IdMap(user_ids, "the user ids of X")

@@ -110,7 +110,7 @@ def _with_levels(data: RatingDataset, options: Mapping[str, Any], file: str) -> 
     if options["levels"] is not None:
         return replace(data, scale=np.array(options["levels"]))
     if data.scale is None:
-        found = f"more than 100 distinct ones from {data.y.min():g} to {data.y.max():g}"
+        found = f"more than 101 distinct ones from {data.y.min():g} to {data.y.max():g}"
         advice = (f"the ratings are continuous, {found}: cut them into levels with ", Argument("bins", 5))
         raise InvalidInputError(advice, place=place)
     if len(data.scale) < 2:

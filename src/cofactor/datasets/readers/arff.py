@@ -182,6 +182,7 @@ def _label_columns(header: Header, labels: Labels, path: PathLike) -> list[int]:
             raise InvalidInputError(
                 "cannot tell which attributes are labels: there is no .xml file of its name beside it and no '-C n' in "
                 "the relation",
+                argument="labels",
                 advice=("say it with ", Argument("labels")),
                 place=Place(header.name),
             )
@@ -190,7 +191,9 @@ def _label_columns(header: Header, labels: Labels, path: PathLike) -> list[int]:
     if isinstance(labels, str) and not labels.lower().endswith((".xml", ".xml.gz")):
         found = [j for j, attribute in enumerate(header.attributes) if attribute.name.startswith(labels)]
         if not found or not labels:
-            raise InvalidInputError(f"{header.name}: no attribute begins with labels={labels!r}")
+            raise InvalidInputError(
+                ("no attribute begins with ", Argument("labels", labels)), argument="labels", place=Place(header.name)
+            )
         return found
     if not isinstance(labels, Sequence) or isinstance(labels, str):
         return sorted(_positions(header, read_label_names(labels), display_name(labels)))
@@ -241,8 +244,8 @@ def _check_labels(rows: Rows, columns: Sequence[int]) -> None:
         if attribute.kind == "string" or _is_spread(attribute):
             found = f"the values {', '.join(attribute.values[:4])}" if attribute.values else "type string"
             raise InvalidInputError(
-                f"{rows.header.name}, line {attribute.line}: the label {attribute.name!r} has {found}; expected "
-                "0/1, -1/1, no/yes or the like"
+                f"the label {attribute.name!r} has {found}; expected 0/1, -1/1, no/yes or the like",
+                place=Place(rows.header.name, attribute.line),
             )
 
 

@@ -7,11 +7,11 @@ cut short (2.7 s for 24 values, hours for 40).
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from cofactor.datasets.cells import truth_of
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, Place
 
 Kind = Literal["numeric", "string", "nominal"]
 
@@ -61,8 +61,11 @@ class Header:
             return None
         if "filters.unsupervised.attribute" in self.relation[found.end() :]:
             raise InvalidInputError(
-                f"{self.name}: the relation says {found.group()}, but a filter changed the attributes after that "
-                f"({self.relation[found.end() : found.end() + 70].strip()}...); say which are labels with labels="
+                f"the relation says {found.group()}, but a filter changed the attributes after that "
+                f"({self.relation[found.end() : found.end() + 70].strip()}...)",
+                argument="labels",
+                advice=("say which are labels with ", Argument("labels")),
+                place=Place(self.name),
             )
         return int(found.group(1))
 
@@ -86,47 +89,52 @@ def read_header(lines: Iterator[tuple[int, str]], name: str) -> Header:
             case "relation":
                 relation = unquote(line[len("@relation") :].strip())
             case "attribute":
-                attribute = _attribute(line, f"{name}, line {number}", number)
+                attribute = _attribute(line, Place(name, number), number)
                 if attribute.name in declared:
                     first = declared[attribute.name]
                     raise InvalidInputError(
-                        f"{name}, line {number}: the attribute {attribute.name!r} was declared in line {first} already"
+                        f"the attribute {attribute.name!r} was declared in line {first} already",
+                        place=Place(name, number),
                     )
                 declared[attribute.name] = number
                 attributes.append(attribute)
             case "data":
                 if not attributes:
-                    raise InvalidInputError(f"{name}, line {number}: @data without any @attribute before it")
+                    raise InvalidInputError("@data without any @attribute before it", place=Place(name, number))
                 return Header(name, relation or "", tuple(attributes), number)
             case _:
                 raise InvalidInputError(
-                    f"{name}, line {number}: expected @relation, @attribute or @data, found {line[:40]!r}; "
-                    "is this an ARFF file?"
+                    f"expected @relation, @attribute or @data, found {line[:40]!r}",
+                    advice="is this an ARFF file?",
+                    place=Place(name, number),
                 )
-    raise InvalidInputError(f"{name}: no @data up to the end of the file (line {number}); is it cut short?")
+    raise InvalidInputError(
+        f"no @data up to the end of the file (line {number})", advice="is it cut short?", place=Place(name)
+    )
 
 
-def _attribute(line: str, where: str, number: int) -> Attribute:
+def _attribute(line: str, place: Place, number: int) -> Attribute:
     found = _ATTRIBUTE.match(line)
     if found is None:
         raise InvalidInputError(
-            f"{where}: expected '@attribute name type', found {line[:60]!r}; is a quotation mark missing?"
+            f"expected '@attribute name type', found {line[:60]!r}", advice="is a quotation mark missing?", place=place
         )
     name, kind = unquote(found.group(1)), found.group(2)
     if kind.startswith("{"):
-        return Attribute(name, "nominal", _values(kind, f"{where}: values of attribute {name!r}"), number)
+        return Attribute(name, "nominal", _values(kind, replace(place, column=f"values of attribute {name!r}")), number)
     word = kind.split("%")[0].strip().lower()
     if word in ("numeric", "real", "integer"):
         return Attribute(name, "numeric", (), number)
     if word == "string":
         return Attribute(name, "string", (), number)
     raise InvalidInputError(
-        f"{where}: the attribute {name!r} has type {kind[:40]!r}; expected numeric, real, integer, string or "
-        "{value, ...} (dates and relational attributes cannot be features or labels)"
+        f"the attribute {name!r} has type {kind[:40]!r}; expected numeric, real, integer, string or "
+        "{value, ...} (dates and relational attributes cannot be features or labels)",
+        place=place,
     )
 
 
-def _values(text: str, where: str) -> tuple[str, ...]:
+def _values(text: str, place: Place) -> tuple[str, ...]:
     """Values of a nominal list, which starts at ``{``."""
     values: list[str] = []
     position = 1
@@ -134,7 +142,7 @@ def _values(text: str, where: str) -> tuple[str, ...]:
         found = _VALUE.match(text, position)
         if found is None:
             raise InvalidInputError(
-                f"{where}: no comma or closing brace after {text[max(position - 20, 0) : position + 20]!r}"
+                f"no comma or closing brace after {text[max(position - 20, 0) : position + 20]!r}", place=place
             )
         if found.group(1) or values or found.group(2) == ",":
             values.append(unquote(found.group(1)))
@@ -142,10 +150,10 @@ def _values(text: str, where: str) -> tuple[str, ...]:
         if found.group(2) == "}":
             break
     if not values:
-        raise InvalidInputError(f"{where}: there are none; found {text[:40]!r}")
+        raise InvalidInputError(f"there are none; found {text[:40]!r}", place=place)
     if len(set(values)) < len(values):
-        raise InvalidInputError(f"{where}: {next(v for v in values if values.count(v) > 1)!r} is listed twice")
+        raise InvalidInputError(f"{next(v for v in values if values.count(v) > 1)!r} is listed twice", place=place)
     rest = text[position:].strip()
     if rest and not rest.startswith("%"):
-        raise InvalidInputError(f"{where}: unexpected {rest[:40]!r} after the closing brace")
+        raise InvalidInputError(f"unexpected {rest[:40]!r} after the closing brace", place=place)
     return tuple(values)

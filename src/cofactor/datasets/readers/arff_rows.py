@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.datasets.readers.arff_header import Attribute, Header
-from cofactor.errors import InvalidInputError, MissingPackageError
+from cofactor.errors import InvalidInputError, MissingPackageError, Place
 from cofactor.text import counted
 
 _NOT_TEXT = {"0", "1"}
@@ -82,7 +82,9 @@ def read_rows(header: Header, lines: Iterator[tuple[int, str]]) -> Rows:
     library = _library()
     first = next(lines, None)
     if first is None:
-        raise InvalidInputError(f"{header.name}: no rows after @data (line {header.last_line}); is the file cut short?")
+        raise InvalidInputError(
+            f"no rows after @data (line {header.last_line})", advice="is the file cut short?", place=Place(header.name)
+        )
     sparse = first[1].startswith("{")
     textual = tuple(j for j, attribute in enumerate(header.attributes) if _is_textual(attribute, sparse))
     rows = Rows(header, sparse, textual)
@@ -92,7 +94,7 @@ def read_rows(header: Header, lines: Iterator[tuple[int, str]]) -> Rows:
         found = library.ArffDecoder().decode(stream, return_type=kind)["data"]
         (_take_sparse if sparse else _take_dense)(rows, found, stream)
     except library.ArffException:
-        raise InvalidInputError(_fault(header, stream.number, stream.line, sparse)) from None
+        raise _fault(header, stream.number, stream.line, sparse) from None
     _check_finite(rows)
     _check_truths(rows)
     return rows
@@ -105,12 +107,12 @@ def _take_dense(rows: Rows, found: Iterator[list], stream: _Stream) -> None:
     taken = [array("i") for _ in rows.textual]
     for row in found:
         if stream.line.startswith("{"):
-            raise InvalidInputError(f"{rows.header.name}, line {stream.number}: a sparse row among dense ones")
+            raise InvalidInputError("a sparse row among dense ones", place=Place(rows.header.name, stream.number))
         rows.lines.append(stream.number)
         try:
             rows.numbers.extend(row if not textual else [row[j] for j in numeric])
         except TypeError:
-            raise InvalidInputError(_missing(rows.header, stream.number, row)) from None
+            raise _missing(rows.header, stream.number, row) from None
         for j, code, column in zip(rows.textual, codes, taken, strict=True):
             column.append(_code(rows.header, j, code, row[j], stream.number))
     rows.numbers = np.frombuffer(rows.numbers, dtype=np.float64).reshape(rows.n, len(numeric))
@@ -125,7 +127,7 @@ def _take_sparse(rows: Rows, found: Iterator[dict], stream: _Stream) -> None:
         rows.lines.append(stream.number)
         line = stream.line
         if "'" not in line and '"' not in line and len(row) != line.count(",") + bool(row):
-            raise InvalidInputError(f"{rows.header.name}, line {stream.number}: an index occurs twice")
+            raise InvalidInputError("an index occurs twice", place=Place(rows.header.name, stream.number))
         if not textual.isdisjoint(row):
             for j in textual.intersection(row):
                 taken.append((rows.n - 1, j, _code(rows.header, j, codes[j], row.pop(j), stream.number)))
@@ -134,7 +136,7 @@ def _take_sparse(rows: Rows, found: Iterator[dict], stream: _Stream) -> None:
         try:
             rows.numbers.extend(row.values())
         except TypeError:
-            raise InvalidInputError(_missing(rows.header, stream.number, row)) from None
+            raise _missing(rows.header, stream.number, row) from None
     rows.numbers = np.frombuffer(rows.numbers, dtype=np.float64)
     rows.codes = {j: np.zeros(rows.n, dtype=np.int32) for j in rows.textual}
     for i, j, code in taken:
@@ -145,55 +147,68 @@ def _code(header: Header, j: int, codes: dict[str, int], value: str | None, line
     """Code of a value among the declared ones; strings, which declare none, count from 0."""
     attribute = header.attributes[j]
     if value is None and attribute.kind == "nominal":
-        raise InvalidInputError(f"{header.name}, line {line}: the attribute {attribute.name!r} has no value ('?')")
+        raise _no_value(header, line, j)
     if attribute.kind == "string":
         return codes.setdefault(str(value), len(codes))
     if value not in codes:
         raise InvalidInputError(
-            f"{header.name}, line {line}: the attribute {attribute.name!r} has the value {value!r}, expected one of "
+            f"the attribute {attribute.name!r} has the value {value!r}, expected one of "
             f"those declared in line {attribute.line}: {', '.join(attribute.values[:6])}"
-            + (", ..." if len(attribute.values) > 6 else "")
+            + (", ..." if len(attribute.values) > 6 else ""),
+            place=Place(header.name, line),
         )
     return codes[str(value)]
 
 
-def _missing(header: Header, line: int, row: list | dict) -> str:
+def _missing(header: Header, line: int, row: list | dict) -> InvalidInputError:
     pairs = row.items() if isinstance(row, dict) else enumerate(row)
     j = next(j for j, value in pairs if value is None)
-    return (
-        f"{header.name}, line {line}: the attribute {header.attributes[j].name!r} has no value ('?'); "
-        "replace missing values before"
+    return _no_value(header, line, j)
+
+
+def _no_value(header: Header, line: int, j: int) -> InvalidInputError:
+    return InvalidInputError(
+        f"the attribute {header.attributes[j].name!r} has no value ('?')",
+        advice="replace missing values before",
+        place=Place(header.name, line),
     )
 
 
-def _fault(header: Header, line: int, row: str, sparse: bool) -> str:
+def _fault(header: Header, line: int, row: str, sparse: bool) -> InvalidInputError:
     """What is wrong with a row which the library refuses."""
+    what = _fault_in_sparse(header, row) if sparse else _fault_in_dense(header, row)
+    problem, _, advice = what.partition("; ")
+    return InvalidInputError(problem, advice=advice, place=Place(header.name, line))
+
+
+def _fault_in_sparse(header: Header, row: str) -> str:
     n = len(header.attributes)
-    where = f"{header.name}, line {line}"
-    quoted = "'" in row or '"' in row
-    if sparse:
-        for pair in row.strip("{} ").split(",") if row.startswith("{") and row.endswith("}") and not quoted else ():
-            index, _, value = pair.strip().partition(" ")
-            if not index.isdecimal() or not value.strip() or len(value.split()) > 1:
-                return f"{where}: expected 'index value', found {pair.strip()[:40]!r}"
-            if int(index) >= n:
-                return f"{where}: the index {index} is too large; there are {n} attributes, 0 the first"
-            if not _is_number(value):
-                return f"{where}: expected a number for {header.attributes[int(index)].name!r}, found {value[:40]!r}"
-        return f"{where}: expected a sparse row {{index value, ...}}, found {_ends(row)!r}; is the line cut short?"
+    plain = row.startswith("{") and row.endswith("}") and "'" not in row and '"' not in row
+    for pair in row.strip("{} ").split(",") if plain else ():
+        index, _, value = pair.strip().partition(" ")
+        if not index.isdecimal() or not value.strip() or len(value.split()) > 1:
+            return f"expected 'index value', found {pair.strip()[:40]!r}"
+        if int(index) >= n:
+            return f"the index {index} is too large; there are {n} attributes, 0 the first"
+        if not _is_number(value):
+            return f"expected a number for {header.attributes[int(index)].name!r}, found {value[:40]!r}"
+    return f"expected a sparse row {{index value, ...}}, found {_ends(row)!r}; is the line cut short?"
+
+
+def _fault_in_dense(header: Header, row: str) -> str:
+    expected = f"expected {counted(len(header.attributes), 'value')}"
+    if "'" in row or '"' in row:
+        return f"{expected}, found {_ends(row)!r}; is a quotation mark missing?"
     cells = [cell.strip() for cell in row.split(",")]
-    if not quoted and len(cells) != n:
-        return f"{where}: expected {counted(n, 'value')}, found {len(cells)}; is the line cut short?"
-    if not quoted:
-        for cell, attribute in zip(cells, header.attributes, strict=True):
-            if not _is_number(cell) and attribute.kind == "numeric":
-                return f"{where}: expected a number for {attribute.name!r}, found {cell[:40]!r}"
-            if not _is_number(cell) and set(attribute.values) <= _NOT_TEXT and attribute.kind == "nominal":
-                values = ", ".join(attribute.values)
-                return (
-                    f"{where}: the attribute {attribute.name!r} has the value {cell[:40]!r}, expected one of {values}"
-                )
-    return f"{where}: expected {counted(n, 'value')}, found {_ends(row)!r}; is a quotation mark missing?"
+    if len(cells) != len(header.attributes):
+        return f"{expected}, found {len(cells)}; is the line cut short?"
+    for cell, attribute in zip(cells, header.attributes, strict=True):
+        if not _is_number(cell) and attribute.kind == "numeric":
+            return f"expected a number for {attribute.name!r}, found {cell[:40]!r}"
+        if not _is_number(cell) and set(attribute.values) <= _NOT_TEXT and attribute.kind == "nominal":
+            values = ", ".join(attribute.values)
+            return f"the attribute {attribute.name!r} has the value {cell[:40]!r}, expected one of {values}"
+    return f"{expected}, found {_ends(row)!r}; is a quotation mark missing?"
 
 
 def _ends(row: str) -> str:
@@ -214,8 +229,9 @@ def _check_finite(rows: Rows) -> None:
     bad = np.argwhere(~np.isfinite(rows.numbers))
     if len(bad):
         raise InvalidInputError(
-            f"{rows.header.name}, line {rows.lines[_row_of(rows, bad[0])]}: the value {rows.numbers[tuple(bad[0])]} "
-            f"of {rows.header.attributes[_attribute_of(rows, bad[0])].name!r} is no finite number"
+            f"the value {rows.numbers[tuple(bad[0])]} of "
+            f"{rows.header.attributes[_attribute_of(rows, bad[0])].name!r} is no finite number",
+            place=Place(rows.header.name, rows.lines[_row_of(rows, bad[0])]),
         )
 
 
@@ -246,6 +262,7 @@ def _check_truths(rows: Rows) -> None:
     if len(wrong):
         attribute = attributes[_attribute_of(rows, wrong[0])]
         raise InvalidInputError(
-            f"{rows.header.name}, line {rows.lines[_row_of(rows, wrong[0])]}: the attribute {attribute.name!r} has the "
-            f"value {values[tuple(wrong[0])]:g}, expected one of {', '.join(attribute.values)}"
+            f"the attribute {attribute.name!r} has the value {values[tuple(wrong[0])]:g}, expected one of "
+            f"{', '.join(attribute.values)}",
+            place=Place(rows.header.name, rows.lines[_row_of(rows, wrong[0])]),
         )

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cofactor.datasets import registry
 from cofactor.datasets.types import RatingDataset
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import read_bytes, to_utf8
 
 __all__ = ["bin_ratings", "load_jester"]
@@ -63,17 +63,23 @@ def bin_ratings(
     """
     values = np.asarray(y, dtype=np.float64)
     if values.ndim != 1:
-        raise InvalidInputError(f"y must have one dimension, found shape {values.shape}")
+        raise InvalidInputError((Argument("y"), f" must have one dimension, found shape {values.shape}"), argument="y")
     if not np.isfinite(values).all():
-        raise InvalidInputError(f"y must be finite, found {values[~np.isfinite(values)][0]}")
+        raise InvalidInputError(
+            (Argument("y"), f" must be finite, found {values[~np.isfinite(values)][0]}"), argument="y"
+        )
     edges = _edges(values, bins, limits)
     n_levels = len(edges) - 1
     levels = np.arange(1.0, n_levels + 1) if scale is None else np.array(scale, dtype=np.float64)
     if levels.shape != (n_levels,) or not np.all(np.diff(levels) > 0):
-        raise InvalidInputError(f"scale must hold {n_levels} increasing values, one per bin; found {levels.tolist()}")
+        raise InvalidInputError(
+            f"must hold {n_levels} increasing values, one for each bin", argument="scale", found=levels.tolist()
+        )
     outside = (values < edges[0]) | (values > edges[-1])
     if outside.any():
-        raise InvalidInputError(f"the rating {values[outside][0]:g} is outside the edges {edges[0]:g} to {edges[-1]:g}")
+        raise InvalidInputError(
+            f"the rating {values[outside][0]:g} is outside the edges {edges[0]:g} to {edges[-1]:g}", argument="bins"
+        )
     index = np.minimum(np.searchsorted(edges, values, side="right") - 1, n_levels - 1)
     return levels[index], levels
 
@@ -83,18 +89,29 @@ def _edges(
 ) -> NDArray[np.float64]:
     if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
         if bins < 2:
-            raise InvalidInputError(f"bins must be at least 2, found {bins}")
+            raise InvalidInputError("must be at least 2", argument="bins", found=bins)
         if limits is None and len(values) == 0:
-            raise InvalidInputError("y is empty: give limits=, or bins as edges")
+            raise InvalidInputError(
+                (Argument("y"), " is empty"),
+                argument="y",
+                advice=("give ", Argument("limits"), ", or ", Argument("bins"), " as edges"),
+            )
         low, high = limits if limits is not None else (values.min(), values.max())
         if not low < high:
-            raise InvalidInputError(f"bins of equal width need limits low < high, found {low:g} and {high:g}")
+            raise InvalidInputError(
+                f"bins of equal width need limits low < high, found {low:g} and {high:g}", argument="limits"
+            )
         return np.linspace(low, high, int(bins) + 1)
     if limits is not None:
-        raise InvalidInputError("limits= goes with a number of bins; edges already tell where the bins end")
+        raise InvalidInputError(
+            (Argument("limits"), " goes with a number of bins; edges already tell where the bins end"),
+            argument="limits",
+        )
     edges = np.array(bins, dtype=np.float64)
     if edges.ndim != 1 or len(edges) < 3 or not np.all(np.diff(edges) > 0):
-        raise InvalidInputError("bins must be a number of bins, or at least three increasing edges")
+        raise InvalidInputError(
+            (Argument("bins"), " must be a number of bins, or at least three increasing edges"), argument="bins"
+        )
     return edges
 
 
@@ -160,13 +177,13 @@ def load_jester(
 def _read_matrix(path: Path) -> NDArray[np.float64]:
     text = to_utf8(read_bytes(path), str(path)).decode().rstrip("\n")
     if not text:
-        raise InvalidInputError(f"{path}: the file is empty, expected one line per user")
+        raise InvalidInputError("the file is empty, expected one line for each user", place=Place(str(path)))
     lines = text.split("\n")
     for number, line in enumerate(lines, start=1):
         if line.count(",") != _N_JOKES:
             raise InvalidInputError(
-                f"{path}, line {number}: expected {_N_JOKES + 1} columns separated by commas, "
-                f"found {line.count(',') + 1}"
+                f"expected {_N_JOKES + 1} columns separated by commas, found {line.count(',') + 1}",
+                place=Place(str(path), number),
             )
     try:
         return np.loadtxt(lines, delimiter=",", dtype=np.float64, comments=None, ndmin=2)
@@ -181,7 +198,7 @@ def _check_cell(path: Path, line: int, cell: str) -> None:
     try:
         float(cell)
     except ValueError:
-        raise InvalidInputError(f"{path}, line {line}: expected a number, found {cell!r}") from None
+        raise InvalidInputError(f"expected a number, found {cell!r}", place=Place(str(path), line)) from None
 
 
 def _check_matrix(path: Path, table: NDArray[np.float64], rated: NDArray[np.bool_]) -> None:
@@ -191,12 +208,14 @@ def _check_matrix(path: Path, table: NDArray[np.float64], rated: NDArray[np.bool
     if bad.any():
         row, joke = np.argwhere(bad)[0]
         raise InvalidInputError(
-            f"{path}, line {row + 1}: the rating of joke {joke + 1} is {table[row, joke + 1]:g}, "
-            f"expected {low:g} to {high:g}, or 99 for not rated"
+            f"the rating of joke {joke + 1} is {table[row, joke + 1]:g}, "
+            f"expected {low:g} to {high:g}, or 99 for not rated",
+            place=Place(str(path), int(row) + 1),
         )
     wrong = np.flatnonzero(table[:, 0] != rated.sum(axis=1))
     if len(wrong):
         row = int(wrong[0])
         raise InvalidInputError(
-            f"{path}, line {row + 1}: column 1 counts {table[row, 0]:g} ratings, but {rated[row].sum()} are there"
+            f"column 1 counts {table[row, 0]:g} ratings, but {rated[row].sum()} are there",
+            place=Place(str(path), row + 1),
         )

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, vstack
 
 from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator
 from cofactor.datasets.types import LabelDataset, is_sparse
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, Place
 from cofactor.files import PathLike, display_name, read_bytes
 from cofactor.text import counted
 
@@ -98,7 +98,7 @@ def read_mat(path: PathLike, *, sparse: Form = "auto", name: str | None = None) 
     if len(widths) > 1:
         (D, L), (Dt, Lt) = ((X.shape[1], Y.shape[1]) for X, Y in blocks)
         raise InvalidInputError(
-            f"{label}: the training part has {D} features and {L} labels, the test part {Dt} and {Lt}"
+            f"the training part has {D} features and {L} labels, the test part {Dt} and {Lt}", place=Place(label)
         )
     X, Y = _stack([X for X, _ in blocks]), vstack([Y for _, Y in blocks], format="csr")
     train_rows = np.arange(X.shape[0]) < blocks[0][0].shape[0] if len(blocks) > 1 else None
@@ -118,15 +118,21 @@ def _variables(data: bytes, name: str) -> Mapping[str, Any]:
     from scipy.io.matlab import MatReadError
 
     if data.startswith(_HDF5) or b"MATLAB 7.3" in data[:128]:
-        raise InvalidInputError(f"{name}: is a MATLAB file of version 7.3; save it with save(..., '-v7')")
+        raise InvalidInputError(
+            "is a MATLAB file of version 7.3", advice="save it with save(..., '-v7')", place=Place(name)
+        )
     try:
         found: Mapping[str, Any] = loadmat(cast(Any, io.BytesIO(data)), spmatrix=False)
     except (MatReadError, ValueError, TypeError, OSError, EOFError, NotImplementedError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InvalidInputError(f"{name}: the MATLAB file is damaged or cut short ({reason}); copy it again") from None
+        raise _damaged(f"damaged or cut short ({reason})", name) from None
     except Exception as error:  # zlib.error and whatever else its parser meets in a damaged file
-        raise InvalidInputError(f"{name}: the MATLAB file is damaged ({error}); copy it again") from None
+        raise _damaged(f"damaged ({error})", name) from None
     return {key: value for key, value in found.items() if not key.startswith("__")}
+
+
+def _damaged(how: str, name: str) -> InvalidInputError:
+    return InvalidInputError(f"the MATLAB file is {how}", advice="copy it again", place=Place(name))
 
 
 def _layout(variables: Mapping[str, Any], name: str) -> tuple[list[tuple[str, str]], bool]:
@@ -135,8 +141,9 @@ def _layout(variables: Mapping[str, Any], name: str) -> tuple[list[tuple[str, st
             return ([train, test] if test and all(key in variables for key in test) else [train]), target_first
     found = ", ".join(variables) or "nothing"
     raise InvalidInputError(
-        f"{name}: expected the variables X, Y (and Xt, Yt), or train_data, train_target (and test_data, test_target), "
-        f"or data, target; found {found}"
+        "expected the variables X, Y (and Xt, Yt), or train_data, train_target (and test_data, test_target), "
+        f"or data, target; found {found}",
+        place=Place(name),
     )
 
 
@@ -146,12 +153,14 @@ def _part(variables: Mapping[str, Any], x: str, y: str, target_first: bool, name
     for key, value in ((x, X), (y, Y)):
         if not is_sparse(value) and (value.ndim != 2 or value.dtype.kind not in "biuf"):
             raise InvalidInputError(
-                f"{name}: {key} has type {value.dtype} and shape {value.shape}, expected a matrix of numbers"
+                f"{key} has type {value.dtype} and shape {value.shape}, expected a matrix of numbers", place=Place(name)
             )
     n = X.shape[0]
     as_is, turned = Y.shape[0] == n, Y.shape[1] == n
     if not (as_is or turned):
-        raise InvalidInputError(f"{name}: {x} has shape {X.shape} and {y} {Y.shape}; no side of {y} has {n} instances")
+        raise InvalidInputError(
+            f"{x} has shape {X.shape} and {y} {Y.shape}; no side of {y} has {n} instances", place=Place(name)
+        )
     if turned and (target_first or not as_is):
         Y = Y.T
     return X, indicator(Y, f"{name}, {y}")

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cofactor.datasets.types import is_sparse
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, Place
 
 Form = Literal["auto"] | bool
 
@@ -29,7 +29,7 @@ def in_form(X: Any, sparse: Form, name: str) -> Any:
     With ``sparse="auto"`` it is sparse if at most a fifth of its numbers differ from 0, whatever form the file has.
     """
     if sparse not in ("auto", True, False):
-        raise InvalidInputError(f"sparse={sparse!r} is not known; expected 'auto', True or False")
+        raise InvalidInputError("not known", argument="sparse", found=sparse, advice="expected 'auto', True or False")
     if is_sparse(X):
         X = csr_array(X, copy=True)  # of CSC this sorts the indices as well; the caller's X stays as it was
         X.sum_duplicates()
@@ -47,7 +47,9 @@ def in_form(X: Any, sparse: Form, name: str) -> Any:
 def _check_finite(values: NDArray[np.float64], name: str) -> None:
     step = max(_BLOCK // max(values.shape[1], 1), 1)
     if not all(np.isfinite(values[k : k + step]).all() for k in range(0, len(values), step)):
-        raise InvalidInputError(f"{name}: a feature is NaN or infinite; replace or drop such values before")
+        raise InvalidInputError(
+            "a feature is NaN or infinite", advice="replace or drop such values before", place=Place(name)
+        )
 
 
 def small_indices(X: csr_array) -> csr_array:
@@ -77,12 +79,12 @@ def indicator(values: Any, name: str) -> csr_array:
 def _check_codes(found: NDArray, name: str) -> None:
     """Refuse anything but 0/1, -1/+1 and booleans."""
     if found.dtype.kind not in "biuf":
-        raise InvalidInputError(f"{name}: labels must be numbers or booleans, found {found.dtype}")
+        raise InvalidInputError(f"labels must be numbers or booleans, found {found.dtype}", place=Place(name))
     codes = set(found.tolist())
     if not (codes <= {0, 1} or codes <= {-1, 1}):
         odd = next((code for code in found.tolist() if code not in (-1, 0, 1)), None)
         reason = f"found {odd:g}" if odd is not None else "found -1, 0 and 1 together"
-        raise InvalidInputError(f"{name}: labels must be 0/1, -1/+1 or booleans, {reason}")
+        raise InvalidInputError(f"labels must be 0/1, -1/+1 or booleans, {reason}", place=Place(name))
 
 
 def from_entries(

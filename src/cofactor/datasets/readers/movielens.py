@@ -11,7 +11,7 @@ import numpy as np
 from cofactor.datasets import registry
 from cofactor.datasets.readers.ratings import read_ratings
 from cofactor.datasets.types import RatingDataset
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, Place
 from cofactor.files import read_bytes, to_utf8
 
 __all__ = ["load_movielens"]
@@ -71,7 +71,9 @@ def load_movielens(
     """
     short = name.removeprefix("ml-")
     if short not in _SCALES:
-        raise InvalidInputError(f"name={name!r} is not a known MovieLens set; expected one of {', '.join(_SCALES)}")
+        raise InvalidInputError(
+            "not a known MovieLens set", argument="name", found=name, advice=f"expected one of {', '.join(_SCALES)}"
+        )
     full = f"ml-{short}"
     may_download = data_home is None and download
     folder = registry.fetch(full) if may_download else registry.locate(full, data_home)
@@ -114,6 +116,6 @@ def _titles_of(path: Path, rows: Iterable[tuple[int, list[str]]]) -> dict[int, s
     titles: dict[int, str] = {}
     for line, row in rows:
         if len(row) < 2 or not row[0].strip().isdecimal():
-            raise InvalidInputError(f"{path}, line {line}: expected an item id and a title, found {row[:2]}")
+            raise InvalidInputError(f"expected an item id and a title, found {row[:2]}", place=Place(str(path), line))
         titles[int(row[0])] = row[1].strip()
     return titles

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
 from cofactor.datasets.cells import finite_cells, label_of
+from cofactor.datasets.readers.chunked import Chunk, ChunkOptions, joined
 from cofactor.datasets.readers.label_columns import LabelColumns, label_roles
 from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator
 from cofactor.datasets.readers.parquet import damaged, parquet
@@ -28,17 +29,6 @@ _KEY = b"cofactor"
 _NUMBERS = ("int", "uint", "float", "double", "half", "bool")
 _NARROW = {"float", "halffloat", "bool", "int8", "uint8"}  # what float32 holds without loss
 _LISTS = ("indices", "values", "labels")
-
-Chunk = tuple[Any, csr_array]
-
-
-def joined(parts: list[Chunk]) -> Chunk:
-    """Some chunks as one."""
-    if len(parts) == 1:
-        return parts[0]
-    features = [X for X, _ in parts]
-    X: Any = csr_array(vstack(features, format="csr")) if is_sparse(features[0]) else np.vstack(features)
-    return X, csr_array(vstack([Y for _, Y in parts], format="csr"))
 
 
 def schema_of(path: PathLike) -> Any:
@@ -172,6 +162,13 @@ class ColumnSource:
                 X[:, j] = finite_cells(table, j)
             labels = [label_of(table, n_features + j) for j in range(n_labels)]
             yield X, indicator(np.column_stack(labels) if labels else np.zeros((len(X), 0)), self.name)
+
+
+def open_chunks(path: PathLike, options: ChunkOptions) -> ListSource | ColumnSource:
+    """Open a Parquet file of either layout for reading in pieces."""
+    if is_list_layout(schema_of(path)):
+        return ListSource(path, options.n_features, options.n_labels)
+    return ColumnSource(path, options.labels, options.drop)
 
 
 def read_whole_lists(table: Any, name: str, sparse: Form, title: str) -> LabelDataset:

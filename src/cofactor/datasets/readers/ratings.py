@@ -25,11 +25,10 @@ from cofactor.datasets.table import Table, TableOptions
 from cofactor.datasets.types import RatingDataset
 from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike
+from cofactor.limits import MAX_LEVELS
 from cofactor.text import counted
 
-__all__ = ["MAX_INFERRED_LEVELS", "read_pairs", "read_ratings"]
-
-MAX_INFERRED_LEVELS = 101  # a percent scale; more distinct ratings than that count as continuous
+__all__ = ["read_pairs", "read_ratings"]
 
 
 def read_ratings(
@@ -212,7 +211,7 @@ def _origin(header: Sequence[str] | None, positions: Mapping[str, int]) -> str:
 
 def _infer_scale(y: NDArray[np.float64]) -> NDArray[np.float64] | None:
     levels = np.unique(y)
-    return levels if len(levels) <= MAX_INFERRED_LEVELS else None
+    return levels if len(levels) <= MAX_LEVELS else None
 
 
 def _check_scale(scale: ArrayLike, y: NDArray[np.float64], table: Table, position: int) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from cofactor.datasets.readers.matrices import generic_names, small_indices
 from cofactor.datasets.readers.svm_text import Block, Sizes
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, Place
 
 Base = Literal["auto"] | bool | tuple[Literal["auto"] | bool, Literal["auto"] | bool]
 Places = tuple[str, NDArray[np.int64]]
@@ -83,9 +83,11 @@ class Layout:
         outside = np.flatnonzero((columns < 0) | (columns >= n))
         if len(outside):
             line = lines[np.searchsorted(indptr, outside[0], side="right") - 1]
+            option = "n_features" if what == "index" else "n_labels"
             raise InvalidInputError(
-                f"{self.name}, {unit} {line}: the {what} {columns[outside[0]] + first} is outside of {first} to "
-                f"{n + first - 1}; give n_{'features' if what == 'index' else 'labels'}= or zero_based= if it is right"
+                f"the {what} {columns[outside[0]] + first} is outside of {first} to {n + first - 1}",
+                advice=("give ", Argument(option), " or ", Argument("zero_based"), " if it is right"),
+                place=self._place(unit, line),
             )
         matrix = small_indices(csr_array((values, columns, indptr), (len(counts), n)))
         matrix.sort_indices()
@@ -94,9 +96,15 @@ class Layout:
         twice, rows = twice[indptr[rows] > twice + 1], rows[indptr[rows] > twice + 1]
         if len(twice):
             raise InvalidInputError(
-                f"{self.name}, {unit} {lines[rows[0] - 1]}: the {what} {matrix.indices[twice[0]] + first} occurs twice"
+                f"the {what} {matrix.indices[twice[0]] + first} occurs twice",
+                place=self._place(unit, lines[rows[0] - 1]),
             )
         return matrix
+
+    def _place(self, unit: str, number: np.int64) -> Place:
+        if unit == "line":
+            return Place(self.name, int(number))
+        return Place(self.name, column=f"{unit} {number}")
 
 
 def needs_extent(sizes: Sizes | None, n_features: int | None, n_labels: int | None, zero_based: Base) -> bool:
@@ -109,7 +117,10 @@ def _bases(zero_based: Base) -> tuple[Literal["auto"] | bool, Literal["auto"] | 
     bases = zero_based if isinstance(zero_based, tuple) else (zero_based, zero_based)
     if len(bases) != 2 or any(base not in ("auto", True, False) for base in bases):
         raise InvalidInputError(
-            f"zero_based={zero_based!r} is not known; expected 'auto', True or False, or two of these in a tuple"
+            "not known",
+            argument="zero_based",
+            found=zero_based,
+            advice="expected 'auto', True or False, or two of these in a tuple",
         )
     return bases
 
@@ -126,14 +137,18 @@ def settle(
     bases = _bases(zero_based)
     for option, given in (("n_features", n_features), ("n_labels", n_labels)):
         if given is not None and given < 0:
-            raise InvalidInputError(f"{option} must be at least 0, found {given}")
+            raise InvalidInputError("must be at least 0", argument=option, found=given)
     if sizes is not None:
         for option, given, found in (
             ("n_features", n_features, sizes.n_features),
             ("n_labels", n_labels, sizes.n_labels),
         ):
             if given not in (None, found):
-                raise InvalidInputError(f"{name}, line 1: announces {found} {option[2:]}, but {option}={given}")
+                raise InvalidInputError(
+                    (f"announces {found} {option[2:]}, but it should be ", Argument(option, given)),
+                    argument=option,
+                    place=Place(name, 1),
+                )
         return Layout(name, sizes.n_features, sizes.n_labels, 0, 0)
     firsts = [
         (extent.least[k] if extent is not None else 0) if base == "auto" else (0 if base else 1)
@@ -142,8 +157,15 @@ def settle(
     for k, (given, what, option) in enumerate(((n_features, "index", "n_features"), (n_labels, "label", "n_labels"))):
         if given is None and extent is not None and extent.most[k] > _LARGEST:
             raise InvalidInputError(
-                f"{name}, line {extent.lines[k]}: the {what} {extent.most[k]} is out of all proportion; if it is "
-                f"right, begin the file with a line of the numbers of instances, features and labels, or give {option}="
+                f"the {what} {extent.most[k]} is out of all proportion",
+                advice=(
+                    (
+                        "if it is right, begin the file with a line of the numbers of instances, features and labels, "
+                        "or give "
+                    ),
+                    Argument(option),
+                ),
+                place=Place(name, extent.lines[k]),
             )
     widths = [
         given if given is not None or extent is None else extent.most[k] + 1 - first if extent.most[k] >= 0 else 0

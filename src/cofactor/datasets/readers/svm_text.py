@@ -14,7 +14,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, Place
 
 BLOCK_BYTES = 1 << 21
 
@@ -86,7 +86,7 @@ def _counted(blocks: Iterator[Block], n_rows: int, name: str) -> Iterator[Block]
             if len(beyond):
                 line = block.lines[missing + beyond[0]]
                 raise InvalidInputError(
-                    f"{name}, line {line}: more rows than the {n_rows} which the first line announces"
+                    f"more rows than the {n_rows} which the first line announces", place=Place(name, int(line))
                 )
             block = replace(
                 block,
@@ -98,7 +98,9 @@ def _counted(blocks: Iterator[Block], n_rows: int, name: str) -> Iterator[Block]
         yield block
     if missing:
         raise InvalidInputError(
-            f"{name}: the first line announces {n_rows} rows, found {n_rows - missing}; is the file cut short?"
+            f"the first line announces {n_rows} rows, found {n_rows - missing}",
+            advice="is the file cut short?",
+            place=Place(name),
         )
 
 
@@ -154,21 +156,21 @@ def _careful(data: bytes, number: int, name: str, keep_blank: bool) -> Block:
     values: list[float] = []
     counts: list[tuple[int, int, int]] = []
     for at, raw in enumerate(data.split(b"\n")[:-1], start=number):
-        where = f"{name}, line {at}"
-        words = _text(raw, where).partition("#")[0].split()
+        place = Place(name, at)
+        words = _text(raw, place).partition("#")[0].split()
         if not words and not keep_blank:
             continue
         before = len(labels), len(indices)
         if words and ":" not in words[0]:
-            labels += [_integer(word, "label", where) for word in words.pop(0).split(",")]
+            labels += [_integer(word, "label", place) for word in words.pop(0).split(",")]
         for word in words:
             index, colon, value = word.partition(":")
             if not colon:
                 raise InvalidInputError(
-                    f"{where}: expected index:value, found {word[:40]!r}; labels are joined by commas"
+                    f"expected index:value, found {word[:40]!r}", advice="labels are joined by commas", place=place
                 )
-            indices.append(_integer(index, "index", where))
-            values.append(_number(value, where))
+            indices.append(_integer(index, "index", place))
+            values.append(_number(value, place))
         counts.append((len(labels) - before[0], len(indices) - before[1], at))
     table = np.array(counts, dtype=np.int64).reshape(-1, 3)
     return Block(
@@ -181,28 +183,28 @@ def _careful(data: bytes, number: int, name: str, keep_blank: bool) -> Block:
     )
 
 
-def _text(raw: bytes, where: str) -> str:
+def _text(raw: bytes, place: Place) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        raise InvalidInputError(f"{where}: is no text") from None
+        raise InvalidInputError("is no text", place=place) from None
 
 
-def _integer(word: str, what: str, where: str) -> int:
+def _integer(word: str, what: str, place: Place) -> int:
     if not (word.isascii() and word.isdigit()):
         found = repr(word[:40]) if word else "none"
         article = "an" if what == "index" else "a"
-        raise InvalidInputError(f"{where}: expected {article} {what}, which is an integer from 0, found {found}")
+        raise InvalidInputError(f"expected {article} {what}, which is an integer from 0, found {found}", place=place)
     if int(word) > _LARGEST_INDEX:
-        raise InvalidInputError(f"{where}: the {what} {word} is larger than {_LARGEST_INDEX}")
+        raise InvalidInputError(f"the {what} {word} is larger than {_LARGEST_INDEX}", place=place)
     return int(word)
 
 
-def _number(word: str, where: str) -> float:
+def _number(word: str, place: Place) -> float:
     try:
         value = float(word)
     except ValueError:
         value = math.nan
     if "_" in word or not math.isfinite(value):
-        raise InvalidInputError(f"{where}: expected a finite number after the colon, found {word[:40]!r}")
+        raise InvalidInputError(f"expected a finite number after the colon, found {word[:40]!r}", place=place)
     return value

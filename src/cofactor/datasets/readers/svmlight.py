@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -11,16 +12,18 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from cofactor.datasets.readers import svm_text
+from cofactor.datasets.readers.chunked import Chunk, ChunkOptions
 from cofactor.datasets.readers.matrices import Form, in_form, indicator
-from cofactor.datasets.readers.svm_layout import Base, Extent, settle
+from cofactor.datasets.readers.svm_layout import Base, Extent, needs_extent, settle
 from cofactor.datasets.types import LabelDataset
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, display_name, opened, replacing
 from cofactor.text import counted
 
 __all__ = ["looks_like_libsvm", "read_libsvm", "write_libsvm"]
 
 _ROW = re.compile(rb"(\d+(,\d+)*)?(\s*\d+:\S+)(\s+\d+:\S+)*")
+_LABELS = re.compile(rb"[\d, \t]+")
 _HEADER_WIDTH = 40  # room for three numbers, since the number of rows is known only at the end
 
 
@@ -94,7 +97,7 @@ def read_libsvm(
         blocks = list(found)
     if not sum(len(block.lines) for block in blocks):
         has = "holds no instances, only sizes" if sizes else "is empty"
-        raise InvalidInputError(f"{label}: the file {has}, expected lines '1,3 5:0.2 ...'")
+        raise InvalidInputError(f"the file {has}, expected lines '1,3 5:0.2 ...'", place=Place(label))
     layout = settle(label, sizes, Extent.of(blocks), n_features, n_labels, zero_based)
     pairs = [layout.matrices(block) for block in blocks]
     X, Y = (csr_array(vstack(parts, format="csr")) for parts in zip(*pairs, strict=True))
@@ -126,6 +129,37 @@ def looks_like_libsvm(data: bytes) -> bool:
     if svm_text.sizes_of(first) is not None:
         return svm_text.sizes_of(second) is None  # lines of three numbers are users, items and ratings
     return b"::" not in first and _ROW.fullmatch(first) is not None  # 1::1193::5 of MovieLens looks like it
+
+
+def may_be_libsvm(start: bytes) -> bool:
+    """Whether a file may be libsvm text whose first instances have labels only, or are malformed."""
+    first = start.lstrip().partition(b"\n")[0].partition(b"#")[0].strip()
+    return not first or b":" in first or _LABELS.fullmatch(first) is not None
+
+
+class LibsvmSource:
+    """A libsvm or extreme-classification file, read in pieces."""
+
+    def __init__(self, path: PathLike, options: ChunkOptions) -> None:
+        told = options.n_features, options.n_labels, options.zero_based
+        self.path = path
+        self.name = display_name(path)
+        extent = None
+        with opened(path) as stream:
+            sizes, blocks = svm_text.read_blocks(stream, self.name)
+            if needs_extent(sizes, *told):
+                extent = Extent.of(blocks)
+        self.layout = settle(self.name, sizes, extent, *told)
+        self.n_rows: int | None = sizes.n_rows if sizes else None
+        self.feature_names = self.layout.feature_names
+        self.label_names = self.layout.label_names
+
+    def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
+        """Yield X and Y of some lines at a time."""
+        with opened(self.path) as stream:
+            _, blocks = svm_text.read_blocks(stream, self.name)
+            for block in blocks:
+                yield self.layout.matrices(block)
 
 
 def write_libsvm(path: PathLike, X: Any, Y: Any, *, header: bool = True, zero_based: bool | None = None) -> None:
@@ -177,10 +211,12 @@ def check_pair(X: Any, Y: Any) -> tuple[csr_array, csr_array]:
     if X.dtype.kind != "f":
         X = X.astype(np.float64)
     if not np.isfinite(X.data).all():
-        raise InvalidInputError("X is NaN or infinite somewhere, which cannot be written")
+        raise InvalidInputError((Argument("X"), " is NaN or infinite somewhere, which cannot be written"), argument="X")
     Y = indicator(Y, "Y")
     if X.shape[0] != Y.shape[0]:
-        raise InvalidInputError(f"X has {counted(X.shape[0], 'row')}, Y has {Y.shape[0]}")
+        raise InvalidInputError(
+            (Argument("X"), f" has {counted(X.shape[0], 'row')}, ", Argument("Y"), f" has {Y.shape[0]}"), argument="Y"
+        )
     return X, Y
 
 
@@ -189,7 +225,15 @@ class LibsvmWriter:
 
     def __init__(self, stream: IO[bytes], n_features: int, n_labels: int, header: bool, zero_based: bool | None):
         if header and zero_based is False:
-            raise InvalidInputError("zero_based=False contradicts header=True: behind sizes all indices count from 0")
+            raise InvalidInputError(
+                (
+                    Argument("zero_based", False),
+                    " contradicts ",
+                    Argument("header", True),
+                    ": behind sizes all indices count from 0",
+                ),
+                argument="zero_based",
+            )
         self.stream = stream
         self.widths = n_features, n_labels
         self.header = header

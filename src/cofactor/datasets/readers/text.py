@@ -184,9 +184,10 @@ class TextTable(Table):
     def cells(self, position: int) -> Cells:
         """Return numbers if all cells are numbers, otherwise text."""
         column = self._columns[position]
-        if not _is_words(column):
+        is_hex = not _is_words(column) and pa.types.is_int64(column.type) and self._has_hexadecimals
+        if not _is_words(column) and not is_hex:
             return numpy_of(column).astype(np.float64)
-        words = Words.of(column)
+        words = self.words(position)
         if not all(map(is_number, words.values)):
             return words
         return np.array([float(value) for value in words.values], dtype=np.float64)[words.codes]
@@ -194,6 +195,12 @@ class TextTable(Table):
     @cached_property
     def _has_odd_integers(self) -> bool:
         return _has_odd_integers(self._body)
+
+    @cached_property
+    def _has_hexadecimals(self) -> bool:
+        """Whether 0x1F occurs somewhere, which Arrow takes for an integer."""
+        body = self._body
+        return body.data.find(b"0x", body.start) >= 0 or body.data.find(b"0X", body.start) >= 0
 
     def integers(self, position: int) -> NDArray[np.int64] | Words:
         """Return integers if all cells are integers, otherwise text."""

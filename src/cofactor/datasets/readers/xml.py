@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, Place
 from cofactor.files import PathLike, display_name, read_bytes
 
 __all__ = ["read_label_names"]
@@ -44,9 +44,11 @@ def read_label_names(path: PathLike) -> tuple[str, ...]:
     try:
         root = ElementTree.fromstring(read_bytes(path))
     except ElementTree.ParseError as error:
-        raise InvalidInputError(f"{name}: is not a well-formed XML file ({error})") from None
+        raise InvalidInputError(f"is not a well-formed XML file ({error})", place=Place(name)) from None
     if _local(root.tag) != "labels":
-        raise InvalidInputError(f"{name}: expected a root element 'labels' as in Mulan, found {_local(root.tag)!r}")
+        raise InvalidInputError(
+            f"expected a root element 'labels' as in Mulan, found {_local(root.tag)!r}", place=Place(name)
+        )
     names: list[str] = []
     seen: set[str] = set()
     for element in root.iter():
@@ -54,13 +56,13 @@ def read_label_names(path: PathLike) -> tuple[str, ...]:
             continue
         label = element.get("name")
         if not label:
-            raise InvalidInputError(f"{name}: label number {len(names) + 1} has no name")
+            raise InvalidInputError(f"label number {len(names) + 1} has no name", place=Place(name))
         if label in seen:
-            raise InvalidInputError(f"{name}: the label {label!r} is named twice")
+            raise InvalidInputError(f"the label {label!r} is named twice", place=Place(name))
         seen.add(label)
         names.append(label)
     if not names:
-        raise InvalidInputError(f"{name}: names no label")
+        raise InvalidInputError("names no label", place=Place(name))
     return tuple(names)
 
 

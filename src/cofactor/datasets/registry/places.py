@@ -323,7 +323,7 @@ def _check_file(entry: KnownDataset, role: Role, folder: Path) -> FileCheck:
 
 def _entry(name: str) -> KnownDataset:
     if name not in KNOWN:
-        raise InvalidInputError(f"data set {name!r} is not known; {did_you_mean(name, KNOWN)}")
+        raise InvalidInputError(f"data set {name!r} is not known", advice=did_you_mean(name, KNOWN))
     return KNOWN[name]
 
 

@@ -12,7 +12,7 @@ from sklearn.utils import check_consistent_length
 
 from cofactor.datasets import LabelDataset, RatingDataset, load_labels, load_ratings
 from cofactor.datasets.registry import KNOWN
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.keys import checksum
 from cofactor.evaluation.run.references import Reference
 from cofactor.model.splits import Task
@@ -72,12 +72,13 @@ def sources_of(data: Any) -> list[Source]:
     given = [data] if isinstance(data, str | RatingDataset | LabelDataset) else data
     if not isinstance(given, Iterable):
         raise InvalidTypeError(
-            f"data: expected a mapping of names to (X, y), or data sets, found a {type(given).__name__}"
+            f"data: expected a mapping of names to (X, y), or data sets, found a {type(given).__name__}",
+            argument="data",
         )
     named: Iterable[Any] = given.items() if isinstance(given, Mapping) else [(_name_of(one), one) for one in given]
     sets = [_source(str(name), one) for name, one in named]
     if not sets:
-        raise InvalidInputError("data is empty: give at least one data set")
+        raise InvalidInputError("data is empty: give at least one data set", argument="data")
     if len({one.name for one in sets}) < len(sets):
         raise InvalidInputError(f"data sets must have different names, found {', '.join(one.name for one in sets)}")
     return sets
@@ -110,8 +111,9 @@ def _source(name: str, given: Any) -> Source:
 def _loaded(name: str) -> RatingDataset | LabelDataset:
     if name not in KNOWN:
         raise InvalidInputError(
-            f"data: {name!r} is no known data set; {did_you_mean(name, KNOWN)} "
-            "Files are read by read_ratings and load_labels"
+            (Argument("data"), f": {name!r} is no known data set"),
+            argument="data",
+            advice=f"{did_you_mean(name, KNOWN)} Files are read by read_ratings and load_labels",
         )
     return load_ratings(name) if KNOWN[name].task == "ratings" else load_labels(name)
 

@@ -72,7 +72,7 @@ def _too_few(n_data: int, n_orders: int, alpha: float, n_tests: int = 1) -> str:
 def checked(scores: Scores, test: str, alpha: float = 0.05) -> Scores:
     """Return the complete data sets, or say why the test makes no sense."""
     if not 0 < alpha < 1:
-        raise InvalidInputError(f"alpha must lie between 0 and 1, found {alpha!r}")
+        raise InvalidInputError(f"alpha must lie between 0 and 1, found {alpha!r}", argument="alpha")
     complete = scores.complete
     reason = what_applies(len(complete.data), len(complete.methods), alpha)[test]
     if reason:

@@ -124,7 +124,7 @@ def signed_rank(
     """
     for name, value in (("prior_strength", prior_strength), ("n_samples", n_samples)):
         if not value > 0:
-            raise InvalidInputError(f"{name} must be positive, found {value!r}")
+            raise InvalidInputError(f"{name} must be positive, found {value!r}", argument=name)
     gains = _gains(scores, rope, "signed_rank")
     z = np.concatenate([[0.0], gains])
     sums = np.round(z[:, None] + z, scores.decimals)
@@ -179,7 +179,9 @@ def correlated_t(scores: Scores, test_share: float, rope: float = 0.0) -> Poster
     Bayesian correlated t-test over 5 splits: probability that HMF is better 0.980, MMMF 0.020
     """
     if not 0 < test_share < 1:
-        raise InvalidInputError(f"test_share must lie between 0 and 1, found {test_share!r}: 1 / number of folds")
+        raise InvalidInputError(
+            f"test_share must lie between 0 and 1, found {test_share!r}: 1 / number of folds", argument="test_share"
+        )
     z = _gains(scores, rope, "correlated_t")
     n = len(z)
     if n < 2:
@@ -193,7 +195,7 @@ def correlated_t(scores: Scores, test_share: float, rope: float = 0.0) -> Poster
 def _gains(scores: Scores, rope: float, test: str) -> NDArray[np.float64]:
     """Return the gains of the first method over the second on the complete rows."""
     if not 0 <= rope < np.inf:
-        raise InvalidInputError(f"rope must be a number not below 0, found {rope!r}")
+        raise InvalidInputError(f"rope must be a number not below 0, found {rope!r}", argument="rope")
     complete = checked(scores, test)
     return complete.gains(*complete.methods)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cofactor.evaluation.escaping import one_line
 from cofactor.evaluation.stats.applicability import what_applies
 from cofactor.evaluation.stats.bayesian import Posterior, correlated_t, signed_rank
 from cofactor.evaluation.stats.rank_tests import Friedman, Nemenyi, Wilcoxon, friedman, nemenyi, wilcoxon_holm
 from cofactor.evaluation.stats.scores import Scores
+from cofactor.pages.escaping import one_line
 
 __all__ = ["Conclusions", "conclude"]
 

@@ -61,12 +61,16 @@ class Scores:
     ) -> None:
         table = np.array(values, dtype=np.float64)
         if table.ndim != 2 or not table.size:
-            raise InvalidInputError(f"values must be a table, data sets × methods, found shape {table.shape}")
+            raise InvalidInputError(
+                f"values must be a table, data sets × methods, found shape {table.shape}", argument="values"
+            )
         names = tuple(methods)
         rows = tuple(data) if data is not None else tuple(str(k + 1) for k in range(len(table)))
         for what, found, n in (("methods", names, table.shape[1]), ("data", rows, len(table))):
             if len(found) != n:
-                raise InvalidInputError(f"values has shape {table.shape}, but {what} has {len(found)} names")
+                raise InvalidInputError(
+                    f"values has shape {table.shape}, but {what} has {len(found)} names", argument="values"
+                )
             if len(set(found)) < n:
                 twice = next(name for name in found if found.count(name) > 1)
                 raise InvalidInputError(f"{what} must differ, found {twice!r} twice")

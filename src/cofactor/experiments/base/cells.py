@@ -7,13 +7,15 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from cofactor import published
 from cofactor.datasets import DatasetNotFoundError, verify
+from cofactor.evaluation.run import keys
 from cofactor.evaluation.run.cells import Cell, Measures, cell
 from cofactor.experiments.base.label_work import STEPS, label_fold, source_of
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.ratings import MODELS
 
-__all__ = ["checksum", "label_cell", "rating_cell"]
+__all__ = ["checksum", "label_cell", "printed_cell", "rating_cell"]
 
 
 @cache
@@ -45,6 +47,19 @@ def rating_cell(
     found = "" if parameters.get("made") else checksum(data)
     uses = [MODELS[method]] if method in MODELS else None
     return cell(function, method=method, data=data, split=split, seed=seed, checksum=found, uses=uses, **parameters)
+
+
+def printed_cell(function: Callable[..., Measures], method: str, data: str, **parameters: Any) -> Cell:
+    """Return the cell of a function which fits a rating model to a printed matrix.
+
+    Examples
+    --------
+    >>> from cofactor.experiments.kumar.plane import sides
+    >>> printed_cell(sides, "BinaryMMMF", "thesis-3.1", threshold=0.1, alpha=0.1).name
+    'BinaryMMMF, thesis-3.1'
+    """
+    numbers = keys.checksum(*map(published.matrix, published.matrices()))
+    return cell(function, method=method, data=data, checksum=numbers, uses=[MODELS[method]], **parameters)
 
 
 def label_cell(method: str, data: str, split: str, seed: int = 0, **parameters: Any) -> Cell:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import cofactor
 from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.evaluation.run.running import run_cells
 from cofactor.evaluation.run.store import ResultStore
@@ -127,12 +126,10 @@ def reproduce(
 def stored(experiments: Iterable[Experiment], extent: Extent, store: ResultStore) -> list[Reproduction]:
     """Return what a store holds of experiments, and run nothing.
 
-    Results on data sets that are not on this machine are found too.
+    Results on data sets that are not on this machine are found too, if the code is the same.
     """
     kept = {result.key: result for result in store.results()}
-    elsewhere = {
-        _without_checksum(result): result for result in kept.values() if result.version == cofactor.__version__
-    }
+    elsewhere = {_without_checksum(result): result for result in kept.values()}
     found = []
     for experiment in experiments:
         cells = list(experiment.cells(extent))
@@ -144,4 +141,5 @@ def stored(experiments: Iterable[Experiment], extent: Extent, store: ResultStore
 
 
 def _without_checksum(one: Cell | Result) -> str:
-    return json.dumps([one.measure, one.method, one.data, one.split, one.seed, one.parameters], sort_keys=True)
+    facts = [one.code, one.measure, one.method, one.data, one.split, one.seed, one.parameters]
+    return json.dumps(facts, sort_keys=True)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.evaluation.run.cells import Cell, Result, cell
+from cofactor.evaluation.run.cells import Cell, Result
+from cofactor.experiments.base.cells import printed_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture
 from cofactor.experiments.base.rating_work import IN_PLANE
 from cofactor.experiments.base.series import done, unfinished
@@ -23,7 +24,7 @@ def _convergence_cells(method: str, data: str, extent: Extent) -> list[Cell]:
     settings = IN_PLANE[method] | {"alpha": 0.1, "solver": "gd", "tol": 0.0, "max_iter": 2000}
     n_starts = {"quick": 3, "normal": 6, "full": 6}[extent]
     return [
-        cell(convergence, method=method, data=data, split=f"start {seed}", seed=seed, settings=settings)
+        printed_cell(convergence, method, data, split=f"start {seed}", seed=seed, settings=settings)
         for seed in range(n_starts)
     ]
 

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from cofactor.evaluation.run.cells import Cell, Result, cell
+from cofactor.experiments.base.cells import printed_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture
 from cofactor.experiments.base.rating_work import IN_PLANE
 from cofactor.experiments.base.series import done, unfinished
 from cofactor.experiments.kumar.plane import published_factors, regions, sides
 from cofactor.plots.ratings import plot_embedding, plot_hyperplanes
+from cofactor.ratings import MODELS
 
 __all__ = ["EXPERIMENTS"]
 
@@ -23,7 +25,7 @@ _THESIS = "V. Kumar's thesis (Hyderabad 2018)"
 
 
 def _cells_of_sides(extent: Extent) -> list[Cell]:
-    return [cell(sides, method="BinaryMMMF", data="thesis-3.1", threshold=0.1, alpha=0.1)]
+    return [printed_cell(sides, "BinaryMMMF", "thesis-3.1", threshold=0.1, alpha=0.1)]
 
 
 def _outcome_of_sides(results: Sequence[Result]) -> Outcome:
@@ -69,6 +71,7 @@ def _cells_of_regions(method: str, share: float, frequencies: Sequence[float], e
             share=share,
             frequencies=list(frequencies),
             settings=IN_PLANE[method] | {"alpha": 0.1, "max_iter": 3000},
+            uses=[MODELS[method]],
         )
         for seed in range(2 if extent == "quick" else 8)
     ]

@@ -17,6 +17,7 @@ from cofactor.experiments.base.label_work import folds
 from cofactor.experiments.base.series import done, facet, means, unfinished
 from cofactor.experiments.kumar.realignment import REALIGNED, realignment
 from cofactor.experiments.kumar.sparsity import group_sparsity
+from cofactor.labels import GroPLE
 from cofactor.plots import plot_group_sparsity, plot_parameter_lines, plot_parameter_map
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def _sparsity_cells(extent: Extent) -> list[Cell]:
             alpha_u=alpha_u,
             alpha_v=alpha_v,
             n_groups=5,
+            uses=[GroPLE],
         )
         for alpha_u, alpha_v in weights
     ]

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor import published
 from cofactor.datasets import make_ratings
 from cofactor.experiments.base.rating_work import IN_PLANE
+from cofactor.published import matrix
 from cofactor.ratings import MODELS
 
 __all__ = ["convergence", "observed", "published_factors", "regions", "sides"]
@@ -36,14 +36,14 @@ def observed(name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     >>> X[:2].tolist(), y[:2].tolist(), len(y)
     ([[0, 1], [0, 4]], [1.0, 1.0], 29)
     """
-    matrix = published.matrix(name)
-    X = np.argwhere(matrix != 0)
-    return X, matrix[X[:, 0], X[:, 1]]
+    printed = matrix(name)
+    X = np.argwhere(printed != 0)
+    return X, printed[X[:, 0], X[:, 1]]
 
 
 def published_factors() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return U and V of table 3.2, the factors printed for table 3.1."""
-    return published.matrix("thesis-3.2-U"), published.matrix("thesis-3.2-V")
+    return matrix("thesis-3.2-U"), matrix("thesis-3.2-V")
 
 
 def sides(method: str, data: str, split: str, seed: int, *, threshold: float, alpha: float) -> dict[str, Any]:

@@ -35,7 +35,8 @@ def _splits(count: int) -> list[str]:
 
 
 def _cell(function: Callable[..., Any], method: str, split: str, **parameters: Any) -> Cell:
-    return cell(function, method=method, data="cal500", split=split, checksum=checksum("cal500"), **parameters)
+    found = checksum("cal500")
+    return cell(function, method=method, data="cal500", split=split, checksum=found, uses=(), **parameters)
 
 
 def _small_cells(extent: Extent) -> list[Cell]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -265,20 +266,16 @@ def _is_open_seed(name: str, value: Any) -> bool:
     return value is None and (name == "random_state" or name.endswith("__random_state"))
 
 
-class _refused_by:  # noqa: N801 - reads as a statement
-    """Makes errors of an estimator those of this package."""
-
-    def __init__(self, estimator: Any) -> None:
-        self._name = type(estimator).__name__
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, InvalidInputError) or not isinstance(error, ValueError | TypeError):
-            return
+@contextmanager
+def _refused_by(estimator: Any) -> Iterator[None]:
+    """Make errors of an estimator those of this package."""
+    try:
+        yield
+    except InvalidInputError:
+        raise
+    except (ValueError, TypeError) as error:
         refusal = InvalidTypeError if isinstance(error, TypeError) else InvalidInputError
-        raise refusal(f"{self._name} refuses: {error}") from error
+        raise refusal(f"{type(estimator).__name__} refuses: {error}") from error
 
 
 def _finite(learner: Learner, model: Any) -> Learner:

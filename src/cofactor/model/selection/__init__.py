@@ -13,5 +13,5 @@ of them. What differs is which candidates there are, and how they are judged:
 ============================  ==============================================================================
 
 Nothing here knows ratings or labels: models bring what is theirs as methods, see `path.PenaltyModel` and
-`grid.CutModel`. The modules are imported by their own names, so that a rating model loads no more than its path.
+`judges.CutModel`. The modules are imported by their own names, so that a rating model loads no more than its path.
 """

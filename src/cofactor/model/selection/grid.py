@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 import itertools
-import time
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import KFold, ParameterGrid, ShuffleSplit
-from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils import check_consistent_length
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.metrics._tables import as_label_sets
 from cofactor.metrics.labels import LABEL_METRICS, LabelMetric
 from cofactor.metrics.ratings import RATING_METRICS
 from cofactor.model.checks import make_generator
 from cofactor.model.convergence import NothingPredictedWarning
 from cofactor.model.progress import Monitor
+from cofactor.model.selection.judges import (
+    PLAIN,
+    Choice,
+    CutJudge,
+    Judge,
+    LabelJudge,
+    Outcome,
+    Part,
+    RatingJudge,
+    Settings,
+    last_step,
+)
 from cofactor.model.selection.trials import try_all
-from cofactor.model.splits import LABEL_PROTOCOLS, Parts, Rows, Task, parts_of, splitter_of
+from cofactor.model.splits import LABEL_PROTOCOLS, Parts, Task, parts_of, splitter_of
 from cofactor.text import did_you_mean
 from cofactor.typing import Features, Labels, Pairs
 
 __all__ = [
     "Choice",
-    "CutModel",
     "Grid",
     "check_grid",
     "check_names",
@@ -42,76 +49,6 @@ __all__ = [
 ]
 
 Grid: TypeAlias = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
-Settings: TypeAlias = Mapping[str, Any]
-
-PLAIN = "plain"  #: the rule which cuts scores at 0
-OWN = "own"  #: where a model decides as it is
-
-
-class Cut(Protocol):
-    """Turns scores into labels."""
-
-    @property
-    def value(self) -> Any:
-        """The cut: a number, one for each label, or the number of labels."""
-
-    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return where labels are on."""
-
-
-class CutModel(Protocol):
-    """What a label model brings to a choice: cuts of its scores, and features that several fits may share."""
-
-    #: Names of the rules by which a cut may be learned.
-    cut_rules: tuple[str, ...]
-
-    def _uncut(self) -> None:
-        """Take the plain cut, since the caller cuts the scores."""
-
-    def _learn_cut(self, rule: str, scores: NDArray[Any], truth: Any) -> Cut:
-        """Learn a cut by a rule, or return the plain one."""
-
-    def _with_cut(self, rule: str, cut: Cut) -> Self:
-        """Return a copy of the fitted model which predicts with a cut."""
-
-    def _feature_space(self, varied: Collection[str]) -> Callable[[Any], Any] | None:
-        """Return what prepares features once for fits which differ in these parameters, None if nothing can."""
-
-
-@dataclass(frozen=True)
-class PlainCut:
-    """Labels are on whose score is positive."""
-
-    value: float = 0.0
-
-    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return where labels are on."""
-        return scores > 0
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Parameters, with what they reached on held-out data; of labels with the cut of the scores.
-
-    Attributes
-    ----------
-    parameters : dict
-        A cell of the grid.
-    rule : str
-        "plain", or the rule by which the cut was learned; "own" where the model decided as it is.
-    threshold : Cut or None
-        The cut, learned on the same held-out instances; None where the model decided as it is.
-    value : float
-        The metric.
-    seconds : float
-        Time to fit the cell, on all splits together.
-    """
-
-    parameters: dict[str, Any]
-    rule: str
-    threshold: Any
-    value: float
-    seconds: float
 
 
 def select_parameters(
@@ -199,22 +136,22 @@ def select_parameters(
     cells = list(ParameterGrid(default_grid_of(estimator) if grid is None else grid))
     settings = list(ParameterGrid(prediction_grid or {}))
     check_consistent_length(X, y)
-    parts = [_Part(X, y, *rows) for rows in _splits(validation, X, y, task, n_splits, random_state)]
-    judge: _Judge
+    parts = [Part(X, y, *rows) for rows in _splits(validation, X, y, task, n_splits, random_state)]
+    judge: Judge
     if task == "ratings":
         model = seeded(estimator, random_state, levels)
         scale = np.unique(np.asarray(y)) if levels is None else levels
-        judge = _RatingJudge(model, parts, settings, _rating_metric(metric), scale)
+        judge = RatingJudge(model, parts, settings, _rating_metric(metric), scale)
     elif thresholds is None:
-        judge = _LabelJudge(estimator, parts, settings, _label_metric(metric))
+        judge = LabelJudge(estimator, parts, settings, _label_metric(metric))
     else:
         rules = _checked_rules(thresholds, estimator)
-        judge = _CutJudge(estimator, parts, settings, _label_metric(metric), rules)
+        judge = CutJudge(estimator, parts, settings, _label_metric(metric), rules)
         for part in parts:
             part.share(estimator, cells)
     count = itertools.count(1)
 
-    def conclude(cell: dict[str, Any], outcomes: list[_Outcome]) -> list[Choice]:
+    def conclude(cell: dict[str, Any], outcomes: list[Outcome]) -> list[Choice]:
         choices = judge.choices(cell, outcomes)
         if monitor is not None:
             best, *_ = _sorted(choices, judge.greater_is_better)
@@ -241,28 +178,6 @@ def _written(cell: Settings) -> str:
 # ---------------------------------------------------------------- parts of the training data
 
 
-class _Part:
-    """A training part with its held-out part, and what is folded in in between, if anything is."""
-
-    def __init__(self, X: Any, y: Any, train: Rows, fold_in: Rows | None, test: Rows) -> None:
-        self.X, self.y = _safe_indexing(X, train), _safe_indexing(y, train)
-        self.fold_in = None if fold_in is None else (_safe_indexing(X, fold_in), _safe_indexing(y, fold_in))
-        self.test_X, self.test_y = _safe_indexing(X, test), _safe_indexing(y, test)
-
-    def share(self, estimator: Any, cells: Sequence[Settings]) -> None:
-        """Prepare the features once, for all cells."""
-        space = feature_space_of(estimator, cells)
-        if space is not None:
-            self.X = space(self.X)
-            self.test_X = self.X.other(self.test_X)
-
-
-def feature_space_of(estimator: Any, cells: Sequence[Settings]) -> Callable[[Any], Any] | None:
-    """Return what prepares features once for all cells of a grid, None if nothing can."""
-    varied = {name for cell in cells for name in cell}
-    return estimator._feature_space(varied) if hasattr(estimator, "_feature_space") else None
-
-
 def _splits(validation: Any, X: Any, y: Any, task: Task, n_splits: int, random_state: Any) -> list[Parts]:
     """Return training, fold-in and held-out rows of each split."""
     if validation is None:
@@ -286,142 +201,6 @@ def _splits(validation: Any, X: Any, y: Any, task: Task, n_splits: int, random_s
 
 def _drawn(random_state: Any) -> int:
     return int(make_generator(random_state).integers(np.iinfo(np.int32).max))
-
-
-# ---------------------------------------------------------------- how cells are judged
-
-
-class _Outcome(NamedTuple):
-    """What came out of a cell on one part: for each prediction setting a value, or the scores."""
-
-    seconds: float
-    found: list[Any]
-
-
-class _Judge:
-    """Fits cells, and says how good they are."""
-
-    rules: tuple[str, ...] = (OWN,)
-    greater_is_better = True
-
-    def __init__(self, estimator: Any, parts: Sequence[_Part], settings: list[dict[str, Any]]) -> None:
-        self.estimator, self.parts, self.settings = estimator, parts, settings
-
-    def attempt(self, part: _Part, cell: Settings) -> _Outcome:
-        """Fit a cell to the training rows of a part; look at the held-out ones with each prediction setting."""
-        model = self.model(cell)
-        began = time.perf_counter()
-        model = model.fit(part.X, part.y)
-        seconds = time.perf_counter() - began
-        if part.fold_in is not None:
-            model = model.fold_in(*part.fold_in)
-        return _Outcome(seconds, [self.found(model.set_params(**setting), part) for setting in self.settings])
-
-    def choices(self, cell: Settings, outcomes: list[_Outcome]) -> list[Choice]:
-        """Return how good a cell is with each prediction setting: the mean over the parts."""
-        seconds = sum(outcome.seconds for outcome in outcomes)
-        values = np.mean([outcome.found for outcome in outcomes], axis=0)
-        return [
-            Choice({**cell, **setting}, OWN, None, float(value), seconds)
-            for setting, value in zip(self.settings, values, strict=True)
-        ]
-
-    def model(self, cell: Settings) -> Any:
-        """Return a fresh estimator with the parameters of a cell."""
-        return with_parameters(self.estimator, cell)
-
-    def found(self, model: Any, part: _Part) -> Any:
-        """Return the value of a fitted model on the held-out rows of a part."""
-        raise NotImplementedError
-
-
-class _RatingJudge(_Judge):
-    """By an error of predicted ratings."""
-
-    greater_is_better = False
-
-    def __init__(
-        self, estimator: Any, parts: Sequence[_Part], settings: list[dict[str, Any]], metric: Any, levels: Any
-    ) -> None:
-        super().__init__(estimator, parts, settings)
-        self.metric, self.levels = metric, levels
-
-    def found(self, model: Any, part: _Part) -> float:
-        return float(self.metric(part.test_y, model.predict(part.test_X), self.levels))
-
-
-class _LabelJudge(_Judge):
-    """By a metric of the labels that a model predicts, or of its scores."""
-
-    def __init__(
-        self, estimator: Any, parts: Sequence[_Part], settings: list[dict[str, Any]], metric: LabelMetric
-    ) -> None:
-        super().__init__(estimator, parts, settings)
-        self.metric, self.greater_is_better = metric, metric.greater_is_better
-
-    def found(self, model: Any, part: _Part) -> float:
-        decide = model.predict if self.metric.takes == "labels" else model.decision_function
-        return float(self.metric(part.test_y, decide(part.test_X)))
-
-
-class _CutJudge(_LabelJudge):
-    """By a metric of labels which are cut from the scores of all held-out parts together."""
-
-    def __init__(
-        self,
-        estimator: Any,
-        parts: Sequence[_Part],
-        settings: list[dict[str, Any]],
-        metric: LabelMetric,
-        rules: tuple[str, ...],
-    ) -> None:
-        super().__init__(estimator, parts, settings, metric)
-        self.rules = rules
-        self.truth = sparse.vstack([as_label_sets(part.test_y) for part in parts], format="csr")
-
-    def model(self, cell: Settings) -> Any:
-        return uncut(with_parameters(self.estimator, cell))
-
-    def found(self, model: Any, part: _Part) -> Any:
-        """Return scores of the held-out rows: real ones, or labels as ±1 where the model has none."""
-        if hasattr(model, "decision_function"):
-            return np.asarray(model.decision_function(part.test_X))
-        return 2.0 * as_label_sets(model.predict(part.test_X)).toarray() - 1
-
-    def choices(self, cell: Settings, outcomes: list[_Outcome]) -> list[Choice]:
-        """Return how good a cell is with each prediction setting and rule."""
-        seconds = sum(outcome.seconds for outcome in outcomes)
-        choices = []
-        for k, setting in enumerate(self.settings):
-            scores = np.concatenate([outcome.found[k] for outcome in outcomes])
-            for rule in self.rules:
-                cut = self.cut(rule, scores)
-                value = self.metric(self.truth, scores if self.metric.takes == "scores" else cut.apply(scores))
-                choices.append(Choice({**cell, **setting}, rule, cut, value, seconds))
-        return choices
-
-    def cut(self, rule: str, scores: NDArray[Any]) -> Cut:
-        """Return the cut of a rule."""
-        model = last_step(self.estimator)
-        return model._learn_cut(rule, scores, self.truth) if hasattr(model, "_learn_cut") else PlainCut()
-
-
-def with_parameters(estimator: Any, cell: Settings) -> Any:
-    """Return a fresh estimator with these parameters; those which are estimators are copied too."""
-    return clone(estimator).set_params(**{name: clone(value, safe=False) for name, value in cell.items()})
-
-
-def uncut(model: Any) -> Any:
-    """Return the model, with the plain cut if it cuts scores."""
-    last = last_step(model)
-    if hasattr(last, "_uncut"):
-        last._uncut()
-    return model
-
-
-def last_step(model: Any) -> Any:
-    """Return the estimator at the end of a pipeline, or the model itself."""
-    return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
 # ---------------------------------------------------------------- checks
@@ -451,7 +230,7 @@ def check_grid(estimator: Any, grid: Grid) -> None:
         check_names(estimator, table)
         for name, values in table.items():
             if isinstance(values, str | Mapping) or not np.iterable(values) or not len(values):
-                raise InvalidInputError(f"{name} must be a list of values to try, found {values!r}")
+                raise InvalidInputError(f"{name} must be a list of values to try, found {values!r}", argument=name)
 
 
 def default_grid_of(estimator: Any) -> dict[str, list[Any]]:

@@ -65,7 +65,8 @@ def as_scores(scores: Any, name: str = "scores") -> NDArray[Any]:
     """
     if sparse.issparse(scores):
         raise InvalidTypeError(
-            f"{name} must be dense: every label needs a score before it has a rank, found a sparse matrix"
+            f"{name} must be dense: every label needs a score before it has a rank, found a sparse matrix",
+            argument=name,
         )
     table = np.asarray(scores)
     _check_table(table.shape, name)
@@ -75,7 +76,7 @@ def as_scores(scores: Any, name: str = "scores") -> NDArray[Any]:
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise InvalidInputError(
-            f"{name} holds {counted(int(bad.sum()), 'NaN')}, the first in row {row}, column {column}"
+            f"{name} holds {counted(int(bad.sum()), 'NaN')}, the first in row {row}, column {column}", argument=name
         )
     return table
 
@@ -104,14 +105,18 @@ def _from_sparse(labels: Any, name: str) -> sparse.csr_array:
 
 def _check_table(shape: tuple[int, ...], name: str) -> None:
     if len(shape) != 2 or 0 in shape:
-        raise InvalidInputError(f"{name} must be a non-empty array of shape (rows, labels), found shape {shape}")
+        raise InvalidInputError(
+            f"{name} must be a non-empty array of shape (rows, labels), found shape {shape}", argument=name
+        )
 
 
 def _as_numbers(table: NDArray[Any], name: str) -> NDArray[np.float64]:
     try:
         return table.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} must hold numbers, found values of type {table.dtype}") from error
+        raise InvalidInputError(
+            f"{name} must hold numbers, found values of type {table.dtype}", argument=name
+        ) from error
 
 
 def _other_values(values: NDArray[Any], name: str) -> str:
