@@ -39,7 +39,7 @@ class Mean:
         return {"params": {"alpha": self.alpha}}, {"mean": self.mean}
 
     @classmethod
-    def _from_state(cls, header, arrays):
+    def _from_state(cls, header, arrays, models):
         return cls(header["params"]["alpha"], arrays["mean"])
 
 
@@ -81,7 +81,7 @@ def raw_file(path, header, arrays=ARRAYS, **metadata):
 
 def test_round_trip(file):
     header, arrays = read_model(file)
-    assert header == {**HEADER, "format": 1, "version": cofactor.__version__}
+    assert header == {**HEADER, "format": 2, "version": cofactor.__version__}
     assert same(arrays, ARRAYS)
     assert list(arrays) == sorted(ARRAYS)
     arrays["U"][0, 0] = 9  # independent of the file
@@ -375,17 +375,17 @@ def test_other_files(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        ("{'format': 1}", "cofactor header is not JSON"),
+        ("{'format': 2}", "cofactor header is not JSON"),
         ("__import__('os').abort()", "not JSON"),
-        ('{"format": 1, "a": NaN}', "NaN is no JSON number"),
+        ('{"format": 2, "a": NaN}', "NaN is no JSON number"),
         ("[" * 100_000, "not JSON"),
         ("[1]", "not a JSON object"),
         ({}, "format=None"),
         ({"format": "1"}, "format='1'"),
         ({"format": True}, "format=True"),
         ({"format": 0}, "format=0"),
-        ({"format": 1}, "checksum does not match"),
-        ({"format": 1, "crc32": "x"}, "checksum does not match"),
+        ({"format": 2}, "checksum does not match"),
+        ({"format": 2, "crc32": "x"}, "checksum does not match"),
     ],
 )
 def test_bad_cofactor_header(tmp_path, header, message):
@@ -394,14 +394,50 @@ def test_bad_cofactor_header(tmp_path, header, message):
         read_model(path)
 
 
+def test_an_older_format_says_to_save_again(tmp_path):
+    path = raw_file(tmp_path / "m", {"format": FORMAT - 1, "version": "0.0.9"})
+    with pytest.raises(ModelFileError, match=r"by cofactor 0\.0\.9 in format 1, .*: fit the model and save it again"):
+        read_model(path)
+
+
+def test_equal_arrays_are_stored_once(tmp_path):
+    ids = np.arange(50_000)
+    arrays = {"a.ids": ids, "b.ids": ids.copy(), "c.ids": ids + 1, "d.ids": ids.astype(np.int32), "e.ids": ids}
+    write_model(tmp_path / "m", {}, arrays)
+    assert (tmp_path / "m").stat().st_size < 2.7 * ids.nbytes
+    header, again = read_model(tmp_path / "m")
+    assert "same" not in header
+    assert same(again, arrays)
+    again["a.ids"][0] = 99  # each is independent of the others
+    assert again["b.ids"][0] == 0
+    zeros = {"plus": np.zeros(100), "minus": -np.zeros(100)}
+    write_model(tmp_path / "m", {}, zeros)
+    assert np.signbit(read_model(tmp_path / "m")[1]["minus"]).all()
+
+
+@pytest.mark.parametrize("forged", [{"V": "nowhere"}, {"V": "U"}, {"new": 3}, [], {"new": "new"}])
+def test_repetitions_must_be_of_arrays_that_are_there(tmp_path, forged, monkeypatch):
+    monkeypatch.setattr("cofactor.persistence._repetitions", lambda arrays: forged)
+    write_model(tmp_path / "m", {}, {"U": np.eye(3), "V": np.eye(3)})
+    arrays = safetensors.load_file(tmp_path / "m")
+    if "V" not in arrays:  # it was left out: put it back beside the claim that it is elsewhere
+        header = {"same": forged, "format": FORMAT, "version": cofactor.__version__}
+        arrays["V"] = np.eye(3)
+        header["crc32"] = persistence._checksum(header, {name: arrays[name] for name in sorted(arrays)})
+        raw_file(tmp_path / "m", header, arrays)
+    if forged:
+        with pytest.raises(ModelFileError, match="'same' names arrays"):
+            read_model(tmp_path / "m")
+
+
 def test_newer_format_says_to_upgrade_whatever_else_is_new(tmp_path):
     path = raw_file(tmp_path / "m", {"format": FORMAT + 1, "version": "9.1"})
-    with pytest.raises(ModelFileError, match=r"by cofactor 9\.1 in format 2, .* up to 1: upgrade cofactor"):
+    with pytest.raises(ModelFileError, match=r"by cofactor 9\.1 in format 3, .* reads format 2: upgrade cofactor"):
         read_model(path)
 
 
 def test_dtype_without_a_numpy_form(tmp_path):
-    metadata = {"cofactor": json.dumps({"format": 1})}
+    metadata = {"cofactor": json.dumps({"format": 2})}
     entry = {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]}
     header = json.dumps({"__metadata__": metadata, "a": entry}).encode()
     (tmp_path / "m").write_bytes(len(header).to_bytes(8, "little") + header + b"\0\0")
@@ -484,7 +520,7 @@ class Deep(Mean):
     """A model whose header is read by a function that calls itself."""
 
     @classmethod
-    def _from_state(cls, header, arrays):
+    def _from_state(cls, header, arrays, models):
         def depth(value):
             return 1 + max((depth(part) for part in value), default=0)
 

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from cofactor.warming import Warmth
 
-__all__ = ["__version__", "load", "warm_up"]
+__all__ = ["__version__", "load", "save", "warm_up"]
 
 
 def load(path: str | Path) -> Any:
-    """Return a model written by its method `save`.
+    """Return a model, or a pipeline, from its file.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def load(path: str | Path) -> Any:
 
     Returns
     -------
-    RatingModel, LabelModel or transformer
+    RatingModel, LabelModel, transformer or Pipeline
         A model which predicts exactly what the saved one did. Only registered classes load; nothing is unpickled.
 
     Raises
@@ -46,9 +46,51 @@ def load(path: str | Path) -> Any:
     True
     """
     from cofactor import labels, persistence, ratings
+    from cofactor.model.pipelines import ADAPTERS_BY_NAME
 
-    models: dict[str, type[Any]] = {**ratings.MODELS, **labels.MODELS, **labels.TRANSFORMERS}
+    models: dict[str, Any] = {**ratings.MODELS, **labels.MODELS, **labels.TRANSFORMERS, **ADAPTERS_BY_NAME}
     return persistence.load(path, models)
+
+
+def save(model: Any, path: str | Path) -> None:
+    """Write a fitted model, or a pipeline which ends in one, to a file; nothing in it is ever executed.
+
+    Parameters
+    ----------
+    model : RatingModel, LabelModel, transformer or Pipeline
+        Steps of a pipeline may be models and transformers of cofactor, and of scikit-learn `StandardScaler`,
+        `MinMaxScaler`, `MaxAbsScaler`, `Normalizer`, `CountVectorizer`, `TfidfTransformer` and `TfidfVectorizer`.
+    path : str or Path
+        The file; written whole or not at all.
+
+    Raises
+    ------
+    InvalidTypeError
+        If a file cannot hold the model, or a step of it, safely; the message says which.
+    NotFittedError
+        If it is not fitted.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from sklearn.feature_extraction.text import TfidfVectorizer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from cofactor.labels import PLST
+    >>> texts = ["cats purr", "dogs bark", "cats sleep", "dogs run"]
+    >>> tagger = make_pipeline(TfidfVectorizer(), PLST(1.0, alpha=0.1)).fit(texts, [[1, 0], [0, 1], [1, 0], [0, 1]])
+    >>> path = os.path.join(tempfile.mkdtemp(), "tagger.cofactor")
+    >>> save(tagger, path)
+    >>> load(path).predict(["my cats"])
+    array([[1, 0]])
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    from cofactor import persistence
+    from cofactor.model.pipelines import ADAPTERS
+
+    if type(model) not in ADAPTERS:
+        check_is_fitted(model)
+    persistence.save(path, model, ADAPTERS)
 
 
 def warm_up(*, n_jobs: int | None = None, callback: Callable[[int, int, str], None] | None = None) -> Warmth:

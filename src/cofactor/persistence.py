@@ -1,13 +1,14 @@
 r"""Models on disk: one safetensors file of arrays, with a JSON header which tells what they are.
 
 Nothing in a model file is ever unpickled or evaluated: it holds numbers and text, and only classes which the
-reader already knows are built from it. The layout, format 1: an ordinary safetensors file, whose metadata has
+reader already knows are built from it. The layout, format 2: an ordinary safetensors file, whose metadata has
 one entry, ``cofactor``, a JSON object with the members
 
 =============  =======================================================================
 ``class``      name of the model's class (files written by `save`)
 ``format``     number of this layout; a reader refuses higher numbers
 ``version``    version of cofactor which wrote the file, for messages
+``same``       names of arrays that equal another one, with the name of that one: they are stored once
 ``crc32``      checksum over everything else in the header and over all arrays
 *others*       whatever the model wants to keep, such as its parameters
 =============  =======================================================================
@@ -24,7 +25,7 @@ import os
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,15 +36,28 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.files import PathLike, replacing
 from cofactor.version import __version__
 
-__all__ = ["FORMAT", "ModelFileError", "Storable", "load", "read_model", "save", "write_model"]
+__all__ = [
+    "FORMAT",
+    "Adapter",
+    "ModelFileError",
+    "Storable",
+    "built",
+    "load",
+    "read_model",
+    "save",
+    "state_of",
+    "write_model",
+]
 
-FORMAT = 1
-"""Number of the layout which this version writes, and the highest one which it reads."""
+FORMAT = 2
+"""Number of the layout which this version writes, and the only one which it reads."""
 
 _ENTRY = "cofactor"
 _MAX_HEADER = 100_000_000  # safetensors itself refuses to read longer headers, though it writes them
 _INTEGERS = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
 _DTYPES = frozenset({"bool", "float16", "float32", "float64", "complex64"} | _INTEGERS)
+
+_WORTH_SHARING = 64  # bytes; the name of a smaller array takes as many
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -59,11 +73,43 @@ class Storable(Protocol):
         """Return what belongs into the header, and the arrays."""
 
     @classmethod
-    def _from_state(cls, header: dict[str, Any], arrays: Arrays) -> Storable:
-        """Return the model which `_to_state` described."""
+    def _from_state(cls, header: dict[str, Any], arrays: Arrays, models: Mapping[str, Any]) -> Storable:
+        """Return the model which `_to_state` described; `models` has the classes of models inside it, by name."""
 
 
-_Model = TypeVar("_Model", bound=Storable)
+class Adapter(Protocol):
+    """Gives the state of a class of another package, and builds it again from a checked state."""
+
+    def to_state(self, value: Any) -> tuple[dict[str, Any], Arrays]:
+        """Return a header which JSON can hold, and arrays; refuse what a file cannot hold safely."""
+
+    def _from_state(self, header: dict[str, Any], arrays: Arrays, models: Mapping[str, Any]) -> Any:
+        """Return what `to_state` described; refuse whatever does not fit together."""
+
+
+def state_of(value: Any, adapters: Mapping[type[Any], Adapter] | None = None) -> tuple[dict[str, Any], Arrays]:
+    """Return header and arrays of a fitted model, by its own ``_to_state`` or by an adapter of its class.
+
+    Raises
+    ------
+    InvalidTypeError
+        If there is neither.
+    """
+    if hasattr(value, "_to_state"):
+        header, arrays = value._to_state()
+        return header, arrays
+    adapter = (adapters or {}).get(type(value))
+    if adapter is None:
+        raise InvalidTypeError(f"a {type(value).__name__} cannot be saved: its class is not known here")
+    return adapter.to_state(value)
+
+
+def built(name: str, header: dict[str, Any], arrays: Arrays, models: Mapping[str, Any]) -> Any:
+    """Return the model of a class in `models` which header and arrays describe."""
+    if name not in models:
+        known = ", ".join(sorted(models)) or "none"
+        raise InvalidInputError(f"it holds a model of class {name!r}, which is not known here (known: {known})")
+    return models[name]._from_state(header, arrays, models)
 
 
 def write_model(path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -104,9 +150,12 @@ def write_model(path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, 
     ('Mean', {'alpha': 0.5}, array([3.5, 2. ]))
     >>> folder.cleanup()
     """
-    full = {str(key): value for key, value in _plain(header, "header").items() if key != "crc32"}
+    full = {str(key): value for key, value in _plain(header, "header").items() if key not in ("crc32", "same")}
     full |= {"format": FORMAT, "version": __version__}
     tidy = {_checked_name(name): _tidy(array, name) for name, array in arrays.items()}
+    if same := _repetitions(tidy):
+        full["same"] = same
+        tidy = {name: array for name, array in tidy.items() if name not in same}
     full["crc32"] = _checksum(full, tidy)
     data = safetensors.save(tidy, metadata={_ENTRY: json.dumps(full, allow_nan=False)})
     size = int.from_bytes(data[:8], "little")
@@ -163,10 +212,16 @@ def read_model(path: PathLike) -> tuple[dict[str, Any], Arrays]:
     arrays = {key: found[key] for key in sorted(found)}
     if header.pop("crc32", None) != _checksum(header, arrays):
         _refuse(name, "its checksum does not match: it was damaged after it was written")
-    return header, arrays
+    same = header.pop("same", {})
+    if not isinstance(same, dict) or not all(
+        isinstance(first, str) and first in found and other not in found for other, first in same.items()
+    ):
+        _refuse(name, "its cofactor header is damaged: 'same' names arrays that are not there, or stand there too")
+    arrays |= {other: arrays[first].copy() for other, first in same.items()}
+    return header, {key: arrays[key] for key in sorted(arrays)}
 
 
-def save(path: PathLike, model: Storable) -> None:
+def save(path: PathLike, model: Any, adapters: Mapping[type[Any], Adapter] | None = None) -> None:
     """Write a model to a file, whole or not at all.
 
     Parameters
@@ -176,6 +231,8 @@ def save(path: PathLike, model: Storable) -> None:
     model : object
         Its method ``_to_state()`` returns the header and the arrays. The name of its class is added as
         member ``class`` of the header.
+    adapters : mapping of type to Adapter, optional
+        Give the state of objects without that method, by their exact class.
 
     Raises
     ------
@@ -193,7 +250,7 @@ def save(path: PathLike, model: Storable) -> None:
     ...         return {}, {"mean": self.mean}
     ...
     ...     @classmethod
-    ...     def _from_state(cls, header, arrays):
+    ...     def _from_state(cls, header, arrays, models):
     ...         return cls(arrays["mean"])
     >>> folder = tempfile.TemporaryDirectory()
     >>> file = pathlib.Path(folder.name, "model.safetensors")
@@ -202,20 +259,20 @@ def save(path: PathLike, model: Storable) -> None:
     array([3.5, 2. ])
     >>> folder.cleanup()
     """
-    header, arrays = model._to_state()
+    header, arrays = state_of(model, adapters)
     write_model(path, {**header, "class": type(model).__name__}, arrays)
 
 
-def load(path: PathLike, registry: Mapping[str, type[_Model]]) -> _Model:
+def load(path: PathLike, registry: Mapping[str, Any]) -> Any:
     """Read a model from a file written by `save`.
 
     Parameters
     ----------
     path : path-like
         File to read.
-    registry : mapping of str to type
-        The classes which may be built, by name. Their class method ``_from_state(header, arrays)`` builds the
-        model.
+    registry : mapping of str to type or Adapter
+        What may be built, by name: the model itself, and those inside it. The class method
+        ``_from_state(header, arrays, registry)`` builds one.
 
     Returns
     -------
@@ -241,7 +298,7 @@ def load(path: PathLike, registry: Mapping[str, type[_Model]]) -> _Model:
         known = ", ".join(sorted(registry)) or "none"
         _refuse(name, f"it holds a model of class {kind!r}, which is not known here (known: {known})")
     try:
-        return registry[kind]._from_state(header, arrays)  # type: ignore[return-value]
+        return built(kind, header, arrays, registry)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         reason = f"no entry {error}" if isinstance(error, KeyError) else str(error)
         raise ModelFileError(f"{name}: does not hold a whole model of class {kind} ({reason})") from error
@@ -283,11 +340,12 @@ def _parse_header(data: bytes, name: str) -> dict[str, Any]:
     number = header.get("format")
     if type(number) is not int or number < 1:
         _refuse(name, f"its cofactor header is damaged: format={number!r}, expected a number from 1")
-    if number > FORMAT:
+    if number != FORMAT:
         _refuse(
             name,
             f"was written by cofactor {header.get('version')} in format {number}, but this is cofactor "
-            f"{__version__}, which reads formats up to {FORMAT}: upgrade cofactor",
+            f"{__version__}, which reads format {FORMAT}: "
+            + ("upgrade cofactor" if number > FORMAT else "fit the model and save it again"),
         )
     return header
 
@@ -346,6 +404,24 @@ def _tidy(array: NDArray[Any], name: str) -> NDArray[Any]:
             f"convert it to one of {', '.join(sorted(_DTYPES))}"
         )
     return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
+
+
+def _repetitions(arrays: Arrays) -> dict[str, str]:
+    """Return the names of arrays which equal one with an earlier name, and that name; small ones are left alone."""
+    first: dict[tuple[str, tuple[int, ...], int], list[str]] = {}
+    same = {}
+    for name in sorted(arrays):
+        array = arrays[name]
+        if array.nbytes < _WORTH_SHARING:
+            continue
+        alike = first.setdefault((array.dtype.name, array.shape, zlib.crc32(array.reshape(-1).view(np.uint8).data)), [])
+        for other in alike:
+            if array.tobytes() == arrays[other].tobytes():  # to the bit, NaN included
+                same[name] = other
+                break
+        else:
+            alike.append(name)
+    return same
 
 
 def _checksum(header: dict[str, Any], arrays: Arrays) -> int:

@@ -32,9 +32,13 @@ from cofactor.ratings import MMMF, RatingModel
 from cofactor.ratings import MODELS as RATING_MODELS
 from cofactor.version import __version__
 
-#: Settings of rating models beside the default ones.
+#: Settings of rating models beside the default ones. Precision is that of the defaults: what asks for another compiles
+#: it when it is first used, all but what `cofactor doctor` tries.
 RATINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
-    "MMMF": ({"construction": "immediate"}, {"margin": "logistic"}, {"margin": "modified-square"}),
+    "MMMF": (
+        *({"construction": "immediate"}, {"margin": "logistic"}, {"margin": "modified-square"}),
+        {"dtype": "float64"},
+    ),
     "ALS": ({"solver": "cg"},),
     "PMF": ({"solver": "sgd"}, {"link": "logistic", "solver": "lbfgs"}),
     "RatingNMF": ({"loss": "kl"}, {"loss": "itakura-saito"}, {"loss": "beta"}),
@@ -116,20 +120,14 @@ def is_warm() -> bool:
 
 
 def _tasks() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yield class name, precision and settings of all fits; long ones first, so that processes end together."""
+    """Yield class name, precision of features and settings of all fits; long ones first, so processes end together."""
     first = ("OrdinalProbit", "MMMF", "GPLVM", "GibbsIPMMMF")
     names = [*first, *(name for name in (*RATING_MODELS, *LABEL_MODELS, *TRANSFORMERS) if name not in first)]
     for name in names:
         table = RATINGS if name in RATING_MODELS else LABELS
-        kind = {**RATING_MODELS, **LABEL_MODELS, **TRANSFORMERS}[name]
-        params = kind().get_params(deep=False)
-        has_dtype = "dtype" in params and name in RATING_MODELS
-        for dtype in ("float32", "float64"):
-            for settings in ({}, *table.get(name, ())):
-                if has_dtype:
-                    yield name, dtype, {**settings, "dtype": dtype}
-                elif dtype == "float32" or name not in RATING_MODELS:
-                    yield name, dtype, settings
+        for settings in ({}, *table.get(name, ())):
+            for dtype in ("float32",) if name in RATING_MODELS else ("float64", "float32"):
+                yield name, dtype, settings
 
 
 def _run(name: str, dtype: str, settings: Mapping[str, Any]) -> str:
@@ -139,7 +137,7 @@ def _run(name: str, dtype: str, settings: Mapping[str, Any]) -> str:
         warnings.simplefilter("ignore", UserWarning)
         if name in RATING_MODELS:
             _run_ratings(_small(RATING_MODELS[name], settings))
-            _compile_width(RATING_MODELS[name], np.dtype(dtype))
+            _compile_width(RATING_MODELS[name])
         else:
             _run_labels({**LABEL_MODELS, **TRANSFORMERS}[name], dtype, settings)
     return name
@@ -170,11 +168,12 @@ def _run_ratings(model: RatingModel) -> None:
     model.complete()
 
 
-def _compile_width(kind: type[Any], dtype: np.dtype[Any]) -> None:
-    """Compile the kernels for the number of factors which the class has by default: large data get them."""
-    width = kind().get_params(deep=False).get("n_factors")
-    if width is None or "alpha" not in kind().get_params(deep=False):
+def _compile_width(kind: type[Any]) -> None:
+    """Compile what large data get: the kernels for just the number of factors which the class has by default."""
+    params = kind().get_params(deep=False)
+    if not {"margin", "link"} & set(params):  # models whose objective is that of `problems.observed`
         return
+    width, dtype = params["n_factors"], params["dtype"]
     scores, accumulate = observed.passes(width)
     U, b = np.zeros((1, width), dtype), np.zeros(1, dtype)
     indptr, indices, out = np.zeros(2, np.int64), np.zeros(1, np.int32), np.zeros(1, dtype)

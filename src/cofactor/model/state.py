@@ -1,4 +1,27 @@
-"""What a model file holds of a model, JSON values and arrays, and the checks made before any of it is believed."""
+"""What a model file holds of a model, JSON values and arrays, and the checks made before any of it is believed.
+
+Models may hold models: an ensemble its members, a chain its learners, a pipeline its steps. `packed` takes them like
+anything else that was learned, and `unpacked` builds them again, from classes of a registry only::
+
+    class Mine(LabelModel):
+        _learned = ("inner_",)  # a fitted model, or lists and dictionaries of them: this is all there is to do
+
+A class of another kind says the same in two methods::
+
+    def _to_state(self):
+        arrays = {}
+        header = {"members": packed(self.members_, "members", arrays)}
+        return header, arrays
+
+    @classmethod
+    def _from_state(cls, header, arrays, models):  # `models`: what may be built, by name; it is handed down
+        model = cls()
+        model.members_ = unpacked(header["members"], arrays, models)
+        return model
+
+Arrays which stand in several models, such as ids of users that members share, are written to a file once
+(`cofactor.persistence`).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +35,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.persistence import Adapter, built, state_of
 
 _Kind = TypeVar("_Kind")
 _PARTS = ("data", "indices", "indptr")  #: of a csr array
@@ -36,11 +60,14 @@ def plain(value: Any) -> Any:
     return None  # a random generator or a callback: the fitted model does not need it
 
 
-def from_plain(value: Any, models: Mapping[str, type[Any]]) -> Any:
-    """Return a parameter from the form that JSON holds."""
+def from_plain(value: Any, models: Mapping[str, Any]) -> Any:
+    """Return a parameter from the form that JSON holds; estimators in it are of classes in `models`."""
     if isinstance(value, dict):
         params = member(value, "params", dict)
-        return models[value["class"]](**{k: from_plain(v, models) for k, v in params.items()})
+        kind = models.get(member(value, "class", str))
+        if not isinstance(kind, type) or not issubclass(kind, BaseEstimator):
+            raise InvalidInputError(f"a parameter is an estimator of class {value['class']!r}, which is not known here")
+        return kind(**{k: from_plain(v, models) for k, v in params.items()})
     return value
 
 
@@ -61,11 +88,22 @@ def check_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any = None
         raise InvalidInputError(f"{name} has dtype {array.dtype}, expected {dtype or 'float32 or float64'}")
 
 
-def packed(value: Any, key: str, arrays: dict[str, NDArray[Any]]) -> Any:
+def packed(
+    value: Any, key: str, arrays: dict[str, NDArray[Any]], adapters: Mapping[type[Any], Adapter] | None = None
+) -> Any:
     """Return a JSON value for something learned; its arrays go to `arrays`, under names which start with `key`.
 
-    Numbers, strings, None, arrays of numbers, csr arrays, and sequences and dictionaries of all these; sequences come
-    back as lists.
+    Numbers, strings, None, arrays of numbers, csr arrays, fitted models, and sequences and dictionaries of all these;
+    sequences come back as lists.
+
+    Parameters
+    ----------
+    value : object
+    key : str
+    arrays : dict of str to ndarray
+        Gets the arrays.
+    adapters : mapping of type to Adapter, optional
+        What is asked for the state of classes that have no ``_to_state``, by exact class.
 
     Examples
     --------
@@ -76,6 +114,10 @@ def packed(value: Any, key: str, arrays: dict[str, NDArray[Any]]) -> Any:
     >>> unpacked(packed(tree, "tree", arrays), arrays)["children"]
     [None, 3]
     """
+    if hasattr(value, "_to_state") or type(value) in (adapters or {}):
+        header, inner = state_of(value, adapters)
+        arrays |= {f"{key}.{name}": array for name, array in inner.items()}
+        return {"model": type(value).__name__, "arrays": f"{key}.", "state": header}
     if sparse.issparse(value):
         table = sparse.csr_array(cast(Any, value))
         arrays |= {f"{key}.{part}": getattr(table, part) for part in _PARTS}
@@ -86,7 +128,7 @@ def packed(value: Any, key: str, arrays: dict[str, NDArray[Any]]) -> Any:
     if isinstance(value, np.ndarray):
         return {"texts": [str(text) for text in value.tolist()]}
     if isinstance(value, Mapping):
-        return {"map": {str(k): packed(v, f"{key}.{k}", arrays) for k, v in value.items()}}
+        return {"map": {str(k): packed(v, f"{key}.{k}", arrays, adapters) for k, v in value.items()}}
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not np.isfinite(value):
@@ -94,25 +136,42 @@ def packed(value: Any, key: str, arrays: dict[str, NDArray[Any]]) -> Any:
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, Sequence):
-        return [packed(v, f"{key}.{k}", arrays) for k, v in enumerate(value)]
+        return [packed(v, f"{key}.{k}", arrays, adapters) for k, v in enumerate(value)]
     raise InvalidTypeError(f"{key} is a {type(value).__name__}, which a model file cannot hold")
 
 
-def unpacked(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """Return what `packed` was given."""
+def unpacked(value: Any, arrays: Mapping[str, NDArray[Any]], models: Mapping[str, Any] | None = None) -> Any:
+    """Return what `packed` was given.
+
+    Parameters
+    ----------
+    value : JSON value
+    arrays : mapping of str to ndarray
+    models : mapping of str to class or Adapter, optional
+        What may be built, by name; without it no model may stand in the value.
+
+    Raises
+    ------
+    InvalidInputError
+        If a part does not fit the others, or is a model of an unknown class.
+    """
     if isinstance(value, list):
-        return [unpacked(v, arrays) for v in value]
+        return [unpacked(v, arrays, models) for v in value]
     if not isinstance(value, dict):
         return value
+    if "model" in value:
+        prefix = member(value, "arrays", str)
+        inner = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        return built(member(value, "model", str), member(value, "state", dict), inner, models or {})
     if "map" in value:
-        return {k: unpacked(v, arrays) for k, v in member(value, "map", dict).items()}
+        return {k: unpacked(v, arrays, models) for k, v in member(value, "map", dict).items()}
     if "array" in value:
-        return arrays[value["array"]]
+        return arrays[member(value, "array", str)]
     if "texts" in value:
-        return np.array(value["texts"], dtype=object)
+        return np.array([str(text) for text in member(value, "texts", list)], dtype=object)
     if "float" in value:
-        return float(value["float"])
+        return float(member(value, "float", str))
     n, m = (int(k) for k in member(value, "shape", list))
     table = sparse.csr_array(tuple(arrays[f"{value['sparse']}.{part}"] for part in _PARTS), shape=(n, m))
-    table.check_format()
+    table.check_format(full_check=True)
     return table

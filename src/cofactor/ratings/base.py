@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor import persistence
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import parallel_for
-from cofactor.metrics.ratings import as_scale, mean_absolute_error
+from cofactor.metrics.ratings import mean_absolute_error
+from cofactor.metrics.scale import as_scale
 from cofactor.model.checks import check_callback, check_choice, check_number
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
@@ -505,10 +506,15 @@ class RatingModel(BaseEstimator, ABC):
         return {"class": type(self).__name__, "params": params, "learned": learned, "parts": parts}, arrays
 
     @classmethod
-    def _from_state(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """Rebuild a model from what `_to_state` returned; whatever does not fit together is refused."""
+    def _from_state(
+        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Rebuild a model from what `_to_state` returned; whatever does not fit together is refused.
+
+        `models` has the classes of models that this one may hold, by name.
+        """
         users, items = (saved_ids(header, arrays, name) for name in ("users", "items"))
-        model = cls._rebuild(header, arrays, "", users, items)
+        model = cls._rebuild(header, arrays, "", users, items, models or {})
         if "ratings.indptr" in arrays:
             rows = (arrays[f"ratings.{name}"] for name in ("indptr", "indices", "levels"))
             model.ratings_ = Ratings.from_csr(users, items, model.scale_, *rows)
@@ -516,11 +522,15 @@ class RatingModel(BaseEstimator, ABC):
 
     @classmethod
     def _rebuild(
-        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], prefix: str, users: IdMap, items: IdMap
+        cls,
+        header: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        prefix: str,
+        users: IdMap,
+        items: IdMap,
+        models: Mapping[str, Any],
     ) -> Self:
-        from cofactor.ratings import MODELS
-
-        model = cls(**{k: from_plain(v, MODELS) for k, v in member(header, "params", dict).items()})
+        model = cls(**{k: from_plain(v, models) for k, v in member(header, "params", dict).items()})
         model._check_params()
         model.users_, model.items_, model.ratings_ = users, items, None
         learned = member(header, "learned", dict)
@@ -528,7 +538,7 @@ class RatingModel(BaseEstimator, ABC):
             key = f"{prefix}learned.{name}"
             setattr(model, name, arrays[key] if key in arrays else learned[name])
         parts = [
-            MODELS[part["class"]]._rebuild(part, arrays, f"{prefix}part{k}.", users, items)
+            models[part["class"]]._rebuild(part, arrays, f"{prefix}part{k}.", users, items, models)
             for k, part in enumerate(member(header, "parts", list))
         ]
         model._set_parts(parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -238,7 +239,9 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return header, {"components": self.components_, "label_codes": self.label_codes_}
 
     @classmethod
-    def _from_state(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+    def _from_state(
+        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any] | None = None
+    ) -> Self:
         """Rebuild a transformer from what `_to_state` returned; whatever does not fit together is refused."""
         model = cls(**member(header, "params", dict))
         model._check_params()

@@ -385,7 +385,13 @@ class SampledModel(RatingModel):
 
     @classmethod
     def _rebuild(
-        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], prefix: str, users: IdMap, items: IdMap
+        cls,
+        header: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        prefix: str,
+        users: IdMap,
+        items: IdMap,
+        models: Mapping[str, Any],
     ) -> Self:
         samples = {
             name.removeprefix(f"{prefix}samples."): array
@@ -394,7 +400,7 @@ class SampledModel(RatingModel):
         }
         _check_samples(samples, cls._sampled, len(users), len(items))
         chains = chains_from_state(member(header, "chains", list), arrays, prefix, samples)
-        model = super()._rebuild(header, arrays, prefix, users, items)
+        model = super()._rebuild(header, arrays, prefix, users, items, models)
         model.samples_, model.chains_ = samples, chains
         model._check_fit_together()
         return model

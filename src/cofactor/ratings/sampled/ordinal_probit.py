@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -387,9 +388,15 @@ class OrdinalProbit(SampledModel):
 
     @classmethod
     def _rebuild(
-        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], prefix: str, users: IdMap, items: IdMap
+        cls,
+        header: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        prefix: str,
+        users: IdMap,
+        items: IdMap,
+        models: Mapping[str, Any],
     ) -> Self:
-        model = super()._rebuild(header, arrays, prefix, users, items)
+        model = super()._rebuild(header, arrays, prefix, users, items, models)
         model.is_shadow_ = _places(member(header, "shadow", list), len(users))
         states, links = unpacked(member(header, "links", list), arrays), []
         n_columns = (len(items), int((~model.is_shadow_).sum()))
