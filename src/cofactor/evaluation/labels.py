@@ -222,11 +222,17 @@ def measure_labels(
     test: NDArray[Any],
     ways: Callable[[Any, Any], Iterable[tuple[str, Any, Any]]],
     options: Mapping[str, Any],
+    keep: Callable[[Any], object] | None = None,
 ) -> list[dict[str, Any]]:
-    """Fit a copy of a model and measure it: a row for each of its ways to turn scores into labels."""
+    """Fit a copy of a model and measure it: a row for each of its ways to turn scores into labels.
+
+    `keep` is called with the copy when it is fitted.
+    """
     began = time.perf_counter()
     fitted = clone(model).fit(_safe_indexing(X, train), _labels_for(model, _safe_indexing(Y, train)))
     fit_seconds = time.perf_counter() - began
+    if keep is not None:
+        keep(fitted)
     truth, features = _safe_indexing(Y, test), _safe_indexing(X, test)
     began = time.perf_counter()
     fitted.predict(features)

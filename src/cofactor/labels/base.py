@@ -32,6 +32,7 @@ from cofactor.labels.decoding import (
     learn_threshold,
 )
 from cofactor.labels.fit_input import CheckedFeatures, FitInput
+from cofactor.labels.learners import LEARNERS
 from cofactor.labels.regression import FeatureSpace
 from cofactor.metrics.labels import micro_f1
 from cofactor.model.checks import check_callback, check_flag, check_number, make_generator
@@ -101,8 +102,8 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     #: Labels may be sparse in `fit`, which scikit-learn has no tag for: `cofactor.evaluation` looks for this one.
     takes_sparse_labels: ClassVar[bool] = True
 
-    #: Names of what `_fit` learns and a file must hold: arrays (dense or csr), numbers, strings, None, models, and
-    #: lists and dictionaries of these.
+    #: Names of what `_fit` learns and a file must hold: arrays (dense or csr), numbers, strings, None, models,
+    #: learners, and lists and dictionaries of these.
     _learned: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -523,9 +524,10 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     ) -> Self:
         """Rebuild a model from what `_to_state` returned; whatever does not fit together is refused.
 
-        `models` has the classes of models that this one may hold, by name.
+        `models` has the classes of models that this one may hold, by name; it may hold learners, too.
         """
         known = {**(models or {}), **cls._components}
+        parts = {**(models or {}), **LEARNERS}
         model = cls(**{k: from_plain(v, known) for k, v in member(header, "params", dict).items()})
         model._check_params()
         model.n_features_in_ = member(header, "n_features", int)
@@ -538,7 +540,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         for name, value in member(header, "learned", dict).items():
             if name not in cls._learned:
                 raise InvalidInputError(f"{cls.__name__} has no {name}")
-            setattr(model, name, unpacked(value, arrays, models))
+            setattr(model, name, unpacked(value, arrays, parts))
         model._check_learned()
         return model
 
