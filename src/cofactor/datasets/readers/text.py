@@ -179,7 +179,7 @@ class TextTable(Table):
         """Return integers if all cells are integers as one writes them, otherwise text."""
         column = self._columns[position]
         if not _is_words(column) and pa.types.is_int64(column.type) and not self._has_odd_integers:
-            return numpy_of(column).copy()
+            return numpy_of(column)
         return self.words(position)
 
     def cells(self, position: int) -> Cells:
@@ -187,7 +187,7 @@ class TextTable(Table):
         column = self._columns[position]
         is_hex = not _is_words(column) and pa.types.is_int64(column.type) and self._has_hexadecimals
         if not _is_words(column) and not is_hex:
-            return numpy_of(column).astype(np.float64)
+            return numpy_of(column, np.float64)
         words = self.words(position)
         if not all(map(is_number, words.values)):
             return words
