@@ -24,7 +24,7 @@ import numpy as np
 from common import README, SEEDS, mean_std, ml100k, publish, split_80_20, table
 
 from cofactor.metrics import log_loss, rating_report
-from cofactor.metrics.ratings import nearest_levels
+from cofactor.metrics.scale import nearest_levels
 from cofactor.ratings import MODELS
 
 SCALE = np.arange(1.0, 6.0)

@@ -32,8 +32,8 @@ from cofactor.ratings import MMMF, RatingModel
 from cofactor.ratings import MODELS as RATING_MODELS
 from cofactor.version import __version__
 
-#: Settings of rating models beside the default ones. Precision is that of the defaults: what asks for another compiles it
-#: when it is first used, all but what `cofactor doctor` tries.
+#: Settings of rating models beside the default ones. Precision is that of the defaults: what asks for another compiles
+#: it when it is first used, all but what `cofactor doctor` tries.
 RATINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "MMMF": (
         *({"construction": "immediate"}, {"margin": "logistic"}, {"margin": "modified-square"}),

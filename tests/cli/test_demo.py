@@ -7,14 +7,21 @@ import re
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+
+from cofactor.cli.demo import TerminalReporter, move_report
+from cofactor.datasets import make_ratings
+from cofactor.experiments.demos.base import Extent, Finding, Row, Trial, run_demo
+from cofactor.experiments.demos.ratings import RatingDemo
 
 
 def check_marks(results: dict, text: str) -> None:
     """Check that the lowest errors have a star, and that models whose alpha is at the end of the grid are named."""
-    table = text.partition("zero-one")[2].partition("* The lowest of its column.")[0]
+    table = text.partition("zero-one")[2].partition("* The best of its column.")[0]
     for key in ("mae", "rmse", "zero_one", "nmae"):
         errors = [f"{row['errors'][key]:.4f}" for row in results["rows"]]
         assert f"{min(errors)}*" in table
@@ -39,14 +46,12 @@ def test_quick_demo_on_movielens(process, data_dir: Path, tmp_path: Path, check_
         assert rows[name]["errors"]["mae"] < 0.71  # .665 to .693 at seed 0
         assert rows[name]["alpha"] == min(rows[name]["validation"], key=lambda point: point["mae"])["alpha"]
     assert rows["user median"]["errors"]["mae"] == pytest.approx(0.786, abs=0.01)
-    # The published figures stand beside the measured ones, and a dash where there is none.
+    # The published figures stand below the measured ones, and nothing where there is none.
     assert {
         name: (row["published"]["mae"], row["published"]["rmse"]) for name, row in rows.items() if row["published"]
     } == {"MMMF": (0.7355, 1.0426), "PMMMF": (0.7138, 1.0178), "ALS": (0.7899, 1.0838)}
-    table = re.search(r"^ HMF .*$", outcome.out, re.MULTILINE)
-    assert table is not None
-    assert table[0].rstrip().endswith("–")
-    assert "0.7355 / 1.0426" in outcome.out
+    assert re.search(r"^ MMMF .*\n +published +0.7355 +1.0426", outcome.out, re.MULTILINE)
+    assert not re.search(r"^ HMF .*\n +published", outcome.out, re.MULTILINE)
     check_marks(results, outcome.out)
     # Ten films by title for a known user, and for a new one.
     for key in ("known_user", "new_user"):
@@ -65,12 +70,9 @@ def test_quick_demo_on_movielens(process, data_dir: Path, tmp_path: Path, check_
 
 
 def test_the_commands_at_the_end_work(run, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cofactor.cli.rating_demo import Story, next_steps
-    from cofactor.cli.showcase import Row
-
     monkeypatch.chdir(tmp_path)
-    story = Story(True, 0, data={"name": "ml-100k"}, rows=[Row("MMMF", {}, alpha=17.8)])
-    for command, _ in next_steps(story):
+    trial = Trial(SimpleNamespace(name="ml-100k"), [], {}, [Row("MMMF", {}, extra={"alpha": 17.8})])
+    for command, _ in RatingDemo().next_steps(Finding(Extent(quick=True), [trial])):
         assert run(*command.split()[1:]).status == 0, command
 
 
@@ -119,43 +121,54 @@ def test_bad_folders(run, tmp_path: Path) -> None:
     assert "does not exist" in run("demo", "--out", tmp_path / "a" / "b").error
 
 
-def test_other_files_in_the_folder_stay_and_stale_pictures_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from cofactor.cli import rating_demo, report
-
+def test_other_files_in_the_folder_stay_and_stale_pictures_go(tmp_path: Path) -> None:
     folder, place = tmp_path / "report", tmp_path / "place"
     for path in (folder, place):
         path.mkdir()
     (folder / "mine.txt").write_text("mine")
     (folder / "tradeoff.png").write_text("old")
-    monkeypatch.setattr(report, "write", lambda story, place: (place / "report.html").write_text("new"))
-    runner = rating_demo.RatingDemo(rating_demo.Story(True, 0, data={"name": "synthetic"}), quiet=True)
-    runner._finish(place, folder)
+    (place / "report.html").write_text("new")
+    move_report(RatingDemo(), Finding(Extent()), place, folder)
     assert sorted(path.name for path in folder.iterdir()) == ["mine.txt", "report.html"]
 
 
 def test_without_matplotlib_there_are_no_pictures_but_a_hint(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from cofactor.cli import rating_demo
-
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    runner = rating_demo.RatingDemo(rating_demo.Story(True, 0), quiet=False)
-    runner._draw(tmp_path, {}, {}, [], None)
+    monkeypatch.setattr("cofactor.cli.demo.find_spec", lambda name: None)
+    assert not TerminalReporter(quiet=False).can_draw()
     assert 'pip install "cofactor[plots]"' in " ".join(capsys.readouterr().out.split())
-    assert runner.story.pictures == {}
+
+
+class Small(RatingDemo):
+    """A demo of two models on few ratings."""
+
+    def data(self, extent, report):
+        return [make_ratings(60, 50, 2, density=0.4, random_state=0)], []
+
+    def alphas(self, data, extent):
+        return [1.0, 10.0]
+
+    def methods(self, data, extent):
+        return {name: method for name, method in super().methods(data, extent).items() if name in ("MMMF", "ALS")}
 
 
 def test_nothing_is_chosen_on_the_test_part() -> None:
-    from cofactor.cli import showcase
-    from cofactor.datasets import make_ratings
-
-    s = showcase.split(make_ratings(60, 50, 2, density=0.4, random_state=0), seed=0)
-    assert sorted(np.concatenate([s.train, s.test]).tolist()) == list(range(1200))
-    assert sorted(np.concatenate([s.part, s.validation]).tolist()) == s.train.tolist()
-    assert (len(s.train), len(s.test), len(s.validation)) == (960, 240, 96)
-    model = showcase.contestants(s.data, 0, quick=True)["ALS"]
-    row, fitted = showcase.compete("ALS", model, s, [1.0, 10.0], lambda text: None)
-    errors = {a: -showcase.with_alpha(model, a).fit(*s.rows(s.part)).score(*s.rows(s.validation)) for a in (1.0, 10.0)}
-    assert row.validation == errors
-    assert row.alpha == min(errors, key=lambda a: errors[a])
-    assert fitted.ratings_.n_ratings == 960
+    """The figures of a method are those of a choice which saw a part of the training part only."""
+    demo = Small()
+    (trial,) = run_demo(demo, Extent(quick=True), TerminalReporter(quiet=True)).trials
+    data, (train, _, test) = trial.data, trial.parts[0]
+    assert sorted(np.concatenate([train, test]).tolist()) == list(range(1200))
+    assert (len(train), len(test)) == (960, 240)
+    ((part, held_out),) = trial.methods["ALS"].search.validation.split(train)
+    assert len(held_out) == 96
+    row, model = trial.row("ALS"), trial.methods["ALS"].search.estimator
+    errors = {}
+    for alpha in (1.0, 10.0):
+        fitted = clone(model).set_params(alpha=alpha).fit(data.X[train][part], data.y[train][part])
+        errors[alpha] = -fitted.score(data.X[train][held_out], data.y[train][held_out])
+    assert row.extra["validation"] == errors
+    assert row.extra["alpha"] == min(errors, key=lambda alpha: errors[alpha])
+    assert row.fitted.best_estimator_.ratings_.n_ratings == 960
+    again = clone(model).set_params(alpha=row.extra["alpha"]).fit(data.X[train], data.y[train])
+    assert row.measures[""]["mae"] == -again.score(data.X[test], data.y[test])

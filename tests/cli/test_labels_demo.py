@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
+from cofactor.cli.demo import TerminalReporter
+from cofactor.datasets import make_labels
+from cofactor.experiments.demos.base import Extent, Finding, Trial, run_demo
+from cofactor.experiments.demos.labels import LabelDemo
 from cofactor.labels import MODELS, TRANSFORMERS
-from cofactor.metrics import LABEL_METRICS
+from cofactor.metrics import LABEL_METRICS, micro_f1
 
 PICTURES = {"labels.png", "sparsity.png", "thresholds.png", "tree.png"}
 METHODS = [*(set(MODELS) - {"BinaryRelevance"}), *(f"{name} + MLkNN" for name in TRANSFORMERS), "BinaryRelevance"]
@@ -69,46 +75,51 @@ def test_demo_without_data_is_synthetic(process, check_report, without_data, tmp
 
 
 def test_the_commands_at_the_end_work(run, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cofactor.cli.label_demo import LabelStory, next_steps
-    from cofactor.cli.label_showcase import LabelTable
-
     monkeypatch.chdir(tmp_path)
-    story = LabelStory(True, 0, tables=[LabelTable("emotions", "", {}, 1)])
-    for command, _ in next_steps(story):
+    trial = Trial(SimpleNamespace(name="emotions"), [], {})
+    for command, _ in LabelDemo().next_steps(Finding(Extent(quick=True), [trial])):
         assert run(*command.split()[1:]).status == 0, command
 
 
 def test_published_figures_are_those_of_the_tables() -> None:
-    """Shape, range, and a few looked up by hand in the documents."""
-    from cofactor.cli.label_showcase import METRICS, NAMES, published_figures
-
-    known = {(data, name): published_figures(data, name) for data in NAMES for name in METHODS}
-    printed = {place: figures for place, figures in known.items() if figures is not None}
-    assert all(len(figures) == len(METRICS) for figures in printed.values())
-    assert all(0 <= figure <= 1 for figures in printed.values() for figure in figures if figure is not None)
-    assert printed["medical", "GroPLE"] == (None, 0.769, None, 0.800, 0.374, 0.821)
-    assert printed["cal500", "MLkNN"][4:] == (0.053, 0.320)
+    """Range, number, and a few looked up by hand in the documents."""
+    demo = LabelDemo()
+    sets = [SimpleNamespace(name=name) for name in ("emotions", "medical", "cal500")]
+    known = {(data.name, name): demo.published(data, name) for data in sets for name in METHODS}
+    printed = {place: figures for place, figures in known.items() if figures}
+    assert all(0 <= figure <= 1 for figures in printed.values() for figure in figures.values())
+    assert printed["medical", "GroPLE"] == {
+        "accuracy": 0.769,
+        "example_f1": 0.800,
+        "macro_f1": 0.374,
+        "micro_f1": 0.821,
+    }
+    assert (printed["cal500", "MLkNN"]["macro_f1"], printed["cal500", "MLkNN"]["micro_f1"]) == (0.053, 0.320)
     assert len(printed) == 22
 
 
-def test_nothing_is_chosen_on_the_test_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The figures of a method are those of a selection which saw the training part only."""
-    from cofactor.cli import label_showcase
-    from cofactor.datasets import make_labels
-    from cofactor.metrics import micro_f1
+class Small(LabelDemo):
+    """A demo of one model on few instances."""
 
-    data, _ = make_labels(100, 10, 5, n_groups=2, n_factors=2, random_state=0)
-    monkeypatch.setattr(label_showcase, "contestants", lambda data, seed: {"PLST": MODELS["PLST"](random_state=seed)})
-    table, fitted = label_showcase.compete(data, 0, True, lambda text: None)
-    assert sorted([*fitted.train, *fitted.test]) == list(range(100))
-    X = label_showcase.scaled(data, fitted.train, shifted=False)
-    np.testing.assert_allclose(X[fitted.train].mean(axis=0), 0, atol=1e-12)
-    alone = label_showcase.selection(MODELS["PLST"](random_state=0), data, 0, True)
-    alone.fit(X[fitted.train], data.Y[fitted.train])
-    (row,) = table.rows
-    for kind in ("plain", "learned"):
-        predicted = alone.estimators_[kind].predict(X[fitted.test])
-        assert getattr(row, kind)["micro_f1"] == micro_f1(data.Y[fitted.test], predicted)
+    def data(self, extent, report):
+        return [make_labels(100, 10, 5, n_groups=2, n_factors=2, random_state=0)[0]], []
+
+    def methods(self, data, extent):
+        return {"PLST": super().methods(data, extent)["PLST"]}
+
+
+def test_nothing_is_chosen_on_the_test_part() -> None:
+    """The figures of a method are those of a choice which saw the training part only."""
+    (trial,) = run_demo(Small(), Extent(quick=True), TerminalReporter(quiet=True)).trials
+    data, (train, test) = trial.data, trial.parts[0]
+    assert sorted([*train, *test]) == list(range(100))
+    X = trial.prepared("PLST").X
+    np.testing.assert_allclose(X[train].mean(axis=0), 0, atol=1e-12)
+    alone = clone(trial.methods["PLST"].search).fit(X[train], data.Y[train])
+    (row,) = trial.rows
+    for way, kind in (("", "plain"), ("learned", "learned")):
+        predicted = alone.estimators_[kind].predict(X[test])
+        assert row.measures[way]["micro_f1"] == micro_f1(data.Y[test], predicted)
 
 
 def test_bad_task(run) -> None:

@@ -30,7 +30,16 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.labels.learners import SAVABLE, check_savable, fit_learner, is_savable, learner_from_state
+from cofactor.labels import LabelModel
+from cofactor.labels.learners import (
+    LEARNERS,
+    SAVABLE,
+    check_savable,
+    fit_learner,
+    is_savable,
+    learner_from_state,
+)
+from cofactor.model.state import packed, unpacked
 
 LINEAR = [
     LinearSVC(random_state=0),
@@ -257,6 +266,60 @@ def test_refusals():
         fit_learner(BernoulliNB(alpha=0), absent, y)
     with pytest.raises(InvalidInputError, match="X has 5 features, but the learner expects 6"):
         fit_learner(TREES[0], X, y).learner.scores(X[:, :5])
+
+
+# ---------------------------------------------------------------------- models that hold learners
+
+
+class Powerset(LabelModel):
+    """A model that takes each label set for a class of its own: what the protocol must have room for."""
+
+    _learned = ("learner_", "sets_")
+
+    def __init__(self, estimator=None, *, threshold="joint", random_state=None):
+        self.estimator = estimator
+        self.threshold = threshold
+        self.random_state = random_state
+
+    _components = SAVABLE
+
+    def _fit(self, data):
+        self.sets_, codes = np.unique(data.labels.toarray(), axis=0, return_inverse=True)
+        self.learner_, _ = fit_learner(self.estimator, data.features, codes.ravel(), data.weights, seed=0)
+
+    def _label_sets(self, X):
+        return self.sets_[self.learner_.predict(X)] > 0
+
+    def _scores(self, X):
+        return self.learner_.probabilities(X) @ self.sets_ - 0.5
+
+
+@pytest.mark.parametrize(
+    "estimator", [LogisticRegression(), RandomForestClassifier(5), KNeighborsClassifier()], ids=repr
+)
+def test_a_model_of_label_sets(estimator):
+    X, y = PROBLEMS[3]
+    labels = np.array([[1, 0, 1], [0, 1, 1], [0, 0, 0]])[y]
+    model = Powerset(estimator).fit(X, labels)
+    expected = fit_learner(estimator, X, y, seed=0).learner.predict(X)
+    assert len(model.sets_) == 3
+    assert np.mean(model.predict(X) == np.array([[1, 0, 1], [0, 1, 1], [0, 0, 0]])[expected]) > 0.9
+    header, arrays = model._to_state()
+    again = Powerset._from_state(json.loads(json.dumps(header)), arrays, {})
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert np.array_equal(again.decision_function(X), model.decision_function(X))
+
+
+def test_learners_in_lists_and_dictionaries():
+    X, y = PROBLEMS[2]
+    learners = {"first": [fit_learner(estimator, X, y).learner for estimator in (TREES[0], GaussianNB())]}
+    arrays: dict[str, np.ndarray] = {}
+    header = json.loads(json.dumps(packed(learners, "all", arrays)))
+    again = unpacked(header, arrays, LEARNERS)
+    for a, b in zip(again["first"], learners["first"], strict=True):
+        assert np.array_equal(a.scores(X), b.scores(X))
+    with pytest.raises(InvalidInputError, match="not known here"):
+        unpacked(header, arrays, {})
 
 
 # ---------------------------------------------------------------------- forged states

@@ -34,7 +34,7 @@ from cofactor.metrics import (
     subset_accuracy,
 )
 from cofactor.metrics import _ranked as ranked
-from cofactor.metrics._tables import as_label_sets
+from cofactor.metrics.tables import as_label_sets
 
 Y = np.array([[1, 0, 1, 0], [0, 0, 1, 0], [1, 1, 0, 0]])
 PREDICTED = np.array([[1, 1, 0, 0], [0, 0, 1, 0], [1, 0, 0, 0]])

@@ -19,7 +19,7 @@ from cofactor.metrics import (
     root_mean_squared_error,
     zero_one_error,
 )
-from cofactor.metrics.ratings import as_scale, nearest_levels, to_levels
+from cofactor.metrics.scale import as_scale, nearest_levels, to_levels
 
 STARS = [1, 2, 3, 4, 5]
 HALVES = np.arange(1, 11) / 2

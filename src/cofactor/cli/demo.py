@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import platform
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cofactor.cli import options
+from cofactor.cli.datasets import warn_of_data_variable
 from cofactor.cli.files import check_folder
-from cofactor.cli.output import limited_threads, print_json
+from cofactor.cli.output import Download, human_console, limited_threads, make_bar, note, print_json
+
+if TYPE_CHECKING:
+    from cofactor.experiments.demos.base import Demo, Finding
+
+_PAGE = "report.html"
+_NUMBERS = "results.json"
+_NARROW = 46  #: characters of a column of words
 
 
 def demo(
@@ -43,16 +59,139 @@ def demo(
     in two minutes: on emotions, medical and cal500 where they are here, else on synthetic labels.
     """
     folder = check_folder(out)
-    with limited_threads(threads):
-        if task == "ratings":
-            from cofactor.cli.rating_demo import RatingDemo, Story
-            from cofactor.cli.report import results
+    warn_of_data_variable()
+    chosen = _demo_of(task)
+    from cofactor.experiments.demos.base import Extent, run_demo
+    from cofactor.experiments.demos.page import results_of, write_report
 
-            found = results(RatingDemo(Story(quick, seed), json).run(folder, offline))
-        else:
-            from cofactor.cli.label_demo import LabelDemo, LabelStory
-            from cofactor.cli.label_report import results as label_results
-
-            found = label_results(LabelDemo(LabelStory(quick, seed), json).run(folder))
+    report, began = TerminalReporter(quiet=json), time.perf_counter()
+    extent = Extent(quick, seed, offline, Download("MovieLens 100K", quiet=json))
+    with limited_threads(threads), _small_matrices(task):
+        finding = run_demo(chosen, extent, report)
+        finding.machine = _machine()
+        chosen.show_examples(finding, report, len(finding.trials) + 1)
+        # Files in the making lie on the same disk as the report.
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.absolute().parent) as temporary:
+            place = Path(temporary)
+            if report.can_draw():
+                report.heading("Pictures and report")
+                finding.pictures = list(chosen.draw(finding, place, report))
+            finding.next_steps = chosen.next_steps(finding)
+            finding.seconds = time.perf_counter() - began
+            write_report(chosen, finding, place)
+            move_report(chosen, finding, place, folder)
+    report.finish(finding, folder)
     if json:
-        print_json(found)
+        print_json(results_of(chosen, finding))
+
+
+def _demo_of(task: str) -> Demo:
+    """Return the demo of a task."""
+    from cofactor.experiments.demos.labels import LabelDemo
+    from cofactor.experiments.demos.ratings import RatingDemo
+
+    return {kind.task: kind for kind in (RatingDemo, LabelDemo)}[task]()
+
+
+def _small_matrices(task: str) -> AbstractContextManager[Any]:
+    """Return what keeps BLAS to one thread for labels: on small matrices several would wait for each other."""
+    from cofactor.kernels.threads import library_limit
+
+    return library_limit(1, "blas") if task == "labels" else nullcontext()
+
+
+def _machine() -> str:
+    from cofactor.kernels.threads import n_threads
+
+    return f"{n_threads()} cores, {platform.machine()}, {platform.system()}, Python {platform.python_version()}"
+
+
+def move_report(demo: Demo, finding: Finding, place: Path, folder: Path) -> None:
+    """Move a report to its folder, and take pictures of an earlier run away which this one does not show."""
+    folder.mkdir(exist_ok=True)
+    # The page comes last: who finds it finds its pictures too.
+    for path in sorted(place.iterdir(), key=lambda path: (path.suffix == ".html", path.name)):
+        shutil.move(path, folder / path.name)
+    for name in demo.pictures - {picture.file for picture in finding.pictures}:
+        (folder / name).unlink(missing_ok=True)
+
+
+class TerminalReporter:
+    """Tells on the terminal what a demo does.
+
+    Parameters
+    ----------
+    quiet : bool
+        Say nothing but where the report is.
+    """
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet = quiet
+        self.console = human_console(stderr=quiet)
+        self.console.quiet = quiet
+        self.bar = make_bar(quiet=quiet, counted=True)
+        self.row: Any = None
+
+    def heading(self, text: str) -> None:
+        """Begin a part."""
+        from rich.markup import escape
+
+        self.console.print(f"\n[bold blue]{escape(text)}[/bold blue]")
+
+    def say(self, text: str, *, soft: bool = False) -> None:
+        """Print a line."""
+        self.console.print(text, markup=False, style="dim" if soft else None)
+
+    @contextmanager
+    def steps(self, total: int) -> Iterator[None]:
+        """Show a bar for so many steps."""
+        with make_bar(quiet=self.quiet, counted=True) as self.bar:
+            self.row = self.bar.add_task("", total=total, detail="")
+            yield
+
+    def step(self, text: str) -> None:
+        """Show the step that begins; the one before is done."""
+        before = self.bar.tasks[0].description
+        self.bar.update(self.row, description=text, advance=1 if before else 0)
+
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], *, soft: Sequence[int] = ()) -> None:
+        """Print a table: words to the left, numbers to the right, cells with a star bold, soft rows pale."""
+        from rich import box
+        from rich.markup import escape
+        from rich.table import Table
+
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        for k, head in enumerate(heads):
+            words = head == "title" or k == 0
+            table.add_column(
+                head,
+                justify="left" if words else "right",
+                no_wrap=True,
+                overflow="ellipsis",
+                max_width=_NARROW if words else None,
+            )
+        for k, row in enumerate(rows):
+            # The star is for pipes and files, where nothing is bold.
+            cells = [f"[bold]{escape(cell)}[/bold]" if cell.endswith("*") else escape(cell) for cell in row]
+            table.add_row(*cells, style="dim" if k in soft else None)
+        self.console.print(table)
+
+    def can_draw(self) -> bool:
+        """Whether there will be pictures; says what is missing."""
+        if find_spec("matplotlib") is not None:
+            return True
+        self.say('No pictures: matplotlib is not installed; pip install "cofactor[plots]"')
+        return False
+
+    def finish(self, finding: Finding, folder: Path) -> None:
+        """Say where the report is, and name commands to go on with."""
+        from rich.markup import escape
+
+        page = folder / _PAGE
+        files = ", ".join(sorted([*(picture.file for picture in finding.pictures), _NUMBERS]))
+        self.console.print(f"[green]✓[/green] [bold]{escape(str(page))}[/bold], with {files}", soft_wrap=True)
+        self.console.print(f"\n[bold]Done in {finding.seconds:.0f} s. What next:[/bold]")
+        for command, meaning in finding.next_steps:
+            self.console.print(f"  [cyan]{escape(command)}[/cyan]\n      [dim]{escape(meaning)}[/dim]", soft_wrap=True)
+        if self.quiet:
+            note(f"report: {page}")

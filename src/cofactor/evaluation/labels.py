@@ -21,8 +21,8 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from cofactor.errors import InvalidTypeError
 from cofactor.evaluation.run.keys import plain_value
 from cofactor.evaluation.run.references import Reference
-from cofactor.metrics._ranked import Undefined
 from cofactor.metrics.labels import label_report
+from cofactor.metrics.ranked import Undefined
 from cofactor.model.splits import Parts, splitter_of
 
 __all__ = ["decodings", "evaluate_labels", "fold_means", "threshold_of"]
@@ -222,11 +222,17 @@ def measure_labels(
     test: NDArray[Any],
     ways: Callable[[Any, Any], Iterable[tuple[str, Any, Any]]],
     options: Mapping[str, Any],
+    keep: Callable[[Any], object] | None = None,
 ) -> list[dict[str, Any]]:
-    """Fit a copy of a model and measure it: a row for each of its ways to turn scores into labels."""
+    """Fit a copy of a model and measure it: a row for each of its ways to turn scores into labels.
+
+    `keep` is called with the copy when it is fitted.
+    """
     began = time.perf_counter()
     fitted = clone(model).fit(_safe_indexing(X, train), _labels_for(model, _safe_indexing(Y, train)))
     fit_seconds = time.perf_counter() - began
+    if keep is not None:
+        keep(fitted)
     truth, features = _safe_indexing(Y, test), _safe_indexing(X, test)
     began = time.perf_counter()
     fitted.predict(features)

@@ -15,7 +15,8 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.keys import plain_value
 from cofactor.evaluation.run.references import Reference
 from cofactor.metrics.probabilities import probability_report
-from cofactor.metrics.ratings import as_scale, mean_absolute_error, rating_report
+from cofactor.metrics.ratings import mean_absolute_error, rating_report
+from cofactor.metrics.scale import as_scale
 from cofactor.model.splits import Parts, pair_numbers, parts_of, splitter_of
 
 __all__ = ["FoldInScorer", "evaluate"]
@@ -105,14 +106,26 @@ def evaluate(
     return [measure_ratings(model, X, ratings, parts, levels) for parts in parts_of(splitter, X, ratings)]
 
 
-def measure_ratings(model: Any, X: Any, y: Any, parts: Parts, scale: ArrayLike) -> dict[str, Any]:
-    """Fit a copy of a model and measure it, on training, fold-in (None where there is none) and test rows."""
+def measure_ratings(
+    model: Any,
+    X: Any,
+    y: Any,
+    parts: Parts,
+    scale: ArrayLike,
+    keep: Callable[[Any], object] | None = None,
+) -> dict[str, Any]:
+    """Fit a copy of a model and measure it, on training, fold-in (None where there is none) and test rows.
+
+    `keep` is called with the copy when it is fitted.
+    """
     train, fold_in, test = parts
     seconds = {}
     started = time.perf_counter()
     fitted = clone(model).fit(_safe_indexing(X, train), y[train])
     seconds["fit_seconds"] = time.perf_counter() - started
     parameters = _chosen(model, fitted)
+    if keep is not None:
+        keep(fitted)
     if fold_in is not None:
         started = time.perf_counter()
         fitted = fitted.fold_in(_safe_indexing(X, fold_in), y[fold_in])

@@ -22,6 +22,7 @@ from cofactor.errors import InvalidInputError, Place
 from cofactor.evaluation import Search
 from cofactor.evaluation.checks import checked
 from cofactor.evaluation.comparison import Comparison, compare
+from cofactor.files import PathLike
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.metrics import LABEL_METRICS
 from cofactor.model.selection.grid import check_grid, check_names
@@ -30,8 +31,6 @@ from cofactor.ratings import MODELS as RATING_MODELS
 from cofactor.text import did_you_mean, folded
 
 __all__ = ["Declared", "read_comparison"]
-
-PathLike = str | os.PathLike[str]
 
 _KEYS = ("title", "data", "methods", "splits", "n_splits", "seeds", "metrics", "grid_metric")
 _METHOD_KEYS = ("name", "model", "parameters", "grid")

@@ -30,6 +30,7 @@ from cofactor.labels.decoding import (
     learn_threshold,
 )
 from cofactor.labels.fit_input import CheckedFeatures, FitInput, check_lengths, weights_of
+from cofactor.labels.learners import LEARNERS
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.state import check_answers, label_state, take_state
 from cofactor.labels.tags import label_tags
@@ -88,8 +89,8 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     #: Labels may be sparse in `fit`, which scikit-learn has no tag for: `cofactor.evaluation` looks for this one.
     takes_sparse_labels: ClassVar[bool] = True
 
-    #: Names of what `_fit` learns and a file must hold: arrays (dense or csr), numbers, strings, None, models, and
-    #: lists and dictionaries of these.
+    #: Names of what `_fit` learns and a file must hold: arrays (dense or csr), numbers, strings, None, models,
+    #: learners, and lists and dictionaries of these.
     _learned: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -497,9 +498,10 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     ) -> Self:
         """Rebuild a model from what `_to_state` returned; whatever does not fit together is refused.
 
-        `models` has the classes of models that this one may hold, by name.
+        `models` has the classes of models that this one may hold, by name; it may hold learners, too.
         """
-        model = take_state(cls, header, arrays, {**(models or {}), **cls._components})
+        known = models or {}
+        model = take_state(cls, header, arrays, {**known, **cls._components}, {**known, **LEARNERS})
         model._check_learned()
         return model
 

@@ -39,7 +39,11 @@ def label_state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 
 def take_state(
-    kind: type[Any], header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any]
+    kind: type[Any],
+    header: dict[str, Any],
+    arrays: dict[str, NDArray[Any]],
+    estimators: Mapping[str, Any],
+    parts: Mapping[str, Any],
 ) -> Any:
     """Return the model of a class which `label_state` described; what it learned is still to be checked.
 
@@ -49,10 +53,12 @@ def take_state(
         The class.
     header, arrays
         What `label_state` returned.
-    models : mapping of str to class
-        What may be built inside it, by name.
+    estimators : mapping of str to class
+        What its parameters may hold, by name.
+    parts : mapping of str to class
+        What may stand in what it learned, by name: models and learners.
     """
-    model = kind(**{k: from_plain(v, models) for k, v in member(header, "params", dict).items()})
+    model = kind(**{k: from_plain(v, estimators) for k, v in member(header, "params", dict).items()})
     model._check_params()
     model.n_features_in_ = member(header, "n_features", int)
     if names := member(header, "feature_names", list):
@@ -64,7 +70,7 @@ def take_state(
     for name, value in member(header, "learned", dict).items():
         if name not in kind._learned:
             raise InvalidInputError(f"{kind.__name__} has no {name}")
-        setattr(model, name, unpacked(value, arrays, models))
+        setattr(model, name, unpacked(value, arrays, parts))
     return model
 
 

@@ -24,8 +24,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.metrics._ranked import Undefined, divided, mean_defined
-from cofactor.metrics._tables import as_label_sets, check_same_shape
+from cofactor.metrics.ranked import Undefined, divided, mean_defined
 from cofactor.metrics.ranking import (
     average_precision,
     coverage,
@@ -37,6 +36,7 @@ from cofactor.metrics.ranking import (
     ranking_loss,
     ranking_report,
 )
+from cofactor.metrics.tables import as_label_sets, check_same_shape
 
 __all__ = [
     "LABEL_METRICS",

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.metrics.ratings import as_scale, to_levels
+from cofactor.metrics.scale import as_scale, to_levels
 from cofactor.text import counted
 
 __all__ = [

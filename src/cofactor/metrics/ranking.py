@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.metrics._ranked import (
+from cofactor.metrics.ranked import (
     Measure,
     Undefined,
     average_precisions,
@@ -38,7 +38,7 @@ from cofactor.metrics._ranked import (
     ranked_blocks,
     ranking_losses,
 )
-from cofactor.metrics._tables import as_label_sets
+from cofactor.metrics.tables import as_label_sets
 
 __all__ = [
     "average_precision",

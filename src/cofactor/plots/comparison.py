@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError, MissingPackageError
-from cofactor.metrics.ratings import as_scale
+from cofactor.metrics.scale import as_scale
 from cofactor.plots.figures import (
     INK,
     MUTED,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.metrics._tables import as_label_sets
+from cofactor.metrics.tables import as_label_sets
 from cofactor.plots.figures import (
     INK,
     MUTED,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.metrics._tables import as_label_sets, check_same_shape
+from cofactor.metrics.tables import as_label_sets, check_same_shape
 from cofactor.pages import Html, table
 
 __all__ = ["prediction_table"]

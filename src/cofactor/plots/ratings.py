@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.metrics.ratings import as_scale
+from cofactor.metrics.scale import as_scale
 from cofactor.plots.figures import INK, MARKERS, MUTED, OKABE_ITO, colour_bar, legend, new_axes, numbers, tidy
 
 if TYPE_CHECKING:

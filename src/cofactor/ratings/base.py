@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor import persistence
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import parallel_for
-from cofactor.metrics.ratings import as_scale, mean_absolute_error
+from cofactor.metrics.ratings import mean_absolute_error
+from cofactor.metrics.scale import as_scale
 from cofactor.model.checks import check_callback, check_choice, check_number
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.metrics.ratings import as_scale, to_levels
+from cofactor.metrics.scale import as_scale, to_levels
 from cofactor.ratings.entries import (
     check_rows,
     counting_sort,

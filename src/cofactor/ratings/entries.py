@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
-from cofactor.metrics.ratings import as_scale, nearest_levels
+from cofactor.metrics.scale import as_scale, nearest_levels
 from cofactor.text import counted, some_of
 from cofactor.typing import RatingValues
 

@@ -270,7 +270,9 @@ class Task(ABC):
         """Return the parts of each split, as `measure` takes them."""
         self._cannot("evaluate")
 
-    def measure(self, model: Any, loaded: Loaded, parts: Any) -> Mapping[str, dict[str, Any]]:
+    def measure(
+        self, model: Any, loaded: Loaded, parts: Any, keep: Callable[[Any], object] | None = None
+    ) -> Mapping[str, dict[str, Any]]:
         """Fit a copy of a model to the training part, and measure it on the test part.
 
         Parameters
@@ -281,6 +283,8 @@ class Task(ABC):
             What `read` returned.
         parts : object
             One of what `splits` returned.
+        keep : callable, optional
+            Called with the model when it is fitted.
 
         Returns
         -------

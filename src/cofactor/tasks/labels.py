@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -235,12 +235,14 @@ class LabelTask(Task):
         )
         return list(splitter.split(np.zeros(data.n_instances)))
 
-    def measure(self, model: Any, loaded: Loaded, parts: Any) -> Mapping[str, dict[str, Any]]:
+    def measure(
+        self, model: Any, loaded: Loaded, parts: Any, keep: Callable[[Any], object] | None = None
+    ) -> Mapping[str, dict[str, Any]]:
         """Measure a model on one split, its plain cut and its own apart; see `Task.measure`."""
         train, test = parts
         options = {"ranking": True, "undefined": 0, "empty": 1}
         with about(loaded.file):
-            rows = measure_labels(model, loaded.data.X, loaded.data.Y, 0, train, test, decodings, options)
+            rows = measure_labels(model, loaded.data.X, loaded.data.Y, 0, train, test, decodings, options, keep)
         return {"" if row["decoding"] == "plain" else row["decoding"]: row for row in rows}
 
     def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:

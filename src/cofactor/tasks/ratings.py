@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -237,10 +237,12 @@ class RatingTask(Task):
         )
         return list(parts_of(splitter, data.X, data.y))
 
-    def measure(self, model: Any, loaded: Loaded, parts: Any) -> Mapping[str, dict[str, Any]]:
+    def measure(
+        self, model: Any, loaded: Loaded, parts: Any, keep: Callable[[Any], object] | None = None
+    ) -> Mapping[str, dict[str, Any]]:
         """Measure a model on one split; see `Task.measure`."""
         data = loaded.data
-        return {"": measure_ratings(model, data.X, data.y, parts, data.scale)}
+        return {"": measure_ratings(model, data.X, data.y, parts, data.scale, keep)}
 
     def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
         """Return two rules to beat."""

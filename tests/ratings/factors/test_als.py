@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cofactor.metrics.ratings import nearest_levels
+from cofactor.metrics.scale import nearest_levels
 from cofactor.ratings import ALS
 
 from ..reference import factors, planted, scores_of

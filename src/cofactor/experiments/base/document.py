@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from os import PathLike
 from pathlib import Path
 
 import cofactor
 from cofactor.experiments.base.markdown import MARKS, anchor, section
 from cofactor.experiments.base.reproduction import Reproduction
-from cofactor.files import replacing
+from cofactor.files import PathLike, replacing
 
 __all__ = ["FRONT", "PAGES", "PICTURES", "WORDS", "Page", "page_of", "write_document"]
 
@@ -77,7 +76,7 @@ def page_of(name: str) -> Page:
     return next(page for page in (*PAGES, _OTHERS) if any(fnmatchcase(name, pattern) for pattern in page.patterns))
 
 
-def write_document(folder: str | PathLike[str], reproductions: Sequence[Reproduction], words: str = "") -> None:
+def write_document(folder: PathLike, reproductions: Sequence[Reproduction], words: str = "") -> None:
     """Write published and measured numbers, claims and pictures as Markdown pages.
 
     Parameters

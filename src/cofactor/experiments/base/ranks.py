@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation.stats.rank_tests import Friedman, Nemenyi, friedman, nemenyi
 from cofactor.evaluation.stats.scores import Scores
 from cofactor.experiments.base.experiment import Claim, Origin, Picture, Row, Sample
@@ -58,7 +59,7 @@ def both_tests(sources: Sources) -> Iterator[tuple[str, str, Friedman, Nemenyi]]
         try:
             if scores is not None:
                 yield metric, words, friedman(scores, correct_ties=False), nemenyi(scores)
-        except ValueError:  # too few data sets for any difference to show
+        except InvalidInputError:  # too few data sets for any difference to show
             continue
 
 

@@ -23,6 +23,7 @@ from cofactor.evaluation import Search
 from cofactor.experiments.base.label_work import label_set, rows_of
 from cofactor.labels import PLST, BinaryRelevance
 from cofactor.metrics import label_report
+from cofactor.typing import Labels
 
 __all__ = ["GRIDS", "LEARNERS", "SCALES", "label_measures", "learned_split", "random_split"]
 
@@ -52,7 +53,7 @@ GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
 }
 
 
-def label_measures(truth: Any, predicted: Any) -> dict[str, float]:
+def label_measures(truth: Labels, predicted: Labels) -> dict[str, float]:
     """Return the six measures of the tables.
 
     Macro-F1 leaves out labels with neither positives nor predictions, and a correlation whose denominator is 0 is 0, as

@@ -18,7 +18,6 @@ from sklearn.utils.validation import has_fit_parameter
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.learners import (
-    LEARNERS,
     SAVABLE,
     LabelLearners,
     LinearLabelLearners,
@@ -103,7 +102,7 @@ class BinaryRelevance(LabelModel):
     array([[0.5, 0.5, 0. ]])
     """
 
-    _learned = ("_learners_state",)
+    _learned = ("learners_",)
     _components: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
 
     learners_: LabelLearners
@@ -208,16 +207,6 @@ class BinaryRelevance(LabelModel):
         if self.estimator is not None:
             check_savable(self.estimator)
         return super()._to_state()
-
-    @property
-    def _learners_state(self) -> dict[str, Any]:
-        header, arrays = self.learners_._to_state()
-        return {"class": type(self.learners_).__name__, "header": header, "arrays": arrays}
-
-    @_learners_state.setter
-    def _learners_state(self, state: dict[str, Any]) -> None:
-        kind: Any = LEARNERS[state["class"]]
-        self.learners_ = kind._from_state(state["header"], state["arrays"])
 
     def _check_learned(self) -> None:
         n_labels = int(np.count_nonzero(self.constant_ == 0))

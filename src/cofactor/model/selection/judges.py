@@ -13,8 +13,8 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from cofactor.metrics._tables import as_label_sets
 from cofactor.metrics.labels import LabelMetric
+from cofactor.metrics.tables import as_label_sets
 from cofactor.model.splits import Rows
 
 __all__ = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
@@ -75,6 +76,8 @@ class Search(BaseEstimator):
         parameters may differ. Else the best, as "own".
     estimators_ : dict of str to estimator
         The models fitted to all data, one object where the parameters are the same up to the threshold.
+    seconds_ : dict of str to float
+        The time of the last fit of each; the same for both where they are one object.
     best_ : str
         The best key of `choices_`: it predicts.
     best_params_ : dict
@@ -161,35 +164,40 @@ class Search(BaseEstimator):
         choices: dict[str, Choice] = {}
         for choice in results:
             choices.setdefault(choice.rule if choice.rule in (PLAIN, OWN) else "learned", choice)
-        estimators = self._fitted(choices, X, y)
-        self.results_, self.choices_, self.estimators_ = results, choices, estimators
+        estimators, seconds = self._fitted(choices, X, y)
+        self.results_, self.choices_, self.estimators_, self.seconds_ = results, choices, estimators, seconds
         self.best_ = next(iter(choices))
         self.best_params_, self.best_estimator_ = choices[self.best_].parameters, estimators[self.best_]
         return self
 
-    def _fitted(self, choices: dict[str, Choice], X: Any, y: Any) -> dict[str, Any]:
-        """Fit to everything with each choice, once where they differ in the threshold alone."""
+    def _fitted(self, choices: dict[str, Choice], X: Any, y: Any) -> tuple[dict[str, Any], dict[str, float]]:
+        """Fit to everything with each choice, once where they differ in the threshold alone; and the seconds."""
+        began = time.perf_counter()
         if OWN in choices:
             ratings = task_of(y) == "ratings"
             base = seeded(self.estimator, self.random_state, self.levels) if ratings else self.estimator
             y = np.asarray(y) if ratings else y
-            return {OWN: with_parameters(base, choices[OWN].parameters).fit(X, y)}
-        fitted: list[tuple[dict[str, Any], Any]] = []
-        estimators = {}
+            model = with_parameters(base, choices[OWN].parameters).fit(X, y)
+            return {OWN: model}, {OWN: time.perf_counter() - began}
+        fitted: list[tuple[dict[str, Any], Any, float]] = []
+        estimators, seconds = {}, {}
         cells = [choice.parameters for choice in choices.values()]
         # A frame is given to the models as it is, so that they know the names of its columns.
         differ = cells[1:] != cells[:-1] and not hasattr(X, "columns")
         space = feature_space_of(self.estimator, cells) if differ else None
         data = X if space is None else space(X)
         for name, choice in choices.items():
-            model = next((model for parameters, model in fitted if parameters == choice.parameters), None)
-            if model is None:
+            known = [one for one in fitted if one[0] == choice.parameters]
+            if not known:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", NothingPredictedWarning)
                     model = uncut(with_parameters(self.estimator, choice.parameters)).fit(data, y)
-                fitted.append((choice.parameters, model))
+                now = time.perf_counter()
+                known = [(choice.parameters, model, now - began)]
+                fitted, began = [*fitted, *known], now
+            _, model, seconds[name] = known[0]
             estimators[name] = model if choice.rule == PLAIN else _with_cut(model, choice)
-        return estimators
+        return estimators, seconds
 
     # ---------------------------------------------------------------- the chosen model answers
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError
-from cofactor.metrics._tables import as_label_sets, as_scores, check_same_shape
+from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape
 
 __all__ = [
     "Measure",
@@ -100,24 +100,30 @@ Measure = Callable[[Ranked], NDArray[np.float64]]  # a value for each row, NaN w
 
 
 def one_errors(block: Ranked) -> NDArray[np.float64]:
+    """Return for each row whether its highest label is irrelevant."""
     return np.where(block.n_relevant > 0, 1 - block.gains()[:, 0], np.nan)
 
 
 def coverages(block: Ranked) -> NDArray[np.float64]:
+    """Return for each row how far down the ranking one must go to meet all its labels, from 0."""
     return np.where(block.n_relevant > 0, np.where(block.relevant, block.last, 0).max(axis=1), np.nan)
 
 
 def ranking_losses(block: Ranked) -> NDArray[np.float64]:
+    """Return for each row the share of pairs whose irrelevant label is at least as high as the relevant one."""
     others = block.last + 1 - block.hits  # irrelevant labels at least as high as each place
     pairs = block.n_relevant * (block.truth.shape[1] - block.n_relevant)
     return divided((others * block.relevant).sum(axis=1), pairs)
 
 
 def average_precisions(block: Ranked) -> NDArray[np.float64]:
+    """Return the average precision of each row."""
     return divided((block.hits / (block.last + 1) * block.relevant).sum(axis=1), block.n_relevant)
 
 
 def precisions_at(k: int) -> Measure:
+    """Return the measure: the share of relevant labels among the k highest of each row."""
+
     def precisions(block: Ranked) -> NDArray[np.float64]:
         check_k(k, block.truth.shape[1])
         return block.gains()[:, :k].sum(axis=1) / k
@@ -126,6 +132,8 @@ def precisions_at(k: int) -> Measure:
 
 
 def ndcgs_at(k: int) -> Measure:
+    """Return the measure: the discounted gain of the k highest labels of each row, beside the largest possible."""
+
     def ndcgs(block: Ranked) -> NDArray[np.float64]:
         check_k(k, block.truth.shape[1])
         discounts = 1 / np.log2(np.arange(2, k + 2))
@@ -164,6 +172,7 @@ def ranked_blocks(labels: sparse.csr_array, scores: NDArray[Any]) -> Iterator[Ra
 
 
 def check_k(k: int, n_labels: int) -> None:
+    """Refuse a number of labels which is none, or above that of all labels."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= n_labels:
         raise InvalidInputError(
             f"k must be an integer from 1 to the number of labels, {n_labels}, found {k!r}", argument="k"

@@ -1,0 +1,1 @@
+"""Demos: declared comparisons with published figures, examples and pictures, and one code that runs and shows them."""

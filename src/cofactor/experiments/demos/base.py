@@ -1,0 +1,413 @@
+"""What a demo declares, and the one way to run it.
+
+A demo is a comparison of methods on data, measured as ``cofactor evaluate`` and ``cofactor compare`` measure, beside
+published figures, with examples of what the best method predicts, and pictures. It prints nothing: a `Reporter` is told
+what happens, and a `Finding` holds what came out.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any, ClassVar, Protocol
+
+from cofactor.model.selection.search import Search
+from cofactor.pages import Html, Section
+from cofactor.tasks import task_named
+from cofactor.tasks.plain import Loaded
+
+__all__ = ["Demo", "Extent", "Finding", "Method", "Picture", "Reporter", "Row", "Trial", "run_demo"]
+
+Figures = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much of a demo is wanted.
+
+    Parameters
+    ----------
+    quick : bool, default=False
+        Less of everything.
+    seed : int, default=0
+        Of splits, models and synthetic data.
+    offline : bool, default=False
+        Download nothing.
+    download : object, optional
+        Progress bar of a download, as `cofactor.datasets.fetch` takes it.
+    """
+
+    quick: bool = False
+    seed: int = 0
+    offline: bool = False
+    download: Any = None
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of a comparison.
+
+    Parameters
+    ----------
+    search : Search
+        The model, with what is tried for its parameters.
+    prepare : callable, optional
+        From data and training rows to the data as the method takes them.
+    """
+
+    search: Search
+    prepare: Callable[[Any, Any], Any] = lambda data, train: data
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured of a method, means over splits.
+
+    Attributes
+    ----------
+    name : str
+        Of the method.
+    measures : mapping from str to mapping
+        For each way to decide ("" where there is but one) the measures.
+    seconds : float, optional
+        Time of one fit with the parameters chosen; None of a rule that is not fitted.
+    published : mapping from str to float
+        Published measures; empty without any.
+    chosen : mapping from str to dict
+        For each way to decide the parameters which the first split chose.
+    fitted : Search, optional
+        What the first split fitted.
+    extra : mapping from str to object
+        What a demo knows beside.
+    """
+
+    name: str
+    measures: Mapping[str, Figures]
+    seconds: float | None = None
+    published: Figures = field(default_factory=dict)
+    chosen: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    fitted: Any = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Trial:
+    """A comparison on one data set.
+
+    Attributes
+    ----------
+    data : RatingDataset or LabelDataset
+        The data.
+    parts : list
+        Training and test rows of each split, as the task takes them.
+    methods : mapping from str to Method
+        What is compared.
+    rows : list of Row
+        What was found, in the same order; baselines at the end.
+    """
+
+    data: Any
+    parts: list[Any]
+    methods: Mapping[str, Method]
+    rows: list[Row] = field(default_factory=list)
+
+    def row(self, name: str) -> Row:
+        """Return what was found of a method."""
+        return next(row for row in self.rows if row.name == name)
+
+    def prepared(self, name: str) -> Any:
+        """Return the data of the first split as a method takes them."""
+        return self.methods[name].prepare(self.data, self.parts[0][0])
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture in the report.
+
+    Parameters
+    ----------
+    file : str
+        Name of its file.
+    caption : str
+        What it shows.
+    """
+
+    file: str
+    caption: str
+
+
+@dataclass
+class Finding:
+    """All that a demo found."""
+
+    extent: Extent
+    trials: list[Trial] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)  #: why data sets are not here
+    examples: dict[str, Any] = field(default_factory=dict)
+    pictures: list[Picture] = field(default_factory=list)
+    seconds: float = 0.0
+    machine: str = ""
+    next_steps: list[tuple[str, str]] = field(default_factory=list)
+
+    def base(self) -> dict[str, Any]:
+        """Return what the JSON of every demo holds."""
+        return {
+            "quick": self.extent.quick,
+            "seed": self.extent.seed,
+            "pictures": {picture.file: picture.caption for picture in self.pictures},
+            "seconds": self.seconds,
+            "machine": self.machine,
+            "next_steps": [command for command, _ in self.next_steps],
+        }
+
+
+class Reporter(Protocol):
+    """Who is told what a demo does."""
+
+    def heading(self, text: str) -> None:
+        """Take notice of a new part."""
+
+    def say(self, text: str, *, soft: bool = False) -> None:
+        """Take notice of a line."""
+
+    def steps(self, total: int) -> AbstractContextManager[None]:
+        """Within the block, count so many steps."""
+
+    def step(self, text: str) -> None:
+        """Take notice of a step that begins."""
+
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], *, soft: Sequence[int] = ()) -> None:
+        """Take notice of a table; cells with a star are the best of their columns, soft rows matter less."""
+
+
+class Demo(ABC):
+    """A declared demo; subclasses say what is compared, and what is shown beside.
+
+    Attributes
+    ----------
+    task : str
+        Name of the task.
+    title : str
+        Of the report.
+    metrics : mapping from str to str
+        Measures to show, and their headings.
+    greater_is_better : frozenset of str
+        Those of which high values are good.
+    digits : int
+        Digits after the point.
+    ways : mapping from str to str
+        Ways to decide, and the captions of their tables.
+    pictures : frozenset of str
+        Names of all picture files which a report may have.
+    """
+
+    task: ClassVar[str]
+    title: ClassVar[str]
+    metrics: ClassVar[Mapping[str, str]]
+    greater_is_better: ClassVar[frozenset[str]] = frozenset()
+    digits: ClassVar[int]
+    ways: ClassVar[Mapping[str, str]] = {"": ""}
+    pictures: ClassVar[frozenset[str]]
+
+    @abstractmethod
+    def data(self, extent: Extent, report: Reporter) -> tuple[list[Any], list[str]]:
+        """Return the data sets, and why others are missing; synthetic data where none is here."""
+
+    @abstractmethod
+    def methods(self, data: Any, extent: Extent) -> dict[str, Method]:
+        """Return what is compared, by name."""
+
+    @abstractmethod
+    def parts(self, data: Any, extent: Extent) -> list[Any]:
+        """Return the parts of each split, as `Task.measure` takes them."""
+
+    @abstractmethod
+    def published(self, data: Any, method: str) -> Figures:
+        """Return the published figures of a method, as far as there are any."""
+
+    def opening(self, trial: Trial) -> str:
+        """Return what is said of the data before the comparison."""
+        return f"{trial.data.description}."
+
+    def extra(self, trial: Trial, name: str, fitted: Any) -> dict[str, Any]:
+        """Return what is to be known of a fitted method beside its measures."""
+        return {}
+
+    def told(self, row: Row) -> str:
+        """Return what is said when a method is done; nothing for a silent demo."""
+        return ""
+
+    def baselines(self, trial: Trial) -> Iterator[Row]:
+        """Yield rules without a model."""
+        yield from ()
+
+    @abstractmethod
+    def notes(self, finding: Finding) -> list[str]:
+        """Return what must be known to read the tables."""
+
+    @abstractmethod
+    def show_examples(self, finding: Finding, report: Reporter, number: int) -> None:
+        """Make examples of what a good method predicts, and tell them; headings count from `number`."""
+
+    @abstractmethod
+    def draw(self, finding: Finding, place: Path, report: Reporter) -> Iterator[Picture]:
+        """Draw pictures into a folder."""
+
+    @abstractmethod
+    def next_steps(self, finding: Finding) -> list[tuple[str, str]]:
+        """Return commands to go on with, each with what it does."""
+
+    @abstractmethod
+    def as_json(self, finding: Finding) -> dict[str, Any]:
+        """Return the finding as JSON can hold it."""
+
+    @abstractmethod
+    def sections(self, finding: Finding) -> list[Html | Section]:
+        """Return the parts of the page between the tables and the pictures."""
+
+    def lead(self, finding: Finding) -> list[Html]:
+        """Return the parts of the page before the tables."""
+        return []
+
+
+def run_demo(demo: Demo, extent: Extent, report: Reporter) -> Finding:
+    """Run the comparisons of a demo.
+
+    Parameters
+    ----------
+    demo : Demo
+        What to run.
+    extent : Extent
+        How much of it.
+    report : Reporter
+        Is told what happens.
+
+    Returns
+    -------
+    Finding
+        Without examples and pictures: see `Demo.show_examples` and `Demo.draw`.
+    """
+    sets, missing = demo.data(extent, report)
+    finding = Finding(extent, missing=missing)
+    for number, data in enumerate(sets, 1):
+        trial = Trial(data, demo.parts(data, extent), demo.methods(data, extent))
+        report.heading(f"{number}  {data.name}")
+        report.say(demo.opening(trial))
+        _compare(demo, trial, report)
+        trial.rows += demo.baselines(trial)
+        finding.trials.append(trial)
+        for way, caption in demo.ways.items():
+            if caption:
+                report.say(f"\n{caption}")
+            heads, rows, soft = table_of(demo, trial, way)
+            report.table(heads, rows, soft=soft)
+    for text in ("* The best of its column.", *demo.notes(finding)):
+        report.say(text, soft=True)
+    return finding
+
+
+def _compare(demo: Demo, trial: Trial, report: Reporter) -> None:
+    """Measure every method on every split; keep what the first split fitted."""
+    task = task_named(demo.task)
+    with report.steps(len(trial.methods) * len(trial.parts)):
+        for name, method in trial.methods.items():
+            runs: list[Mapping[str, dict[str, Any]]] = []
+            kept: list[Any] = []
+            for k, part in enumerate(trial.parts):
+                split = f", split {k + 1} of {len(trial.parts)}" if len(trial.parts) > 1 else ""
+                report.step(f"{name}{split}")
+                loaded = Loaded(trial.data.name, method.prepare(trial.data, part[0]))
+                with warnings.catch_warnings():
+                    # Candidates at the ends of the grid may stop early; they are judged by what they predict.
+                    warnings.simplefilter("ignore")
+                    runs.append(task.measure(method.search, loaded, part, kept.append))
+            trial.rows.append(_row(demo, trial, name, runs, kept))
+            told = demo.told(trial.rows[-1])
+            if told:
+                report.say(told)
+
+
+def _row(demo: Demo, trial: Trial, name: str, runs: list[Mapping[str, dict[str, Any]]], kept: list[Any]) -> Row:
+    first = kept[0]
+    measures = {
+        way: {key: fmean(run[way][key] for run in runs) for key in demo.metrics if key in runs[0][way]}
+        for way in demo.ways
+    }
+    return Row(
+        name,
+        measures,
+        seconds=median(fitted.seconds_[_key(fitted, "")] for fitted in kept),
+        published=demo.published(trial.data, name),
+        chosen={way: dict(first.choices_[_key(first, way)].parameters) for way in demo.ways},
+        fitted=first,
+        extra=demo.extra(trial, name, first),
+    )
+
+
+def _key(fitted: Search, way: str) -> str:
+    """Return what a search calls a way to decide: where there is but one, it is the model's own."""
+    return way or ("plain" if "plain" in fitted.choices_ else "own")
+
+
+def cells_of(demo: Demo, trial: Trial, way: str) -> list[list[tuple[str, bool]]]:
+    """Return the measures of each row as tables show them, each with whether it is the best, if they differ.
+
+    Parameters
+    ----------
+    demo : Demo
+        Which measures there are.
+    trial : Trial
+        What was measured.
+    way : str
+        To decide.
+    """
+    texts = [[f"{row.measures[way][key]:.{demo.digits}f}" for key in demo.metrics] for row in trial.rows]
+    best = []
+    for key, column in zip(demo.metrics, zip(*texts, strict=True), strict=True):
+        choose = max if key in demo.greater_is_better else min
+        best.append(choose(column, key=float) if len(set(column)) > 1 else None)
+    return [[(text, text == top) for text, top in zip(row, best, strict=True)] for row in texts]
+
+
+def table_of(demo: Demo, trial: Trial, way: str) -> tuple[list[str], list[list[str]], list[int]]:
+    """Return heads and rows of a table for a terminal, and the numbers of the rows which matter less.
+
+    Parameters
+    ----------
+    demo : Demo
+        What is shown.
+    trial : Trial
+        What was measured.
+    way : str
+        To decide.
+    """
+    rows: list[list[str]] = []
+    soft: list[int] = []
+    first = way == next(iter(demo.ways))
+    for row, cells in zip(trial.rows, cells_of(demo, trial, way), strict=True):
+        seconds = "" if row.seconds is None else f"{row.seconds:.2f}"
+        if row.seconds is None:
+            soft.append(len(rows))
+        rows.append([row.name, *(f"{text}*" if best else f"{text} " for text, best in cells), seconds])
+        if row.published and first:
+            soft.append(len(rows))
+            rows.append(["  published", *(f"{text} " for text in published_cells(demo, row)), ""])
+    return ["", *demo.metrics.values(), "seconds"], rows, soft
+
+
+def published_cells(demo: Demo, row: Row) -> list[str]:
+    """Return the published figures of a row as tables show them.
+
+    Parameters
+    ----------
+    demo : Demo
+        Which measures there are.
+    row : Row
+        Of a method.
+    """
+    return [f"{row.published[key]:.{demo.digits}f}" if key in row.published else "" for key in demo.metrics]

@@ -1,0 +1,94 @@
+"""The page of a demo: its tables, examples, pictures, and what to do next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cofactor.experiments.demos.base import Demo, Finding, Row, Trial, cells_of, published_cells
+from cofactor.pages import Html, Section, document, paragraph, section, strong, table
+from cofactor.reports import demo as parts
+from cofactor.version import __version__
+
+__all__ = ["results_of", "write_report"]
+
+
+def results_of(demo: Demo, finding: Finding) -> dict[str, Any]:
+    """Return what a demo found as JSON can hold it.
+
+    Parameters
+    ----------
+    demo : Demo
+        Which one.
+    finding : Finding
+        What it found.
+    """
+    return {"cofactor": __version__, **demo.as_json(finding)}
+
+
+def write_report(demo: Demo, finding: Finding, folder: Path) -> None:
+    """Write report.html and results.json beside the pictures, which are there already.
+
+    Parameters
+    ----------
+    demo : Demo
+        Which one.
+    finding : Finding
+        What it found.
+    folder : Path
+        Where the pictures are.
+    """
+    parts.write_files(folder, results_of(demo, finding), _page(demo, finding, folder))
+
+
+def _page(demo: Demo, finding: Finding, folder: Path) -> str:
+    notes = ("Bold: the best of its column.", *demo.notes(finding))
+    captions = {picture.file: picture.caption for picture in finding.pictures}
+    return document(
+        demo.title,
+        paragraph(f"Seed {finding.extent.seed}; {parts.run(finding.machine, finding.seconds)}.", soft=True),
+        *demo.lead(finding),
+        *(_trial(demo, trial) for trial in finding.trials),
+        section("How to read the tables", *(paragraph(text, soft=True) for text in notes)),
+        *demo.sections(finding),
+        *parts.pictures(folder, captions),
+        parts.how_to_go_on(finding.next_steps),
+    )
+
+
+def _trial(demo: Demo, trial: Trial) -> Section:
+    tables = [_table(demo, trial, way, caption) for way, caption in demo.ways.items()]
+    return section(trial.data.name, paragraph(demo.opening(trial)), *tables)
+
+
+def _table(demo: Demo, trial: Trial, way: str, caption: str) -> Html:
+    rows: list[list[object]] = []
+    soft = []
+    for row, values in zip(trial.rows, cells_of(demo, trial, way), strict=True):
+        if row.seconds is None:
+            soft.append(len(rows))
+        cells = [strong(text) if best else text for text, best in values]
+        rows.append([row.name, *cells, "" if row.seconds is None else f"{row.seconds:.2f}", _chosen(row, way)])
+        if row.published and way == next(iter(demo.ways)):
+            soft.append(len(rows))
+            rows.append(["\u2003published", *published_cells(demo, row), "", ""])
+    heads = ["", *demo.metrics.values(), "seconds", "chosen"]
+    name = "" if caption else f"Results on {trial.data.name}"
+    return table(heads, rows, caption=caption, name=name, text=[len(heads) - 1], soft=soft)
+
+
+def _chosen(row: Row, way: str) -> str:
+    return ", ".join(
+        f"{name.rpartition('__')[2]} {shortened(value)}" for name, value in row.chosen.get(way, {}).items()
+    )
+
+
+def shortened(value: Any) -> str:
+    """Write a parameter that was chosen.
+
+    Examples
+    --------
+    >>> shortened(17.7827941), shortened("global")
+    ('17.8', 'global')
+    """
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,283 @@
+"""Do the tests find errors? Plant one at a time in a copy of the sources, and run the tests that should.
+
+    python tests/planted.py            # all; prints a table, and ends with status 1 if an error was not found
+    python tests/planted.py sign bias  # those whose names hold one of the words
+
+An error is a replacement of one piece of text by another. If the piece is gone, the error is not planted, and that is a
+failure too: give the new form of the piece here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Planted:
+    """An error: what stands in a file, what shall stand there instead, and the tests that should find it."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+ERRORS = (
+    Planted(
+        "sign of a derivative",
+        "kernels/margins.py",
+        "slope[k] = -(e if z[k] >= 0 else one) / (one + e)",
+        "slope[k] = (e if z[k] >= 0 else one) / (one + e)",
+        "tests/losses/test_binary.py",
+    ),
+    Planted(
+        "bias dropped for every fourth entry",
+        "kernels/observed.py",
+        "s1 = b[i] + c[j1]",
+        "s1 = b[i]",
+        "tests/kernels/test_observed.py",
+    ),
+    Planted(
+        "level off by one",
+        "ratings/base.py",
+        "return np.asarray(self.scale_[levels - 1])",
+        "return np.asarray(self.scale_[levels - 2])",
+        "tests/contract/test_output.py",
+    ),
+    Planted(
+        "seen items not excluded",
+        "ratings/base.py",
+        "table[np.repeat(np.arange(len(table)), np.diff(indptr)), seen] = -np.inf",
+        "pass",
+        "tests/contract/test_output.py -k recommendations",
+    ),
+    Planted(
+        "wrong end of the ties",
+        "ratings/recommending.py",
+        "worst = np.take_along_axis(table, part, axis=1).min(axis=1)",
+        "worst = np.take_along_axis(table, part, axis=1).max(axis=1)",
+        "tests/contract/test_output.py -k largest",
+    ),
+    Planted(
+        "fold-in keeps the users of training",
+        "ratings/base.py",
+        "new.users_, new.ratings_ = given.ratings.users, given.ratings",
+        "new.ratings_ = given.ratings",
+        "tests/contract/test_output.py -k fold",
+    ),
+    Planted(
+        "ids of users and items exchanged",
+        "ratings/lookup.py",
+        "users, items = self.users.index(user_ids), self.items.index(item_ids)",
+        "items, users = self.users.index(user_ids), self.items.index(item_ids)",
+        "tests/contract/test_output.py",
+    ),
+    Planted(
+        "thresholds not sorted",
+        "ratings/factors/mmmf.py",
+        "return np.sort(thresholds, axis=1)",
+        "return thresholds",
+        "tests/ratings/factors/test_mmmf.py",
+    ),
+    Planted(
+        "members share one seed",
+        "ratings/ensemble.py",
+        "set_params(random_state=int(seed), callback=None), ratings, part",
+        "set_params(random_state=int(seeds[0]), callback=None), ratings, part",
+        "tests/ratings/test_ensemble.py",
+    ),
+    Planted(
+        "seed ignored by a thread",
+        "ratings/sampled/base.py",
+        "kernel(cuts[k], cuts[k + 1], fold(self.seed_, s, part), indptr",
+        "kernel(cuts[k], cuts[k + 1], fold(threading.get_ident(), s, part), indptr",
+        "tests/contract/test_determinism.py -k BPMF",
+    ),
+    Planted(
+        "a learned number is not saved",
+        "ratings/factors/als.py",
+        '_learned = (*FactorModel._learned, "boundaries_", "mean_")',
+        '_learned = (*FactorModel._learned, "boundaries_")',
+        "tests/contract/test_files.py -k ALS",
+    ),
+    Planted(
+        "duplicates: first in place of last",
+        "ratings/data.py",
+        "last = np.append(~repeated, True)",
+        "last = np.append(True, ~repeated)",
+        "tests/contract/test_input.py -k duplicates",
+    ),
+    Planted(
+        "loops do not wait for their threads",
+        "kernels/threads.py",
+        "            share.wait()",
+        "            pass",
+        "tests/kernels/test_threads.py",
+    ),
+    Planted(
+        "the BLAS limit of the last thread is not lifted",
+        "kernels/threads.py",
+        "            if self._n_inside == 0:\n                self._limit.close()",
+        "            if self._n_inside == 1:\n                self._limit.close()",
+        "tests/kernels/test_threads.py -k blas",
+    ),
+    Planted(
+        "curvature of the oldest pair",
+        "solvers/lbfgs.py",
+        "shares[k] = (B[k] @ c) / B[k, m + k]",
+        "shares[k] = (B[k] @ c) / B[m + k, m + k]",
+        "tests/solvers/test_lbfgs.py",
+    ),
+    Planted(
+        "penalty without its half",
+        "penalties.py",
+        "return 0.5 * self.alpha * vectors.dot(flat, flat)",
+        "return self.alpha * vectors.dot(flat, flat)",
+        "tests/test_penalties.py",
+    ),
+    Planted(
+        "a cut includes the score on it",
+        "labels/decoding.py",
+        "return scores > np.asarray(self.value, dtype=np.float64)",
+        "return scores >= np.asarray(self.value, dtype=np.float64)",
+        "tests/labels/test_decoding.py tests/contract_labels/test_forms.py",
+    ),
+    Planted(
+        "top-k takes the lowest scores",
+        "labels/decoding.py",
+        'best = np.argsort(-scores, axis=1, kind="stable")',
+        'best = np.argsort(scores, axis=1, kind="stable")',
+        "tests/labels/test_decoding.py",
+    ),
+    Planted(
+        "sample weights ignored",
+        "labels/embedding/plst.py",
+        "top_eigenvectors(scatter(Y, space.weights), d)",
+        "top_eigenvectors(scatter(Y), d)",
+        "tests/contract_labels tests/labels/test_code_models.py -k weight",
+    ),
+    Planted(
+        "constant labels: on and off exchanged",
+        "labels/base.py",
+        "self.constant_ = (counts == n).astype(np.int8) - (counts == 0).astype(np.int8)",
+        "self.constant_ = (counts == 0).astype(np.int8) - (counts == n).astype(np.int8)",
+        "tests/contract_labels/test_fitting.py -k constant",
+    ),
+    Planted(
+        "a fit which fails leaves its traces",
+        "model/commit.py",
+        "    fitted = copy.copy(model)\n",
+        "    fitted = model\n",
+        "tests/model/test_commit.py tests/contract_labels/test_fitting.py -k 'exception or commit'",
+    ),
+    Planted(
+        "denominator of the normalized error",
+        "metrics/ratings.py",
+        "return float(distance / ((levels.size**2 - 1) / (3 * levels.size)))",
+        "return float(distance / ((levels.size**2 - 1) / (2 * levels.size)))",
+        "tests/metrics/test_ratings_metrics.py",
+    ),
+    Planted(
+        "Holm: the smallest p is multiplied by one too few",
+        "evaluation/stats/rank_tests.py",
+        "np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))",
+        "np.maximum.accumulate(p[order] * np.arange(len(p) - 1, -1, -1))",
+        "tests/evaluation/test_statistics.py -k holm",
+    ),
+    Planted(
+        "training sees the users held out",
+        "model/splits.py",
+        "            train = np.flatnonzero(~fold_in)\n            fold_in[test] = False\n",
+        "            fold_in[test] = False\n            train = np.flatnonzero(~fold_in)\n",
+        "tests/evaluation/test_splits.py",
+    ),
+    Planted(
+        "stale key: the seed of a cell is not in it",
+        "evaluation/run/cells.py",
+        "facts = [self.measure, self.method, self.data, self.checksum, self.split, self.seed, self.parameters]",
+        "facts = [self.measure, self.method, self.data, self.checksum, self.split, self.parameters]",
+        "tests/evaluation/test_store.py tests/evaluation/test_running.py tests/evaluation/test_keys.py",
+    ),
+    Planted(
+        "stale key: changed sources keep it",
+        "evaluation/run/code.py",
+        'sources = [f"{name} {_source(name).digest}" for name in sorted(followed)]',
+        "sources = [name for name in sorted(followed)]",
+        "tests/evaluation/test_keys.py",
+    ),
+    Planted(
+        "pages do not escape texts",
+        "pages/rendering.py",
+        "autoescape=True",
+        "autoescape=False",
+        "tests/evaluation/test_escaping.py tests/test_reports.py",
+    ),
+    Planted(
+        "wrong line in a message",
+        "datasets/readers/text.py",
+        "start, line_number = after, line_number + 1",
+        "start = after",
+        "tests/datasets/test_files.py",
+    ),
+    Planted(
+        "files are written in place",
+        "files.py",
+        'temporary = target.with_name(f".{target.name}.{os.getpid()}-{next(_counter)}.part")',
+        "temporary = target\n    target.unlink(missing_ok=True)",
+        "tests/datasets/test_write.py tests/test_persistence.py",
+    ),
+)
+
+
+def main(words: list[str]) -> int:
+    """Plant errors, print which test finds each, and return how many were not found."""
+    missed = 0
+    print("| planted error | file | found by | s |\n|---|---|---|---|")
+    for error in ERRORS:
+        if words and not any(word in error.name for word in words):
+            continue
+        start = time.perf_counter()
+        finder = found_by(error)
+        missed += finder is None
+        seconds = time.perf_counter() - start
+        print(f"| {error.name} | {error.file} | {finder or '**nothing**'} | {seconds:.0f} |", flush=True)
+    return missed
+
+
+def found_by(error: Planted) -> str | None:
+    """Return the first test that fails with an error in the sources; None if all pass."""
+    source = (ROOT / "src/cofactor" / error.file).read_text()
+    if source.count(error.old) != 1:
+        raise SystemExit(f"{error.name}: {error.file} holds {error.old!r} {source.count(error.old)} times, not once")
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "src"
+        shutil.copytree(ROOT / "src", copy)  # with its compiled code, which holds for the files that stay
+        changed = source.replace(error.old, error.new)
+        if "threading." in error.new and "import threading" not in changed:
+            changed = changed.replace("\nimport ", "\nimport threading\nimport ", 1)
+        (copy / "cofactor" / error.file).write_text(changed)
+        paths = os.pathsep.join([str(copy), str(ROOT)])
+        command = f"{sys.executable} -m pytest -x -q -p no:cacheprovider {error.tests}"
+        environment = {**os.environ, "PYTHONPATH": paths}
+        done = subprocess.run(command, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True)
+    if done.returncode == 0:
+        return None
+    found = re.search(r"^(?:FAILED|ERROR) (\S+?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    if done.returncode != 1 or found is None:
+        raise SystemExit(f"{error.name}: the tests did not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return found[1]
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main(sys.argv[1:]) else 0)
