@@ -40,7 +40,7 @@ from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.trials import out_of_fold_scores
-from cofactor.typing import Features, Labels
+from cofactor.typing import Features, Labels, RandomState
 
 __all__ = ["CheckedFeatures", "FitInput", "LabelModel"]
 
@@ -77,8 +77,8 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     """
 
     #: Parameters in the constructor of every model.
-    threshold: Any
-    random_state: Any
+    threshold: float | str
+    random_state: RandomState
 
     n_features_in_: int
     label_names_: NDArray[Any]
