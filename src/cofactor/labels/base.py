@@ -105,14 +105,14 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _fit(self, data: FitInput) -> None:
-        """Learn; there is at least one label, and every label is on somewhere and off somewhere."""
+        """Learn. There is at least one label; each is on for some of the instances, and off for others."""
 
     @abstractmethod
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         """Return the scores of each instance for each label that `_fit` saw; the plain cut is 0."""
 
     def _probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
-        """Return the probability of each label that `_fit` saw; only where it is one, exactly."""
+        """Return the probability of each label that `_fit` saw; only for a model whose probabilities are exact."""
         raise NotImplementedError
 
     def _label_sets(self, X: CheckedFeatures) -> NDArray[np.bool_]:
