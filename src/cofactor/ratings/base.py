@@ -25,14 +25,14 @@ from cofactor.model.checks import check_callback, check_choice, check_number
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.progress import Monitor
-from cofactor.model.state import from_plain, member, plain
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.ids import IdMap, saved_ids
+from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import expected, in_blocks, margins_of
 from cofactor.ratings.recommending import Worth, largest, worth_of
+from cofactor.ratings.saving import model_of_state, state_of_model
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RatingValues
 
@@ -469,82 +469,32 @@ class RatingModel(BaseEstimator, ABC):
         lean.ratings_ = None
         persistence.save(path, lean)
 
-    def _parts(self) -> list[RatingModel]:
-        """Return the models this one is made of; they share its users and items."""
-        return []
+    def _saved(self) -> dict[str, Any]:
+        """Return what a file holds of what was learned, by attribute, in a form that `cofactor.model.state` takes."""
+        return {name: getattr(self, name) for name in ("scale_", *self._learned)}
 
-    def _set_parts(self, parts: list[RatingModel]) -> None:
-        """Take the models that `_parts` returned when this one was saved."""
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return a header which JSON can hold, and arrays."""
-        header, arrays = self._own_state("")
-        header["ids"] = {}
-        for name, ids in (("users", self.users_), ("items", self.items_)):
-            columns, header["ids"][name] = ids.to_state()
-            arrays |= {f"{name}.{key}": column for key, column in columns.items()}
-        if self.ratings_ is not None:
-            arrays |= {f"ratings.{name}": getattr(self.ratings_, name) for name in ("indptr", "indices", "levels")}
-        return header, arrays
-
-    def _own_state(self, prefix: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return parameters and what was learned, without users, items and ratings."""
-        params = {k: plain(v) for k, v in self.get_params(deep=False).items() if k != "callback"}
-        learned: dict[str, Any] = {}
-        arrays: dict[str, NDArray[Any]] = {}
-        for name in ("scale_", *self._learned):
-            value = getattr(self, name)
-            if isinstance(value, np.ndarray):
-                arrays[f"{prefix}learned.{name}"] = value
-            else:
-                learned[name] = plain(value)
-        parts = []
-        for k, part in enumerate(self._parts()):
-            header, more = part._own_state(f"{prefix}part{k}.")
-            parts.append(header)
-            arrays |= more
-        return {"class": type(self).__name__, "params": params, "learned": learned, "parts": parts}, arrays
-
-    @classmethod
-    def _from_state(
-        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any] | None = None
-    ) -> Self:
-        """Rebuild a model from what `_to_state` returned; whatever does not fit together is refused.
-
-        `models` has the classes of models that this one may hold, by name.
-        """
-        users, items = (saved_ids(header, arrays, name) for name in ("users", "items"))
-        model = cls._rebuild(header, arrays, "", users, items, models or {})
-        if "ratings.indptr" in arrays:
-            rows = (arrays[f"ratings.{name}"] for name in ("indptr", "indices", "levels"))
-            model.ratings_ = Ratings.from_csr(users, items, model.scale_, *rows)
-        return model
-
-    @classmethod
-    def _rebuild(
-        cls,
-        header: dict[str, Any],
-        arrays: dict[str, NDArray[Any]],
-        prefix: str,
-        users: IdMap,
-        items: IdMap,
-        models: Mapping[str, Any],
-    ) -> Self:
-        model = cls(**{k: from_plain(v, models) for k, v in member(header, "params", dict).items()})
-        model._check_params()
-        model.users_, model.items_, model.ratings_ = users, items, None
-        learned = member(header, "learned", dict)
-        for name in ("scale_", *cls._learned):
-            key = f"{prefix}learned.{name}"
-            setattr(model, name, arrays[key] if key in arrays else learned[name])
-        parts = [
-            models[part["class"]]._rebuild(part, arrays, f"{prefix}part{k}.", users, items, models)
-            for k, part in enumerate(member(header, "parts", list))
-        ]
-        model._set_parts(parts)
-        model._check_learned()
-        return model
+    def _restore(self, saved: dict[str, Any]) -> None:
+        """Take what `_saved` returned, read from a file and not checked yet."""
+        for name, value in saved.items():
+            setattr(self, name, value)
 
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together: kernels do not check indices."""
         self.scale_ = as_scale(self.scale_)
+
+    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return a header which JSON can hold, and arrays."""
+        return state_of_model(self)
+
+    @classmethod
+    def _from_state(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any]) -> Self:
+        """Rebuild a model from what `_to_state` returned; whatever does not fit together is refused.
+
+        Parameters
+        ----------
+        header, arrays
+            What a file holds.
+        models : mapping of str to type
+            Classes of which parameters and parts may be, by name.
+        """
+        return model_of_state(cls, header, arrays, models)

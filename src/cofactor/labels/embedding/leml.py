@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import FitInput, LabelModel
 from cofactor.labels.data import is_sparse
 from cofactor.labels.embedding.code import label_means
@@ -148,7 +148,12 @@ class LEML(LabelModel):
         check_choice("loss", self.loss, _LOSSES)
         check_choice("solver", self.solver, ("auto", "als", "lbfgs"))
         if self.solver == "als" and self.loss != "squared":
-            raise InvalidInputError(f"solver='als' needs loss='squared', not {self.loss!r}: take 'lbfgs' or 'auto'")
+            raise InvalidInputError(
+                ("it needs ", Argument("loss", "squared"), f", not {self.loss!r}"),
+                argument="solver",
+                found=self.solver,
+                advice="take 'lbfgs' or 'auto'",
+            )
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 

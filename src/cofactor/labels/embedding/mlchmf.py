@@ -17,6 +17,7 @@ from cofactor.labels.base import FitInput, LabelModel
 from cofactor.labels.data import is_sparse
 from cofactor.labels.embedding import tree
 from cofactor.losses import MARGIN_LOSSES
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_jobs, check_number, check_size, resolve_size
 from cofactor.model.parallel import side_by_side
 
@@ -269,7 +270,7 @@ class MLCHMF(LabelModel):
                 f"{n_unfinished} of {len(self.tree_)} nodes of MLCHMF stopped at max_iter={self.max_iter} before their "
                 "objective settled: raise max_iter or tol, or alpha",
                 ConvergenceWarning,
-                stacklevel=4,  # the caller of fit
+                stacklevel=callers_level(),
             )
 
     def _growth(self, n_labels: int) -> tree.Growth:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import FitInput, LabelModel
 from cofactor.labels.data import is_sparse
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.convergence import NothingPredictedWarning, warn_if_unfinished
@@ -308,7 +309,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
                 "OMF predicts no label of any training instance, since its scores are shrunk towards 0: "
                 "learn a threshold, such as threshold='global'",
                 NothingPredictedWarning,
-                stacklevel=4,
+                stacklevel=callers_level(),
             )
 
     def _predicts_any(self, X: NDArray[Any] | sparse.csr_array) -> bool:

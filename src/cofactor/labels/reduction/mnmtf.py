@@ -17,8 +17,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cofactor import persistence
 from cofactor.correlation import co_occurrence
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import label_tags
 from cofactor.labels.data import as_labels, tidy_features
+from cofactor.labels.fit_input import check_lengths
+from cofactor.labels.tags import label_tags
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_number, check_size, make_generator
 from cofactor.model.commit import committed
 from cofactor.model.convergence import warn_if_unfinished
@@ -275,20 +277,21 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if lowest < 0:
             raise InvalidInputError(
                 f"Negative values in data passed to {type(self).__name__}: X holds {lowest:g}, but features must not "
-                "be negative. Put sklearn.preprocessing.MinMaxScaler(clip=True) before it, or shift them"
+                "be negative",
+                argument="X",
+                advice="put sklearn.preprocessing.MinMaxScaler(clip=True) before it, or shift them",
             )
         return table
 
     def _learn(self, X: Any, y: Any) -> tuple[NDArray[Any] | sparse.csr_array, sparse.csr_array]:
         """Check data, minimise the objective; return what was checked."""
         if y is None:
-            raise InvalidInputError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+            raise InvalidInputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None", argument="y"
+            )
         features = self._features(X, reset=True)
         labels, _, _ = as_labels(y)
-        if labels.shape[0] != features.shape[0]:
-            raise InvalidInputError(
-                f"X has {features.shape[0]} rows and y has {labels.shape[0]}: both must have one row for each instance"
-            )
+        check_lengths(features, labels)
         problem = self._problem(features, labels)
         generator = make_generator(self.random_state)
         shapes = problem.layout.shapes
@@ -305,7 +308,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 callback=monitor.stage(type(self).__name__),
             )
         if invariant:
-            warn_if_unfinished(result, self, stacklevel=4)
+            warn_if_unfinished(result, self)
         arrays = problem.layout.views(result.x)
         length = np.linalg.norm(arrays["B"], axis=1) if invariant else np.ones(len(arrays["B"]))
         self.components_ = arrays["B"] / np.where(length > 0, length, 1)[:, None]
@@ -338,6 +341,6 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"MNMTF: {unfinished} of {len(V)} rows have inexact coefficients, since bases nearly depend on each "
                 "other: take a smaller n_components",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=callers_level(),
             )
         return V

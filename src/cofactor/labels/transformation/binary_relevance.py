@@ -26,6 +26,7 @@ from cofactor.labels.learners import (
     fit_label_learners,
 )
 from cofactor.labels.regression import FeatureSpace
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_jobs, make_generator
 from cofactor.solvers.result import Callback
 
@@ -196,7 +197,7 @@ class BinaryRelevance(LabelModel):
                 f"the solver of {type(estimator).__name__} stopped early for {n_stopped} of {n_labels} labels: raise "
                 "its max_iter, lower its C, or scale the features",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=callers_level(),
             )
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:

@@ -15,6 +15,7 @@ from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.selection.path import Validation, select_alpha
+from cofactor.model.state import plain
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.boundaries import Boundaries, UserBoundaries
 from cofactor.ratings.data import Ratings
@@ -163,7 +164,7 @@ class FactorModel(RatingModel):
         result, _ = self.solve(ratings, self.alpha_, start, callback=monitor.stage(type(self).__name__))
         self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
         self.history_, self.seconds_ = result.history, result.seconds
-        warn_if_unfinished(result, self, stacklevel=callers_level() + 1, name=given.name)
+        warn_if_unfinished(result, self, name=given.name)
         self._warn_if_all_alike(given)
 
     def _warn_if_all_alike(self, given: FitInput) -> None:
@@ -196,11 +197,16 @@ class FactorModel(RatingModel):
             "own": np.tile(np.arange(1, R) - R / 2, (n, 1)),
         }
 
+    def _saved(self) -> dict[str, Any]:
+        return super()._saved() | {"validation_": plain(self.validation_)}
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        found = saved["validation_"]
+        super()._restore(saved | {"validation_": None if found is None else Validation.from_plain(found)})
+
     def _check_learned(self) -> None:
         super()._check_learned()
         n, m = len(self.users_), len(self.items_)
         self._factor_scores.check(n, m)
         self._boundaries.check(n, len(self.scale_))
         check_number("alpha_", self.alpha_, low=0, inclusive=False)
-        if self.validation_ is not None:
-            self.validation_ = Validation.from_plain(self.validation_)

@@ -107,7 +107,7 @@ class IPMMMF(FactorModel):
     user_bias_, item_bias_
         See `FactorModel`.
     thresholds_, common_thresholds_
-        ϱ in increasing order, and their means over users: see `ThresholdModel`.
+        ϱ in increasing order, and their means over users: see `FactorModel`.
     sticks_ : ndarray of shape (2, n_factors)
         Parameters γ of the Beta distributions of the sticks.
     prior_ : ndarray of shape (n_factors,)
@@ -272,4 +272,5 @@ class IPMMMF(FactorModel):
         check_array("sticks_", self.sticks_, (2, d), np.float64)
         if not ((self.sticks_ > 0) & np.isfinite(self.sticks_)).all():
             raise InvalidInputError("sticks_ must be finite and above 0")
+        check_array("U_", self.U_, (len(self.users_), d))
         super()._check_learned()
