@@ -40,7 +40,7 @@ from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.trials import out_of_fold_scores
-from cofactor.typing import Features, Labels
+from cofactor.typing import Features, Labels, RandomState
 
 __all__ = ["CheckedFeatures", "FitInput", "LabelModel"]
 
@@ -77,8 +77,8 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     """
 
     #: Parameters in the constructor of every model.
-    threshold: Any
-    random_state: Any
+    threshold: float | str
+    random_state: RandomState
 
     n_features_in_: int
     label_names_: NDArray[Any]
@@ -105,14 +105,14 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _fit(self, data: FitInput) -> None:
-        """Learn; there is at least one label, and every label is on somewhere and off somewhere."""
+        """Learn. There is at least one label; each is on for some of the instances, and off for others."""
 
     @abstractmethod
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         """Return the scores of each instance for each label that `_fit` saw; the plain cut is 0."""
 
     def _probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
-        """Return the probability of each label that `_fit` saw; only where it is one, exactly."""
+        """Return the probability of each label that `_fit` saw; only for a model whose probabilities are exact."""
         raise NotImplementedError
 
     def _label_sets(self, X: CheckedFeatures) -> NDArray[np.bool_]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -13,8 +13,21 @@ from scipy import sparse
 from sklearn.utils.validation import check_array
 
 from cofactor.errors import InvalidInputError
+from cofactor.typing import Features, Labels
 
-__all__ = ["LabelForm", "as_features", "as_labels", "as_weights", "dense", "is_sparse", "tidy_features"]
+__all__ = [
+    "CheckedFeatures",
+    "LabelForm",
+    "as_features",
+    "as_labels",
+    "as_weights",
+    "dense",
+    "is_sparse",
+    "tidy_features",
+]
+
+#: Features as models see them: finite, C-contiguous or in canonical CSR form, float32 or float64.
+CheckedFeatures: TypeAlias = NDArray[Any] | sparse.csr_array
 
 _CONTAINERS = ("array", "pandas", "polars")
 _FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
@@ -100,7 +113,7 @@ class LabelForm:
         return self.container not in _CONTAINERS
 
 
-def as_labels(Y: Any, names: Iterable[Any] | None = None) -> tuple[sparse.csr_array, LabelForm, NDArray[Any]]:
+def as_labels(Y: Labels, names: Iterable[Any] | None = None) -> tuple[sparse.csr_array, LabelForm, NDArray[Any]]:
     """Return labels as a sparse array of ones, the form in which they came, and their names.
 
     Parameters
@@ -231,7 +244,7 @@ def _checked_names(names: list[Any] | None, n_labels: int) -> NDArray[Any]:
     return table
 
 
-def as_features(X: Any) -> NDArray[Any] | sparse.csr_array:
+def as_features(X: Features) -> CheckedFeatures:
     """Return features as models see them, having checked them.
 
     Parameters
@@ -257,7 +270,7 @@ def as_features(X: Any) -> NDArray[Any] | sparse.csr_array:
     return tidy_features(check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"))
 
 
-def tidy_features(X: Any) -> NDArray[Any] | sparse.csr_array:
+def tidy_features(X: Any) -> CheckedFeatures:
     """Return checked features as an ndarray or a csr_array in canonical form, never changing the given ones."""
     if not is_sparse(X):
         return X

@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError
+from cofactor.labels.data import CheckedFeatures
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.progress import Monitor
 
 __all__ = ["CheckedFeatures", "FitInput", "check_lengths", "weights_of"]
-
-#: Features as models see them: C-contiguous or in canonical CSR form, float32 or float64, finite.
-CheckedFeatures = NDArray[Any] | sparse.csr_array
 
 
 def _silent() -> Monitor:

@@ -10,7 +10,7 @@ from scipy import linalg, sparse
 
 from cofactor.correlation import co_occurrence, normalized, positive_part, self_tuning_affinity, spectral_groups
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.labels.base import FitInput, LabelModel
+from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.model.checks import check_choice, check_number, check_size, make_generator, resolve_size
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.progress import Monitor
@@ -21,6 +21,7 @@ from cofactor.problems.regression import RegressionProblem, feature_gram
 from cofactor.solvers import proximal_gradient
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 #: A column of U whose variance is this share of its mean square, or less, counts as constant.
 _CONSTANT = 1e-10
@@ -162,7 +163,7 @@ class GroPLE(LabelModel):
 
     def __init__(
         self,
-        n_components: Any = 100,
+        n_components: int | float = 100,
         n_groups: int = 10,
         *,
         alpha_u: float = 0.1,
@@ -172,10 +173,10 @@ class GroPLE(LabelModel):
         correlation: str = "psd",
         start: str = "svd",
         fit_intercept: bool = True,
-        threshold: Any = 0,
+        threshold: float | str = 0,
         max_iter: int = 1000,
         tol: float = 1e-3,
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -268,7 +269,7 @@ class GroPLE(LabelModel):
 
     def _map(
         self,
-        X: NDArray[Any] | sparse.csr_array,
+        X: CheckedFeatures,
         Y: sparse.csr_array,
         together: NDArray[Any],
         W: NDArray[Any],
@@ -316,7 +317,7 @@ class GroPLE(LabelModel):
         self.n_map_iter_, self.certificate_ = result.n_iter, result.certificate
         return result.x
 
-    def _scores(self, X: NDArray[Any] | sparse.csr_array) -> NDArray[Any]:
+    def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return np.asarray((X @ self.Z_ + self.intercept_) @ self.V_)
 
     def _check_learned(self) -> None:

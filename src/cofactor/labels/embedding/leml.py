@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.labels.base import FitInput, LabelModel
+from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.data import is_sparse
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.regression import FeatureSpace, linear
@@ -21,6 +21,7 @@ from cofactor.problems import LowRankProblem
 from cofactor.problems.reduced_rank import ReducedRankProblem
 from cofactor.solvers import Result, alternating_least_squares, lbfgs
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 _LOSSES: dict[str, type[MarginLoss] | type[Squared]] = {
     "squared": Squared,
@@ -116,7 +117,7 @@ class LEML(LabelModel):
 
     def __init__(
         self,
-        n_components: Any = 0.5,
+        n_components: int | float = 0.5,
         alpha: float = 1.0,
         *,
         loss: str = "squared",
@@ -124,8 +125,8 @@ class LEML(LabelModel):
         fit_intercept: bool = True,
         max_iter: int = 500,
         tol: float = 1e-5,
-        threshold: Any = 0,
-        random_state: Any = None,
+        threshold: float | str = 0,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -211,5 +212,5 @@ class LEML(LabelModel):
         self.intercept_ = arrays.get("c", np.zeros(Y.shape[1])) - (0.5 if squared else 0.0)
         return result
 
-    def _scores(self, X: NDArray[Any] | sparse.csr_array) -> NDArray[Any]:
+    def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return linear(X, self.U_) @ self.V_ + self.intercept_

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cofactor import persistence
 from cofactor.correlation import co_occurrence
 from cofactor.errors import InvalidInputError
+from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.data import as_labels, tidy_features
 from cofactor.labels.fit_input import check_lengths
 from cofactor.labels.tags import label_tags
@@ -31,6 +32,7 @@ from cofactor.problems.tri_factorization import TriFactorizationProblem
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.nnls import nonnegative_least_squares
 from cofactor.solvers.result import Callback
+from cofactor.typing import Features, Labels, RandomState
 
 
 @fill_docs
@@ -141,7 +143,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         start_scale: float = 0.01,
         max_iter: int = 200,
         tol: float = 1e-4,
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -156,7 +158,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Features, y: Labels) -> Self:
         """Find bases.
 
         Parameters
@@ -174,7 +176,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             fitted._learn(X, y)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float64]:
+    def fit_transform(self, X: Features, y: Labels = None) -> NDArray[np.float64]:
         """Find bases and return the training instances in them: see `training_codes`.
 
         Parameters
@@ -194,7 +196,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return np.asarray(labels @ self.label_codes_)
         return self._project(features)
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Features) -> NDArray[np.float64]:
         """Return the non-negative coefficients of instances on the bases.
 
         Parameters
@@ -268,7 +270,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 
-    def _features(self, X: Any, *, reset: bool) -> NDArray[Any] | sparse.csr_array:
+    def _features(self, X: Any, *, reset: bool) -> CheckedFeatures:
         """Return checked features."""
         dtypes = [np.float64, np.float32]
         table = tidy_features(validate_data(self, X, reset=reset, accept_sparse="csr", dtype=dtypes, order="C"))
@@ -283,7 +285,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
         return table
 
-    def _learn(self, X: Any, y: Any) -> tuple[NDArray[Any] | sparse.csr_array, sparse.csr_array]:
+    def _learn(self, X: Any, y: Any) -> tuple[CheckedFeatures, sparse.csr_array]:
         """Check data, minimise the objective; return what was checked."""
         if y is None:
             raise InvalidInputError(
@@ -316,7 +318,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.objective_, self.history_, self.n_iter_ = result.objective, result.history, result.n_iter
         return features, labels
 
-    def _problem(self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array) -> TriFactorizationProblem:
+    def _problem(self, X: CheckedFeatures, Y: sparse.csr_array) -> TriFactorizationProblem:
         D, L = X.shape[1], Y.shape[1]
         J = L if self.n_components is None else self.n_components
         if not isinstance(J, int | np.integer):
@@ -332,7 +334,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.rule == "scale-invariant",
         )
 
-    def _project(self, X: NDArray[Any] | sparse.csr_array) -> NDArray[np.float64]:
+    def _project(self, X: CheckedFeatures) -> NDArray[np.float64]:
         """Return v(x) for each row."""
         B = self.components_
         V, unfinished = nonnegative_least_squares(B @ B.T, np.asarray(X @ B.T))

@@ -29,6 +29,7 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_jobs, make_generator
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 
 class BinaryRelevance(LabelModel):
@@ -112,8 +113,8 @@ class BinaryRelevance(LabelModel):
         estimator: BaseEstimator | None = None,
         *,
         n_jobs: int | None = None,
-        threshold: Any = 0,
-        random_state: Any = None,
+        threshold: float | str = 0,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
