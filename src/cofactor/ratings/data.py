@@ -202,17 +202,7 @@ class Ratings:
         -------
         Ratings
         """
-        if y is None and is_frame(X):
-            X, y = split_frame(X)
-        user_ids: Any = users.ids[:0]
-        item_ids: Any = []
-        if sparse.issparse(X):
-            entries = sparse.coo_array(cast(Any, X))
-            user_ids, item_ids, y = entries.row, entries.col, entries.data
-        elif X is None:
-            y = np.zeros(0)
-        else:
-            user_ids, item_ids = pair_columns(X)
+        user_ids, item_ids, y = _entries_of(X, y)
         more = [] if others is None else others.ids.tolist()
         items = IdMap([*np.asarray(item_ids).tolist(), *more], "the item ids of X")
         if not len(items):
@@ -440,6 +430,18 @@ class Ratings:
         indptr = offsets(rows, len(self.users))
         kept = self.indices[mask], self.levels[mask]
         return self._from_rows(self.users, self.items, self.scale, indptr, rows, *kept)
+
+
+def _entries_of(X: Any, y: Any) -> tuple[Any, Any, Any]:
+    """Return user id, item id and rating of each entry, from whatever holds them; nothing where X is None."""
+    if X is None:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
+    if sparse.issparse(X):
+        entries = sparse.coo_array(cast(Any, X))
+        return entries.row, entries.col, entries.data
+    if y is None and is_frame(X):
+        X, y = split_frame(X)
+    return (*pair_columns(X), y)
 
 
 def as_ratings(
