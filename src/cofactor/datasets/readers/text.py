@@ -24,11 +24,10 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from cofactor.datasets.cells import is_number
 from cofactor.datasets.table import Cells, Table, TableOptions, Words, numpy_of
 from cofactor.errors import InvalidInputError, Place
 from cofactor.files import to_utf8
-from cofactor.text import counted
+from cofactor.text import counted, is_number
 
 __all__ = ["TextTable", "read_text", "separator_of"]
 
