@@ -160,8 +160,8 @@ class LEML(LabelModel):
 
     @property
     def takes_weights(self) -> str:
-        """Which weights `fit` takes: "any" with the squared loss, "whole" numbers with the others."""
-        return "any" if self.loss == "squared" else "whole"
+        """Which weights `fit` takes: "any", as the losses of an instance are multiplied by its weight."""
+        return "any"
 
     def _fit(self, data: FitInput) -> None:
         X, Y = data.features, data.labels
@@ -200,16 +200,22 @@ class LEML(LabelModel):
 
     def _descend(self, data: FitInput, d: int, settings: dict[str, Any]) -> Result:
         """Minimise by L-BFGS."""
-        X, Y = data.features, data.labels
         squared = self.loss == "squared"
         ridge = L2((2 if squared else 1) * self.alpha)
         problem = LowRankProblem(
-            X, Y, _LOSSES[self.loss](), d, {"U": ridge, "V": ridge}, fit_intercept=self.fit_intercept, dtype=np.float64
+            data.features,
+            data.labels,
+            _LOSSES[self.loss](),
+            d,
+            {"U": ridge, "V": ridge},
+            fit_intercept=self.fit_intercept,
+            weights=data.weights,
+            dtype=np.float64,
         )
         result = lbfgs(problem, problem.start(), **settings)
         arrays = problem.arrays(result.x)
         self.U_, self.V_ = arrays["U"].copy(), arrays["V"].copy()
-        self.intercept_ = arrays.get("c", np.zeros(Y.shape[1])) - (0.5 if squared else 0.0)
+        self.intercept_ = arrays.get("c", np.zeros(data.labels.shape[1])) - (0.5 if squared else 0.0)
         return result
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
