@@ -82,7 +82,7 @@ class Ratings:
     def from_pairs(
         cls,
         X: Pairs,
-        y: RatingValues,
+        y: RatingValues = None,
         scale: ArrayLike | None = None,
         duplicates: Duplicates = "error",
         items: IdMap | None = None,
@@ -92,10 +92,11 @@ class Ratings:
 
         Parameters
         ----------
-        X : array of shape (n, 2), list of pairs, pandas or polars frame of two columns
-            User id and item id of each rating.
-        y : array-like of shape (n,)
-            The ratings.
+        X : array of shape (n, 2), list of pairs, pandas or polars frame
+            User id and item id of each rating. A frame has two columns; or columns for user, item and rating, if y is
+            not given.
+        y : array-like of shape (n,), optional
+            The ratings, where X does not hold them.
         scale : array-like of shape (R,), optional
             The increasing values a rating can take. By default the distinct values of ``y``.
         duplicates : {"error", "last", "mean"}, default="error"
@@ -118,6 +119,8 @@ class Ratings:
             If X or y has the wrong shape, is empty, or holds missing ids, duplicates, or ratings that are not
             finite or not on the scale; if the scale has fewer than 2 or more than 101 levels.
         """
+        if y is None and is_frame(X):
+            X, y = split_frame(X)
         user_ids, item_ids = pair_columns(X)
         users = IdMap(user_ids, "the user ids of X")
         if items is None:
