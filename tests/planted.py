@@ -273,7 +273,7 @@ def found_by(error: Planted) -> str | None:
         done = subprocess.run(command, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True)
     if done.returncode == 0:
         return None
-    found = re.search(r"^(?:FAILED|ERROR) (\S+?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
     if done.returncode != 1 or found is None:
         raise SystemExit(f"{error.name}: the tests did not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return found[1]
