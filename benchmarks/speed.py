@@ -1,8 +1,9 @@
-"""Speed and memory against what was asked: `python benchmarks/speed.py [solver] [hmf] [memory] [serve] [scaling]`.
+"""Speed and memory against what was asked: `python benchmarks/speed.py [solver] [hmf] [memory] [serve] [scaling] ...`.
 
 Everything is warm: each case runs once before it is timed, then the median of the runs counts.
 """
 
+import os
 import resource
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from common import ml1m, ml100k, publish, table
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
+from cofactor.kernels import threads
 from cofactor.losses import SmoothHinge
 from cofactor.penalties import L2
 from cofactor.problems import ObservedProblem
@@ -173,6 +175,43 @@ def serve() -> None:
     publish("speed of serving, MovieLens 1M", table(["task", "asked", "measured"], rows))
 
 
+class _SleepingShare(threads._Share):
+    """What one thread does of a loop, by a plain pool: its threads sleep between loops, and so does who waits."""
+
+    def hand_over(self) -> None:
+        self._future = threads._pool(os.getpid()).submit(self.loop.work)
+
+    def wait(self) -> None:
+        if not self._future.cancel():
+            self._future.result()
+
+
+def spin() -> None:
+    """Threads that stay awake between two loops against a plain pool of threads, fits in turn."""
+    awake = threads._Share
+    rows = []
+    for name, load, alpha in (("100K", ml100k, 12.0), ("1M", ml1m, 22.0)):
+        ratings = Ratings.from_pairs(*load())
+        model = MMMF(alpha=alpha, random_state=0, max_iter=60, tol=0.0)
+        seconds: dict[type, list[float]] = {awake: [], _SleepingShare: []}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(ratings)
+            for _ in range(15 if name == "100K" else 4):
+                for kind, times in seconds.items():
+                    threads._Share = kind
+                    began = time.perf_counter()
+                    model.fit(ratings)
+                    times.append(time.perf_counter() - began)
+        threads._Share = awake
+        ratio = np.array(seconds[_SleepingShare]) / np.array(seconds[awake])
+        medians = [f"{np.median(times):.3f}" for times in seconds.values()]
+        spread = f"{np.median(ratio):.2f} ({np.quantile(ratio, 0.25):.2f} to {np.quantile(ratio, 0.75):.2f})"
+        rows.append([f"MovieLens {name}, MMMF, d = 100, 60 iterations", *medians, spread])
+    header = ["fit", "s, threads awake", "s, threads asleep", "times as long asleep: median (quartiles)"]
+    publish("threads that stay awake", table(header, rows))
+
+
 def straight_line(sizes: np.ndarray, seconds: np.ndarray) -> tuple[float, float, np.ndarray]:
     """Fit seconds = fixed + each · size by least squares of the relative gaps."""
     terms = np.column_stack([np.ones(len(sizes)), sizes])
@@ -231,7 +270,7 @@ def scaling() -> None:
     )
 
 
-JOBS = {"solver": solver, "hmf": hmf, "memory": memory, "serve": serve, "scaling": scaling}
+JOBS = {"solver": solver, "hmf": hmf, "memory": memory, "serve": serve, "scaling": scaling, "spin": spin}
 
 if __name__ == "__main__":
     for word in sys.argv[1:] or JOBS:

@@ -178,5 +178,10 @@ def bits(model: RatingModel) -> dict[str, tuple[str, bytes]]:
 
 def simple_models(model: RatingModel) -> list[Any]:
     """Return the models with one pair of factors that a model consists of."""
-    parts = model._parts()
+    parts = getattr(model, parts_of(model)) if parts_of(model) else []
     return [simple for part in parts for simple in simple_models(part)] if parts else [model]
+
+
+def parts_of(model: RatingModel) -> str:
+    """Return the name of the attribute with the models that a model consists of; empty if there are none."""
+    return next((name for name in ("members_", "stages_") if hasattr(model, name)), "")

@@ -227,5 +227,5 @@ def test_renders_into_given_axes_with_labels_and_nothing_cut_off(name, tmp_path)
 def test_without_matplotlib(name, monkeypatch):
     function, arguments = PICTURES[name]
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'pip install "cofactor\[plots\]"'):
+    with pytest.raises(ImportError, match=r"pip install 'cofactor\[plots\]'"):
         function(*arguments)

@@ -92,7 +92,7 @@ def test_input_is_left_alone_and_figures_are_freed(name):
 @pytest.mark.parametrize("name", PICTURES)
 def test_without_matplotlib(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'pip install "cofactor\[plots\]"'):
+    with pytest.raises(ImportError, match=r"pip install 'cofactor\[plots\]'"):
         draw(name)
 
 

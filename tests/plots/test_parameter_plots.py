@@ -43,7 +43,7 @@ def test_draws_into_given_axes(name):
 @pytest.mark.parametrize("name", ["map", "lines"])
 def test_without_matplotlib(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'pip install "cofactor\[plots\]"'):
+    with pytest.raises(ImportError, match=r"pip install 'cofactor\[plots\]'"):
         draw(name)
 
 

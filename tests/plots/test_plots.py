@@ -134,9 +134,9 @@ assert matplotlib.rcParams.copy() == before, "settings are as they were"
 def test_without_matplotlib(name, monkeypatch, tmp_path):
     ax = draw(name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'pip install "cofactor\[plots\]"'):
+    with pytest.raises(ImportError, match=r"pip install 'cofactor\[plots\]'"):
         draw(name)
-    with pytest.raises(ImportError, match=r'pip install "cofactor\[plots\]"'):
+    with pytest.raises(ImportError, match=r"pip install 'cofactor\[plots\]'"):
         save_figure(ax, tmp_path / "a.png")
 
 

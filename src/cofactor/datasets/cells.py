@@ -115,7 +115,7 @@ def times_of(table: Table, position: int, asked: bool) -> NDArray[np.int64] | No
     """Times of a column as integers; if nobody asked for it, None where it holds anything else."""
     found = table.integers(position) if asked or not table.has_gaps(position) else None
     if isinstance(found, np.ndarray):
-        return found
+        return found if found.flags.writeable else found.copy()
     if isinstance(found, Words):
         numbers = _integers(found.values)
         if len(numbers) == len(found.values):

@@ -61,8 +61,11 @@ class Words:
         return self.values[self.codes[row]]
 
 
-def numpy_of(column: Any) -> NDArray[Any]:
-    """Return the numbers of an Arrow column without gaps; Arrow's own way would import pandas for it."""
+def numpy_of(column: Any, wanted: type[np.number] | None = None) -> NDArray[Any]:
+    """Return the numbers of an Arrow column without gaps; Arrow's own way would import pandas for it.
+
+    With a type that is wanted the array is the caller's own, otherwise it may be read-only memory of Arrow.
+    """
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     dtype = np.dtype(column.type.to_pandas_dtype())
     parts = [
@@ -70,7 +73,8 @@ def numpy_of(column: Any) -> NDArray[Any]:
         for chunk in chunks
         if len(chunk)
     ]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts or [np.zeros(0, dtype)])
+    values = parts[0] if len(parts) == 1 else np.concatenate(parts or [np.zeros(0, dtype)])
+    return values if wanted is None else values.astype(wanted, copy=not values.flags.writeable)
 
 
 #: A column: numbers where all its cells are numbers, otherwise text.
@@ -200,7 +204,7 @@ class ArrowTable(Table):
             column = self._whole(column, position)
         if pa.types.is_integer(column.type):
             try:
-                return numpy_of(column.cast(pa.int64())).copy()
+                return numpy_of(column.cast(pa.int64()))
             except pa.ArrowInvalid:
                 raise InvalidInputError(
                     "holds ids beyond 64-bit integers", advice="store them as text", place=self.column_place(position)
@@ -221,7 +225,7 @@ class ArrowTable(Table):
             raise self._type_error(position, "numbers")
         if pa.types.is_boolean(kind):  # bits
             return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-        return numpy_of(column).astype(np.float64)
+        return numpy_of(column, np.float64)
 
     def integers(self, position: int) -> NDArray[np.int64] | None:
         """Return integers, or times as seconds since 1970; None for other types."""
@@ -231,7 +235,7 @@ class ArrowTable(Table):
         column = self.column(position)
         if pa.types.is_timestamp(kind):
             column = column.cast(pa.timestamp("s"), safe=False)
-        return numpy_of(column.cast(pa.int64())).copy()
+        return numpy_of(column.cast(pa.int64()))
 
     def has_gaps(self, position: int) -> bool:
         """Whether some cell of a column has no value."""
@@ -255,7 +259,7 @@ class ArrowTable(Table):
         return column
 
     def _whole(self, column: Any, position: int) -> Any:
-        values = numpy_of(column).astype(np.float64)
+        values = numpy_of(column, np.float64)
         bad = np.flatnonzero(~(np.isfinite(values) & (values == np.rint(values)) & (np.abs(values) < 2.0**53)))
         if len(bad):
             raise InvalidInputError(

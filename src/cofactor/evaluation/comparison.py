@@ -95,7 +95,7 @@ class Comparison:
     def table(self, metric: str | None = None) -> MeanTable:
         """Return mean ± standard deviation (rank) of each method on each data set.
 
-        Methods without a single number are left out, since nobody could be ranked beside them, and named below the
+        Methods without a single number are left out, since they cannot be ranked, and named below the
         table; see `absent`.
 
         Parameters
@@ -233,8 +233,8 @@ def compare(
     ValueError
         If a name is unknown, or data, metrics and splits do not go together.
     TypeError
-        If an estimator is none, or cannot fold users in and the splits need it, or there is a store and nobody could
-        tell whether an estimator, or an object given as `splits`, is equal to an earlier one.
+        If something given as an estimator is not one, or cannot fold users in and the splits need it; or if there is
+        a store, and an estimator or an object given as `splits` cannot be told from others, or has no source file.
 
     Examples
     --------
@@ -328,7 +328,7 @@ class _Told:
     Parameters
     ----------
     strict : bool
-        Whether to refuse what nobody would find again in a store.
+        Whether to refuse what could not be found again in a store.
     version : str
         Stands for code of the user.
     """
@@ -354,7 +354,7 @@ class _Told:
             raise self.refused(what, error, "") from error
 
     def refused(self, what: str, error: InvalidInputError, advice: str) -> InvalidInputError:
-        """Return the error of what nobody would find again in a store."""
+        """Return the error for something whose results could not be found again in a store."""
         problem, remedy = ("".join(map(str, parts)) for parts in (error.problem, error.advice))
         return type(error)(
             f"{what}: {problem}, so that results of it cannot be found again in the store",

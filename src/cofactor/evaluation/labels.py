@@ -24,17 +24,18 @@ from cofactor.evaluation.run.references import Reference
 from cofactor.metrics.labels import label_report
 from cofactor.metrics.ranked import Undefined
 from cofactor.model.splits import Parts, splitter_of
+from cofactor.typing import Features, Labels, RandomState
 
 __all__ = ["decodings", "evaluate_labels", "fold_means", "threshold_of"]
 
 
 def evaluate_labels(
     model: Any,
-    X: Any,
-    Y: Any,
+    X: Features,
+    Y: Labels,
     splitter: Any = 10,
     *,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
     ranking: bool = True,
     undefined: Undefined = 0,
     empty: Undefined = 1,
@@ -104,7 +105,7 @@ def evaluate_labels(
     return [row for rows in Parallel(n_jobs=n_jobs, prefer="threads")(tasks) for row in rows]
 
 
-def decodings(model: Any, X: Any) -> Iterator[tuple[str, Any, Any]]:
+def decodings(model: Any, X: Features) -> Iterator[tuple[str, Any, Any]]:
     """Yield each way in which a fitted model turns scores into labels: its name, labels, and scores or None.
 
     =========  ======================================================================================
@@ -144,7 +145,7 @@ def decodings(model: Any, X: Any) -> Iterator[tuple[str, Any, Any]]:
         yield "plain", model.predict(X), scores
 
 
-def own_decoding(model: Any, X: Any) -> Iterator[tuple[str, Any, Any]]:
+def own_decoding(model: Any, X: Features) -> Iterator[tuple[str, Any, Any]]:
     """Yield of the `decodings` of a model the one by which it predicts.
 
     Examples

@@ -18,17 +18,18 @@ from cofactor.metrics.probabilities import probability_report
 from cofactor.metrics.ratings import mean_absolute_error, rating_report
 from cofactor.metrics.scale import as_scale
 from cofactor.model.splits import Parts, pair_numbers, parts_of, splitter_of
+from cofactor.typing import Pairs, RandomState
 
 __all__ = ["FoldInScorer", "evaluate"]
 
 
 def evaluate(
     model: Any,
-    X: Any,
+    X: Pairs,
     y: ArrayLike,
     protocol: Any = "holdout",
     n_splits: int = 3,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
     *,
     test_size: float = 0.2,
     test_users: float = 0.1,
@@ -220,7 +221,7 @@ class FoldInScorer:
         cross_validate(model, X, y, cv=strong, scoring=scorer)
     """
 
-    def __init__(self, X: Any, y: ArrayLike, metric: Callable[[Any, Any], float] = mean_absolute_error) -> None:
+    def __init__(self, X: Pairs, y: ArrayLike, metric: Callable[[Any, Any], float] = mean_absolute_error) -> None:
         check_consistent_length(X, y)
         self.X = X
         self.y = np.asarray(y)
@@ -229,7 +230,7 @@ class FoldInScorer:
     def __repr__(self) -> str:
         return f"FoldInScorer({self.y.size} ratings, {getattr(self.metric, '__name__', self.metric)})"
 
-    def __call__(self, model: Any, X: Any, y: ArrayLike) -> float:
+    def __call__(self, model: Any, X: Pairs, y: ArrayLike) -> float:
         """Return the negative error of the model on the test rows X, y after fold-in of their users."""
         users, pairs = pair_numbers(self.X, X)
         n_all = self.y.size

@@ -1,7 +1,15 @@
 """The published tables and figures of this field, declared as data; `cofactor reproduce` runs them.
 
+============================  ============================================================
+``base``                      what experiments are made of, and the document of all of them
+``kumar, li, omf, mnmtf``     the experiments, by their source
+``demos``                     what `cofactor demo` shows
+``declared``                  comparisons of your own, declared in TOML files
+============================  ============================================================
+
 `experiments` returns all of them by name. A new one is an `Experiment` in the tuple ``EXPERIMENTS`` of a module listed
-in ``_MODULES``.
+in ``_MODULES``. What it measures stands in a module of its own, without claims or pictures: the source of that module,
+and of all that it imports, is part of the keys of its results.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from cofactor.kernels.compile import kernel
 
 @kernel
 def expand_all(lo, hi, indptr, levels, scores, thresholds, z):  # type: ignore[no-untyped-def]
-    """Write the margins of the all-threshold construction (2.8)."""
+    """Write the margins of the all-threshold construction, equation (2.8) of Kumar's thesis."""
     n_thresholds = thresholds.shape[1]
     p = 0
     for i in range(lo, hi):
@@ -45,7 +45,10 @@ def reduce_all(lo, hi, indptr, levels, z, slope, d_scores, d_thresholds, losses)
 
 @kernel
 def expand_immediate(lo, hi, indptr, levels, scores, thresholds, z):  # type: ignore[no-untyped-def]
-    """Write two margins for each entry, x - θ_{y-1} and θ_y - x (2.7); a huge one where the threshold is infinite."""
+    """Write two margins for each entry, x - θ_{y-1} and θ_y - x; a huge one where the threshold is infinite.
+
+    Equation (2.7) of Kumar's thesis.
+    """
     n_thresholds = thresholds.shape[1]
     huge = z.dtype.type(1e20)
     p = 0
@@ -100,7 +103,9 @@ def level_means(lo, hi, indptr, levels, scores, means, counts):  # type: ignore[
 
 @kernel
 def expand_proximal(lo, hi, indptr, levels, scores, means, counts, z):  # type: ignore[no-untyped-def]
-    """Write T (x - θ*_r) for every level r: T = +1 below the entry's level, -1 above (4.3).
+    """Write T (x - θ*_r) for every level r: T = +1 below the entry's level, -1 above.
+
+    Equation (4.3) of Kumar's thesis.
 
     Levels without a mean get a margin so large that every margin loss is zero there (corrections.md, C17);
     the entry's own level gets one too, since its loss is the square.
@@ -122,7 +127,9 @@ def expand_proximal(lo, hi, indptr, levels, scores, means, counts, z):  # type: 
 
 @kernel
 def reduce_proximal(lo, hi, indptr, levels, scores, means, counts, z, slope, d_scores, d_means, losses):  # type: ignore[no-untyped-def]
-    """Sum the loss (4.2) and its derivative by the score, the path through θ* included (4.4), (4.5).
+    """Sum the loss and its derivative by the score, the path through θ* included.
+
+    Equations (4.2), (4.4) and (4.5) of Kumar's thesis.
 
     d_means collects ∂J/∂θ*_r. The squares add nothing to it, since the θ* are their means; so an entry of level r
     gets 2 (x - θ*_r) + Σ T h' directly, and ∂J/∂θ*_r / n_r through the mean.

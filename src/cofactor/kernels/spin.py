@@ -9,7 +9,7 @@ from cofactor.kernels.compile import kernel
 
 #: Turns after a flag is seen. The thread that set it is just leaving the interpreter; asking for the interpreter's lock
 #: before it has left would put the thread that asks to sleep.
-_COURTESY = 10_000
+_EXTRA_TURNS = 10_000
 
 
 def _load_code(typing_context: Any, flag: Any) -> Any:
@@ -42,7 +42,7 @@ def wait_for(flag, turns):  # type: ignore[no-untyped-def]
     """Spin until the flag is set, or for so many turns; return whether it is."""
     for _ in range(turns):
         if _load(flag) != 0:
-            for _ in range(_COURTESY):
+            for _ in range(_EXTRA_TURNS):
                 _load(flag)
             return True
     return False

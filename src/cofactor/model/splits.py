@@ -455,7 +455,7 @@ def _not_known(protocol: str, task: Task, argument: str) -> tuple[str | Argument
 
 
 def folds_in(protocol: Any) -> bool:
-    """Whether the splits have users of whom a model sees nothing before the end of its fit.
+    """Whether the splits hold out users, whom a model meets only by fold-in.
 
     Examples
     --------

@@ -25,7 +25,7 @@ from cofactor.model.checks import check_callback, check_choice, check_number
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.progress import Monitor
-from cofactor.model.state import from_plain, member, plain
+from cofactor.model.state import from_plain, member, packed, plain, unpacked
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
 from cofactor.ratings.fit_input import FitInput
@@ -469,17 +469,27 @@ class RatingModel(BaseEstimator, ABC):
         lean.ratings_ = None
         persistence.save(path, lean)
 
-    def _parts(self) -> list[RatingModel]:
-        """Return the models this one is made of; they share its users and items."""
-        return []
+    def _saved(self) -> dict[str, Any]:
+        """Return what a file holds of what was learned, by attribute, in a form that `cofactor.model.state` takes."""
+        return {name: getattr(self, name) for name in ("scale_", *self._learned)}
 
-    def _set_parts(self, parts: list[RatingModel]) -> None:
-        """Take the models that `_parts` returned when this one was saved."""
+    def _restore(self, saved: dict[str, Any]) -> None:
+        """Take what `_saved` returned, read from a file and not checked yet."""
+        for name, value in saved.items():
+            setattr(self, name, value)
+
+    def _check_learned(self) -> None:
+        """Refuse what was read from a file if it does not fit together: kernels do not check indices."""
+        self.scale_ = as_scale(self.scale_)
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return a header which JSON can hold, and arrays."""
-        header, arrays = self._own_state("")
-        header["ids"] = {}
+        arrays: dict[str, NDArray[Any]] = {}
+        header: dict[str, Any] = {
+            "params": {k: plain(v) for k, v in self.get_params(deep=False).items() if k != "callback"},
+            "learned": {name: packed(value, f"learned.{name}", arrays) for name, value in self._saved().items()},
+            "ids": {},
+        }
         for name, ids in (("users", self.users_), ("items", self.items_)):
             columns, header["ids"][name] = ids.to_state()
             arrays |= {f"{name}.{key}": column for key, column in columns.items()}
@@ -487,64 +497,37 @@ class RatingModel(BaseEstimator, ABC):
             arrays |= {f"ratings.{name}": getattr(self.ratings_, name) for name in ("indptr", "indices", "levels")}
         return header, arrays
 
-    def _own_state(self, prefix: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return parameters and what was learned, without users, items and ratings."""
-        params = {k: plain(v) for k, v in self.get_params(deep=False).items() if k != "callback"}
-        learned: dict[str, Any] = {}
-        arrays: dict[str, NDArray[Any]] = {}
-        for name in ("scale_", *self._learned):
-            value = getattr(self, name)
-            if isinstance(value, np.ndarray):
-                arrays[f"{prefix}learned.{name}"] = value
-            else:
-                learned[name] = plain(value)
-        parts = []
-        for k, part in enumerate(self._parts()):
-            header, more = part._own_state(f"{prefix}part{k}.")
-            parts.append(header)
-            arrays |= more
-        return {"class": type(self).__name__, "params": params, "learned": learned, "parts": parts}, arrays
-
     @classmethod
-    def _from_state(
-        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any] | None = None
-    ) -> Self:
+    def _from_state(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any]) -> Self:
         """Rebuild a model from what `_to_state` returned; whatever does not fit together is refused.
 
-        `models` has the classes of models that this one may hold, by name.
+        Parameters
+        ----------
+        header, arrays
+            What a file holds.
+        models : mapping of str to type
+            Classes of which parameters and parts may be, by name.
         """
-        users, items = (saved_ids(header, arrays, name) for name in ("users", "items"))
-        model = cls._rebuild(header, arrays, "", users, items, models or {})
-        if "ratings.indptr" in arrays:
-            rows = (arrays[f"ratings.{name}"] for name in ("indptr", "indices", "levels"))
-            model.ratings_ = Ratings.from_csr(users, items, model.scale_, *rows)
-        return model
-
-    @classmethod
-    def _rebuild(
-        cls,
-        header: dict[str, Any],
-        arrays: dict[str, NDArray[Any]],
-        prefix: str,
-        users: IdMap,
-        items: IdMap,
-        models: Mapping[str, Any],
-    ) -> Self:
         model = cls(**{k: from_plain(v, models) for k, v in member(header, "params", dict).items()})
         model._check_params()
-        model.users_, model.items_, model.ratings_ = users, items, None
+        model.users_, model.items_ = (saved_ids(header, arrays, name) for name in ("users", "items"))
+        model.ratings_ = None
         learned = member(header, "learned", dict)
-        for name in ("scale_", *cls._learned):
-            key = f"{prefix}learned.{name}"
-            setattr(model, name, arrays[key] if key in arrays else learned[name])
-        parts = [
-            models[part["class"]]._rebuild(part, arrays, f"{prefix}part{k}.", users, items, models)
-            for k, part in enumerate(member(header, "parts", list))
-        ]
-        model._set_parts(parts)
+        model._restore({name: unpacked(learned[name], arrays, models) for name in ("scale_", *cls._learned)})
         model._check_learned()
+        if "ratings.indptr" in arrays:
+            rows = (arrays[f"ratings.{name}"] for name in ("indptr", "indices", "levels"))
+            model.ratings_ = Ratings.from_csr(model.users_, model.items_, model.scale_, *rows)
         return model
 
-    def _check_learned(self) -> None:
-        """Refuse what was read from a file if it does not fit together: kernels do not check indices."""
-        self.scale_ = as_scale(self.scale_)
+    def _take_in(self, parts: Any, kind: type[RatingModel] | None = None) -> list[Any]:
+        """Return models read from a file as parts of this one, which share its users and items; refuse others."""
+        alike = isinstance(parts, list) and bool(parts) and len({type(part) for part in parts}) == 1
+        if not alike or not isinstance(parts[0], kind or RatingModel):
+            name = "rating models of one class" if kind is None else f"of class {kind.__name__}"
+            raise InvalidInputError(f"the parts of this {type(self).__name__} must be {name}")
+        for part in parts:
+            if part.users_ != self.users_ or part.items_ != self.items_ or part.ratings_ is not None:
+                raise InvalidInputError(f"the parts of this {type(self).__name__} must have its users and items")
+            part.users_, part.items_ = self.users_, self.items_
+        return parts

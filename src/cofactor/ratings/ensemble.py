@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -79,6 +79,8 @@ class Ensemble(RatingModel):
     >>> model.predict([(0, 5), (0, 4), (1, 1)])
     array([1., 3., 4.])
     """
+
+    _learned: ClassVar[tuple[str, ...]] = ("members_",)
 
     members_: list[RatingModel]
 
@@ -204,16 +206,9 @@ class Ensemble(RatingModel):
     def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(sum(member._score_block(users) for member in self.members_) / len(self.members_))
 
-    def _parts(self) -> list[RatingModel]:
-        return list(self.members_)
-
-    def _set_parts(self, parts: list[RatingModel]) -> None:
-        self.members_ = parts
-
     def _check_learned(self) -> None:
         super()._check_learned()
-        if not self.members_ or len({type(member) for member in self.members_}) > 1:
-            raise InvalidInputError("an Ensemble needs at least one part, all of one class")
+        self.members_ = self._take_in(self.members_)
         if any(not np.array_equal(member.scale_, self.scale_) for member in self.members_):
             raise InvalidInputError("the parts of an Ensemble must have its scale")
 

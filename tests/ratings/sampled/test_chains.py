@@ -158,7 +158,7 @@ def test_kept_sweeps(model, tmp_path: Path):
 def test_kept_sweeps_of_crafted_files(kept, tmp_path: Path):
     fit(MODELS[0]).save(tmp_path / "model")
     header, arrays = read_model(tmp_path / "model")
-    header["chains"][0]["kept_sweeps"] = kept
+    header["learned"]["chains_"][0]["map"]["kept_sweeps"] = kept
     write_model(tmp_path / "model", header, arrays)
     with pytest.raises(ModelFileError, match="kept.sweeps|chains have 2 samples"):
         cofactor.load(tmp_path / "model")

@@ -35,6 +35,7 @@ __all__ = ["TextTable", "read_text", "separator_of"]
 _QUOTED = re.compile(r'"[^"]*"')
 _QUOTES = "is a quotation mark missing, or one too many?"
 _NAMES = {"\\t": "\t", "tab": "\t"}
+_ODD_BLANKS = re.compile(rb"[ \n] | \n|[\x0b\x0c\x1c-\x1f]")  # around cells, other than one blank between them
 _BLOCK = 1 << 22  # bytes; a longer line is read cell by cell
 _PARALLEL = 1 << 24  # bytes from which threads are worth it
 _CHUNK = 1 << 18  # bytes looked at in one go
@@ -178,7 +179,7 @@ class TextTable(Table):
         """Return integers if all cells are integers as one writes them, otherwise text."""
         column = self._columns[position]
         if not _is_words(column) and pa.types.is_int64(column.type) and not self._has_odd_integers:
-            return numpy_of(column).copy()
+            return numpy_of(column)
         return self.words(position)
 
     def cells(self, position: int) -> Cells:
@@ -186,7 +187,7 @@ class TextTable(Table):
         column = self._columns[position]
         is_hex = not _is_words(column) and pa.types.is_int64(column.type) and self._has_hexadecimals
         if not _is_words(column) and not is_hex:
-            return numpy_of(column).astype(np.float64)
+            return numpy_of(column, np.float64)
         words = self.words(position)
         if not all(map(is_number, words.values)):
             return words
@@ -275,10 +276,10 @@ def _prepared(body: _Body) -> tuple[memoryview, int, str, str | bool] | None:
     if data.find(b"\t", start, end) >= 0:
         return None
     if sep == " ":
-        if re.compile(rb"[ \n] |  | \n").search(data, start, end) or data[start:end].startswith(b" "):
+        text = data[start:end]
+        if not text.isascii() or text[:1] == b" " or text[-1:] == b" " or _ODD_BLANKS.search(text):
             return None
-        text = data[start:end] if data[start:end].isascii() else b""
-        return (memoryview(text), n_lines, " ", False) if text else None
+        return memoryview(text), n_lines, " ", False
     return memoryview(data[start:end].replace(sep.encode(), b"\t")), n_lines, "\t", False
 
 

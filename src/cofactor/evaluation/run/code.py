@@ -42,7 +42,7 @@ _SITES = {"site-packages", "dist-packages"}
 
 
 class UnsourcedError(InvalidTypeError):
-    """Code whose source cannot be found, so that nobody could tell when it changes."""
+    """Code without a source file, so that changes of it would not be seen."""
 
 
 def code_digest(modules: Iterable[str], version: str = "", *, registries: bool = True) -> str:
@@ -173,7 +173,7 @@ def _source(module: str) -> _Source:
     if file is None or not file.is_file():
         where = "this session" if module == "__main__" else f"the module {module}"
         raise UnsourcedError(
-            f"{where} has no source file, so that nobody could tell when its code changes",
+            f"{where} has no source file, so that changes of its code would not be seen",
             advice="keep the code in a file and import it, or pass a version, and another one after each change",
         )
     text = file.read_bytes()

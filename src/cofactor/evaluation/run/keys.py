@@ -33,7 +33,7 @@ _USUAL = (np.float64, np.int64, np.bool_, np.str_)  #: numbers of NumPy that are
 
 
 class IndescribableError(InvalidTypeError):
-    """An object of which nobody can tell whether another one is equal to it; the message says where it is."""
+    """An object that cannot be told from others, for the key of a result; the message says where it is."""
 
 
 class Described:

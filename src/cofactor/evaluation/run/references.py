@@ -75,7 +75,7 @@ class Reference(Generic[Value]):
         return {"name": self.name, "checksum": self.checksum, "_load": self._load, "_held": []}
 
     def _written(self) -> _Written:
-        """Write the value to a file, which is removed when nobody needs this reference any more."""
+        """Write the value to a file, which is removed together with this reference."""
         folder = tempfile.mkdtemp(prefix="cofactor-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         path = Path(folder, "value")

@@ -228,7 +228,7 @@ class _Run:
         self._compute_apart(threads, sender)
 
     def _compute_apart(self, threads: int, sender: tuple[int, int]) -> None:
-        """Compute what was handed out when the others were broken off, one at a time: whose fault it was, now shows."""
+        """Compute the cells that were under way when a worker died, one at a time, to find the one that killed it."""
         for key in sorted(self.handed_out):
             try:
                 # With two jobs joblib takes another process also for a single task.
@@ -354,7 +354,7 @@ def _until_broken(batches: Iterator[list[_Attempt]]) -> Generator[list[_Attempt]
 def _attempts(
     works: Sequence[tuple[str, Callable[[], Measures]]], threads: int, sender: tuple[int, int]
 ) -> list[_Attempt]:
-    """Do the work of cells, in whatever process or thread this is."""
+    """Do the work of cells in this process or thread."""
     limits: AbstractContextManager[object] = nullcontext()  # where the sender works itself, its own hold
     if os.getpid() != sender[0]:
         _settle_in(sender[0])
@@ -382,7 +382,7 @@ def _settle_in(parent: int) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """End this process soon after its parent, who was killed: joblib's workers would wait for minutes, or work on."""
+    """End this process soon after its parent was killed: joblib's workers would wait for minutes, or work on."""
     while os.getppid() == parent:
         time.sleep(_WATCH)
     os._exit(1)

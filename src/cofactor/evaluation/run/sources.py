@@ -1,4 +1,4 @@
-"""What comparisons measure on: data sets in whatever form they were given."""
+"""The data sets of a comparison, in one form."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _READERS = ("cofactor.datasets.load",)
 
 @dataclass(frozen=True)
 class Source:
-    """A data set, whatever form it was given in."""
+    """A data set of a comparison."""
 
     name: str
     X: Any
@@ -68,7 +68,7 @@ def _columns(X: Any) -> list[list[str]]:
 
 
 def sources_of(data: Any) -> list[Source]:
-    """Return data sets by name; refuse what is none."""
+    """Return the data sets of a comparison; refuse what is not one."""
     given = [data] if isinstance(data, str | RatingDataset | LabelDataset) else data
     if not isinstance(given, Iterable):
         raise InvalidTypeError(

@@ -332,7 +332,7 @@ def _host() -> str:
 
 
 def _started(pid: int) -> str:
-    """Return when a process of this machine was started, in its clock ticks; empty if it is gone, or nobody can tell.
+    """Return when a process of this machine was started, in its clock ticks; empty if that cannot be found out.
 
     Process numbers are given again, but not with the same start.
     """

@@ -34,7 +34,7 @@ from cofactor.model.selection.judges import (
 from cofactor.model.selection.trials import try_all
 from cofactor.model.splits import LABEL_PROTOCOLS, Parts, Task, parts_of, splitter_of
 from cofactor.text import did_you_mean
-from cofactor.typing import Features, Labels, Pairs
+from cofactor.typing import Features, Labels, Pairs, RandomState
 
 __all__ = [
     "Choice",
@@ -64,7 +64,7 @@ def select_parameters(
     n_splits: int = 3,
     levels: ArrayLike | None = None,
     n_jobs: int | None = None,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
     monitor: Monitor | None = None,
 ) -> list[Choice]:
     r"""Measure every cell of a grid on held-out training data.

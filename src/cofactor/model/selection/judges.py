@@ -74,7 +74,7 @@ class CutModel(Protocol):
 
 @dataclass(frozen=True)
 class PlainCut:
-    """Labels are on whose score is positive."""
+    """Labels with a positive score are on."""
 
     value: float = 0.0
 
@@ -109,7 +109,7 @@ class Choice:
 
 
 class Part:
-    """A training part with its held-out part, and what is folded in in between, if anything is."""
+    """A training part, what is folded in after the fit if anything is, and the held-out part."""
 
     def __init__(self, X: Any, y: Any, train: Rows, fold_in: Rows | None, test: Rows) -> None:
         self.X, self.y = _safe_indexing(X, train), _safe_indexing(y, train)

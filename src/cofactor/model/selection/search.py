@@ -21,7 +21,7 @@ from cofactor.model.progress import Monitor
 from cofactor.model.selection.grid import Grid, seeded, select_parameters, task_of
 from cofactor.model.selection.judges import OWN, PLAIN, Choice, feature_space_of, last_step, uncut, with_parameters
 from cofactor.solvers.result import Callback
-from cofactor.typing import Features, Ids, Labels, Pairs, RatingValues
+from cofactor.typing import Features, Ids, Labels, Pairs, RandomState, RatingValues
 
 __all__ = ["Search"]
 
@@ -118,7 +118,7 @@ class Search(BaseEstimator):
         n_splits: int = 3,
         levels: ArrayLike | None = None,
         n_jobs: int | None = None,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:

@@ -15,6 +15,7 @@ from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.selection.path import Validation, select_alpha
+from cofactor.model.state import plain
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.boundaries import Boundaries, UserBoundaries
 from cofactor.ratings.data import Ratings
@@ -196,11 +197,16 @@ class FactorModel(RatingModel):
             "own": np.tile(np.arange(1, R) - R / 2, (n, 1)),
         }
 
+    def _saved(self) -> dict[str, Any]:
+        return super()._saved() | {"validation_": plain(self.validation_)}
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        found = saved["validation_"]
+        super()._restore(saved | {"validation_": None if found is None else Validation.from_plain(found)})
+
     def _check_learned(self) -> None:
         super()._check_learned()
         n, m = len(self.users_), len(self.items_)
         self._factor_scores.check(n, m)
         self._boundaries.check(n, len(self.scale_))
         check_number("alpha_", self.alpha_, low=0, inclusive=False)
-        if self.validation_ is not None:
-            self.validation_ = Validation.from_plain(self.validation_)

@@ -94,7 +94,7 @@ class HMF(RatingModel):
     array([1., 3., 4.])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("alphas_",)
+    _learned: ClassVar[tuple[str, ...]] = ("stages_", "alphas_")
 
     stages_: list[BinaryMMMF]
     alphas_: list[float]
@@ -216,15 +216,10 @@ class HMF(RatingModel):
         """See the parameter ``decoding``."""
         return FirstBelow() if self.decoding == "first" else Count(ties_up=True)
 
-    def _parts(self) -> list[RatingModel]:
-        return list(self.stages_)
-
-    def _set_parts(self, parts: list[RatingModel]) -> None:
-        self.stages_ = parts
-
     def _check_learned(self) -> None:
         super()._check_learned()
-        if len(self.stages_) != len(self.scale_) - 1 or any(type(s) is not BinaryMMMF for s in self.stages_):
+        self.stages_ = self._take_in(self.stages_, BinaryMMMF)
+        if len(self.stages_) != len(self.scale_) - 1:
             raise InvalidInputError(f"{len(self.scale_)} levels need {len(self.scale_) - 1} parts of class BinaryMMMF")
 
 

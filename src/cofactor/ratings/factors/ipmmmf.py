@@ -272,4 +272,5 @@ class IPMMMF(FactorModel):
         check_array("sticks_", self.sticks_, (2, d), np.float64)
         if not ((self.sticks_ > 0) & np.isfinite(self.sticks_)).all():
             raise InvalidInputError("sticks_ must be finite and above 0")
+        check_array("U_", self.U_, (len(self.users_), d))
         super()._check_learned()

@@ -21,15 +21,14 @@ from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_flag, check_jobs, check_number
 from cofactor.model.parallel import n_side_by_side
-from cofactor.model.state import check_array, member
+from cofactor.model.state import check_array
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.ids import IdMap
 from cofactor.ratings.sampled.chains import (
     NothingKeptError,
-    chains_from_state,
-    chains_to_state,
+    chains_from_plain,
+    chains_to_plain,
     identified,
     kept_log_likelihood,
     run_side_by_side,
@@ -103,7 +102,7 @@ class SampledModel(RatingModel):
     seed_: int
     target_: dict[str, Any]
 
-    _learned: ClassVar[tuple[str, ...]] = ("n_iter_", "seed_", "target_")
+    _learned: ClassVar[tuple[str, ...]] = ("n_iter_", "seed_", "target_", "samples_", "chains_")
 
     #: Quantities in `samples_` and the sides, "user" or "item", that their second axis runs over ("" for none).
     _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item"}
@@ -118,6 +117,10 @@ class SampledModel(RatingModel):
     @abstractmethod
     def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shape that each quantity has in a sample, or that a row of it has where there are many."""
+
+    @abstractmethod
+    def _state_shapes(self, chain: Chain) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that the state of a chain has besides those of a sample."""
 
     def _target_of_features(self, given: FitInput) -> dict[str, Any]:
         """Return what a posterior depends on besides parameters and ratings."""
@@ -376,42 +379,35 @@ class SampledModel(RatingModel):
             lean.samples_, lean.chains_ = self._spaced_samples(n_samples), []
         super(SampledModel, lean).save(path, ratings=ratings)
 
-    def _own_state(self, prefix: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        header, arrays = super()._own_state(prefix)
-        arrays |= {f"{prefix}samples.{name}": array for name, array in self.samples_.items()}
-        header["chains"], states = chains_to_state(self.chains_, prefix)
-        arrays |= states
-        return header, arrays
+    def _saved(self) -> dict[str, Any]:
+        return super()._saved() | {"chains_": chains_to_plain(self.chains_)}
 
-    @classmethod
-    def _rebuild(
-        cls,
-        header: dict[str, Any],
-        arrays: dict[str, NDArray[Any]],
-        prefix: str,
-        users: IdMap,
-        items: IdMap,
-        models: Mapping[str, Any],
-    ) -> Self:
-        samples = {
-            name.removeprefix(f"{prefix}samples."): array
-            for name, array in arrays.items()
-            if name.startswith(f"{prefix}samples.")
-        }
-        _check_samples(samples, cls._sampled, len(users), len(items))
-        chains = chains_from_state(member(header, "chains", list), arrays, prefix, samples)
-        model = super()._rebuild(header, arrays, prefix, users, items, models)
-        model.samples_, model.chains_ = samples, chains
-        model._check_fit_together()
-        return model
+    def _restore(self, saved: dict[str, Any]) -> None:
+        entries, samples = saved["chains_"], saved["samples_"]
+        if not isinstance(entries, list) or not isinstance(samples, dict):
+            raise InvalidInputError("samples_ and chains_ are not what a model has")
+        super()._restore(saved | {"chains_": []})
+        _check_samples(samples, self._sampled, len(self.users_), len(self.items_))
+        self.chains_ = chains_from_plain(entries, samples)
 
-    def _check_fit_together(self) -> None:
-        """Refuse samples read from a file if their shapes do not fit each other, or the rest of the model."""
+    def _check_learned(self) -> None:
+        super()._check_learned()
         S = len(self.samples_["U"])
         rows = {"user": (len(self.users_) + 1,), "item": (len(self.items_) + 1,)}
         for name, shape in self._sample_shapes().items():
             whole = (S, *rows.get(self._sampled.get(name, ""), ()), *shape)
             check_array(f"samples of {name}", self.samples_.get(name), whole, np.float32)
+
+    def _check_states(self) -> None:
+        """Refuse states of chains whose arrays are not those that the next sweep of a warm start will use."""
+        for chain in self.chains_:
+            kept = {name: array.shape[1:] for name, array in chain.samples.items()}
+            shapes = kept | self._state_shapes(chain)
+            if chain.state.keys() != shapes.keys():
+                odd = sorted(chain.state.keys() ^ shapes.keys())
+                raise InvalidInputError(f"the state of a chain must have no more and no less than it needs: {odd}")
+            for name, shape in shapes.items():
+                check_array(f"{name} in the state of a chain", chain.state[name], shape, np.float64)
 
 
 def _check_samples(samples: dict[str, NDArray[Any]], sides: dict[str, str], n_users: int, n_items: int) -> None:
@@ -420,6 +416,8 @@ def _check_samples(samples: dict[str, NDArray[Any]], sides: dict[str, str], n_us
     missing = sorted(set(sides) - set(samples))
     if missing:
         raise InvalidInputError(f"samples of {', '.join(missing)} are missing")
+    if not all(isinstance(array, np.ndarray) and array.ndim for array in samples.values()):
+        raise InvalidInputError("samples must be arrays")
     S = len(samples["U"])
     if not S:
         raise InvalidInputError("there are no samples")

@@ -18,6 +18,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
+from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -196,7 +197,12 @@ class BPMF(SampledModel):
         super()._check_learned()
         check_number("mean_", self.mean_, low=-np.inf)
         check_array("boundaries_", self.boundaries_, (len(self.scale_) - 1,), np.float64)
+        self._check_states()
 
     def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
         d = self.n_factors
         return {"U": (d,), "V": (d,), "user_mean": (d,), "user_precision": (d, d), "noise_precision": (1,)}
+
+    def _state_shapes(self, chain: Chain) -> dict[str, tuple[int, ...]]:
+        d = self.n_factors
+        return {"errors": (len(self.users_) + 1,), "item_mean": (d,), "item_precision": (d, d)}

@@ -115,37 +115,31 @@ def run_side_by_side(
         return chains
 
 
-def chains_to_state(chains: list[Chain], prefix: str) -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]:
-    """Return entries which JSON can hold, and the arrays of the states; samples are saved elsewhere."""
-    entries: list[dict[str, Any]] = []
-    arrays: dict[str, NDArray[Any]] = {}
-    for chain in chains:
-        entries.append(
-            {
-                "number": chain.number,
-                "seed": chain.seed,
-                "kept_sweeps": list(chain.kept_sweeps),
-                "log_likelihood": [float(value) for value in chain.log_likelihood],
-            }
-        )
-        arrays |= {f"{prefix}chain{chain.number}.{name}": array for name, array in chain.state.items()}
-    return entries, arrays
+def chains_to_plain(chains: list[Chain]) -> list[dict[str, Any]]:
+    """Return chains as dictionaries of numbers, lists and arrays; samples are saved elsewhere."""
+    return [
+        {
+            "number": chain.number,
+            "seed": chain.seed,
+            "kept_sweeps": list(chain.kept_sweeps),
+            "log_likelihood": [float(value) for value in chain.log_likelihood],
+            "state": chain.state,
+        }
+        for chain in chains
+    ]
 
 
-def chains_from_state(
-    entries: list[dict[str, Any]], arrays: dict[str, NDArray[Any]], prefix: str, samples: dict[str, NDArray[Any]]
-) -> list[Chain]:
-    """Rebuild chains from what `chains_to_state` returned, and all their samples, one chain after the other."""
+def chains_from_plain(entries: list[Any], samples: dict[str, NDArray[Any]]) -> list[Chain]:
+    """Rebuild chains from what `chains_to_plain` returned, and all their samples, one chain after the other."""
     chains, first = [], 0
     for entry in entries:
-        number, kept = member(entry, "number", int), member(entry, "kept_sweeps", list)
+        kept = member(entry, "kept_sweeps", list)
         values = [float(value) for value in member(entry, "log_likelihood", list)]
         if not all(type(sweep) is int for sweep in kept) or sorted({0, *kept, len(values) + 1})[1:-1] != kept:
             raise InvalidInputError(f"the kept sweeps of a chain must be some of the {len(values)}, in order")
-        start = f"{prefix}chain{number}."
-        state = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
+        number, seed, state = member(entry, "number", int), member(entry, "seed", int), member(entry, "state", dict)
         own = {name: array[first : first + len(kept)] for name, array in samples.items()}
-        chains.append(Chain(number, member(entry, "seed", int), state, own, kept, values, [0.0] * len(values)))
+        chains.append(Chain(number, seed, state, own, kept, values, [0.0] * len(values)))
         first += len(kept)
     n = len(next(iter(samples.values())))
     if first not in (0, n):

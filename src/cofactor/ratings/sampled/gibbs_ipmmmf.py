@@ -18,6 +18,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, check_hinge_params, draws_of, threshold_prior
+from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -221,12 +222,20 @@ class GibbsIPMMMF(SampledModel):
         widths = {"U": self.n_factors + self.biases, "thresholds": len(self.scale_) - 1}
         self._fold_in_rows(fold_features, data.indptr, given_sample, widths)
 
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        self._check_states()
+
     def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
         p, boundaries = (self.n_factors + self.biases,), (len(self.scale_) - 1,)
         return {
             "U": p, "V": p, "thresholds": boundaries, "shares": (self.n_factors,),
             "threshold_mean": boundaries, "threshold_precision": boundaries,
         }  # fmt: skip
+
+    def _state_shapes(self, chain: Chain) -> dict[str, tuple[int, ...]]:
+        p = (self.n_factors + self.biases,)
+        return {"value": (len(self.users_) + 1,), "item_precision": p, "counts": (self.n_factors,)}
 
 
 def _used(V: NDArray[Any], shares: NDArray[Any], d: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -22,6 +22,7 @@ from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, check_hinge_params, draws_of, threshold_prior
 from cofactor.ratings.sampled.links import Features, Link, Side, link_sides, linked_prior
+from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -248,6 +249,7 @@ class GibbsMMMF(SampledModel):
         if self.user_projection_ is not None:
             K = self.user_projection_.shape[1] if np.ndim(self.user_projection_) == 2 else 0
             check_array("user_projection_", self.user_projection_, (len(self.items_), K), np.float32)
+        self._check_states()
 
     def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
         p, boundaries = (self.n_factors + self.biases,), (len(self.scale_) - 1,)
@@ -255,4 +257,12 @@ class GibbsMMMF(SampledModel):
         return {
             "U": p, "V": p, "thresholds": boundaries, "user_mean": p, "user_precision": p, "user_weights": (K, *p),
             "threshold_mean": boundaries, "threshold_precision": boundaries,
+        }  # fmt: skip
+
+    def _state_shapes(self, chain: Chain) -> dict[str, tuple[int, ...]]:
+        p = (self.n_factors + self.biases,)
+        K = 0 if self.user_projection_ is None else self.user_projection_.shape[1]  # as many for items
+        return {
+            "value": (len(self.users_) + 1,), "user_weight_precision": p,
+            "item_mean": p, "item_precision": p, "item_weights": (K, *p), "item_weight_precision": p,
         }  # fmt: skip

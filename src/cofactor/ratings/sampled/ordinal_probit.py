@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -15,17 +14,16 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.gibbs import fold_ordinal_rows, level_probabilities
 from cofactor.kernels.gibbs_items import fold_ordinal_columns
 from cofactor.model.checks import check_choice, check_number
-from cofactor.model.state import member, packed, unpacked
 from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.ids import IdMap
 from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.links import Features, Link, Side, link_sides, linked_prior
 from cofactor.ratings.sampled.shadow import joined, parted, read_shadow, with_shadow
 from cofactor.ratings.sampled.warm_start import checksum
+from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import Pairs, RandomState, RatingValues, SideFeatures
 
@@ -124,6 +122,8 @@ class OrdinalProbit(SampledModel):
     """
 
     _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item", "thresholds": "user"}
+
+    _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "links_", "is_shadow_")
 
     links_: tuple[Link | None, Link | None]
     is_shadow_: NDArray[np.bool_]
@@ -379,36 +379,25 @@ class OrdinalProbit(SampledModel):
 
     # ---------------------------------------------------------------- saving
 
-    def _own_state(self, prefix: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        header, arrays = super()._own_state(prefix)
-        states = [None if link is None else link.to_state() for link in self.links_]
-        header["links"] = packed(states, f"{prefix}links", arrays)
-        header["shadow"] = np.flatnonzero(self.is_shadow_).tolist()
-        return header, arrays
+    def _saved(self) -> dict[str, Any]:
+        return super()._saved() | {"links_": [None if link is None else link.to_state() for link in self.links_]}
 
-    @classmethod
-    def _rebuild(
-        cls,
-        header: dict[str, Any],
-        arrays: dict[str, NDArray[Any]],
-        prefix: str,
-        users: IdMap,
-        items: IdMap,
-        models: Mapping[str, Any],
-    ) -> Self:
-        model = super()._rebuild(header, arrays, prefix, users, items, models)
-        model.is_shadow_ = _places(member(header, "shadow", list), len(users))
-        states, links = unpacked(member(header, "links", list), arrays), []
-        n_columns = (len(items), int((~model.is_shadow_).sum()))
-        for state, argument, n in zip(states, ("user_features", "item_features"), n_columns, strict=True):
+    def _restore(self, saved: dict[str, Any]) -> None:
+        super()._restore(saved)
+        _check_shadow(self.is_shadow_, len(self.users_))
+        links, n_columns = [], (len(self.items_), int((~self.is_shadow_).sum()))
+        for state, argument, n in zip(saved["links_"], ("user_features", "item_features"), n_columns, strict=True):
             links.append(None if state is None else Link.from_state(argument, state, n))
-        model.links_ = (links[0], links[1])
-        if model.is_shadow_.any():
-            of_users = [name for name, side in cls._sampled.items() if side == "user"]
-            for chain in model.chains_:
-                chain.samples = parted(chain.samples, of_users, model.is_shadow_)
-        model._check_links()
-        return model
+        self.links_ = (links[0], links[1])
+        if self.is_shadow_.any():
+            of_users = [name for name, side in self._sampled.items() if side == "user"]
+            for chain in self.chains_:
+                chain.samples = parted(chain.samples, of_users, self.is_shadow_)
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        self._check_links()
+        self._check_states()
 
     def _check_links(self) -> None:
         for name, link in zip(("user", "item"), self.links_, strict=True):
@@ -429,6 +418,16 @@ class OrdinalProbit(SampledModel):
             shapes |= {f"{side}_mean": p, f"{side}_precision": p, f"{side}_weights": (K, *p)}
         return shapes
 
+    def _state_shapes(self, chain: Chain) -> dict[str, tuple[int, ...]]:
+        p, boundaries = (self.n_factors + 1,), len(self.scale_) - 1
+        shapes: dict[str, tuple[int, ...]] = {"user_weight_precision": p, "item_weight_precision": p}
+        n_shadow = int(self.is_shadow_.sum())
+        for prefix, n in (("", len(self.users_) - n_shadow + 1), ("shadow_", n_shadow + 1)):
+            if n > 1 or not prefix:
+                shapes |= {f"{prefix}gaps": (n, boundaries)}
+                shapes |= {f"{prefix}{name}": (n,) for name in ("reach", "accepted", "value")}
+        return shapes
+
 
 def read_tables(
     user_features: SideFeatures | None, item_features: SideFeatures | None
@@ -441,12 +440,9 @@ def read_tables(
     return users, items
 
 
-def _places(places: list[Any], n: int) -> NDArray[np.bool_]:
-    """Return which of n users are shadow users, by their places in a file."""
-    found = np.zeros(n, dtype=bool)
-    if not all(type(place) is int and 0 <= place < n for place in places):
-        raise InvalidInputError(f"the shadow users must be some of the {n} users")
-    found[places] = True
-    if found.all():
+def _check_shadow(is_shadow: Any, n: int) -> None:
+    """Refuse what does not say of each of n users whether they are a shadow user, and what says it of all."""
+    if not isinstance(is_shadow, np.ndarray) or is_shadow.dtype != np.bool_ or is_shadow.shape != (n,):
+        raise InvalidInputError(f"is_shadow_ must say of each of {n} users whether they are a shadow user")
+    if is_shadow.all():
         raise InvalidInputError("all users are shadow users")
-    return found

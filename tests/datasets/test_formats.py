@@ -1,0 +1,87 @@
+"""A new format of files is one module and one line in the table of formats: shown with toys."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.sparse import csr_array
+
+from cofactor.datasets import LabelDataset, load_labels, read_pairs, read_ratings
+from cofactor.datasets.formats import FORMATS, Format
+from cofactor.datasets.readers.svmlight import LibsvmSource
+from cofactor.datasets.sniff import sniff
+from cofactor.datasets.table import ArrowTable
+from cofactor.errors import InvalidInputError
+
+
+def read_lines(data, file, options):
+    """A table in lines of JSON; what the module of a format of tables would hold."""
+    return ArrowTable(file, pa.Table.from_pylist([json.loads(line) for line in data.splitlines()]))
+
+
+def read_toy(path, *, sparse="auto", name=None):
+    """Features and labels in two lines; what the module of a format of labels would hold."""
+    features, labels = (json.loads(line) for line in path.read_text().splitlines()[1:])
+    X, Y = np.array(features, dtype=float), csr_array(np.array(labels, dtype=np.int8))
+    return LabelDataset(name or path.name, X, Y, ("a", "b"), ("tag",))
+
+
+@pytest.fixture
+def known():
+    """The table of formats, for the time of a test."""
+    before = list(FORMATS)
+    yield FORMATS
+    FORMATS[:] = before
+
+
+@pytest.fixture
+def lines(known):
+    known.insert(
+        0, Format("jsonl", lambda start: start.startswith(b'{"'), table=read_lines, options=("labels", "drop"))
+    )
+
+
+@pytest.fixture
+def toy(known):
+    known.insert(0, Format("toy", lambda start: start.startswith(b"TOY\n"), holds="labels", labels=read_toy))
+
+
+def test_a_format_of_tables_holds_ratings_pairs_and_labels(lines, tmp_path):
+    path = tmp_path / "ratings.jsonl"
+    rows = [{"user": "ann", "film": 1, "stars": 4.5}, {"user": "bob", "film": 2, "stars": 3}]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert (sniff(path).format, sniff(path).holds) == ("jsonl", None)
+    data = read_ratings(path)
+    assert (data.X.tolist(), data.y.tolist()) == ([["ann", 1], ["bob", 2]], [4.5, 3])
+    assert read_pairs(path).tolist() == [["ann", 1], ["bob", 2]]
+    path.write_text('{"a": 1, "sky": "grey", "tag": true}\n{"a": 2, "sky": "blue", "tag": false}')
+    data = load_labels(path, "tag")
+    assert (data.feature_names, data.X.tolist()) == (("a", "sky=blue", "sky=grey"), [[1, 0, 1], [2, 1, 0]])
+    assert data.Y.toarray().tolist() == [[1], [0]]
+
+
+def test_faults_in_it_are_named_like_all_others(lines, tmp_path):
+    path = tmp_path / "ratings.jsonl"
+    path.write_text('{"user": 1, "item": 1, "rating": 4}\n{"user": 1, "item": null, "rating": 4}')
+    with pytest.raises(InvalidInputError, match=r"ratings\.jsonl, row 2, column 'item': no value") as caught:
+        read_ratings(path)
+    assert caught.value.place.file == str(path)
+
+
+def test_a_format_of_labels(toy, tmp_path):
+    path = tmp_path / "beach"
+    path.write_text("TOY\n[[1, 2], [3, 4]]\n[[1], [0]]")
+    assert (sniff(path).format, sniff(path).holds) == ("toy", "labels")
+    assert load_labels(path).X.tolist() == load_labels(path, format="toy").X.tolist() == [[1, 2], [3, 4]]
+    with pytest.raises(InvalidInputError, match="labels and drop are for ARFF files and tables"):
+        load_labels(path, "tag")
+
+
+def test_every_format_says_how_it_is_read():
+    assert FORMATS[-1].recognises(b"")  # whatever nobody knows is text
+    assert len({known.name for known in FORMATS}) == len(FORMATS)
+    for known in FORMATS:
+        assert known.may_hold_labels or known.holds in ("model", "names of labels")
+        assert known.holds is None or known.table is None
+    assert next(known for known in FORMATS if known.name == "libsvm").chunks is LibsvmSource
