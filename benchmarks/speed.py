@@ -187,28 +187,34 @@ class _SleepingShare(threads._Share):
 
 
 def spin() -> None:
-    """Threads that stay awake between two loops against a plain pool of threads, fits in turn."""
+    """Threads that stay awake between two loops against a plain pool of threads, in turn."""
     awake = threads._Share
+    problem, x0 = solver_problem()
+    large, new = Ratings.from_pairs(*ml1m()), ([("new", k) for k in range(1, 21)], [1, 2, 3, 4, 5] * 4)
+    served = MMMF(alpha=22.0, max_iter=20, tol=0.0, random_state=0)
+    jobs = {
+        "lbfgs, 30 iterations, MovieLens 100K": (100, lambda: SOLVERS["lbfgs"](problem, x0, tol=0, max_iter=30)),
+        "MMMF, 20 iterations, MovieLens 1M": (5, lambda: served.fit(large)),
+        "MMMF, one user of 20 ratings folded in": (40, lambda: served.fold_in(*new)),
+    }
     rows = []
-    for name, load, alpha in (("100K", ml100k, 12.0), ("1M", ml1m, 22.0)):
-        ratings = Ratings.from_pairs(*load())
-        model = MMMF(alpha=alpha, random_state=0, max_iter=60, tol=0.0)
+    for name, (runs, job) in jobs.items():
         seconds: dict[type, list[float]] = {awake: [], _SleepingShare: []}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model.fit(ratings)
-            for _ in range(15 if name == "100K" else 4):
+            job()
+            for _ in range(runs):
                 for kind, times in seconds.items():
                     threads._Share = kind
                     began = time.perf_counter()
-                    model.fit(ratings)
+                    job()
                     times.append(time.perf_counter() - began)
         threads._Share = awake
         ratio = np.array(seconds[_SleepingShare]) / np.array(seconds[awake])
-        medians = [f"{np.median(times):.3f}" for times in seconds.values()]
+        medians = [f"{1e3 * np.median(times):.1f}" for times in seconds.values()]
         spread = f"{np.median(ratio):.2f} ({np.quantile(ratio, 0.25):.2f} to {np.quantile(ratio, 0.75):.2f})"
-        rows.append([f"MovieLens {name}, MMMF, d = 100, 60 iterations", *medians, spread])
-    header = ["fit", "s, threads awake", "s, threads asleep", "times as long asleep: median (quartiles)"]
+        rows.append([name, *medians, spread])
+    header = ["task", "ms, threads awake", "ms, threads asleep", "times as long asleep: median (quartiles)"]
     publish("threads that stay awake", table(header, rows))
 
 

@@ -170,7 +170,7 @@ def test_pictures_that_cannot_be_drawn_cost_nothing_else(
     def broken(*_: Any, **__: Any) -> None:
         raise ValueError("\n$x: ParseSyntaxException\n^")
 
-    monkeypatch.setattr("cofactor.plots.plot_splits", broken)
+    monkeypatch.setattr("cofactor.reports.comparison.plot_splits", broken)
     out = tmp_path / "out"
     outcome = run("compare", csv, *METHODS, "--splits", 2, "--metric", "mae", "--out", out)
     assert outcome.status == 0

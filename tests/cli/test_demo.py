@@ -85,6 +85,7 @@ def test_demo_without_data_is_synthetic(process, tmp_path: Path, check_report, w
     report, page = check_report(tmp_path / "demo-report", {"confusion.png", "convergence.png"})
     assert report == results
     assert "synthetic" in page.text
+    assert "published" not in page.text.lower()
     assert "HMF learns each boundary between levels by itself" in page.text
     rows = {row["name"]: row["errors"]["mae"] for row in results["rows"]}
     assert (
@@ -96,12 +97,21 @@ def test_demo_without_data_is_synthetic(process, tmp_path: Path, check_report, w
     assert {path.name for path in tmp_path.iterdir()} - {".cache"} == {"demo-report"}
 
 
-def test_demo_says_that_it_tries_to_download_and_why_it_could_not(process, tmp_path: Path, without_data) -> None:
-    outcome = process("demo", "--quick", "--offline", "--seed", 3, **without_data(tmp_path))
+@pytest.mark.filterwarnings("default:COFACTOR_DATA")
+def test_an_offline_demo_says_why_there_are_no_data(
+    run, tmp_path: Path, without_data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:  # the rest of the demo is the same
+        raise KeyboardInterrupt
+
+    for name, value in without_data(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("cofactor.experiments.demos.ratings.RatingDemo.methods", stop)
+    outcome = run("demo", "--quick", "--offline", "--seed", 3, "--out", tmp_path / "report")
+    assert outcome.status == 130
     text = " ".join(outcome.out.split())
     assert "trying to download" not in text
     assert "Synthetic ratings instead: data set 'ml-100k' was not found: put u.data and u.item" in text
-    assert "published" not in text.lower()
 
 
 def test_an_interrupted_demo_leaves_nothing_behind(start, data_dir: Path, tmp_path: Path) -> None:

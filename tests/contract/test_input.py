@@ -72,9 +72,9 @@ def test_empty_rows_and_columns_are_users_and_items_without_ratings(name):
     assert (len(model.users_), len(model.items_)) == (60, 26)
     complete = model.complete()
     assert np.isin(complete, model.scale_).all()
-    strangers = [(u, i) for u in (-1, -2) for i in range(26)]
-    lonely = model.predict([(u, i) for u in (1, 59) for i in range(26)])
-    assert np.array_equal(lonely, model.predict(strangers))  # nothing is known of either
+    cold = [(u, i) for u in (-1, -2) for i in range(26)]
+    unrated = model.predict([(u, i) for u in (1, 59) for i in range(26)])
+    assert np.array_equal(unrated, model.predict(cold))  # nothing is known of either
     assert np.isfinite(model.decision_function(all_pairs(model))).all()
 
 

@@ -248,8 +248,8 @@ def test_a_folded_in_model_is_a_whole_one(name):
     assert folded.score(X[new], y[new]) == -np.mean(np.abs(folded.predict(X[new]) - y[new]))
     again = folded.fold_in(X[new], y[new])
     assert bits(again) == bits(folded)
-    strangers = folded.decision_function([(100, i) for i in items])  # a user of the model, not of this one
-    assert np.array_equal(strangers, folded.decision_function([("nobody", i) for i in items]))
+    cold = folded.decision_function([(100, i) for i in items])  # a user of the model, not of this one
+    assert np.array_equal(cold, folded.decision_function([("nobody", i) for i in items]))
 
 
 @every

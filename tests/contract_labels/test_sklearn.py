@@ -90,6 +90,12 @@ def of_two_classes(model: Any) -> Any:
     return Adapted(**model.get_params(deep=False))
 
 
+def test_models_are_at_most_three_classes_deep():
+    for model in MODELS.values():
+        ours = [kind.__name__ for kind in model.__mro__ if kind.__module__.startswith("cofactor.")]
+        assert len(ours) <= 3, ours
+
+
 def test_every_model_is_under_contract():
     assert {type(model) for model in CASES.values()} == set(MODELS.values())
     assert all(name == model.__name__ for name, model in MODELS.items())

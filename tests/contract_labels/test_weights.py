@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
-from cofactor.labels import MODELS, BinaryRelevance, FeatureSpace
+from cofactor.labels import LEML, MODELS, BinaryRelevance, FeatureSpace
 from cofactor.labels.decoding import RULES
 
 from .models import CASES, bits, data, every, fitted, fresh
@@ -58,6 +58,17 @@ def test_fractions_weigh_in_proportion(name: str, rows: int, form: Any) -> None:
     expected = model.fit(form(X), Y, sample_weight=whole).decision_function(X)
     found = clone(model).set_params(**halves).fit(form(X), Y, sample_weight=whole / 2).decision_function(X)
     assert np.abs(found - expected).max() < 2e-3 * expected.std()
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "smooth-hinge"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_every_solver_of_leml_counts_weights(loss: str, fit_intercept: bool) -> None:
+    X, Y = data()
+    settings = {"loss": loss, "solver": "lbfgs", "fit_intercept": fit_intercept, "tol": 1e-12, "max_iter": 20_000}
+    weighted = LEML(6, **settings).fit(X, Y, sample_weight=WEIGHTS).decision_function(X)
+    rows = np.repeat(np.arange(len(X)), WEIGHTS)
+    repeated = LEML(6, **settings).fit(X[rows], Y[rows]).decision_function(X)
+    assert np.abs(weighted - repeated).max() < 2e-3 * repeated.std()
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

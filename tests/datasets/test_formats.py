@@ -83,5 +83,4 @@ def test_every_format_says_how_it_is_read():
     assert len({known.name for known in FORMATS}) == len(FORMATS)
     for known in FORMATS:
         assert known.may_hold_labels or known.holds in ("model", "names of labels")
-        assert known.holds is None or known.table is None
     assert next(known for known in FORMATS if known.name == "libsvm").chunks is LibsvmSource

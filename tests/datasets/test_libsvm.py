@@ -182,7 +182,7 @@ def test_options_which_contradict_the_file(write):
     path = write("1 3 2\n0 0:1\n")
     with pytest.raises(ValueError, match="line 1: announces 3 features, but it should be n_features=4"):
         read_libsvm(path, n_features=4)
-    with pytest.raises(ValueError, match="n_labels must be at least 0, found -1"):
+    with pytest.raises(ValueError, match="n_labels=-1: must be at least 0"):
         read_libsvm(write("1 1:1\n"), n_labels=-1)
     with pytest.raises(ValueError, match="line 1: the index 4 is outside of 1 to 3"):
         read_libsvm(write("1 4:1\n2 1:1\n"), n_features=3)

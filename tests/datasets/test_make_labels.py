@@ -112,5 +112,5 @@ def test_shapes_groups_and_seeds(n_groups, extra, n_factors, correlation, seed):
 def test_bad_arguments(options, message):
     with pytest.raises(ValueError, match=message):
         make_labels(**options)
-    with pytest.raises(TypeError, match="n_instances must be an integer, found 1.5"):
+    with pytest.raises(TypeError, match="n_instances=1.5: must be an integer"):
         make_labels(1.5)

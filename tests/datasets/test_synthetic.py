@@ -154,8 +154,8 @@ def test_unfinished_matrix_warns():
     ("kwargs", "error", "message"),
     [
         ({"n_users": 0}, ValueError, "n_users=0: must be at least 1"),
-        ({"n_items": 2.5}, TypeError, "n_items must be an integer, found 2.5"),
-        ({"n_users": True}, TypeError, "n_users must be an integer, found True"),
+        ({"n_items": 2.5}, TypeError, "n_items=2.5: must be an integer"),
+        ({"n_users": True}, TypeError, "n_users=True: must be an integer"),
         ({"n_factors": 11, "n_users": 10}, ValueError, r"n_factors=11: must not exceed .* = 10"),
         ({"n_levels": 1}, ValueError, "n_levels=1: must be at least 2"),
         ({"density": 0}, ValueError, r"density=0: must lie in \(0, 1\]"),

@@ -44,6 +44,7 @@ from cofactor.evaluation.run.cells import cell
 from cofactor.evaluation.run.code import UnsourcedError, closure, code_digest
 from cofactor.evaluation.run.keys import IndescribableError, described
 from cofactor.evaluation.run.sources import sources_of
+from cofactor.experiments import experiments
 from cofactor.labels import MODELS as LABELS
 from cofactor.labels import PLST
 from cofactor.ratings import ALS
@@ -336,6 +337,16 @@ def test_a_registry_need_not_be_followed_where_its_models_are_given() -> None:
     assert {"cofactor.ratings.profiles.urp", "cofactor.ratings.factors.als"} <= every
     assert "cofactor.ratings.factors.als" in some
     assert "cofactor.ratings.profiles.urp" not in some
+
+
+def test_documents_of_experiments_take_no_part_in_their_keys() -> None:
+    """What an experiment measures stands in modules of its own, beside what is declared and told."""
+    measuring = {one.measure.partition(":")[0] for exp in experiments().values() for one in exp.cells("quick")}
+    assert len(measuring) > 3
+    sources, _ = closure(measuring)
+    ours = {source for source in sources if source.startswith("cofactor.experiments.")}
+    assert ours == measuring
+    assert not {source.split(".")[1] for source in sources if "." in source} & set(SHOWN) - {"experiments"}
 
 
 STARS = make_ratings(12, 8, 2, density=0.6, random_state=0)

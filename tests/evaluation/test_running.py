@@ -155,9 +155,10 @@ def test_short_cells_travel_together() -> None:
 
 
 def test_workers_spare_the_garbage_collector_what_they_imported() -> None:
+    before = gc.get_freeze_count()
     results = run_cells(make_cells(2, lambda k: {"frozen": gc.get_freeze_count(), "pid": os.getpid()}), n_jobs=2)
     assert all(result.measures["frozen"] > 10_000 for result in results)
-    assert gc.get_freeze_count() == 0
+    assert gc.get_freeze_count() <= before  # it falls as frozen objects go
 
 
 @pytest.mark.parametrize(("n_jobs", "share"), [(1, 4), (2, 2)])

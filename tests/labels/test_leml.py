@@ -120,7 +120,7 @@ def test_a_heavy_penalty_predicts_the_means() -> None:
 
 
 def test_refusals_and_warnings() -> None:
-    with pytest.raises(ValueError, match="solver='als' needs loss='squared', not 'logistic'"):
+    with pytest.raises(ValueError, match="solver='als': it needs loss='squared', not 'logistic'"):
         LEML(loss="logistic", solver="als").fit(X, Y)
     with pytest.raises(ValueError, match=r"alpha=0\.0: expected a number above 0"):
         LEML(alpha=0.0).fit(X, Y)

@@ -64,6 +64,25 @@ def test_objective_and_gradient(loss: Any, fit_intercept: bool, fixed: tuple[str
     np.testing.assert_allclose(g, expected, atol=1e-8 if isinstance(loss, Logistic | Squared) else 2e-3)
 
 
+@pytest.mark.parametrize("per_block", [1, 1 << 20])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
+def test_a_weight_is_a_number_of_rows(loss: Any, form: Any, per_block: int) -> None:
+    X, Y = data()
+    counts = np.random.default_rng(4).integers(0, 4, N)
+    options: dict[str, Any] = {"fit_intercept": True, "dtype": float, "scores_per_block": per_block}
+    weighted = LowRankProblem(form(X), sparse.csr_array(Y), loss, RANK, PENALTIES, weights=counts, **options)
+    rows = np.repeat(np.arange(N), counts)
+    repeated = LowRankProblem(form(X[rows]), sparse.csr_array(Y[rows]), loss, RANK, PENALTIES, **options)
+    for x in (weighted.pack(arrays()), weighted.start()):
+        g, expected = np.full((2, len(x)), np.nan)
+        assert weighted.value_gradient(x, g) == pytest.approx(repeated.value_gradient(x, expected), rel=1e-12)
+        np.testing.assert_allclose(g, expected, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(np.abs(weighted.start()), np.abs(repeated.start()), rtol=1e-8, atol=1e-10)
+    with pytest.raises(ValueError, match="weights have shape"):
+        LowRankProblem(X, Y, loss, RANK, PENALTIES, weights=counts[1:])
+
+
 @pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
 def test_hand_formula_of_the_gradient(loss: Any) -> None:
     """dJ/dU = Xᵀ G Vᵀ + λ U, dJ/dV = (X U)ᵀ G + λ V, exactly."""

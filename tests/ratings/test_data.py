@@ -319,7 +319,7 @@ GOOD = np.array([[1, 1], [1, 2], [2, 1]])
         (pl.DataFrame({"u": ["a", None], "i": [1, 2]}), [1, 2], "user ids of X hold a missing"),
         ([(np.datetime64("NaT"), 1), ("a", 2)], [1, 2], "user ids of X hold a missing"),
         ([(1, 1), (2, 1), (1, 1), (1, 1)], [1, 2, 3, 1], r"2 ratings repeat .* \(1, 1\).*'last' or .*'mean'"),
-        (np.column_stack([np.arange(101), np.arange(101)]), np.arange(101) / 7, "bin_ratings or pass levels"),
+        (np.column_stack([np.arange(102), np.arange(102)]), np.arange(102) / 7, "bin_ratings or pass levels"),
     ],
 )
 def test_bad_input_is_refused_at_the_door(X, y, message):

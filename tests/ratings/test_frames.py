@@ -35,6 +35,7 @@ def test_a_frame_is_enough_to_fit_and_fold_in(kind: type) -> None:
     ratings = as_ratings(frame)
     assert isinstance(ratings, Ratings)
     assert np.array_equal(ratings.levels, as_ratings(PAIRS, RATINGS).levels)
+    assert np.array_equal(Ratings.from_pairs(frame).levels, ratings.levels)
 
 
 def test_a_frame_of_new_items() -> None:

@@ -54,7 +54,7 @@ def test_someone_new_is_no_reason_to_warn() -> None:
 @pytest.mark.parametrize("names", [("item", "user"), ("movieId", "User_ID")])
 def test_names_of_columns_must_not_contradict_their_order(frame, names) -> None:
     swapped = frame({names[0]: [i for _, i in PAIRS], names[1]: [u for u, _ in PAIRS]})
-    match = rf"users come first: pass X\[\['{names[1]}', '{names[0]}'\]\]"
+    match = rf"users come first; pass X\[\['{names[1]}', '{names[0]}'\]\]"
     for use in (lambda: fitted(int).predict(swapped), lambda: as_ratings(swapped, STARS)):
         with pytest.raises(ValueError, match=match):
             use()

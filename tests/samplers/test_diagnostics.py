@@ -95,5 +95,5 @@ except ImportError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
-    expected = 'diagnostics of chains need ArviZ, which is not installed: pip install "cofactor[bayes]"\n'
+    expected = "diagnostics of chains need arviz, which is not installed: pip install 'cofactor[bayes]'\n"
     assert (done.stdout, done.stderr) == (expected, "")

@@ -139,10 +139,13 @@ def frame_columns(frame: Frame, *, rating: bool = True) -> dict[str, Any]:
     names = list(frame.columns)
     header = [str(name) for name in names] if all(isinstance(name, str) for name in names) else None
     wanted: dict[str, Column | None] = dict.fromkeys(ROLES if rating else ROLES[:2])
-    if len(frame):
-        first = [str(cell) for cell in _first_row(frame)]
-        refuse_matrix(header, first, wanted, "the frame")
-    positions = resolve_columns(header, len(names), wanted, "the frame")
+    try:
+        if len(frame):
+            refuse_matrix(header, [str(cell) for cell in _first_row(frame)], wanted, "the frame")
+        positions = resolve_columns(header, len(names), wanted, "the frame")
+    except InvalidInputError as error:
+        advice = f"name its columns {', '.join(wanted)}"
+        raise InvalidInputError(error.problem, argument="X", advice=advice, place=error.place) from None
     return {role: names[position] for role, position in positions.items()}
 
 

@@ -7,18 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 from cofactor.datasets.readers import arff, matlab, parquet, parquet_labels, svmlight, text, xml
 from cofactor.datasets.readers.chunked import ChunkOptions, ChunkSource
 from cofactor.datasets.table import Table, TableOptions
-from cofactor.datasets.types import LabelDataset
+from cofactor.datasets.types import Holds, LabelDataset
 from cofactor.files import START, PathLike, display_name, read_bytes
 
-__all__ = ["FORMATS", "Format", "Holds", "format_of", "read_table"]
-
-#: What the files of a format hold: ratings, labels, names of labels, or a model.
-Holds = Literal["ratings", "labels", "names of labels", "model"]
+__all__ = ["FORMATS", "Format", "format_of", "read_table"]
 
 
 @dataclass(frozen=True)
@@ -31,8 +27,10 @@ class Format:
         What `load_labels` and ``--format`` call it.
     recognises : callable
         From the first 64 KiB of a file, unpacked, to whether the file has this format.
-    holds : {"ratings", "labels", "names of labels", "model"}, optional
-        What such files hold; None for a table, which may hold ratings or labels.
+    holds : {"ratings", "labels", "names of labels", "model"} or callable, optional
+        What such files hold; None for a table, which may hold ratings or labels. If it depends on the file, a function
+        from its first bytes, unpacked, and its path to one of these; the path is None where there is no file to look
+        into, as for standard input.
     table : callable, optional
         Reads a table, whose columns may be ratings or labels: from the content of a file, its name for messages and
         `TableOptions` to a `Table`.
@@ -47,7 +45,7 @@ class Format:
 
     name: str
     recognises: Callable[[bytes], bool]
-    holds: Holds | None = None
+    holds: Holds | Callable[[bytes, str | None], Holds | None] | None = None
     table: Callable[[bytes, str, TableOptions], Table] | None = None
     labels: Callable[..., LabelDataset] | None = None
     chunks: Callable[[PathLike, ChunkOptions], ChunkSource] | None = None
@@ -70,13 +68,14 @@ def _is_any(start: bytes) -> bool:
 
 _TABLE = ("labels", "drop", "encoding", "sep", "header")
 
-#: All formats. The first one which recognises the beginning of a file is its format; a table is what nobody knows.
+#: All formats. The first one which recognises the beginning of a file is its format; the last one recognises all.
 FORMATS: list[Format] = [
     Format("model", _is_model, holds="model"),
     Format("mat", matlab.looks_like_mat, holds="labels", labels=matlab.read_mat),
     Format(
         "parquet",
         parquet.looks_like_parquet,
+        holds=parquet_labels.holds,
         table=parquet.read_parquet,
         chunks=parquet_labels.open_chunks,
         options=("labels", "drop"),
@@ -86,7 +85,7 @@ FORMATS: list[Format] = [
     Format(
         "libsvm",
         svmlight.looks_like_libsvm,
-        holds="labels",
+        holds=svmlight.holds,
         labels=svmlight.read_libsvm,
         chunks=svmlight.LibsvmSource,
         options=("zero_based", "n_features", "n_labels"),
@@ -117,7 +116,7 @@ def format_of(start: bytes) -> Format:
 
 
 def read_table(path: PathLike, options: TableOptions) -> Table:
-    """Read a table in any of the formats of tables; what is in no other of them is read as text.
+    """Read a table in any of the formats of tables; what is none of the others is read as text.
 
     Parameters
     ----------

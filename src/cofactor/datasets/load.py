@@ -16,7 +16,7 @@ from scipy.sparse import csr_array, vstack
 
 from cofactor.datasets import registry
 from cofactor.datasets.formats import FORMATS, Format
-from cofactor.datasets.readers.arff import Labels, read_arff
+from cofactor.datasets.readers.arff import LabelAttributes, read_arff
 from cofactor.datasets.readers.jester import load_jester
 from cofactor.datasets.readers.label_tables import read_label_table
 from cofactor.datasets.readers.matlab import read_mat
@@ -89,7 +89,7 @@ def load_ratings(
 
 def load_labels(
     name_or_path: PathLike,
-    labels: Labels = None,
+    labels: LabelAttributes = None,
     *,
     aligned: Aligned = None,
     sparse: Form = "auto",
@@ -312,7 +312,7 @@ def _warn_of_shift(*parts: str | Argument) -> None:
 
 def _file(
     path: PathLike,
-    labels: Labels,
+    labels: LabelAttributes,
     aligned: Aligned,
     sparse: Form,
     drop: Sequence[str],

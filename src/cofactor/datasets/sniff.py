@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cofactor.datasets import registry
-from cofactor.datasets.formats import Holds, format_of
-from cofactor.datasets.readers import parquet_labels, svm_text
+from cofactor.datasets.formats import format_of
+from cofactor.datasets.readers import svm_text
 from cofactor.datasets.readers.text import separator_of
 from cofactor.datasets.registry.entries import KnownDataset
+from cofactor.datasets.types import Holds
 from cofactor.files import GZIP_MAGIC, START, PathLike, display_name, start_of, unpacked
 
 __all__ = ["Found", "sniff"]
@@ -106,21 +107,12 @@ def sniff(path: PathLike) -> Found:
 
 def _of_start(path: str, start: bytes, compressed: bool) -> Found:
     known = format_of(start)
-    holds = known.holds
-    sizes = known.name == "libsvm" and svm_text.sizes_of(start.partition(b"\n")[0]) is not None
-    if known.name == "libsvm" and b":" not in start:
-        holds = None  # three numbers in a row may as well be a user, an item and a rating
+    first = start.partition(b"\n")[0]
+    has_sizes = known.name == "libsvm" and svm_text.sizes_of(first) is not None
+    to_look_into = None if path == "-" or compressed else path
+    holds = known.holds(start, to_look_into) if callable(known.holds) else known.holds
     nothing = not start.strip() or svm_text.sizes_of(start) is not None
     if nothing and path.lower().removesuffix(".gz").endswith(_LABEL_SUFFIXES):
         holds = "labels"  # the reader of labels is to say that there are none
-    if known.name == "parquet" and path != "-" and not compressed and _names_labels(path):
-        holds = "labels"
     separator = separator_of(start) if known.name == "table" else None
-    return Found(path, "stdin" if path == "-" else "file", known.name, holds, compressed, sizes, separator)
-
-
-def _names_labels(path: str) -> bool:
-    try:
-        return parquet_labels.names_labels(path)
-    except ValueError:  # damaged
-        return False
+    return Found(path, "stdin" if path == "-" else "file", known.name, holds, compressed, has_sizes, separator)

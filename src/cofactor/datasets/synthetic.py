@@ -219,7 +219,7 @@ def check_whole(given: Mapping[str, Any], least: int) -> None:
     """Refuse parameters which are not whole numbers, or less than they may be."""
     for name, value in given.items():
         if not isinstance(value, int | np.integer) or isinstance(value, bool):
-            raise InvalidTypeError(f"{name} must be an integer, found {value!r}")
+            raise InvalidTypeError("must be an integer", argument=name, found=value)
         if value < least:
             raise InvalidInputError(f"must be at least {least}", argument=name, found=value)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from scipy.sparse import csr_array, issparse
 
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.text import counted
+
+#: What a file holds: ratings, features with labels, only the names of labels, or a model.
+Holds: TypeAlias = Literal["ratings", "labels", "names of labels", "model"]
 
 
 def _n_distinct(ids: NDArray) -> int:

@@ -23,7 +23,9 @@ from cofactor.evaluation.stats.scores import Scores
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
 from cofactor.model.selection.grid import select_parameters
 from cofactor.model.selection.judges import Choice
+from cofactor.model.selection.path import Validation, select_alpha
 from cofactor.model.selection.search import Search
+from cofactor.model.selection.trials import out_of_fold_scores, try_all
 from cofactor.model.splits import (
     LABEL_PROTOCOLS,
     PROTOCOLS,
@@ -57,6 +59,7 @@ __all__ = [
     "Search",
     "StoreError",
     "StrongGeneralization",
+    "Validation",
     "WeakGeneralization",
     "Wilcoxon",
     "cell",
@@ -71,12 +74,15 @@ __all__ = [
     "holm",
     "mean_table",
     "nemenyi",
+    "out_of_fold_scores",
     "run_cells",
+    "select_alpha",
     "select_parameters",
     "signed_rank",
     "split_scores",
     "splitter_of",
     "tidy",
+    "try_all",
     "what_applies",
     "wilcoxon_holm",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -28,37 +27,25 @@ from cofactor.labels.decoding import (
     Decoder,
     Joint,
     check_threshold,
-    decoder_of,
     learn_threshold,
 )
-from cofactor.labels.fit_input import CheckedFeatures, FitInput
+from cofactor.labels.fit_input import CheckedFeatures, FitInput, check_lengths, weights_of
 from cofactor.labels.learners import LEARNERS
 from cofactor.labels.regression import FeatureSpace
+from cofactor.labels.state import check_answers, label_state, take_state
+from cofactor.labels.tags import label_tags
 from cofactor.metrics.labels import micro_f1
 from cofactor.model.checks import check_callback, check_flag, check_number, make_generator
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.trials import out_of_fold_scores
-from cofactor.model.state import from_plain, member, packed, plain, unpacked
-from cofactor.typing import Features, Labels
+from cofactor.typing import Features, Labels, RandomState
 
-__all__ = ["CheckedFeatures", "FitInput", "LabelModel", "label_tags"]
+__all__ = ["CheckedFeatures", "FitInput", "LabelModel"]
 
 _SCORES_PER_BLOCK = 1 << 22
 _FOLDS = 5
-
-
-def label_tags(tags: Any) -> Any:
-    """Return scikit-learn's description of an estimator, changed to that of one which learns from tables of labels."""
-    tags.input_tags.sparse = True
-    tags.target_tags.required = True
-    tags.target_tags.multi_output = True
-    tags.target_tags.single_output = False
-    if tags.classifier_tags is not None:
-        tags.classifier_tags.multi_label = True
-        tags.classifier_tags.multi_class = False
-    return tags
 
 
 def _offers_probabilities(model: LabelModel) -> bool:
@@ -90,8 +77,8 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     """
 
     #: Parameters in the constructor of every model.
-    threshold: Any
-    random_state: Any
+    threshold: float | str
+    random_state: RandomState
 
     n_features_in_: int
     label_names_: NDArray[Any]
@@ -118,14 +105,14 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _fit(self, data: FitInput) -> None:
-        """Learn; there is at least one label, and every label is on somewhere and off somewhere."""
+        """Learn. There is at least one label; each is on for some of the instances, and off for others."""
 
     @abstractmethod
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         """Return the scores of each instance for each label that `_fit` saw; the plain cut is 0."""
 
     def _probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
-        """Return the probability of each label that `_fit` saw; only where it is one, exactly."""
+        """Return the probability of each label that `_fit` saw; only for a model whose probabilities are exact."""
         raise NotImplementedError
 
     def _label_sets(self, X: CheckedFeatures) -> NDArray[np.bool_]:
@@ -367,7 +354,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             )
         features = self._features(X, reset=reset)
         labels, form, names = as_labels(y, label_names)
-        _check_lengths(features, labels)
+        check_lengths(features, labels)
         if reset:
             self.form_, self.label_names_ = form, names
             self.constant_ = np.zeros(len(names), dtype=np.int8)
@@ -379,7 +366,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         weight = as_weights(sample_weight, labels.shape[0])
         space = X if isinstance(X, FeatureSpace) else None
         if space is not None:
-            weight = _weights_of(space, weight)
+            weight = weights_of(space, weight)
         if weight is not None and (weights or self.takes_weights) == "whole" and (weight % 1).any():
             raise InvalidInputError(
                 f"sample_weight holds {weight[weight % 1 > 0][0]:g}, but {type(self).__name__} repeats instances, so "
@@ -398,14 +385,17 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             check_is_fitted(self)
         if isinstance(X, FeatureSpace):
             if not reset and X.shape[1] != self.n_features_in_:
-                raise InvalidInputError(f"X has {X.shape[1]} features, but the model expects {self.n_features_in_}")
+                raise InvalidInputError(
+                    f"X has {X.shape[1]} features, but the model expects {self.n_features_in_}", argument="X"
+                )
             self.n_features_in_ = X.shape[1]
             return X.X
         if not reset and hasattr(X, "shape") and len(X.shape) == 2 and X.shape[1] != self.n_features_in_:
             turned = "; X seems to be transposed" if X.shape[0] == self.n_features_in_ else ""
             raise InvalidInputError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
-                f"as input{turned}"
+                f"as input{turned}",
+                argument="X",
             )
         dtypes = [np.float64, np.float32]
         return tidy_features(validate_data(self, X, reset=reset, accept_sparse="csr", dtype=dtypes, order="C"))
@@ -500,23 +490,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return a header which JSON can hold, and arrays."""
-        arrays: dict[str, NDArray[Any]] = {"constant": self.constant_}
-        learned = {
-            name: packed(getattr(self, name), f"learned.{name}", arrays)
-            for name in self._learned
-            if hasattr(self, name)  # nothing is learned where all labels are constant
-        }
-        header = {
-            "params": {k: plain(v) for k, v in self.get_params(deep=False).items() if k != "callback"},
-            "n_features": self.n_features_in_,
-            "feature_names": [str(name) for name in getattr(self, "feature_names_in_", [])],
-            "label_names": self.label_names_.tolist(),
-            "form": asdict(self.form_),
-            "rule": self.decision_.rule,
-            "threshold": packed(self.decision_.value, "threshold", arrays),
-            "learned": learned,
-        }
-        return header, arrays
+        return label_state(self)
 
     @classmethod
     def _from_state(
@@ -526,67 +500,18 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
         `models` has the classes of models that this one may hold, by name; it may hold learners, too.
         """
-        known = {**(models or {}), **cls._components}
-        parts = {**(models or {}), **LEARNERS}
-        model = cls(**{k: from_plain(v, known) for k, v in member(header, "params", dict).items()})
-        model._check_params()
-        model.n_features_in_ = member(header, "n_features", int)
-        if names := member(header, "feature_names", list):
-            model.feature_names_in_ = np.array(names, dtype=object)
-        model.form_ = LabelForm(**member(header, "form", dict))
-        model.label_names_ = np.array(member(header, "label_names", list), dtype=object)
-        model.constant_ = arrays["constant"]
-        model.decision_ = decoder_of(member(header, "rule", str), unpacked(header["threshold"], arrays))
-        for name, value in member(header, "learned", dict).items():
-            if name not in cls._learned:
-                raise InvalidInputError(f"{cls.__name__} has no {name}")
-            setattr(model, name, unpacked(value, arrays, parts))
+        known = models or {}
+        model = take_state(cls, header, arrays, {**known, **cls._components}, {**known, **LEARNERS})
         model._check_learned()
         return model
 
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together: it must be able to score an instance."""
-        n_labels = len(self.label_names_)
-        if self.constant_.shape != (n_labels,) or self.constant_.dtype != np.int8:
-            raise InvalidInputError(f"constant has shape {self.constant_.shape}, dtype {self.constant_.dtype}")
-        cut = np.asarray(self.decision_.value)
-        if cut.shape not in ((), (n_labels,)):
-            raise InvalidInputError(f"the threshold has shape {cut.shape} for {n_labels} labels")
         if isinstance(self.decision_, Joint) and type(self)._label_sets is LabelModel._label_sets:
             raise InvalidInputError(f"{type(self).__name__} does not decode label sets by itself")
-        try:
-            nothing = np.zeros((1, self.n_features_in_))
-            scores, on = self._all_scores(nothing), self._decoded(nothing)
-        except (AttributeError, IndexError) as error:
-            raise InvalidInputError(f"it cannot score an instance: {error}") from error
-        if scores.shape != (1, n_labels) or not np.isfinite(scores).all():
-            raise InvalidInputError(f"it gives an instance scores of shape {scores.shape}, or not finite ones")
-        if on.shape != (1, n_labels) or on.dtype != np.bool_:
-            raise InvalidInputError(f"it gives an instance labels of shape {on.shape}, dtype {on.dtype}")
+        check_answers(self)
 
 
 def _plain_cut(threshold: Any) -> float:
     """Return the cut which counts until a rule has learned one."""
     return 0.0 if isinstance(threshold, str) else float(threshold)
-
-
-def _check_lengths(features: CheckedFeatures, labels: sparse.csr_array) -> None:
-    """Refuse features and labels of different numbers of instances."""
-    n, D = features.shape
-    if labels.shape[0] != n:
-        turned = "; y" if labels.shape[1] == n else "; X" if labels.shape[0] == D else ""
-        raise InvalidInputError(
-            f"X has {n} rows and y has {labels.shape[0]}{turned and turned + ' seems to be transposed'}: "
-            "both must have one row for each instance"
-        )
-
-
-def _weights_of(space: FeatureSpace, weights: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-    """Return the weights with which a given space was decomposed; there must be no others."""
-    if weights is not None:
-        raise InvalidInputError(
-            "a FeatureSpace is decomposed with its weights",
-            argument="sample_weight",
-            advice="give them to FeatureSpace(X, sample_weight=...), and only there",
-        )
-    return space.weights

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -13,8 +13,21 @@ from scipy import sparse
 from sklearn.utils.validation import check_array
 
 from cofactor.errors import InvalidInputError
+from cofactor.typing import Features, Labels
 
-__all__ = ["LabelForm", "as_features", "as_labels", "as_weights", "dense", "is_sparse", "tidy_features"]
+__all__ = [
+    "CheckedFeatures",
+    "LabelForm",
+    "as_features",
+    "as_labels",
+    "as_weights",
+    "dense",
+    "is_sparse",
+    "tidy_features",
+]
+
+#: Features as models see them: finite, C-contiguous or in canonical CSR form, float32 or float64.
+CheckedFeatures: TypeAlias = NDArray[Any] | sparse.csr_array
 
 _CONTAINERS = ("array", "pandas", "polars")
 _FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
@@ -100,7 +113,7 @@ class LabelForm:
         return self.container not in _CONTAINERS
 
 
-def as_labels(Y: Any, names: Iterable[Any] | None = None) -> tuple[sparse.csr_array, LabelForm, NDArray[Any]]:
+def as_labels(Y: Labels, names: Iterable[Any] | None = None) -> tuple[sparse.csr_array, LabelForm, NDArray[Any]]:
     """Return labels as a sparse array of ones, the form in which they came, and their names.
 
     Parameters
@@ -137,10 +150,11 @@ def as_labels(Y: Any, names: Iterable[Any] | None = None) -> tuple[sparse.csr_ar
     if table.ndim != 2:
         raise InvalidInputError(
             f"y has shape {table.shape}, expected a table (n instances, L labels) of 0 and 1"
-            + (": pass y.reshape(-1, 1) if it is one label" if table.ndim == 1 else "")
+            + (": pass y.reshape(-1, 1) if it is one label" if table.ndim == 1 else ""),
+            argument="y",
         )
     if table.shape[1] == 0:
-        raise InvalidInputError(f"y has shape {table.shape}: there must be at least one label")
+        raise InvalidInputError(f"y has shape {table.shape}: there must be at least one label", argument="y")
     labels, signs = _sparse_ones(table) if is_sparse(table) else _dense_ones(table)
     given = columns if names is None else list(names)
     return labels, LabelForm(container, np.dtype(table.dtype).name, signs), _checked_names(given, table.shape[1])
@@ -161,7 +175,8 @@ def _as_table(Y: Any) -> tuple[NDArray[Any], str, list[Any] | None]:
     except (ValueError, TypeError) as error:
         raise InvalidInputError(
             "Unknown label type: y must be a table (n instances, L labels) of 0 and 1; "
-            f"scikit-learn's MultiLabelBinarizer makes one of lists of label names ({error})"
+            f"scikit-learn's MultiLabelBinarizer makes one of lists of label names ({error})",
+            argument="y",
         ) from error
     return table, container, columns
 
@@ -183,7 +198,7 @@ def _dense_ones(table: NDArray[Any]) -> tuple[sparse.csr_array, bool]:
         _refuse(table[wrong][0], *(int(k) for k in np.argwhere(wrong)[0]))
     signs = bool(negative.any())
     if signs and not (on | negative).all():
-        raise InvalidInputError("y holds -1 and 0: labels are written either 0 and 1, or -1 and 1")
+        raise InvalidInputError("y holds -1 and 0: labels are written either 0 and 1, or -1 and 1", argument="y")
     return sparse.csr_array(on, dtype=np.float32), signs
 
 
@@ -199,7 +214,7 @@ def _sparse_ones(table: Any) -> tuple[sparse.csr_array, bool]:
         _refuse(values[wrong[0]], row, int(labels.indices[wrong[0]]))
     signs = bool((values == -1).any()) if values.dtype.kind in "if" else False
     if signs and labels.nnz < labels.shape[0] * labels.shape[1]:
-        raise InvalidInputError("y holds -1 and 0: labels are written either 0 and 1, or -1 and 1")
+        raise InvalidInputError("y holds -1 and 0: labels are written either 0 and 1, or -1 and 1", argument="y")
     labels = labels.astype(np.float32)
     if signs:
         labels.data = np.maximum(labels.data, 0)
@@ -210,7 +225,8 @@ def _sparse_ones(table: Any) -> tuple[sparse.csr_array, bool]:
 def _refuse(value: Any, row: int, column: int) -> None:
     raise InvalidInputError(
         f"y holds {value} (row {row}, label {column}): labels must be 0 and 1, False and True, or -1 and 1, "
-        "with none missing"
+        "with none missing",
+        argument="y",
     )
 
 
@@ -219,16 +235,16 @@ def _checked_names(names: list[Any] | None, n_labels: int) -> NDArray[Any]:
     if names is None:
         return np.arange(n_labels).astype(object)
     if len(names) != n_labels:
-        raise InvalidInputError(f"there are {len(names)} label names for {n_labels} labels")
+        raise InvalidInputError(f"there are {len(names)} label names for {n_labels} labels", argument="label_names")
     table = np.empty(n_labels, dtype=object)
     table[:] = [int(k) if isinstance(k, int | np.integer) and not isinstance(k, bool) else str(k) for k in names]
     if len(set(table.tolist())) < n_labels:
         twice = next(k for k in table.tolist() if table.tolist().count(k) > 1)
-        raise InvalidInputError(f"label names must differ: {twice!r} stands twice")
+        raise InvalidInputError(f"label names must differ: {twice!r} stands twice", argument="label_names")
     return table
 
 
-def as_features(X: Any) -> NDArray[Any] | sparse.csr_array:
+def as_features(X: Features) -> CheckedFeatures:
     """Return features as models see them, having checked them.
 
     Parameters
@@ -254,7 +270,7 @@ def as_features(X: Any) -> NDArray[Any] | sparse.csr_array:
     return tidy_features(check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"))
 
 
-def tidy_features(X: Any) -> NDArray[Any] | sparse.csr_array:
+def tidy_features(X: Any) -> CheckedFeatures:
     """Return checked features as an ndarray or a csr_array in canonical form, never changing the given ones."""
     if not is_sparse(X):
         return X

@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError
+from cofactor.labels.data import CheckedFeatures
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.progress import Monitor
 
-__all__ = ["CheckedFeatures", "FitInput"]
-
-#: Features as models see them: C-contiguous or in canonical CSR form, float32 or float64, finite.
-CheckedFeatures = NDArray[Any] | sparse.csr_array
+__all__ = ["CheckedFeatures", "FitInput", "check_lengths", "weights_of"]
 
 
 def _silent() -> Monitor:
@@ -106,3 +104,26 @@ class FitInput:
         if isinstance(table, np.ndarray):
             return table * root[:, None]
         return sparse.csr_array(table.multiply(root[:, None]))
+
+
+def check_lengths(features: CheckedFeatures, labels: sparse.csr_array) -> None:
+    """Refuse features and labels of different numbers of instances."""
+    n, D = features.shape
+    if labels.shape[0] != n:
+        turned = "; y" if labels.shape[1] == n else "; X" if labels.shape[0] == D else ""
+        raise InvalidInputError(
+            f"X has {n} rows and y has {labels.shape[0]}{turned and turned + ' seems to be transposed'}: "
+            "both must have one row for each instance",
+            argument="y",
+        )
+
+
+def weights_of(space: FeatureSpace, weights: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+    """Return the weights with which a given space was decomposed; there must be no others."""
+    if weights is not None:
+        raise InvalidInputError(
+            "a FeatureSpace is decomposed with its weights",
+            argument="sample_weight",
+            advice="give them to FeatureSpace(X, sample_weight=...), and only there",
+        )
+    return space.weights

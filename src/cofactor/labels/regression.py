@@ -17,22 +17,21 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.data import as_features, as_weights, is_sparse
+from cofactor.labels.data import CheckedFeatures, as_features, as_weights, is_sparse
 from cofactor.model.checks import check_number
 from cofactor.solvers.linear import solve_positive
+from cofactor.typing import Features
 
 __all__ = ["FeatureSpace", "linear"]
 
 _LARGEST = 5000  # side of the largest Gram matrix: 200 MB, and some 20 s to decompose
 
 
-def linear(
-    X: NDArray[Any] | sparse.csr_array, coef: NDArray[Any], intercept: NDArray[Any] | float = 0.0
-) -> NDArray[Any]:
+def linear(X: CheckedFeatures, coef: NDArray[Any], intercept: NDArray[Any] | float = 0.0) -> NDArray[Any]:
     """Return X coef + intercept as a dense array, for dense and sparse X.
 
     Examples
@@ -92,7 +91,7 @@ class FeatureSpace:
     (array([[2.]]), array([1.]))
     """
 
-    def __init__(self, X: Any, *, fit_intercept: bool = True, sample_weight: Any = None) -> None:
+    def __init__(self, X: Features, *, fit_intercept: bool = True, sample_weight: ArrayLike | None = None) -> None:
         self.X = as_features(X)
         self.fit_intercept = fit_intercept
         n, D = self.X.shape
@@ -110,7 +109,7 @@ class FeatureSpace:
         if not self._iterative:
             self._decompose()
 
-    def other(self, X: Any) -> NDArray[Any] | sparse.csr_array:
+    def other(self, X: Features) -> CheckedFeatures:
         """Return other features as models take them which were fitted to this space: checked, without names."""
         return as_features(X)
 
@@ -120,7 +119,7 @@ class FeatureSpace:
         return self.X.shape
 
     @staticmethod
-    def too_large(X: NDArray[Any] | sparse.csr_array) -> bool:
+    def too_large(X: CheckedFeatures) -> bool:
         """Whether features are sparse and have too many rows and columns to be decomposed without being asked to."""
         return is_sparse(X) and min(X.shape) > _LARGEST
 
@@ -139,7 +138,7 @@ class FeatureSpace:
         """Return the table of which `weighted` gave this one."""
         return table if self._root is None else table / self._root[:, None]
 
-    def cross(self, T: NDArray[Any] | sparse.csr_array) -> NDArray[np.float64]:
+    def cross(self, T: CheckedFeatures) -> NDArray[np.float64]:
         """Return XcᵀTc of shape (D, d), for dense or sparse targets T of shape (n, d)."""
         if is_sparse(T):
             T = _scaled(T, self.weights)
@@ -148,9 +147,7 @@ class FeatureSpace:
             return product - np.outer(self.mean, T.sum(axis=0, dtype=np.float64))
         return self._transposed(self._centred_targets(T))
 
-    def ridge(
-        self, T: NDArray[Any] | sparse.csr_array, alpha: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def ridge(self, T: CheckedFeatures, alpha: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Regress targets on the features.
 
         Parameters
@@ -180,7 +177,7 @@ class FeatureSpace:
         target_mean = _column_means(T, self.weights) if self.fit_intercept else 0.0
         return coef, target_mean - self.mean @ coef
 
-    def principal(self, T: NDArray[Any] | sparse.csr_array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def principal(self, T: CheckedFeatures) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the singular values s and UᵀTc: the regression of targets in principal coordinates of the features.
 
         Parameters
@@ -231,7 +228,7 @@ class FeatureSpace:
         shrunk = np.sqrt(self._singular**2 + alpha)
         return self._centred(basis / shrunk) if self._by_columns else basis * (self._singular / shrunk)
 
-    def explained(self, T: NDArray[Any] | sparse.csr_array, alpha: float) -> NDArray[np.float64]:
+    def explained(self, T: CheckedFeatures, alpha: float) -> NDArray[np.float64]:
         """Return TcᵀHTc of shape (d, d): what ridge regression explains of the targets' scatter.
 
         Parameters
@@ -254,7 +251,7 @@ class FeatureSpace:
         if T.shape[0] != self.shape[0]:
             raise InvalidInputError(f"the targets have {T.shape[0]} rows, the features {self.shape[0]}")
 
-    def _centred_targets(self, T: NDArray[Any] | sparse.csr_array) -> NDArray[np.float64]:
+    def _centred_targets(self, T: CheckedFeatures) -> NDArray[np.float64]:
         """Return Tc, dense."""
         targets = np.asarray(T.toarray() if is_sparse(T) else T, dtype=np.float64)
         if self.fit_intercept:
@@ -270,7 +267,7 @@ class FeatureSpace:
         A = _scaled(A, self._root)
         return np.asarray(self.X.T @ A) - np.outer(self.mean, A.sum(axis=0))
 
-    def _solve(self, T: NDArray[Any] | sparse.csr_array, alpha: float) -> NDArray[np.float64]:
+    def _solve(self, T: CheckedFeatures, alpha: float) -> NDArray[np.float64]:
         """Return the ridge coefficients from products with X alone, on the shorter side."""
         if self._by_columns:
             return solve_positive(lambda W: self._transposed(self._centred(W)) + alpha * W, self.cross(T))
@@ -279,7 +276,7 @@ class FeatureSpace:
         return self._transposed(dual)
 
 
-def _column_means(X: NDArray[Any] | sparse.csr_array, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def _column_means(X: CheckedFeatures, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
     if weights is not None:
         return np.asarray(X.T @ weights, dtype=np.float64) / weights.sum()
     return np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / X.shape[0]
@@ -292,7 +289,7 @@ def _scaled(T: Any, factors: NDArray[np.float64] | None) -> Any:
     return sparse.csr_array(T.multiply(factors[:, None])) if is_sparse(T) else T * factors[:, None]
 
 
-def _product(left: NDArray[np.float64], T: NDArray[Any] | sparse.csr_array) -> NDArray[np.float64]:
+def _product(left: NDArray[np.float64], T: CheckedFeatures) -> NDArray[np.float64]:
     """Return left T for dense or sparse T."""
     return np.asarray((T.T @ left.T).T if is_sparse(T) else left @ T, dtype=np.float64)
 

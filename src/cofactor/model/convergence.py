@@ -5,6 +5,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from cofactor.model.callers import callers_level
 from cofactor.solvers.result import Result
 from cofactor.text import counted
 
@@ -16,8 +17,8 @@ class NothingPredictedWarning(UserWarning):
     """
 
 
-def warn_if_unfinished(result: Result, model: Any, stacklevel: int = 5, name: str = "") -> None:
-    """Warn when a solver ran out of iterations, with what to do about it.
+def warn_if_unfinished(result: Result, model: Any, name: str = "") -> None:
+    """Warn the user whose code called the fit that a solver ran out of iterations, with what to do about it.
 
     Parameters
     ----------
@@ -25,8 +26,6 @@ def warn_if_unfinished(result: Result, model: Any, stacklevel: int = 5, name: st
         What the solver returned.
     model : estimator
         With parameters `max_iter` and `tol`.
-    stacklevel : int, default=5
-        Which caller to name; by default that of the `fit` which calls a method which calls `_fit`.
     name : str, optional
         What to call the model; by default its class.
     """
@@ -36,5 +35,5 @@ def warn_if_unfinished(result: Result, model: Any, stacklevel: int = 5, name: st
             f"had settled (distance from stationarity {result.certificate:.3g}): "
             f"raise max_iter={model.max_iter} or tol={model.tol:g}",
             ConvergenceWarning,
-            stacklevel=stacklevel,
+            stacklevel=callers_level(),
         )

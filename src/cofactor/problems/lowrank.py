@@ -56,6 +56,8 @@ class LowRankProblem(PenalizedProblem):
         Whether there is a c.
     fixed : mapping from str to ndarray, optional
         Those of U, V, c which are held fixed; with either factor fixed J is convex where loss and penalties are.
+    weights : ndarray of shape (N,), optional
+        Weights of the rows: the losses of row i count times w_i.
     dtype : dtype, default=float32
         Of the vector of parameters.
     scores_per_block : int, default=1048576
@@ -99,6 +101,7 @@ class LowRankProblem(PenalizedProblem):
         *,
         fit_intercept: bool = False,
         fixed: Mapping[str, np.ndarray] | None = None,
+        weights: np.ndarray | None = None,
         dtype: np.typing.DTypeLike = np.float32,
         scores_per_block: int = _SCORES_PER_BLOCK,
     ) -> None:
@@ -118,9 +121,13 @@ class LowRankProblem(PenalizedProblem):
         self._n, self._n_labels = Y.shape
         self._n_factors = n_factors
         self._Y = _csr(Y, np.float64) if isinstance(loss, Squared) else _csr(_csr(Y) > 0, self.dtype)
+        self._weights = None if weights is None else np.asarray(weights, dtype=np.float64)
+        if self._weights is not None and self._weights.shape != (self._n,):
+            raise InvalidInputError(f"weights have shape {self._weights.shape}, expected {(self._n,)}")
         if isinstance(loss, Squared):
-            self._YT = self._Y.T
-            self._norm = float(self._Y.data @ self._Y.data)
+            self._wY = self._weighted(self._Y)
+            self._YT = self._wY.T
+            self._norm = float(self._wY.data @ self._Y.data)
         else:
             self._rows_per_block = max(1, min(self._n, scores_per_block // max(self._n_labels, 1)))
             self._set_positives()
@@ -151,20 +158,24 @@ class LowRankProblem(PenalizedProblem):
         iterations from here as from small random factors, and it needs no seed. U and V must both be free. Takes
         8 D L bytes.
         """
-        positives = self._XT @ self._Y
+        positives = self._XT @ self._weighted(self._Y)
         products = (positives.toarray() if sparse.issparse(self._X) else np.asarray(positives)).astype(np.float64)
+        sums = np.asarray(self._X.sum(axis=0), np.float64)
         mean = np.asarray(self._Y.mean(axis=0), dtype=np.float64)
+        if self._weights is not None:
+            sums = np.asarray(self._XT @ self._weights, np.float64)
+            mean = np.asarray(self._Y.T @ self._weights, np.float64) / self._weights.sum()
         slope, curvature = 2.0, 2.0  # of (y - x)²
         if isinstance(self.loss, MarginLoss):  # signs are 2 Y - 1
-            products, mean = 2 * products - np.asarray(self._X.sum(axis=0), np.float64)[:, None], 2 * mean - 1
+            products, mean = 2 * products - sums[:, None], 2 * mean - 1
             slope, curvature = -float(self.loss.derivative(0.0)), float(self.loss.curvature_bound or 1.0)
         if "c" in self.layout.shapes:
-            products -= np.outer(self._X.sum(axis=0), mean)
+            products -= np.outer(sums, mean)
         left, sizes, right = np.linalg.svd(products, full_matrices=False)
         d = min(self._n_factors, len(sizes))
         left, sizes, right = left[:, :d], slope * sizes[:d], right[:d]
         alpha = np.sqrt(np.prod([getattr(self.penalties.get(name), "alpha", 0.0) for name in ("U", "V")]))
-        lengths = np.sum((self._X @ left) ** 2, axis=0)
+        lengths = np.sum(self._weighted((self._X @ left) ** 2), axis=0)
         steps = np.maximum(sizes - alpha, 0.01 * sizes) / (curvature * np.where(lengths > 0, lengths, np.inf))
         U, V = np.zeros((len(left), self._n_factors)), np.zeros((self._n_factors, self._n_labels))
         U[:, :d], V[:d] = left * np.sqrt(steps), np.sqrt(steps)[:, None] * right
@@ -184,6 +195,9 @@ class LowRankProblem(PenalizedProblem):
                 scores += c
             self._sign(scores, first)
             self._losses(scores.reshape(-1), slopes.reshape(-1))
+            if self._weights is not None:
+                scores *= self._weights[rows, None]
+                slopes *= self._weights[rows, None]
             total += float(np.add.reduce(scores, axis=None, dtype=np.float64))
             self._sign(slopes, first)
             np.matmul(slopes, V.T, out=d_codes[rows])
@@ -219,12 +233,21 @@ class LowRankProblem(PenalizedProblem):
         """Squared loss and its gradients by U, V, c, where E = X U, from inner products alone."""
         E, V = np.column_stack([E, np.ones(len(E))]).astype(np.float64), V.astype(np.float64)
         W = np.vstack([V, np.zeros(self._n_labels) if c is None else c])
+        wE = self._weighted(E)
         products = (self._YT @ E).T
-        fitted = (E.T @ E) @ W
+        fitted = (E.T @ wE) @ W
         d_W = 2 * (fitted - products)
-        d_codes = 2 * (E @ (W @ V.T) - self._Y @ V.T)
+        d_codes = 2 * (wE @ (W @ V.T) - self._wY @ V.T)
         self._write(out, d_codes.astype(self.dtype), d_W[:-1], d_W[-1])
         return float(self._norm + np.sum((fitted - 2 * products) * W))
+
+    def _weighted(self, table: Any) -> Any:
+        """Return a table with each row times its weight; the table itself without weights."""
+        if self._weights is None:
+            return table
+        if isinstance(table, np.ndarray):
+            return table * self._weights[:, None]
+        return _csr(table.multiply(self._weights[:, None]), table.dtype)
 
     def _write(self, out: Mapping[str, np.ndarray], d_codes: np.ndarray, d_V: np.ndarray, d_c: np.ndarray) -> None:
         """Write the gradients of the free arrays, given those by the codes X U, by V and by c."""

@@ -25,14 +25,14 @@ from cofactor.model.checks import check_callback, check_choice, check_number
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.progress import Monitor
-from cofactor.model.state import from_plain, member, packed, plain, unpacked
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.ids import IdMap, saved_ids
+from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import expected, in_blocks, margins_of
 from cofactor.ratings.recommending import Worth, largest, worth_of
+from cofactor.ratings.saving import model_of_state, state_of_model
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RatingValues
 
@@ -484,18 +484,7 @@ class RatingModel(BaseEstimator, ABC):
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return a header which JSON can hold, and arrays."""
-        arrays: dict[str, NDArray[Any]] = {}
-        header: dict[str, Any] = {
-            "params": {k: plain(v) for k, v in self.get_params(deep=False).items() if k != "callback"},
-            "learned": {name: packed(value, f"learned.{name}", arrays) for name, value in self._saved().items()},
-            "ids": {},
-        }
-        for name, ids in (("users", self.users_), ("items", self.items_)):
-            columns, header["ids"][name] = ids.to_state()
-            arrays |= {f"{name}.{key}": column for key, column in columns.items()}
-        if self.ratings_ is not None:
-            arrays |= {f"ratings.{name}": getattr(self.ratings_, name) for name in ("indptr", "indices", "levels")}
-        return header, arrays
+        return state_of_model(self)
 
     @classmethod
     def _from_state(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any]) -> Self:
@@ -508,26 +497,4 @@ class RatingModel(BaseEstimator, ABC):
         models : mapping of str to type
             Classes of which parameters and parts may be, by name.
         """
-        model = cls(**{k: from_plain(v, models) for k, v in member(header, "params", dict).items()})
-        model._check_params()
-        model.users_, model.items_ = (saved_ids(header, arrays, name) for name in ("users", "items"))
-        model.ratings_ = None
-        learned = member(header, "learned", dict)
-        model._restore({name: unpacked(learned[name], arrays, models) for name in ("scale_", *cls._learned)})
-        model._check_learned()
-        if "ratings.indptr" in arrays:
-            rows = (arrays[f"ratings.{name}"] for name in ("indptr", "indices", "levels"))
-            model.ratings_ = Ratings.from_csr(model.users_, model.items_, model.scale_, *rows)
-        return model
-
-    def _take_in(self, parts: Any, kind: type[RatingModel] | None = None) -> list[Any]:
-        """Return models read from a file as parts of this one, which share its users and items; refuse others."""
-        alike = isinstance(parts, list) and bool(parts) and len({type(part) for part in parts}) == 1
-        if not alike or not isinstance(parts[0], kind or RatingModel):
-            name = "rating models of one class" if kind is None else f"of class {kind.__name__}"
-            raise InvalidInputError(f"the parts of this {type(self).__name__} must be {name}")
-        for part in parts:
-            if part.users_ != self.users_ or part.items_ != self.items_ or part.ratings_ is not None:
-                raise InvalidInputError(f"the parts of this {type(self).__name__} must have its users and items")
-            part.users_, part.items_ = self.users_, self.items_
-        return parts
+        return model_of_state(cls, header, arrays, models)

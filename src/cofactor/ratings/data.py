@@ -82,7 +82,7 @@ class Ratings:
     def from_pairs(
         cls,
         X: Pairs,
-        y: RatingValues,
+        y: RatingValues = None,
         scale: ArrayLike | None = None,
         duplicates: Duplicates = "error",
         items: IdMap | None = None,
@@ -92,10 +92,11 @@ class Ratings:
 
         Parameters
         ----------
-        X : array of shape (n, 2), list of pairs, pandas or polars frame of two columns
-            User id and item id of each rating.
-        y : array-like of shape (n,)
-            The ratings.
+        X : array of shape (n, 2), list of pairs, pandas or polars frame
+            User id and item id of each rating. A frame has two columns; or columns for user, item and rating, if y is
+            not given.
+        y : array-like of shape (n,), optional
+            The ratings, where X does not hold them.
         scale : array-like of shape (R,), optional
             The increasing values a rating can take. By default the distinct values of ``y``.
         duplicates : {"error", "last", "mean"}, default="error"
@@ -118,6 +119,8 @@ class Ratings:
             If X or y has the wrong shape, is empty, or holds missing ids, duplicates, or ratings that are not
             finite or not on the scale; if the scale has fewer than 2 or more than 101 levels.
         """
+        if y is None and is_frame(X):
+            X, y = split_frame(X)
         user_ids, item_ids = pair_columns(X)
         users = IdMap(user_ids, "the user ids of X")
         if items is None:
@@ -202,17 +205,7 @@ class Ratings:
         -------
         Ratings
         """
-        if y is None and is_frame(X):
-            X, y = split_frame(X)
-        user_ids: Any = users.ids[:0]
-        item_ids: Any = []
-        if sparse.issparse(X):
-            entries = sparse.coo_array(cast(Any, X))
-            user_ids, item_ids, y = entries.row, entries.col, entries.data
-        elif X is None:
-            y = np.zeros(0)
-        else:
-            user_ids, item_ids = pair_columns(X)
+        user_ids, item_ids, y = _entries_of(X, y)
         more = [] if others is None else others.ids.tolist()
         items = IdMap([*np.asarray(item_ids).tolist(), *more], "the item ids of X")
         if not len(items):
@@ -440,6 +433,18 @@ class Ratings:
         indptr = offsets(rows, len(self.users))
         kept = self.indices[mask], self.levels[mask]
         return self._from_rows(self.users, self.items, self.scale, indptr, rows, *kept)
+
+
+def _entries_of(X: Any, y: Any) -> tuple[Any, Any, Any]:
+    """Return user id, item id and rating of each entry, from whatever holds them; nothing where X is None."""
+    if X is None:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
+    if sparse.issparse(X):
+        entries = sparse.coo_array(cast(Any, X))
+        return entries.row, entries.col, entries.data
+    if y is None and is_frame(X):
+        X, y = split_frame(X)
+    return (*pair_columns(X), y)
 
 
 def as_ratings(

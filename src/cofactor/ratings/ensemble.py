@@ -18,6 +18,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Decision
 from cofactor.ratings.factors.mmmf import MMMF
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.saving import checked_parts
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -208,7 +209,7 @@ class Ensemble(RatingModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        self.members_ = self._take_in(self.members_)
+        self.members_ = checked_parts(self, self.members_, RatingModel)
         if any(not np.array_equal(member.scale_, self.scale_) for member in self.members_):
             raise InvalidInputError("the parts of an Ensemble must have its scale")
 

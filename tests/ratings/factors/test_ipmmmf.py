@@ -1,4 +1,4 @@
-"""IPMMMF as a whole: the objective falls from round to round, new users, and traps where everybody becomes alike."""
+"""IPMMMF as a whole: the objective falls from round to round, new users, and traps where all users become alike."""
 
 import numpy as np
 import pytest

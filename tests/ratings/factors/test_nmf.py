@@ -97,7 +97,7 @@ def test_fold_in_meets_the_conditions_of_the_optimum(settings):
     np.testing.assert_allclose(slope * u, 0, atol=1e-3)
 
 
-def test_strangers_have_mean_factors():
+def test_cold_users_and_items_have_mean_factors():
     model = RatingNMF(3, 0.5, dtype="float64", random_state=0).fit(X, Y)
     U, V = model.U_.mean(axis=0), model.V_.mean(axis=0)
     found = model.decision_function([("nobody", 4), (7, "nothing"), ("nobody", "nothing")])

@@ -16,7 +16,7 @@ X, Y = planted()
 
 
 def picky() -> tuple[np.ndarray, np.ndarray]:
-    """Return data in which user i never uses some levels: those whose bits are 0 in his number, 1..31."""
+    """Return data in which user i never uses some levels: those whose bits are 0 in the number of the user, 1..31."""
     pairs, y = planted(31, 40, density=0.7)
     used = (pairs[:, 0] + 1) >> (y.astype(int) - 1) & 1 == 1
     return pairs[used], y[used]

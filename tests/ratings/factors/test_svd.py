@@ -75,7 +75,7 @@ def test_a_new_user_is_projected(fill):
 
 
 @pytest.mark.parametrize("fill", ["baseline", "item-mean"])
-def test_strangers_are_rows_of_what_is_filled_in(fill):
+def test_cold_users_are_rows_of_what_is_filled_in(fill):
     model = RatingSVD(4, fill=fill, dtype="float64", random_state=0).fit(X, Y)
     Q = model.V_ / np.sqrt(model.singular_values_)
     c = model.item_means_

@@ -104,7 +104,7 @@ def test_ratings_are_centred_by_training_ratings_alone(alpha_bias):
     assert -folded.score(X[~train], Y[~train]) < 0.6 * np.abs(np.median(Y) - Y[~train]).mean()
 
 
-def test_strangers_have_the_mean_of_the_item_and_the_variance_of_the_prior():
+def test_cold_users_have_the_mean_of_the_item_and_the_variance_of_the_prior():
     model = GPLVM(3, **EXACT).fit(X, Y)
     found = model.decision_function([(-1, 3), (0, 3), (-1, -1)])[::2]
     np.testing.assert_allclose(found, model.mean_ + np.array([model.item_bias_[3], 0]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +25,15 @@ from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, display_name, read_bytes, to_utf8
 from cofactor.text import counted
 
-__all__ = ["Labels", "read_arff"]
+__all__ = ["LabelAttributes", "looks_like_arff", "read_arff"]
 
-Labels = str | int | PathLike | Sequence[str] | None
+#: Which attributes are labels, as `read_arff` takes it.
+LabelAttributes: TypeAlias = str | int | PathLike | Sequence[str] | None
 
 
 def read_arff(
     path: PathLike,
-    labels: Labels = None,
+    labels: LabelAttributes = None,
     *,
     drop: Sequence[str] = (),
     sparse: Form = "auto",
@@ -170,7 +171,7 @@ def _numbered(text: str) -> Iterator[tuple[int, str]]:
 # --------------------------------------------------------------------------------------- which are labels
 
 
-def _label_columns(header: Header, labels: Labels, path: PathLike) -> list[int]:
+def _label_columns(header: Header, labels: LabelAttributes, path: PathLike) -> list[int]:
     """Positions of the labels among the attributes."""
     n = len(header.attributes)
     if labels is None:

@@ -18,7 +18,7 @@ from cofactor.datasets.readers.parquet import damaged, parquet
 from cofactor.datasets.readers.svm_layout import Extent, settle
 from cofactor.datasets.readers.svm_text import Block
 from cofactor.datasets.table import ArrowTable
-from cofactor.datasets.types import LabelDataset, is_sparse
+from cofactor.datasets.types import Holds, LabelDataset, is_sparse
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, display_name
 from cofactor.text import counted
@@ -39,7 +39,7 @@ def schema_of(path: PathLike) -> Any:
 
 def _parquet_file(path: PathLike) -> Any:
     try:
-        # Read by and by: a column of a row group is large, and buffered reads need a part of it only.
+        # In small pieces: a column of a row group is large, and only a part of it is needed at a time.
         return parquet().ParquetFile(path, pre_buffer=False, buffer_size=1 << 16)
     except (pa.ArrowException, OSError) as error:
         raise damaged(error, display_name(path)) from None
@@ -73,10 +73,14 @@ def stored_labels(schema: Any) -> list[str] | None:
     return _stored(schema).get("labels")
 
 
-def names_labels(path: PathLike) -> bool:
-    """Whether a Parquet file itself says which of its columns are labels."""
-    schema = schema_of(path)
-    return is_list_layout(schema) or stored_labels(schema) is not None
+def holds(start: bytes, path: str | None) -> Holds | None:
+    """What a Parquet file holds: labels if it says itself which of its columns are labels, else perhaps anything."""
+    try:
+        schema = None if path is None else schema_of(path)
+    except InvalidInputError:  # damaged, as its reader will say
+        return None
+    names_labels = schema is not None and (is_list_layout(schema) or stored_labels(schema) is not None)
+    return "labels" if names_labels else None
 
 
 def _list_block(batch: Any, first_row: int, name: str) -> Block:

@@ -135,42 +135,46 @@ def settle(
 ) -> Layout:
     """Layout of a file from its sizes, from what the caller says, and from the extent of its rows, in this order."""
     bases = _bases(zero_based)
-    for option, given in (("n_features", n_features), ("n_labels", n_labels)):
+    told = {"n_features": n_features, "n_labels": n_labels}
+    for option, given in told.items():
         if given is not None and given < 0:
             raise InvalidInputError("must be at least 0", argument=option, found=given)
     if sizes is not None:
-        for option, given, found in (
-            ("n_features", n_features, sizes.n_features),
-            ("n_labels", n_labels, sizes.n_labels),
-        ):
-            if given not in (None, found):
+        for option, given in told.items():
+            announced = getattr(sizes, option)
+            if given not in (None, announced):
                 raise InvalidInputError(
-                    (f"announces {found} {option[2:]}, but it should be ", Argument(option, given)),
+                    (f"announces {announced} {option[2:]}, but it should be ", Argument(option, given)),
                     argument=option,
                     place=Place(name, 1),
                 )
         return Layout(name, sizes.n_features, sizes.n_labels, 0, 0)
-    firsts = [
-        (extent.least[k] if extent is not None else 0) if base == "auto" else (0 if base else 1)
-        for k, base in enumerate(bases)
-    ]
-    for k, (given, what, option) in enumerate(((n_features, "index", "n_features"), (n_labels, "label", "n_labels"))):
-        if given is None and extent is not None and extent.most[k] > _LARGEST:
-            raise InvalidInputError(
-                f"the {what} {extent.most[k]} is out of all proportion",
-                advice=(
-                    (
-                        "if it is right, begin the file with a line of the numbers of instances, features and labels, "
-                        "or give "
-                    ),
-                    Argument(option),
-                ),
-                place=Place(name, extent.lines[k]),
-            )
-    widths = [
-        given if given is not None or extent is None else extent.most[k] + 1 - first if extent.most[k] >= 0 else 0
-        for k, (given, first) in enumerate(zip((n_features, n_labels), firsts, strict=True))
-    ]
-    assert widths[0] is not None
-    assert widths[1] is not None
-    return Layout(name, widths[0], widths[1], *firsts)
+    first_index, first_label = (_first(base, extent, k) for k, base in enumerate(bases))
+    if n_features is None:
+        n_features = _width(name, extent, 0, first_index)
+    if n_labels is None:
+        n_labels = _width(name, extent, 1, first_label)
+    return Layout(name, n_features, n_labels, first_index, first_label)
+
+
+def _first(base: Literal["auto"] | bool, extent: Extent | None, k: int) -> int:
+    """Number of the first feature (k = 0), or label (k = 1)."""
+    if base == "auto":
+        return 0 if extent is None else extent.least[k]
+    return 0 if base else 1
+
+
+def _width(name: str, extent: Extent | None, k: int, first: int) -> int:
+    """How many features (k = 0), or labels (k = 1), there are by the extent of the rows."""
+    assert extent is not None
+    what, option = ("index", "n_features") if k == 0 else ("label", "n_labels")
+    if extent.most[k] > _LARGEST:
+        announce = (
+            "if it is right, begin the file with a line of the numbers of instances, features and labels, or give "
+        )
+        raise InvalidInputError(
+            f"the {what} {extent.most[k]} is out of all proportion",
+            advice=(announce, Argument(option)),
+            place=Place(name, extent.lines[k]),
+        )
+    return extent.most[k] + 1 - first if extent.most[k] >= 0 else 0

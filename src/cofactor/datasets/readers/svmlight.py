@@ -15,10 +15,11 @@ from cofactor.datasets.readers import svm_text
 from cofactor.datasets.readers.chunked import Chunk, ChunkOptions
 from cofactor.datasets.readers.matrices import Form, in_form, indicator
 from cofactor.datasets.readers.svm_layout import Base, Extent, needs_extent, settle
-from cofactor.datasets.types import LabelDataset
+from cofactor.datasets.types import Holds, LabelDataset, is_sparse
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, display_name, opened, replacing
 from cofactor.text import counted
+from cofactor.typing import Features, Labels
 
 __all__ = ["looks_like_libsvm", "read_libsvm", "write_libsvm"]
 
@@ -131,6 +132,11 @@ def looks_like_libsvm(data: bytes) -> bool:
     return b"::" not in first and _ROW.fullmatch(first) is not None  # 1::1193::5 of MovieLens looks like it
 
 
+def holds(start: bytes, path: str | None) -> Holds | None:
+    """What a file that begins like libsvm text holds; a line of three numbers alone may as well be a rating."""
+    return "labels" if b":" in start else None
+
+
 def may_be_libsvm(start: bytes) -> bool:
     """Whether a file may be libsvm text whose first instances have labels only, or are malformed."""
     first = start.lstrip().partition(b"\n")[0].partition(b"#")[0].strip()
@@ -162,7 +168,9 @@ class LibsvmSource:
                 yield self.layout.matrices(block)
 
 
-def write_libsvm(path: PathLike, X: Any, Y: Any, *, header: bool = True, zero_based: bool | None = None) -> None:
+def write_libsvm(
+    path: PathLike, X: Features, Y: Labels, *, header: bool = True, zero_based: bool | None = None
+) -> None:
     r"""Write features and labels so that `read_libsvm` reads them back unchanged.
 
     Parameters
@@ -198,26 +206,26 @@ def write_libsvm(path: PathLike, X: Any, Y: Any, *, header: bool = True, zero_ba
     2 1:2.0
     >>> folder.cleanup()
     """
-    X, Y = check_pair(X, Y)
+    features, on = check_pair(X, Y)
     with replacing(path) as stream:
-        writer = LibsvmWriter(stream, X.shape[1], Y.shape[1], header, zero_based)
-        writer.write(X, Y)
+        writer = LibsvmWriter(stream, features.shape[1], on.shape[1], header, zero_based)
+        writer.write(features, on)
         writer.close()
 
 
-def check_pair(X: Any, Y: Any) -> tuple[csr_array, csr_array]:
+def check_pair(X: Features, Y: Labels) -> tuple[csr_array, csr_array]:
     """X and Y of equal length as CSR arrays, X in its own precision."""
-    X = csr_array(X)
-    if X.dtype.kind != "f":
-        X = X.astype(np.float64)
-    if not np.isfinite(X.data).all():
+    matrix: Any = X if is_sparse(X) else np.asarray(X)
+    features = csr_array(matrix)
+    if features.dtype.kind != "f":
+        features = features.astype(np.float64)
+    if not np.isfinite(features.data).all():
         raise InvalidInputError((Argument("X"), " is NaN or infinite somewhere, which cannot be written"), argument="X")
-    Y = indicator(Y, "Y")
-    if X.shape[0] != Y.shape[0]:
-        raise InvalidInputError(
-            (Argument("X"), f" has {counted(X.shape[0], 'row')}, ", Argument("Y"), f" has {Y.shape[0]}"), argument="Y"
-        )
-    return X, Y
+    on = indicator(Y, "Y")
+    if features.shape[0] != on.shape[0]:
+        rows = counted(features.shape[0], "row")
+        raise InvalidInputError((Argument("X"), f" has {rows}, ", Argument("Y"), f" has {on.shape[0]}"), argument="Y")
+    return features, on
 
 
 class LibsvmWriter:

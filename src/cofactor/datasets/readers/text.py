@@ -154,11 +154,6 @@ class TextTable(Table):
         self._columns: dict[int, Any] = {}
         self._lines: NDArray[np.int64] | None = None
 
-    @property
-    def lines(self) -> NDArray[np.int64] | None:
-        """Number of the line of each row; None where the rows are lines without a gap."""
-        return self._lines
-
     def load(self, positions: Sequence[int]) -> None:
         """Read these columns, by Arrow if it can follow."""
         found = _by_arrow(self._body, positions, as_text=())

@@ -71,7 +71,7 @@ def _table(demo: Demo, trial: Trial, way: str, caption: str) -> Html:
         rows.append([row.name, *cells, "" if row.seconds is None else f"{row.seconds:.2f}", _chosen(row, way)])
         if row.published and way == next(iter(demo.ways)):
             soft.append(len(rows))
-            rows.append(["\u2003published", *published_cells(demo, row), "", ""])
+            rows.append(["\u00a0\u00a0\u00a0published", *published_cells(demo, row), "", ""])
     heads = ["", *demo.metrics.values(), "seconds", "chosen"]
     name = "" if caption else f"Results on {trial.data.name}"
     return table(heads, rows, caption=caption, name=name, text=[len(heads) - 1], soft=soft)
@@ -88,7 +88,9 @@ def shortened(value: Any) -> str:
 
     Examples
     --------
-    >>> shortened(17.7827941), shortened("global")
-    ('17.8', 'global')
+    >>> shortened(17.7827941), shortened(1000.0), shortened("global")
+    ('17.8', '1000', 'global')
     """
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"

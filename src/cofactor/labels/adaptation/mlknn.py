@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.labels.adaptation.neighbours import nearest_rows
-from cofactor.labels.base import FitInput, LabelModel
+from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.model.checks import check_number
+from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 
 class MLkNN(LabelModel):
@@ -88,9 +90,9 @@ class MLkNN(LabelModel):
         n_neighbors: int = 10,
         *,
         smoothing: float = 1.0,
-        threshold: Any = 0.0,
-        random_state: Any = None,
-        callback: Any = None,
+        threshold: float | str = 0.0,
+        random_state: RandomState = None,
+        callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_neighbors = n_neighbors
@@ -124,14 +126,14 @@ class MLkNN(LabelModel):
         self.posteriors_ = likely_on / (likely_on + likely_off)
         self.X_, self.Y_ = X.copy(), Y
 
-    def _scores(self, X: Any) -> NDArray[Any]:
+    def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         counts = _label_counts(nearest_rows(self.X_, X, self.posteriors_.shape[1] - 1), self.Y_)
         scores = np.tile(self.posteriors_[:, 0], (X.shape[0], 1))
         rows = np.repeat(np.arange(X.shape[0]), np.diff(counts.indptr))
         scores[rows, counts.indices] = self.posteriors_[counts.indices, counts.data]
         return scores - 0.5
 
-    def _probabilities(self, X: Any) -> NDArray[Any]:
+    def _probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
         return self._scores(X) + 0.5
 
 

@@ -60,7 +60,7 @@ def nearest_rows(
     """
     n, m = known.shape[0], queries.shape[0]
     if not 0 <= k <= n - exclude_self:
-        raise InvalidInputError(f"k={k}: there are {n - exclude_self} rows to choose neighbours from")
+        raise InvalidInputError(f"there are {n - exclude_self} rows to choose neighbours from", argument="k", found=k)
     found = np.empty((m, k), np.int64)
     if k == 0:
         return found

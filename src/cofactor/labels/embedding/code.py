@@ -12,11 +12,12 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.labels.base import FitInput, LabelModel
+from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.data import dense
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.model.checks import check_choice, check_number, check_size, resolve_size
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 
 class Code(NamedTuple):
@@ -57,12 +58,12 @@ class CodeModel(LabelModel):
 
     def __init__(
         self,
-        n_components: Any = 0.5,
+        n_components: int | float = 0.5,
         alpha: float = 1.0,
         *,
         fit_intercept: bool = True,
-        threshold: Any = 0,
-        random_state: Any = None,
+        threshold: float | str = 0,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -109,7 +110,7 @@ class CodeModel(LabelModel):
         self.offset_ = np.broadcast_to(code.offset, n_labels).copy()
         self.n_components_ = len(code.decoder)
 
-    def _scores(self, X: NDArray[Any] | sparse.csr_array) -> NDArray[Any]:
+    def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return linear(X, self.coef_, self.intercept_) @ self.decoder_ + self.offset_
 
 

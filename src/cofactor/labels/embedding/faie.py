@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -12,6 +10,7 @@ from cofactor.labels.embedding.code import Code, CodeModel, check_coding, coded,
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.checks import check_number
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 
 class FAiE(CodeModel):
@@ -70,14 +69,14 @@ class FAiE(CodeModel):
 
     def __init__(
         self,
-        n_components: Any = 0.5,
+        n_components: int | float = 0.5,
         alpha: float = 1.0,
         beta: float = 1.0,
         *,
         coding: str = "-1/1",
         fit_intercept: bool = True,
-        threshold: Any = 0,
-        random_state: Any = None,
+        threshold: float | str = 0,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:

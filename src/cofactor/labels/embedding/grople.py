@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from cofactor.correlation import co_occurrence, normalized, positive_part, self_tuning_affinity, spectral_groups
-from cofactor.errors import InvalidInputError
-from cofactor.labels.base import FitInput, LabelModel
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.model.checks import check_choice, check_number, check_size, make_generator, resolve_size
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.progress import Monitor
@@ -21,6 +21,7 @@ from cofactor.problems.regression import RegressionProblem, feature_gram
 from cofactor.solvers import proximal_gradient
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 #: A column of U whose variance is this share of its mean square, or less, counts as constant.
 _CONSTANT = 1e-10
@@ -162,7 +163,7 @@ class GroPLE(LabelModel):
 
     def __init__(
         self,
-        n_components: Any = 100,
+        n_components: int | float = 100,
         n_groups: int = 10,
         *,
         alpha_u: float = 0.1,
@@ -172,10 +173,10 @@ class GroPLE(LabelModel):
         correlation: str = "psd",
         start: str = "svd",
         fit_intercept: bool = True,
-        threshold: Any = 0,
+        threshold: float | str = 0,
         max_iter: int = 1000,
         tol: float = 1e-3,
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -245,7 +246,7 @@ class GroPLE(LabelModel):
             tol=self.tol,
             callback=monitor.stage("embedding"),
         )
-        warn_if_unfinished(result, self, stacklevel=6, name="the embedding of GroPLE")
+        warn_if_unfinished(result, self, name="the embedding of GroPLE")
         self.objective_, self.history_, self.n_iter_ = result.objective, result.history, result.n_iter
         arrays = problem.layout.views(result.x)
         used = np.any(arrays["V"] != 0, axis=1)
@@ -268,7 +269,7 @@ class GroPLE(LabelModel):
 
     def _map(
         self,
-        X: NDArray[Any] | sparse.csr_array,
+        X: CheckedFeatures,
         Y: sparse.csr_array,
         together: NDArray[Any],
         W: NDArray[Any],
@@ -311,12 +312,12 @@ class GroPLE(LabelModel):
             step=1 / lipschitz if lipschitz > 0 else 1.0,
             callback=monitor.stage("map"),
         )
-        warn_if_unfinished(result, self, stacklevel=7, name="the map of GroPLE")
+        warn_if_unfinished(result, self, name="the map of GroPLE")
         self.map_objective_, self.map_history_ = result.objective, result.history
         self.n_map_iter_, self.certificate_ = result.n_iter, result.certificate
         return result.x
 
-    def _scores(self, X: NDArray[Any] | sparse.csr_array) -> NDArray[Any]:
+    def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return np.asarray((X @ self.Z_ + self.intercept_) @ self.V_)
 
     def _check_learned(self) -> None:
@@ -344,11 +345,17 @@ def _check_bounded(gram: Any, rank: int, coupling: NDArray[Any], alpha: float) -
         least = float(values[0]) if values[0] > _NULL * values[-1] else 0.0
     if least + alpha * lowest < 0:
         limit = (
-            f"alpha_r may be at most {least / -lowest:.3g}"
+            (Argument("alpha_r"), f" may be at most {least / -lowest:.3g}")
             if least > 0
-            else "X has a null space, so no alpha_r will do"
+            else ("X has a null space, so no ", Argument("alpha_r"), " will do")
         )
         raise InvalidInputError(
-            f"correlation='printed', alpha_r={alpha:g}: the objective (6.11) is unbounded below, since R has the "
-            f"eigenvalue {lowest:.3g} and XᵀX the eigenvalue {least:.3g}; {limit}: take correlation='psd'"
+            (
+                Argument("correlation", "printed"),
+                ", ",
+                Argument("alpha_r", float(f"{alpha:g}")),
+                f": (6.11) is unbounded below, since R has the eigenvalue {lowest:.3g} and XᵀX has {least:.3g}",
+            ),
+            argument="correlation",
+            advice=(*limit, ": take ", Argument("correlation", "psd")),
         )

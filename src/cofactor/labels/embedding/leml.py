@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.errors import InvalidInputError
-from cofactor.labels.base import FitInput, LabelModel
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.data import is_sparse
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.regression import FeatureSpace, linear
@@ -21,6 +21,7 @@ from cofactor.problems import LowRankProblem
 from cofactor.problems.reduced_rank import ReducedRankProblem
 from cofactor.solvers import Result, alternating_least_squares, lbfgs
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 _LOSSES: dict[str, type[MarginLoss] | type[Squared]] = {
     "squared": Squared,
@@ -116,7 +117,7 @@ class LEML(LabelModel):
 
     def __init__(
         self,
-        n_components: Any = 0.5,
+        n_components: int | float = 0.5,
         alpha: float = 1.0,
         *,
         loss: str = "squared",
@@ -124,8 +125,8 @@ class LEML(LabelModel):
         fit_intercept: bool = True,
         max_iter: int = 500,
         tol: float = 1e-5,
-        threshold: Any = 0,
-        random_state: Any = None,
+        threshold: float | str = 0,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -148,14 +149,19 @@ class LEML(LabelModel):
         check_choice("loss", self.loss, _LOSSES)
         check_choice("solver", self.solver, ("auto", "als", "lbfgs"))
         if self.solver == "als" and self.loss != "squared":
-            raise InvalidInputError(f"solver='als' needs loss='squared', not {self.loss!r}: take 'lbfgs' or 'auto'")
+            raise InvalidInputError(
+                ("it needs ", Argument("loss", "squared"), f", not {self.loss!r}"),
+                argument="solver",
+                found=self.solver,
+                advice="take 'lbfgs' or 'auto'",
+            )
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 
     @property
     def takes_weights(self) -> str:
-        """Which weights `fit` takes: "any" with the squared loss, "whole" numbers with the others."""
-        return "any" if self.loss == "squared" else "whole"
+        """Which weights `fit` takes: "any", as the losses of an instance are multiplied by its weight."""
+        return "any"
 
     def _fit(self, data: FitInput) -> None:
         X, Y = data.features, data.labels
@@ -194,17 +200,23 @@ class LEML(LabelModel):
 
     def _descend(self, data: FitInput, d: int, settings: dict[str, Any]) -> Result:
         """Minimise by L-BFGS."""
-        X, Y = data.features, data.labels
         squared = self.loss == "squared"
         ridge = L2((2 if squared else 1) * self.alpha)
         problem = LowRankProblem(
-            X, Y, _LOSSES[self.loss](), d, {"U": ridge, "V": ridge}, fit_intercept=self.fit_intercept, dtype=np.float64
+            data.features,
+            data.labels,
+            _LOSSES[self.loss](),
+            d,
+            {"U": ridge, "V": ridge},
+            fit_intercept=self.fit_intercept,
+            weights=data.weights,
+            dtype=np.float64,
         )
         result = lbfgs(problem, problem.start(), **settings)
         arrays = problem.arrays(result.x)
         self.U_, self.V_ = arrays["U"].copy(), arrays["V"].copy()
-        self.intercept_ = arrays.get("c", np.zeros(Y.shape[1])) - (0.5 if squared else 0.0)
+        self.intercept_ = arrays.get("c", np.zeros(data.labels.shape[1])) - (0.5 if squared else 0.0)
         return result
 
-    def _scores(self, X: NDArray[Any] | sparse.csr_array) -> NDArray[Any]:
+    def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return linear(X, self.U_) @ self.V_ + self.intercept_

@@ -13,12 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.kernels.threads import library_limit
 from cofactor.labels.adaptation.neighbours import nearest_rows
-from cofactor.labels.base import FitInput, LabelModel
+from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.data import is_sparse
 from cofactor.labels.embedding import tree
 from cofactor.losses import MARGIN_LOSSES
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_jobs, check_number, check_size, resolve_size
 from cofactor.model.parallel import side_by_side
+from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 _SMOOTH = tuple(name for name, loss in MARGIN_LOSSES.items() if loss.smooth)
 
@@ -167,7 +170,7 @@ class MLCHMF(LabelModel):
 
     def __init__(
         self,
-        n_components: Any = 0.5,
+        n_components: int | float = 0.5,
         alpha: float = 3.0,
         *,
         tolerance: float = 0.02,
@@ -179,13 +182,13 @@ class MLCHMF(LabelModel):
         scale: str | None = None,
         fit_intercept: bool = True,
         margin: str = "smooth-hinge",
-        threshold: Any = 0.0,
+        threshold: float | str = 0.0,
         n_jobs: int | None = None,
         max_iter: int = 500,
         tol: float = 1e-4,
         dtype: str = "float32",
-        random_state: Any = None,
-        callback: Any = None,
+        random_state: RandomState = None,
+        callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
@@ -269,7 +272,7 @@ class MLCHMF(LabelModel):
                 f"{n_unfinished} of {len(self.tree_)} nodes of MLCHMF stopped at max_iter={self.max_iter} before their "
                 "objective settled: raise max_iter or tol, or alpha",
                 ConvergenceWarning,
-                stacklevel=4,  # the caller of fit
+                stacklevel=callers_level(),
             )
 
     def _growth(self, n_labels: int) -> tree.Growth:
@@ -290,7 +293,7 @@ class MLCHMF(LabelModel):
 
     # ---------------------------------------------------------------- scoring
 
-    def _scores(self, X: Any) -> NDArray[Any]:
+    def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         X = self._scaled(X)
         counts = self._voters(X)
         votes = np.zeros((X.shape[0], self.embeddings_[0]["V"].shape[1]))

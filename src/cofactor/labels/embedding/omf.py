@@ -14,8 +14,9 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import FitInput, LabelModel
+from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.data import is_sparse
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.convergence import NothingPredictedWarning, warn_if_unfinished
@@ -23,7 +24,7 @@ from cofactor.problems.joint import JointLeastSquaresProblem
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
-from cofactor.typing import Features, Labels
+from cofactor.typing import Features, Labels, RandomState
 
 _SCORES_PER_BLOCK = 1 << 20
 _SPREAD = 0.01  #: of the random start of stochastic gradients; from 0.1 they need more passes on bibtex and medical
@@ -164,8 +165,8 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         max_iter: int = 100,
         tol: float = 1e-4,
         eta0: float = 3.0,
-        threshold: Any = 0,
-        random_state: Any = None,
+        threshold: float | str = 0,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -262,7 +263,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     def _n_features_out(self) -> int:
         return self.P_.shape[1]
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Features) -> NDArray[np.float64]:
         """Return the codes of instances.
 
         Parameters
@@ -308,10 +309,10 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
                 "OMF predicts no label of any training instance, since its scores are shrunk towards 0: "
                 "learn a threshold, such as threshold='global'",
                 NothingPredictedWarning,
-                stacklevel=4,
+                stacklevel=callers_level(),
             )
 
-    def _predicts_any(self, X: NDArray[Any] | sparse.csr_array) -> bool:
+    def _predicts_any(self, X: CheckedFeatures) -> bool:
         height = max(1, _SCORES_PER_BLOCK // len(self.Q_))
         cut = float(self.threshold)
         return any((self._scores(X[k : k + height]) > cut).any() for k in range(0, X.shape[0], height))
@@ -354,11 +355,11 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         ones = np.ones((X.shape[0], 1), dtype=X.dtype)
         return sparse.hstack([X, sparse.csr_array(ones)], format="csr") if is_sparse(X) else np.hstack([X, ones])
 
-    def _codes(self, X: NDArray[Any] | sparse.csr_array) -> NDArray[np.float64]:
+    def _codes(self, X: CheckedFeatures) -> NDArray[np.float64]:
         xi = self.alpha / (1 - self.label_weight) if self.alpha_predict is None else self.alpha_predict
         gram = self.P_.T @ self.P_ + np.outer(self.bias_, self.bias_) + xi * np.eye(len(self.bias_))
         products = np.asarray(self._scaled(X) @ self.P_, dtype=np.float64) + self.bias_
         return np.asarray(np.linalg.solve(gram, products.T).T, dtype=np.float64)
 
-    def _scores(self, X: NDArray[Any] | sparse.csr_array) -> NDArray[Any]:
+    def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return self._codes(X) @ self.Q_.T - 0.5

@@ -112,7 +112,7 @@ def grow(
 def embed(X: Any, Y: sparse.csr_array, growth: Growth, callback: Callback | None = None) -> tuple[Embedding, Result]:
     """Minimise J(U, V) of `MLCHMF` over the instances given; return the embedding, and what the solver says.
 
-    Features which no instance has get zero rows in U, at the start and therefore for ever, so they are left out:
+    Rows of U for features that no instance has are zero at the start and stay so; they are left out, and
     `features` names the others. Likewise factors beyond the number of instances.
     """
     present = np.unique(X.indices) if is_sparse(X) else np.flatnonzero(X.any(axis=0))

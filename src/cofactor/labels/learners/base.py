@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.labels.data import CheckedFeatures
 
 __all__ = ["Arrays", "CheckedFeatures", "Learner", "StateReader", "put_pattern", "put_rows", "scores_of"]
-
-#: Features that a model has checked already: finite, C-contiguous, float32 or float64; sparse ones are csr.
-CheckedFeatures: TypeAlias = NDArray[Any] | sparse.csr_array
 
 #: The arrays of a state, by name.
 Arrays: TypeAlias = dict[str, NDArray[Any]]

@@ -17,8 +17,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cofactor import persistence
 from cofactor.correlation import co_occurrence
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import label_tags
+from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.data import as_labels, tidy_features
+from cofactor.labels.fit_input import check_lengths
+from cofactor.labels.tags import label_tags
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_number, check_size, make_generator
 from cofactor.model.commit import committed
 from cofactor.model.convergence import warn_if_unfinished
@@ -29,6 +32,7 @@ from cofactor.problems.tri_factorization import TriFactorizationProblem
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.nnls import nonnegative_least_squares
 from cofactor.solvers.result import Callback
+from cofactor.typing import Features, Labels, RandomState
 
 
 @fill_docs
@@ -139,7 +143,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         start_scale: float = 0.01,
         max_iter: int = 200,
         tol: float = 1e-4,
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -154,7 +158,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Features, y: Labels) -> Self:
         """Find bases.
 
         Parameters
@@ -172,7 +176,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             fitted._learn(X, y)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float64]:
+    def fit_transform(self, X: Features, y: Labels = None) -> NDArray[np.float64]:
         """Find bases and return the training instances in them: see `training_codes`.
 
         Parameters
@@ -192,7 +196,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return np.asarray(labels @ self.label_codes_)
         return self._project(features)
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Features) -> NDArray[np.float64]:
         """Return the non-negative coefficients of instances on the bases.
 
         Parameters
@@ -266,7 +270,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 
-    def _features(self, X: Any, *, reset: bool) -> NDArray[Any] | sparse.csr_array:
+    def _features(self, X: Any, *, reset: bool) -> CheckedFeatures:
         """Return checked features."""
         dtypes = [np.float64, np.float32]
         table = tidy_features(validate_data(self, X, reset=reset, accept_sparse="csr", dtype=dtypes, order="C"))
@@ -275,20 +279,21 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if lowest < 0:
             raise InvalidInputError(
                 f"Negative values in data passed to {type(self).__name__}: X holds {lowest:g}, but features must not "
-                "be negative. Put sklearn.preprocessing.MinMaxScaler(clip=True) before it, or shift them"
+                "be negative",
+                argument="X",
+                advice="put sklearn.preprocessing.MinMaxScaler(clip=True) before it, or shift them",
             )
         return table
 
-    def _learn(self, X: Any, y: Any) -> tuple[NDArray[Any] | sparse.csr_array, sparse.csr_array]:
+    def _learn(self, X: Any, y: Any) -> tuple[CheckedFeatures, sparse.csr_array]:
         """Check data, minimise the objective; return what was checked."""
         if y is None:
-            raise InvalidInputError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+            raise InvalidInputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None", argument="y"
+            )
         features = self._features(X, reset=True)
         labels, _, _ = as_labels(y)
-        if labels.shape[0] != features.shape[0]:
-            raise InvalidInputError(
-                f"X has {features.shape[0]} rows and y has {labels.shape[0]}: both must have one row for each instance"
-            )
+        check_lengths(features, labels)
         problem = self._problem(features, labels)
         generator = make_generator(self.random_state)
         shapes = problem.layout.shapes
@@ -305,7 +310,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 callback=monitor.stage(type(self).__name__),
             )
         if invariant:
-            warn_if_unfinished(result, self, stacklevel=4)
+            warn_if_unfinished(result, self)
         arrays = problem.layout.views(result.x)
         length = np.linalg.norm(arrays["B"], axis=1) if invariant else np.ones(len(arrays["B"]))
         self.components_ = arrays["B"] / np.where(length > 0, length, 1)[:, None]
@@ -313,7 +318,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.objective_, self.history_, self.n_iter_ = result.objective, result.history, result.n_iter
         return features, labels
 
-    def _problem(self, X: NDArray[Any] | sparse.csr_array, Y: sparse.csr_array) -> TriFactorizationProblem:
+    def _problem(self, X: CheckedFeatures, Y: sparse.csr_array) -> TriFactorizationProblem:
         D, L = X.shape[1], Y.shape[1]
         J = L if self.n_components is None else self.n_components
         if not isinstance(J, int | np.integer):
@@ -329,7 +334,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.rule == "scale-invariant",
         )
 
-    def _project(self, X: NDArray[Any] | sparse.csr_array) -> NDArray[np.float64]:
+    def _project(self, X: CheckedFeatures) -> NDArray[np.float64]:
         """Return v(x) for each row."""
         B = self.components_
         V, unfinished = nonnegative_least_squares(B @ B.T, np.asarray(X @ B.T))
@@ -338,6 +343,6 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"MNMTF: {unfinished} of {len(V)} rows have inexact coefficients, since bases nearly depend on each "
                 "other: take a smaller n_components",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=callers_level(),
             )
         return V

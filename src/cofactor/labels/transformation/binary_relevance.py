@@ -26,8 +26,10 @@ from cofactor.labels.learners import (
     fit_label_learners,
 )
 from cofactor.labels.regression import FeatureSpace
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_jobs, make_generator
 from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 
 class BinaryRelevance(LabelModel):
@@ -111,8 +113,8 @@ class BinaryRelevance(LabelModel):
         estimator: BaseEstimator | None = None,
         *,
         n_jobs: int | None = None,
-        threshold: Any = 0,
-        random_state: Any = None,
+        threshold: float | str = 0,
+        random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -196,7 +198,7 @@ class BinaryRelevance(LabelModel):
                 f"the solver of {type(estimator).__name__} stopped early for {n_stopped} of {n_labels} labels: raise "
                 "its max_iter, lower its C, or scale the features",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=callers_level(),
             )
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:

@@ -164,7 +164,7 @@ class FactorModel(RatingModel):
         result, _ = self.solve(ratings, self.alpha_, start, callback=monitor.stage(type(self).__name__))
         self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
         self.history_, self.seconds_ = result.history, result.seconds
-        warn_if_unfinished(result, self, stacklevel=callers_level() + 1, name=given.name)
+        warn_if_unfinished(result, self, name=given.name)
         self._warn_if_all_alike(given)
 
     def _warn_if_all_alike(self, given: FitInput) -> None:

@@ -17,6 +17,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Count, Decision, FirstBelow
 from cofactor.ratings.factors.bmmmf import BinaryMMMF
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.saving import checked_parts
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
 from cofactor.typing import RandomState
@@ -218,7 +219,7 @@ class HMF(RatingModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        self.stages_ = self._take_in(self.stages_, BinaryMMMF)
+        self.stages_ = checked_parts(self, self.stages_, BinaryMMMF)
         if len(self.stages_) != len(self.scale_) - 1:
             raise InvalidInputError(f"{len(self.scale_)} levels need {len(self.scale_) - 1} parts of class BinaryMMMF")
 

@@ -107,7 +107,7 @@ class IPMMMF(FactorModel):
     user_bias_, item_bias_
         See `FactorModel`.
     thresholds_, common_thresholds_
-        ϱ in increasing order, and their means over users: see `ThresholdModel`.
+        ϱ in increasing order, and their means over users: see `FactorModel`.
     sticks_ : ndarray of shape (2, n_factors)
         Parameters γ of the Beta distributions of the sticks.
     prior_ : ndarray of shape (n_factors,)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from cofactor.errors import Argument
 from cofactor.losses import MARGIN_LOSSES, EntryLoss
-from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.penalties import L2, Penalty
@@ -108,7 +107,7 @@ def fold_in_by_loss(model: LossFactorization, given: FitInput) -> None:
     if "own" in penalties:
         fixed["common"] = model.common_thresholds_
     result, arrays = _minimise(model, ratings, penalties, start, fixed, None, None)
-    warn_if_unfinished(result, model, stacklevel=callers_level() + 1, name=given.name)
+    warn_if_unfinished(result, model, name=given.name)
     model.U_, model.user_bias_ = arrays["U"], arrays["b"]
     if "own" in arrays:
         arrays["own"] = arrays["own"] + model.common_thresholds_

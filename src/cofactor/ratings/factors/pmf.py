@@ -11,7 +11,6 @@ from scipy.special import logit
 
 from cofactor.errors import Argument
 from cofactor.losses import LogisticSquared, Squared
-from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_flag, check_number
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.problems import LeastSquaresProblem, LinkedProblem
@@ -264,7 +263,7 @@ class PMF(FactorModel):
             problem = self._linked_problem(ratings, self.alpha_, d, {"V": self.V_})
             tol = min(self.tol, _FOLD_IN_TOL)
             result = lbfgs(problem, problem.pack(start), max_iter=max(self.max_iter, 500), tol=tol)
-            warn_if_unfinished(result, self, stacklevel=callers_level() + 1, name=given.name)
+            warn_if_unfinished(result, self, name=given.name)
             self.U_ = np.array(problem.arrays(result.x)["U"])
         self.user_bias_ = np.zeros(n, self.V_.dtype)
 

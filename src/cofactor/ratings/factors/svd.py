@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.kernels.observed import row_sums
-from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.state import check_array
@@ -201,7 +200,7 @@ class RatingSVD(RatingModel):
         self._project(ratings)
         self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
         self.history_, self.seconds_ = result.history, result.seconds
-        warn_if_unfinished(result, self, stacklevel=callers_level() + 1)
+        warn_if_unfinished(result, self)
 
     def _fold_in(self, given: FitInput) -> None:
         """Project the new users' filled rows on the items' factors."""

@@ -11,7 +11,6 @@ from scipy.special import ndtr
 from cofactor.errors import InvalidTypeError
 from cofactor.kernels import gaussian_processes as kernels
 from cofactor.kernels.threads import cut_rows, parallel_for
-from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.selection.path import hold_out_one_per_user
@@ -249,7 +248,7 @@ class GPLVM(RatingModel):
             )
             learned, self.objective_, self.certificate_ = result.x, result.objective, result.certificate
             self.history_, self.seconds_, self.n_iter_ = result.history, result.seconds, result.n_iter
-            warn_if_unfinished(result, self, stacklevel=callers_level() + 1)
+            warn_if_unfinished(result, self)
         else:
             gradient = np.empty_like(start)
             self.objective_ = problem.value_gradient(start, gradient)

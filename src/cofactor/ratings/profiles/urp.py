@@ -11,7 +11,6 @@ from scipy import sparse
 from cofactor.errors import InvalidInputError
 from cofactor.kernels import mixtures
 from cofactor.kernels.threads import cut_rows, parallel_for
-from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.state import check_array
@@ -187,7 +186,7 @@ class URP(RatingModel):
         self.marginal_ = level_marginal(ratings)
         self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
         self.history_, self.seconds_ = result.history, result.seconds
-        warn_if_unfinished(result, self, stacklevel=callers_level() + 1)
+        warn_if_unfinished(result, self)
 
     def _fold_in(self, given: FitInput) -> None:
         """Find the new users' γ; β and a are fixed. A user begins with equal shares."""

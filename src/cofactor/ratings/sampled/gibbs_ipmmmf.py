@@ -36,8 +36,8 @@ class GibbsIPMMMF(SampledModel):
         x_{ij} = \sum_k z_{ik} V_{jk} + c_j
 
     with :math:`T^r_{ij} = +1` where :math:`y_{ij} \le r` and -1 elsewhere, and :math:`z_{ik} \in \{0, 1\}` from an
-    Indian buffet process: a user has a feature that m of n others have with odds m : (n + 1 - m), and new ones as many
-    as a Poisson distribution of mean a / (n + 1) gives. So the number of features is learned. The rest is
+    Indian buffet process: a user has a feature that m of n others have with odds m : (n + 1 - m), and a number of
+    new features that is Poisson distributed with mean a / (n + 1). So the number of features is learned. The rest is
 
     .. math::
 

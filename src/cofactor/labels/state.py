@@ -1,0 +1,93 @@
+"""A fitted label model as JSON values and arrays, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.errors import InvalidInputError
+from cofactor.labels.data import LabelForm
+from cofactor.labels.decoding import decoder_of
+from cofactor.model.state import from_plain, member, packed, plain, unpacked
+
+__all__ = ["check_answers", "label_state", "take_state"]
+
+
+def label_state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return what a file holds of a label model: a header which JSON can hold, and arrays."""
+    arrays: dict[str, NDArray[Any]] = {"constant": model.constant_}
+    learned = {
+        name: packed(getattr(model, name), f"learned.{name}", arrays)
+        for name in model._learned
+        if hasattr(model, name)  # nothing is learned where all labels are constant
+    }
+    header = {
+        "params": {k: plain(v) for k, v in model.get_params(deep=False).items() if k != "callback"},
+        "n_features": model.n_features_in_,
+        "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
+        "label_names": model.label_names_.tolist(),
+        "form": asdict(model.form_),
+        "rule": model.decision_.rule,
+        "threshold": packed(model.decision_.value, "threshold", arrays),
+        "learned": learned,
+    }
+    return header, arrays
+
+
+def take_state(
+    kind: type[Any],
+    header: dict[str, Any],
+    arrays: dict[str, NDArray[Any]],
+    estimators: Mapping[str, Any],
+    parts: Mapping[str, Any],
+) -> Any:
+    """Return the model of a class which `label_state` described; what it learned is still to be checked.
+
+    Parameters
+    ----------
+    kind : type
+        The class.
+    header, arrays
+        What `label_state` returned.
+    estimators : mapping of str to class
+        What its parameters may hold, by name.
+    parts : mapping of str to class
+        What may stand in what it learned, by name: models and learners.
+    """
+    model = kind(**{k: from_plain(v, estimators) for k, v in member(header, "params", dict).items()})
+    model._check_params()
+    model.n_features_in_ = member(header, "n_features", int)
+    if names := member(header, "feature_names", list):
+        model.feature_names_in_ = np.array(names, dtype=object)
+    model.form_ = LabelForm(**member(header, "form", dict))
+    model.label_names_ = np.array(member(header, "label_names", list), dtype=object)
+    model.constant_ = arrays["constant"]
+    model.decision_ = decoder_of(member(header, "rule", str), unpacked(header["threshold"], arrays))
+    for name, value in member(header, "learned", dict).items():
+        if name not in kind._learned:
+            raise InvalidInputError(f"{kind.__name__} has no {name}")
+        setattr(model, name, unpacked(value, arrays, parts))
+    return model
+
+
+def check_answers(model: Any) -> None:
+    """Refuse a label model read from a file unless it scores an instance, and says which labels are on."""
+    n_labels = len(model.label_names_)
+    if model.constant_.shape != (n_labels,) or model.constant_.dtype != np.int8:
+        raise InvalidInputError(f"constant has shape {model.constant_.shape}, dtype {model.constant_.dtype}")
+    cut = np.asarray(model.decision_.value)
+    if cut.shape not in ((), (n_labels,)):
+        raise InvalidInputError(f"the threshold has shape {cut.shape} for {n_labels} labels")
+    try:
+        nothing = np.zeros((1, model.n_features_in_))
+        scores, on = model._all_scores(nothing), model._decoded(nothing)
+    except (AttributeError, IndexError) as error:
+        raise InvalidInputError(f"it cannot score an instance: {error}") from error
+    if scores.shape != (1, n_labels) or not np.isfinite(scores).all():
+        raise InvalidInputError(f"it gives an instance scores of shape {scores.shape}, or not finite ones")
+    if on.shape != (1, n_labels) or on.dtype != np.bool_:
+        raise InvalidInputError(f"it gives an instance labels of shape {on.shape}, dtype {on.dtype}")

@@ -1,0 +1,85 @@
+"""What a file holds of a rating model: parameters, what was learned, ids, and the ratings of training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from numpy.typing import NDArray
+
+from cofactor.errors import InvalidInputError
+from cofactor.model.state import from_plain, member, packed, plain, unpacked
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.ids import saved_ids
+
+if TYPE_CHECKING:
+    from cofactor.ratings.base import RatingModel
+
+__all__ = ["checked_parts", "model_of_state", "state_of_model"]
+
+_Model = TypeVar("_Model", bound="RatingModel")
+
+
+def state_of_model(model: RatingModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return a header which JSON can hold, and arrays."""
+    arrays: dict[str, NDArray[Any]] = {}
+    header: dict[str, Any] = {
+        "params": {name: plain(v) for name, v in model.get_params(deep=False).items() if name != "callback"},
+        "learned": {name: packed(value, f"learned.{name}", arrays) for name, value in model._saved().items()},
+        "ids": {},
+    }
+    for name, ids in (("users", model.users_), ("items", model.items_)):
+        columns, header["ids"][name] = ids.to_state()
+        arrays |= {f"{name}.{key}": column for key, column in columns.items()}
+    if model.ratings_ is not None:
+        arrays |= {f"ratings.{name}": getattr(model.ratings_, name) for name in ("indptr", "indices", "levels")}
+    return header, arrays
+
+
+def model_of_state(
+    kind: type[_Model], header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any]
+) -> _Model:
+    """Rebuild a model from what `state_of_model` returned; whatever does not fit together is refused.
+
+    Parameters
+    ----------
+    kind : type
+        Class of the model.
+    header, arrays
+        What a file holds.
+    models : mapping of str to type
+        Classes of which parameters and parts may be, by name.
+    """
+    model = kind(**{name: from_plain(value, models) for name, value in member(header, "params", dict).items()})
+    model._check_params()
+    model.users_, model.items_ = (saved_ids(header, arrays, name) for name in ("users", "items"))
+    model.ratings_ = None
+    learned = member(header, "learned", dict)
+    model._restore({name: unpacked(learned[name], arrays, models) for name in ("scale_", *kind._learned)})
+    model._check_learned()
+    if "ratings.indptr" in arrays:
+        rows = (arrays[f"ratings.{name}"] for name in ("indptr", "indices", "levels"))
+        model.ratings_ = Ratings.from_csr(model.users_, model.items_, model.scale_, *rows)
+    return model
+
+
+def checked_parts(whole: RatingModel, parts: Any, kind: type[Any]) -> list[Any]:
+    """Return models read from a file as parts of another one, whose users and items they must have.
+
+    Parameters
+    ----------
+    whole : RatingModel
+    parts : object
+        Should be a list of models, all of one class.
+    kind : type
+        What this class must be, or derive from.
+    """
+    name = type(whole).__name__
+    alike = isinstance(parts, list) and bool(parts) and len({type(part) for part in parts}) == 1
+    if not alike or not isinstance(parts[0], kind):
+        raise InvalidInputError(f"the parts of this {name} must be models of one class, a {kind.__name__}")
+    for part in parts:
+        if part.users_ != whole.users_ or part.items_ != whole.items_ or part.ratings_ is not None:
+            raise InvalidInputError(f"the parts of this {name} must have its users and items")
+        part.users_, part.items_ = whole.users_, whole.items_
+    return parts
