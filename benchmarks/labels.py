@@ -57,7 +57,7 @@ WORDS = {"micro_f1": "micro-F1", "hamming": "Hamming", "accuracy": "accuracy", "
 
 @dataclass(frozen=True)
 class Case:
-    """A row of the issue's table: what is published and asked, and the grid searched inside each training fold."""
+    """A row of the table: what is published, what was asked for, and the grid searched inside each training fold."""
 
     data: str
     folds: int

@@ -7,6 +7,8 @@ from pathlib import Path
 # Small products gain nothing from BLAS threads, and lose minutes where other work keeps the cores busy. This must stand
 # before NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# A worker of pytest for each core is enough; tests of threads say how many they want.
+os.environ.setdefault("COFACTOR_NUM_THREADS", "1")
 
 import pytest
 

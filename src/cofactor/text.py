@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["counted", "did_you_mean", "folded", "nearest", "some_of", "without_zero"]
+__all__ = ["counted", "did_you_mean", "folded", "is_number", "nearest", "some_of", "without_zero"]
 
 
 def folded(name: str) -> str:
@@ -60,6 +60,21 @@ def did_you_mean(name: object, known: Iterable[str], otherwise: str = "") -> str
     names = list(known)
     near = nearest(name, names)
     return f"did you mean {', '.join(near)}?" if near else otherwise or f"expected one of {', '.join(names)}"
+
+
+def is_number(cell: str) -> bool:
+    """Whether a text is a number; nan and inf are.
+
+    Examples
+    --------
+    >>> is_number(" -3.5e2"), is_number("1_000"), is_number("")
+    (True, False, False)
+    """
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
 
 
 def counted(n: int | np.integer, one: str, many: str = "", form: str = "") -> str:

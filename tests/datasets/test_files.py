@@ -250,6 +250,8 @@ def test_duplicates_and_order_are_kept(save):
         ("user,item,rating\n1,2,3,4\n", "line 2: expected 3 columns as in line 1, found 4"),
         ("1,2,3,4\n1,2\n1,2,3,4,5,6\n", "line 2: expected 4 columns as in line 1, found 2"),
         ("1,2,3\n\n\n4,5,good\n", "line 4, column 3: expected a number, found 'good'"),
+        ("\n\n1,2,3\n4,5,good\n", "line 4, column 3: expected a number, found 'good'"),
+        ("\nuser,item,rating\n\n4,5,good\n", "line 4, column 'rating': expected a number, found 'good'"),
         (
             "user,item,stars\n1,2,3\n4,5,\n",
             "line 3, column 'stars': expected a number, found an empty cell",

@@ -362,23 +362,25 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def clear_caches() -> None:
+    for cache in (code._digest, code._source, code._definer, code._file, code._data_beside):
+        cache.cache_clear()
+
+
 def keys_of_copy(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
     """Return the keys of a rating cell and of a label cell as the sources in a folder make them; nothing is fitted."""
 
     def not_computed(cells: list[Cell], *_: Any) -> list[Any]:
         return [types.SimpleNamespace(key=cell.key) for cell in cells]
 
-    caches = (code._digest, code._source, code._definer, code._file)
     monkeypatch.setattr(code, "_ROOT", folder / "cofactor")
     monkeypatch.setattr(comparison, "run_cells", not_computed)
-    for cache in caches:
-        cache.cache_clear()
+    clear_caches()
     try:
         asked = (({"ALS": ALS(2, 5.0)}, STARS, "weak"), ({"PLST": PLST()}, TAGS, "kfold"))
         return [compare(methods, data, splits=splits).results[0].key for methods, data, splits in asked]
     finally:
-        for cache in caches:
-            cache.cache_clear()
+        clear_caches()
 
 
 @pytest.mark.parametrize(
@@ -413,6 +415,23 @@ def test_a_key_changes_with_the_code_and_not_with_what_shows_results(
 def before(package: Path) -> list[str]:
     with pytest.MonkeyPatch.context() as monkeypatch:
         return keys_of_copy(monkeypatch, package)
+
+
+def test_data_beside_a_module_are_part_of_its_code(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code, "_ROOT", package / "cofactor")
+    file = next((package / "cofactor" / "published" / "matrices").iterdir())
+
+    def digests() -> list[str]:
+        clear_caches()
+        return [code_digest([f"cofactor.{name}"]) for name in ("published.reader", "metrics.ratings")]
+
+    first, text = digests(), file.read_bytes()
+    file.write_bytes(text + b"\n")
+    try:
+        assert [old != new for old, new in zip(first, digests(), strict=True)] == [True, False]
+    finally:
+        file.write_bytes(text)
+        clear_caches()
 
 
 OF_PLST = """
@@ -560,6 +579,24 @@ class Once(Constant):
 
     def __sklearn_clone__(self) -> Once:
         return self
+
+
+def test_all_that_says_what_a_cell_is_is_part_of_its_key() -> None:
+    """And what else it carries, such as its work, is not."""
+    facts = {
+        "measure": "m",
+        "method": "n",
+        "data": "d",
+        "checksum": "c",
+        "split": "s",
+        "seed": 3,
+        "parameters": {"a": 1},
+    }
+    other = {"parameters": {"a": 2}, "seed": 4}
+    one = Cell(work=dict, code="x", **facts)
+    changed = [replace(one, **{name: other.get(name, "other")}) for name in (*facts, "code")]
+    assert len({one.key, *(each.key for each in changed)}) == len(changed) + 1
+    assert replace(one, work=list).key == one.key
 
 
 def test_a_store_refuses_what_nobody_would_find_again(tmp_path: Path) -> None:

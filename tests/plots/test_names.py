@@ -15,8 +15,9 @@ from cofactor.evaluation import Scores, nemenyi
 from cofactor.plots.figures import draw, legend, new_axes
 from cofactor.samplers import Chain
 
-#: Not a formula of matplotlib, and one that would be drawn in italics without its dollar signs.
+#: Not a formula of matplotlib, and one that would be drawn in italics without its dollar signs; and both.
 NAMES = ("ALS, $k=5^$", "cost $5$ and $6$")
+BOTH = "$5$, $k^$"
 CHAINS = [Chain(k, 7, log_likelihood=[-60.0, -50, -41 - k, -43, -40, -42, -41, -40]) for k in (0, 1)]
 NODES = [{"id": 0, "parent": None, "depth": 0, "n": 3, "n_retained": 3, "children": []}]
 RANKS = [[1, 2, 3]] * 6
@@ -69,8 +70,7 @@ def test_every_plot_function_is_here():
     assert {f"plot_{name}" for name in PICTURES.keys() | WORDLESS} == {n for n in plots.__all__ if n.startswith("plot")}
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("picture", PICTURES)
+@pytest.mark.parametrize(("picture", "name"), [*((p, BOTH) for p in PICTURES), *(("confusion", n) for n in NAMES)])
 def test_names_are_drawn_as_they_are(picture, name):
     number, function = PICTURES[picture]
     ax = function(name)

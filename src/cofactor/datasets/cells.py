@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from cofactor.datasets.table import Cells, Table, Words
 from cofactor.errors import InvalidInputError
+from cofactor.text import is_number
 
 __all__ = [
     "IdMode",
     "finite_cells",
     "ids_of",
-    "is_number",
     "label_of",
     "numbers_of",
     "stack_pairs",
@@ -33,15 +33,6 @@ _TRUTH = (
     *(("0", "1"), ("-1", "1"), ("-1", "+1"), ("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t")),
     *(("off", "on"), ("absent", "present")),
 )
-
-
-def is_number(cell: str) -> bool:
-    """Whether a cell of text is a number (nan and inf are)."""
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell
 
 
 def truth_of(values: tuple[str, ...]) -> tuple[int, ...] | None:

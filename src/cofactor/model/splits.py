@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import BaseShuffleSplit, KFold, PredefinedSplit, ShuffleSplit
 from sklearn.utils import check_consistent_length, check_random_state
 
-from cofactor.datasets.columns import check_pair_names
+from cofactor.columns import check_pair_names
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.text import counted, did_you_mean
 

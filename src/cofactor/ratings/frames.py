@@ -6,7 +6,7 @@ from typing import Any
 
 import narwhals as nw
 
-from cofactor.datasets.columns import frame_columns
+from cofactor.columns import frame_columns
 from cofactor.errors import InvalidInputError
 from cofactor.typing import Frame
 
@@ -21,7 +21,7 @@ def is_frame(X: Any) -> bool:
 def split_frame(X: Frame) -> tuple[Frame, Any]:
     """Return the two columns of ids of a frame, and its column of ratings.
 
-    Columns are known by their names, as in files (see `cofactor.datasets.columns.frame_columns`).
+    Columns are known by their names, as in files (see `cofactor.columns.frame_columns`).
 
     Parameters
     ----------

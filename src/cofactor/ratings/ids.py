@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.datasets.columns import check_pair_names
+from cofactor.columns import check_pair_names
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.model.state import member
 from cofactor.text import counted, some_of

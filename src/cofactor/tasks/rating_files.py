@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor import datasets
+from cofactor.columns import ALIASES, ColumnsError, plain
 from cofactor.datasets import RatingDataset
-from cofactor.datasets.columns import ALIASES, ColumnsError, plain
 from cofactor.datasets.sniff import Found, sniff
 from cofactor.errors import Argument, InvalidInputError, Place, Text
 from cofactor.files import display_name, read_bytes, to_utf8

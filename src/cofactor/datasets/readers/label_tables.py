@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.datasets.cells import finite_cells, is_number, label_of, truth_of
+from cofactor.datasets.cells import finite_cells, label_of, truth_of
 from cofactor.datasets.formats import read_table
 from cofactor.datasets.readers.label_columns import (
     LabelColumns,
@@ -21,7 +21,7 @@ from cofactor.datasets.readers.parquet_labels import is_list_layout, read_whole_
 from cofactor.datasets.table import ArrowTable, Table, TableOptions, Words
 from cofactor.datasets.types import LabelDataset
 from cofactor.files import PathLike
-from cofactor.text import counted
+from cofactor.text import counted, is_number
 
 __all__ = ["read_label_table"]
 

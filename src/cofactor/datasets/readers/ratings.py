@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.datasets.cells import IdMode, ids_of, numbers_of, stack_pairs, times_of
-from cofactor.datasets.columns import (
+from cofactor.columns import (
     Column,
     explicit_timestamp,
     find_timestamp,
@@ -20,6 +19,7 @@ from cofactor.datasets.columns import (
     refuse_matrix,
     resolve_columns,
 )
+from cofactor.datasets.cells import IdMode, ids_of, numbers_of, stack_pairs, times_of
 from cofactor.datasets.formats import read_table
 from cofactor.datasets.table import Table, TableOptions
 from cofactor.datasets.types import RatingDataset

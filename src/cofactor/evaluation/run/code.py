@@ -8,6 +8,7 @@ their text alone; of other packages the version stands for the code.
   The ``__init__`` of a package takes part only where the name is defined there, and then with what it uses itself.
 * Imports inside functions count, those under ``if TYPE_CHECKING:`` do not, and neither does a bare
   ``import cofactor``.
+* Files of data beside a module of this package, such as the published matrices, count with it.
 * What only shows results (`SHOWN`) never takes part, whoever imports it.
 """
 
@@ -39,6 +40,7 @@ _PACKAGE = "cofactor"
 _ROOT = Path(__file__).parents[2]
 _STANDARD = Path(os.__file__).parent
 _SITES = {"site-packages", "dist-packages"}
+_CODE = {".py", ".pyc", ".pyi", ".typed"}
 
 
 class UnsourcedError(InvalidTypeError):
@@ -177,15 +179,28 @@ def _source(module: str) -> _Source:
             advice="keep the code in a file and import it, or pass a version, and another one after each change",
         )
     text = file.read_bytes()
+    digest = hashlib.sha256(text + _data_beside(file.parent) if _is_ours(module) else text).hexdigest()
     if file.suffix != ".py":  # compiled
-        return _Source(hashlib.sha256(text).hexdigest(), frozenset())
+        return _Source(digest, frozenset())
     tree = ast.parse(text)
     if _is_package(module):  # with what is imported there only to be found there, nothing is done
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         found = frozenset(target for target, bound in _imported(module, tree) if bound in used)
     else:
         found = frozenset(target for target, _ in _imported(module, tree))
-    return _Source(hashlib.sha256(text).hexdigest(), found - {module})
+    return _Source(digest, found - {module})
+
+
+@cache
+def _data_beside(folder: Path) -> bytes:
+    """Return what tells the files of data in a folder of this package, and in those below it that hold no modules."""
+    total = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and path.name != "__pycache__" and not (path / "__init__.py").exists():
+            total.update(path.name.encode() + _data_beside(path))
+        elif path.is_file() and path.suffix not in _CODE:
+            total.update(path.name.encode() + path.read_bytes())
+    return total.digest()
 
 
 def _imported(module: str, tree: ast.Module) -> Iterator[tuple[str, str]]:

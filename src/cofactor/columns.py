@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cofactor.datasets.cells import is_number
 from cofactor.errors import Argument, InvalidInputError, Place
-from cofactor.text import counted
+from cofactor.text import counted, is_number
 from cofactor.typing import Frame
 
 Column = str | int
@@ -131,7 +130,7 @@ def frame_columns(frame: Frame, *, rating: bool = True) -> dict[str, Any]:
     Examples
     --------
     >>> import pandas as pd
-    >>> from cofactor.datasets.columns import frame_columns
+    >>> from cofactor.columns import frame_columns
     >>> frame = pd.DataFrame({"stars": [4.0], "movie_id": [12], "userId": ["ann"]})
     >>> frame_columns(frame)
     {'user': 'userId', 'item': 'movie_id', 'rating': 'stars'}

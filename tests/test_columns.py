@@ -4,7 +4,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from cofactor.datasets.columns import frame_columns
+from cofactor.columns import frame_columns
 
 FRAMES = pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 
