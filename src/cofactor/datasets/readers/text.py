@@ -308,7 +308,7 @@ def _has_odd_integers(body: _Body) -> bool:
 def _by_cells(body: _Body, positions: Sequence[int], file: str) -> tuple[dict[int, Any], NDArray[np.int64]]:
     """Columns as text, and the number of the line of each row."""
     lines: list[int] = []
-    rows: list[list[str]] = []
+    cells: dict[int, list[str]] = {k: [] for k in positions}
     for line, row in _rows(body, file):
         if len(row) != body.n_columns:
             expected = counted(body.n_columns, "column")
@@ -316,8 +316,9 @@ def _by_cells(body: _Body, positions: Sequence[int], file: str) -> tuple[dict[in
                 f"expected {expected} as in line {body.width_line}, found {len(row)}", place=Place(file, line)
             )
         lines.append(line)
-        rows.append(row)
-    return {k: [row[k] for row in rows] for k in positions}, np.array(lines, dtype=np.int64)
+        for k, column in cells.items():
+            column.append(row[k])
+    return cells, np.array(lines, dtype=np.int64)
 
 
 def _rows(body: _Body, file: str) -> Iterator[tuple[int, list[str]]]:
