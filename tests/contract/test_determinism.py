@@ -150,7 +150,6 @@ def learned_bits(model: RatingModel) -> dict[str, tuple[str, bytes]]:
     return {key: a for key, a in bits(model).items() if "learned." in key and not re.search(r"\.(users|items)\.", key)}
 
 
-
 @every
 def test_names_in_the_same_order_change_nothing_but_names(name):
     X, y = data(name)
