@@ -86,8 +86,11 @@ def save(model: Any, path: str | Path) -> None:
     from sklearn.utils.validation import check_is_fitted
 
     from cofactor import persistence
+    from cofactor.errors import InvalidTypeError
     from cofactor.model.pipelines import ADAPTERS
 
+    if not hasattr(model, "fit"):
+        raise InvalidTypeError("expected a fitted model first, then the path", argument="model", found=model)
     if type(model) not in ADAPTERS:
         check_is_fitted(model)
     persistence.save(path, model, ADAPTERS)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 __all__ = [
     "Argument",
+    "InputWarning",
     "InvalidInputError",
     "InvalidTypeError",
     "MissingPackageError",
@@ -166,6 +167,41 @@ class InvalidInputError(ValueError):
 
 class InvalidTypeError(InvalidInputError, TypeError):
     """Something that a user gave is of a kind that cannot be used."""
+
+
+class InputWarning(UserWarning):
+    """Something that a user gave can be used, but perhaps not as they think.
+
+    Parameters
+    ----------
+    text : str, or parts of it
+        What it is, and what to do; without a full stop. Arguments in it are parts of their own.
+
+    Examples
+    --------
+    >>> warning = InputWarning(("half of the labels are shifted; ", Argument("aligned", "realigned"), " corrects them"))
+    >>> str(warning)
+    "half of the labels are shifted; aligned='realigned' corrects them"
+    >>> warning.told(lambda argument: f"--{argument.name} {argument.value}")
+    'half of the labels are shifted; --aligned realigned corrects them'
+    """
+
+    def __init__(self, text: Text) -> None:
+        self.text = _parts(text)
+        super().__init__(self.told())
+
+    def told(self, name: Callable[[Argument], str] = str) -> str:
+        """Return the text with each argument as `name` writes it.
+
+        Parameters
+        ----------
+        name : callable, optional
+            From an `Argument` to text; by default as Python writes it.
+        """
+        return "".join(name(part) if isinstance(part, Argument) else part for part in self.text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.text,)
 
 
 class MissingPackageError(ImportError):

@@ -1,5 +1,6 @@
 """The same seed gives the same bits: for any number of threads, any carrier of parallel tasks, any order of rows."""
 
+import re
 import sys
 from collections.abc import Callable
 from functools import lru_cache
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from cofactor.kernels.threads import parallel_for, thread_limit
+from cofactor.ratings import RatingModel
 
 from .models import CASES, all_pairs, bits, data, every, fitted, fresh, having, overriding, planted
 
@@ -143,6 +145,11 @@ def test_order_of_rows_does_not_change_a_bit(name):
     assert bits(fresh(name).fit(X[order], y[order])) == bits(fitted(name))
 
 
+def learned_bits(model: RatingModel) -> dict[str, tuple[str, bytes]]:
+    """Return all arrays a model learned, but for the ids of its users and items, which its parts hold too."""
+    return {key: a for key, a in bits(model).items() if "learned." in key and not re.search(r"\.(users|items)\.", key)}
+
+
 @every
 def test_names_in_the_same_order_change_nothing_but_names(name):
     X, y = data(name)
@@ -152,8 +159,7 @@ def test_names_in_the_same_order_change_nothing_but_names(name):
         model = fresh(name).fit(renamed, y)
         assert np.array_equal(model.predict(renamed), fitted(name).predict(X))
         assert np.array_equal(model.decision_function(renamed), fitted(name).decision_function(X))
-        learned = {key: value for key, value in bits(model).items() if "learned." in key}
-        assert learned == {key: value for key, value in bits(fitted(name)).items() if "learned." in key}
+        assert learned_bits(model) == learned_bits(fitted(name))
 
 
 @having("dtype")

@@ -76,7 +76,7 @@ def test_a_model_keeps_no_reference_to_its_input(name):
     del X, Y
     if any(ref() is not None for ref in watched):  # a collection takes half a second: only for what circles keep
         gc.collect()
-    assert all(ref() is None for ref in watched), model
+    assert all(ref() is None for ref in watched), f"{model} holds X or y as given: _fit must keep copies"
 
 
 @probed("fit", "_receive")

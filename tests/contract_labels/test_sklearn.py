@@ -125,6 +125,12 @@ def test_check_estimator(name):
 
 
 @every
+def test_constructors_take_what_all_models_take(name):
+    missing = {"threshold", "random_state", "callback", "verbose"} - set(fresh(name).get_params(deep=False))
+    assert not missing, f"{type(CASES[name]).__name__}.__init__ must take {', '.join(sorted(missing))} too"
+
+
+@every
 def test_parameters_are_kept_as_given(name):
     model = fresh(name)
     names = list(inspect.signature(type(model)).parameters)
@@ -216,10 +222,9 @@ def test_models_are_classifiers_of_many_labels(name: str) -> None:
 
 @every
 def test_probabilities_only_where_they_are_exact(name: str) -> None:
-    if type(CASES[name]).__name__ == "BinaryRelevance":
-        return  # it depends on the learner
-    assert hasattr(fresh(name), "predict_proba") == (name == "MLkNN")
-    if name != "MLkNN":
+    has = fresh(name)._has_probabilities()
+    assert hasattr(fresh(name), "predict_proba") == has
+    if not has:
         with pytest.raises(AttributeError, match="predict_proba"):
             _ = fresh(name).predict_proba
 

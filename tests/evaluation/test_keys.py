@@ -581,6 +581,24 @@ class Once(Constant):
         return self
 
 
+def test_all_that_says_what_a_cell_is_is_part_of_its_key() -> None:
+    """And what else it carries, such as its work, is not."""
+    facts = {
+        "measure": "m",
+        "method": "n",
+        "data": "d",
+        "checksum": "c",
+        "split": "s",
+        "seed": 3,
+        "parameters": {"a": 1},
+    }
+    other = {"parameters": {"a": 2}, "seed": 4}
+    one = Cell(work=dict, code="x", **facts)
+    changed = [replace(one, **{name: other.get(name, "other")}) for name in (*facts, "code")]
+    assert len({one.key, *(each.key for each in changed)}) == len(changed) + 1
+    assert replace(one, work=list).key == one.key
+
+
 def test_a_store_refuses_what_nobody_would_find_again(tmp_path: Path) -> None:
     methods = {"mean": DummyRegressor(), "once": Once(source=(k for k in range(3)))}
     assert not compare(methods, {"toy": TOY}).failed

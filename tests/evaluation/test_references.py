@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyRegressor
 
 from cofactor.datasets import make_labels, make_ratings
-from cofactor.evaluation import Cell, compare, comparison
+from cofactor.evaluation import Cell, compare, comparison, run_cells
 from cofactor.evaluation.run import references
 from cofactor.evaluation.run.references import Reference
 from cofactor.evaluation.run.sources import sources_of
@@ -25,11 +26,11 @@ STARS = make_ratings(300, 200, 3, density=0.5, random_state=0)
 LARGEST = 4000  #: bytes of a cell that is sent to another process
 
 
-class Teller(BaseEstimator):
-    """Predicts the mean, and tells in its parameters which object its process loaded."""
+class Mean(BaseEstimator):
+    """Predicts the mean, and tells which process it was fitted in."""
 
-    def fit(self, X: Any, y: Any) -> Teller:
-        self.best_params_ = {"process": os.getpid(), "loaded": len(references._LOADED)}
+    def fit(self, X: Any, y: Any) -> Mean:
+        self.best_params_ = {"process": os.getpid()}
         self.mean_ = float(np.mean(y))
         return self
 
@@ -54,12 +55,12 @@ def cells_of(monkeypatch: pytest.MonkeyPatch, *arguments: Any, **options: Any) -
 @pytest.mark.parametrize("splits", ["holdout", "weak", "strong", "kfold"])
 def test_a_cell_is_small_whatever_its_data(monkeypatch: pytest.MonkeyPatch, splits: str) -> None:
     assert STARS.X.nbytes > 100 * LARGEST
-    methods = {"mean": DummyRegressor()} if splits != "strong" else {"Teller": Folding()}
+    methods = {"mean": DummyRegressor()} if splits != "strong" else {"Mean": Folding()}
     cells = cells_of(monkeypatch, methods, [STARS], splits=splits)
     assert max(len(pickle.dumps(cell)) for cell in cells) < LARGEST
 
 
-class Folding(Teller):
+class Folding(Mean):
     """Takes new users as they come."""
 
     def fold_in(self, X: Any, y: Any) -> Folding:
@@ -88,16 +89,36 @@ def test_known_data_must_be_the_same_everywhere(monkeypatch: pytest.MonkeyPatch)
         copy.work()
 
 
-def test_processes_load_data_once_and_find_what_one_finds() -> None:
+def test_processes_find_what_one_finds() -> None:
     data = {"stars": (STARS.X, STARS.y)}
-    alone = compare({"mean": Teller()}, data, seeds=(0, 1))
+    alone = compare({"mean": Mean()}, data, seeds=(0, 1))
     with parallel_config(backend="loky"):
-        together = compare({"mean": Teller()}, data, seeds=(0, 1), n_jobs=2)
+        together = compare({"mean": Mean()}, data, seeds=(0, 1), n_jobs=2)
     assert not together.failed
     assert [one.measures["mae"] for one in together.results] == [one.measures["mae"] for one in alone.results]
-    told = [one.measures["parameters"] for one in together.results]
-    assert os.getpid() not in {one["process"] for one in told}
-    assert max(one["loaded"] for one in told) <= 3  # the data, and the rows of the splits of each seed
+    assert os.getpid() not in {one.measures["parameters"]["process"] for one in together.results}
+
+
+def logged(path: str) -> list[int]:
+    """Return some data, and write down that they were loaded."""
+    with open(path, "a") as stream:
+        stream.write(f"{os.getpid()}\n")
+    return [1, 2, 3]
+
+
+def total(rows: Reference[list[int]], k: int) -> dict[str, int]:
+    return {"total": k * sum(rows.value()), "process": os.getpid()}
+
+
+def test_a_process_loads_once(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    rows = Reference("rows", f"of {tmp_path}", [1, 2, 3], partial(logged, str(log)))
+    cells = [Cell(work=partial(total, rows, k), method="sum", split=str(k)) for k in range(12)]
+    results = run_cells(cells, n_jobs=2)
+    assert [one.measures["total"] for one in results] == [6 * k for k in range(12)]
+    loaded = log.read_text().split()
+    assert sorted(set(loaded)) == sorted(loaded)
+    assert set(loaded) == {str(one.measures["process"]) for one in results}
 
 
 def test_a_file_goes_with_its_reference() -> None:

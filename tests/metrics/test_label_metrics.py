@@ -30,10 +30,11 @@ from cofactor.metrics import (
     one_error,
     precision_at_k,
     propensity_scored_precision_at_k,
+    ranked,
     ranking_loss,
     subset_accuracy,
 )
-from cofactor.metrics import _ranked as ranked
+from cofactor.metrics.labels import LabelMetric
 from cofactor.metrics.tables import as_label_sets
 
 Y = np.array([[1, 0, 1, 0], [0, 0, 1, 0], [1, 1, 0, 0]])
@@ -58,7 +59,7 @@ def scored(draw):
 
 def test_hand_computed_values():
     # Rows: common 1, 1, 1 of true 2, 1, 2 and predicted 2, 1, 1; labels: F1 1, 0, 2/3, undefined.
-    assert label_report(Y, PREDICTED) == {
+    expected = {
         "hamming": pytest.approx(3 / 12, rel=1e-15),
         "accuracy": pytest.approx((1 / 3 + 1 + 1 / 2) / 3, rel=1e-15),
         "subset_accuracy": pytest.approx(1 / 3, rel=1e-15),
@@ -66,6 +67,8 @@ def test_hand_computed_values():
         "macro_f1": pytest.approx((1 + 0 + 2 / 3 + 0) / 4, rel=1e-15),
         "micro_f1": pytest.approx(6 / 9, rel=1e-15),
     }
+    report = label_report(Y, PREDICTED)
+    assert {name: report[name] for name in expected} == expected
 
 
 def test_undefined_labels_and_rows():
@@ -266,6 +269,21 @@ def test_report_has_every_metric_with_its_default():
     for name, metric in LABEL_METRICS.items():
         assert report[name] == pytest.approx(metric(labels, scores if metric.takes == "scores" else scores > 0))
     assert "precision_at_5" not in label_report(Y, PREDICTED, PREDICTED)
+
+
+def test_a_metric_needs_one_line_in_the_table(monkeypatch):
+    def jaccard_micro(Y, predicted):
+        true, found = as_label_sets(Y), as_label_sets(predicted)
+        return true.multiply(found).nnz / (true + found).nnz
+
+    def spread(Y, scores):
+        return float(np.ptp(scores))
+
+    monkeypatch.setitem(LABEL_METRICS, "jaccard_micro", LabelMetric(jaccard_micro, "labels", greater_is_better=True))
+    monkeypatch.setitem(LABEL_METRICS, "spread", LabelMetric(spread, "scores", greater_is_better=True))
+    report = label_report([[1, 0], [1, 1]], [[1, 0], [0, 1]], [[2.0, -1.0], [0.0, 1.0]])
+    assert (report["jaccard_micro"], report["spread"]) == (2 / 3, 3.0)
+    assert "spread" not in label_report([[1, 0]], [[1, 0]])
 
 
 def test_directions():

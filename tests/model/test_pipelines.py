@@ -195,3 +195,8 @@ def test_a_forged_pipeline(change: Any, tmp_path: Any) -> None:
 
 def test_every_adapter_is_tested() -> None:
     assert {type(step) for step in (*NUMBERS, *WORDS)} | {Pipeline} == set(ADAPTERS)
+
+
+def test_a_path_in_place_of_the_model(tmp_path: Any) -> None:
+    with pytest.raises(TypeError, match=r"^model='.*': expected a fitted model first, then the path$"):
+        cofactor.save(str(tmp_path / "m.cofactor"), PLST(1.0))  # type: ignore[arg-type]

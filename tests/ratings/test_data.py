@@ -281,7 +281,7 @@ GOOD = np.array([[1, 1], [1, 2], [2, 1]])
         ([(1, 2), (1, 2, 3)], [1, 2], r"pairs, found \(1, 2, 3\)"),
         (["ab", "cd"], [1, 2], "pairs, found 'ab'"),
         ((np.arange(3), np.arange(3)), [1, 2, 3], "tuple of two columns"),
-        (pd.DataFrame({"a": [1], "b": [1], "c": [1]}), [1], r"two columns.*\['a', 'b', 'c'\]"),
+        (pd.DataFrame({"a": [1], "b": [1], "c": [1]}), [1], r"two columns.*\['a', 'b', 'c'\]; select these two"),
         (pl.LazyFrame({"a": [1], "b": [1]}), [1], "lazy frame"),
         (GOOD, None, "y is missing"),
         (GOOD, [1, 2], "X has 3 rows but y has 2"),

@@ -22,6 +22,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from cofactor.errors import InputWarning
+
 __all__ = ["main"]
 
 
@@ -99,7 +101,9 @@ class _Warnings:
 
     def show(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         """Show a warning; takes what ``warnings.showwarning`` takes."""
-        text = str(message)
+        from cofactor.cli.errors import named
+
+        text = message.told(named()) if isinstance(message, InputWarning) else str(message)
         if text not in self.seen:
             self.seen.add(text)
             print(f"cofactor: warning: {text}", file=sys.stderr)

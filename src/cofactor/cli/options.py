@@ -18,8 +18,8 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 MODEL_HELP = (
     "For ratings mmmf (the default), ordinal-probit (the most accurate, with probabilities), als (the fastest), hmf, "
-    "pmmmf, ensemble, binary-mmmf for two levels, and others (an unknown name lists all); for labels plst (the "
-    "default), cplst, cssp, faie, leml, omf, mlchmf, grople, mlknn, binary-relevance"
+    "pmmmf, ensemble, binary-mmmf for two levels, and others; for labels plst (the default), cplst, cssp, faie, leml, "
+    "omf, mlchmf, grople, mlknn, binary-relevance, and others; an unknown name lists all"
 )
 
 

@@ -25,7 +25,7 @@ from cofactor.datasets.readers.movielens import load_movielens
 from cofactor.datasets.registry.known_labels import KnownLabels
 from cofactor.datasets.sniff import sniff
 from cofactor.datasets.types import LabelDataset, RatingDataset, is_sparse
-from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.files import PathLike, display_name, read_bytes
 from cofactor.text import did_you_mean
 
@@ -258,8 +258,11 @@ def _shifted(name: str, path: Path, offsets: Path, aligned: Aligned, sparse: For
         places = f"{header - start} column{'s' if header - start > 1 else ''}"
         _warn_of_shift(
             f"{name}: as published, the labels of rows {low} to {high - 1} stand {places} before the place that the "
-            "header names, so that they are read as other labels. aligned='realigned' takes them from where they "
-            "are; aligned='published' takes them as the literature does, without this warning"
+            "header names, so that they are read as other labels. ",
+            Argument("aligned", "realigned"),
+            " takes them from where they are; ",
+            Argument("aligned", "published"),
+            " takes them as the literature does, without this warning",
         )
     if aligned != "realigned":
         return read_arff(path, sparse=sparse)
@@ -292,13 +295,16 @@ def _check_cut(name: str, aligned: Aligned) -> None:
     if aligned is None:
         _warn_of_shift(
             f"{name}: was made from files of rcv1 in which the labels of half of the rows are shifted, and cannot be "
-            "realigned. load_labels('rcv1subset1', aligned='realigned') has them right; aligned='published' takes "
-            "these as the literature does, without this warning"
+            "realigned. rcv1subset1 with ",
+            Argument("aligned", "realigned"),
+            " has them right; ",
+            Argument("aligned", "published"),
+            " takes these as the literature does, without this warning",
         )
 
 
-def _warn_of_shift(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=5)
+def _warn_of_shift(*parts: str | Argument) -> None:
+    warnings.warn(InputWarning(parts), stacklevel=5)
 
 
 # -------------------------------------------------------------------------------------------------- files

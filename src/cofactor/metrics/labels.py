@@ -243,14 +243,14 @@ def label_report(
     dict of str to float
         ``hamming``, ``accuracy``, ``subset_accuracy``, ``example_f1``, ``macro_f1``, ``micro_f1``; with scores
         also ``one_error``, ``coverage``, ``ranking_loss``, ``average_precision``, ``precision_at_1`` and, where
-        there are that many labels, ``precision_at_3``, ``ndcg_at_3``, ``precision_at_5``, ``ndcg_at_5``.
+        there are that many labels, ``precision_at_3``, ``ndcg_at_3``, ``precision_at_5``, ``ndcg_at_5``; and
+        whatever else `LABEL_METRICS` holds.
 
     Examples
     --------
     >>> report = label_report([[1, 0, 1], [0, 0, 1]], [[1, 1, 0], [0, 0, 1]])
-    >>> {name: round(value, 4) for name, value in report.items()}
-    {'hamming': 0.3333, 'accuracy': 0.6667, 'subset_accuracy': 0.5, 'example_f1': 0.75, 'macro_f1': 0.5556,
-     'micro_f1': 0.6667}
+    >>> round(report["hamming"], 4), report["subset_accuracy"], round(report["micro_f1"], 4)
+    (0.3333, 0.5, 0.6667)
     """
     counts = _counts(Y, predicted)
     report = {
@@ -261,7 +261,15 @@ def label_report(
         "macro_f1": _macro_f1(counts, undefined),
         "micro_f1": _micro_f1(counts, undefined),
     }
-    return report if scores is None else report | ranking_report(Y, scores)
+    if scores is not None:
+        report |= ranking_report(Y, scores)
+    for name in LABEL_METRICS.keys() - _AT_ONCE:
+        metric = LABEL_METRICS[name]
+        if metric.takes == "labels":
+            report[name] = metric(Y, predicted)
+        elif scores is not None:
+            report[name] = metric(Y, scores)
+    return {name: report[name] for name in LABEL_METRICS if name in report}
 
 
 class _Totals(NamedTuple):
@@ -358,3 +366,24 @@ LABEL_METRICS: dict[str, LabelMetric] = {
     "ndcg_at_5": _at(ndcg_at_k, 5),
 }
 """Metric of each name, as in `label_report`."""
+
+#: What `label_report` makes of shared counts and ranks; it calls the function of every other metric.
+_AT_ONCE = frozenset(
+    {
+        "hamming",
+        "accuracy",
+        "subset_accuracy",
+        "example_f1",
+        "macro_f1",
+        "micro_f1",
+        "one_error",
+        "coverage",
+        "ranking_loss",
+        "average_precision",
+        "precision_at_1",
+        "precision_at_3",
+        "ndcg_at_3",
+        "precision_at_5",
+        "ndcg_at_5",
+    }
+)

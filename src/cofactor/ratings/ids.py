@@ -260,7 +260,9 @@ def pair_columns(X: Pairs) -> tuple[NDArray[Any], NDArray[Any]]:
     if isinstance(frame, nw.DataFrame):
         if len(frame.columns) != 2:
             raise InvalidInputError(
-                f"X must have two columns, user ids and item ids; found {frame.columns}", argument="X"
+                f"X must have two columns, user ids and item ids; found {frame.columns}",
+                argument="X",
+                advice="select these two",
             )
         check_pair_names(frame.columns)
         columns = [frame[:, 0].to_numpy(), frame[:, 1].to_numpy()]

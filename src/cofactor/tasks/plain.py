@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean, stdev
 from typing import Any, Literal
 
 from cofactor.errors import InvalidInputError, Text
@@ -290,6 +289,8 @@ def mean_std(values: Sequence[float]) -> tuple[float, float]:
     >>> mean_std([1.0, 3.0])
     (2.0, 1.4142135623730951)
     """
+    from statistics import fmean, stdev  # only here, since commands start with this module
+
     return fmean(values), stdev(values) if len(values) > 1 else 0.0
 
 
