@@ -117,7 +117,7 @@ def warm_up(*, n_jobs: int | None = None, callback: Callable[[int, int, str], No
     --------
     >>> import cofactor
     >>> cofactor.warm_up(n_jobs=-1)  # doctest: +SKIP
-    Warmth(n_models=45, seconds=38.2)
+    Warmth(n_models=28, seconds=52.1)
     """
     from cofactor import warming
 

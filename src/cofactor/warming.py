@@ -11,7 +11,7 @@ import json
 import platform
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,16 +95,16 @@ def warm_up(
     start = time.perf_counter()
     if models is None and is_warm():
         return Warmth(0, time.perf_counter() - start)
-    tasks = [task for task in _tasks() if models is None or task[0] in models]
+    names = [name for name in _names() if models is None or name in models]
     results = joblib.Parallel(n_jobs=n_jobs, backend="loky", return_as="generator_unordered")(
-        joblib.delayed(_run)(*task) for task in tasks
+        joblib.delayed(_run)(name) for name in names
     )
     for done, name in enumerate(results, 1):
         if callback is not None:
-            callback(done, len(tasks), name)
+            callback(done, len(names), name)
     if models is None:
         _write_mark()
-    return Warmth(len(tasks), time.perf_counter() - start)
+    return Warmth(len(names), time.perf_counter() - start)
 
 
 def is_warm() -> bool:
@@ -120,27 +120,28 @@ def is_warm() -> bool:
 # ---------------------------------------------------------------- what is run
 
 
-def _tasks() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yield class name, precision of features and settings of all fits; long ones first, so processes end together."""
+def _names() -> list[str]:
+    """Return the class names of all models; those that take long first, so that processes end together."""
     first = ("OrdinalProbit", "MMMF", "GPLVM", "GibbsIPMMMF")
-    names = [*first, *(name for name in (*RATING_MODELS, *LABEL_MODELS, *TRANSFORMERS) if name not in first)]
-    for name in names:
-        table = RATINGS if name in RATING_MODELS else LABELS
-        for settings in ({}, *table.get(name, ())):
-            for dtype in ("float32",) if name in RATING_MODELS else ("float64", "float32"):
-                yield name, dtype, settings
+    return [*first, *(name for name in (*RATING_MODELS, *LABEL_MODELS, *TRANSFORMERS) if name not in first)]
 
 
-def _run(name: str, dtype: str, settings: Mapping[str, Any]) -> str:
-    """Fit a model to a few rows and call its methods; return its class name."""
+def _run(name: str) -> str:
+    """Fit models of a class to a few rows and call their methods; return its name.
+
+    All settings of a class are run by one process: in several, each would compile what they share.
+    """
     with warnings.catch_warnings(), threads.thread_limit(2):
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", UserWarning)
         if name in RATING_MODELS:
-            _run_ratings(_small(RATING_MODELS[name], settings))
+            for settings in ({}, *RATINGS.get(name, ())):
+                _run_ratings(_small(RATING_MODELS[name], settings))
             _compile_width(RATING_MODELS[name])
         else:
-            _run_labels({**LABEL_MODELS, **TRANSFORMERS}[name], dtype, settings)
+            for settings in ({}, *LABELS.get(name, ())):
+                for dtype in ("float64", "float32"):
+                    _run_labels({**LABEL_MODELS, **TRANSFORMERS}[name], dtype, settings)
     return name
 
 
@@ -220,7 +221,7 @@ def _key() -> str:
     """Return what decides whether compiled code is of use: versions, the processor, sources, and what calls them."""
     kernels = Path(cofactor.kernels.__file__).parent
     facts = [__version__, numba.__version__, np.__version__, get_host_cpu_name(), platform.machine()]
-    facts += [repr(list(_tasks()))]
+    facts += [repr([_names(), RATINGS, LABELS])]
     for path in (Path(__file__), *sorted(kernels.glob("*.py"))):
         facts.append(f"{path.name} {path.stat().st_mtime_ns} {path.stat().st_size}")
     return hashlib.sha256("\n".join(map(str, facts)).encode()).hexdigest()
