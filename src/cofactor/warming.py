@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import joblib
 import numba
 import numpy as np
+from llvmlite.binding import get_host_cpu_name
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
@@ -147,7 +148,7 @@ def _small(kind: type[Any], settings: Mapping[str, Any]) -> Any:
     """Return a model of a class that takes next to no time."""
     model = kind()
     params = model.get_params(deep=False)
-    least = {key: value for key, value in _LEAST.items() if key in params}
+    least: dict[str, Any] = {key: value for key, value in _LEAST.items() if key in params}
     if params.get("alpha") == "auto":
         least["alpha"] = 1.0
     return model.set_params(**{**least, "random_state": 0, **settings})
@@ -198,7 +199,8 @@ def _run_labels(kind: type[Any], dtype: str, settings: Mapping[str, Any]) -> Non
 def _mark() -> Path | None:
     """Return the file that tells what was compiled, beside the compiled code; None if there is no such folder."""
     try:
-        return Path(observed.passes()[0].stats.cache_path) / "warm.json"
+        scores: Any = observed.passes()[0]
+        return Path(scores.stats.cache_path) / "warm.json"
     except (AttributeError, RuntimeError):
         return None
 
@@ -217,7 +219,7 @@ def _compiled(mark: Path) -> set[str]:
 def _key() -> str:
     """Return what decides whether compiled code is of use: versions, the processor, sources, and what calls them."""
     kernels = Path(cofactor.kernels.__file__).parent
-    facts = [__version__, numba.__version__, np.__version__, numba.config.CPU_NAME, platform.machine()]
+    facts = [__version__, numba.__version__, np.__version__, get_host_cpu_name(), platform.machine()]
     facts += [repr(list(_tasks()))]
     for path in (Path(__file__), *sorted(kernels.glob("*.py"))):
         facts.append(f"{path.name} {path.stat().st_mtime_ns} {path.stat().st_size}")
