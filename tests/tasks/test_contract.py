@@ -104,6 +104,10 @@ def test_options_are_declared(case: Case) -> None:
     for verb, options in declared.items():
         assert case.task.values(verb, {}) == {option.name: option.default for option in options}
         assert all(option.help and (option.kind is bool or option.unit or option.choices) for option in options)
+        for option in options:
+            if option.choices:
+                with pytest.raises(InvalidInputError, match=f"{option.name}='no such': expected one of"):
+                    case.task.values(verb, {option.name: "no such"})
     with pytest.raises(InvalidInputError, match=f"colour is no option of {case.task.name}"):
         case.task.values("fit", {"colour": "red"})
 

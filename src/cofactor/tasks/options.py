@@ -74,11 +74,15 @@ class Option:
         Raises
         ------
         InvalidInputError
-            If it cannot be understood.
+            If it cannot be understood, or is none of the choices.
         """
         if given is None:
             return self.default
-        return self.parse(given) if self.parse is not None and isinstance(given, str) else given
+        value = self.parse(given) if self.parse is not None and isinstance(given, str) else given
+        if self.choices and value not in self.choices:
+            wanted = f"expected one of {', '.join(map(repr, self.choices))}"
+            raise InvalidInputError(wanted, argument=self.name, found=value)
+        return value
 
 
 #: Options of a task, by what is done: "fit", "predict", "evaluate", "compare".
