@@ -31,9 +31,9 @@ def label_roles(
     if labels is None:
         raise InvalidInputError(
             (
-                f"which of the {counted(n, 'column')} are labels? Give ",
+                f"which of the {counted(n, 'column')} are labels? Say it with ",
                 Argument("labels"),
-                " the beginning of their names, their names, or their number (n: the first n; -n: the last)",
+                ": the beginning of their names, their names, or their number (n: the first n; -n: the last)",
             ),
             argument="labels",
             place=place,
