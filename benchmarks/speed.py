@@ -170,7 +170,7 @@ def serve() -> None:
             [f"{name}: predict 1,000,000 pairs", "0.5 s", f"{predict:.3f} s"],
             [f"{name}: ten items for each of 6,040 users", "3 s", f"{everyone:.2f} s"],
             [f"{name}: fold in one user of 20 ratings", "–", f"{1e3 * one_in:.2f} ms"],
-            [f"{name}: his ten items", "–", f"{1e3 * one_out:.2f} ms"],
+            [f"{name}: their ten items", "–", f"{1e3 * one_out:.2f} ms"],
         ]
     publish("speed of serving, MovieLens 1M", table(["task", "asked", "measured"], rows))
 
