@@ -154,7 +154,7 @@ ALS_ALONE = 'methods = [{name = "ALS"}]\n'
             r"toml: grid_metric: metric 'auc' is not known; expected one of mae",
         ),
         (DATA + ALS_ALONE + "seeds = [99999999999]", r"toml: seeds=\[99999999999\]: expected a list of whole numbers"),
-        ('data = {a = {file = "tags.csv"}}\nmethods = [{name = "PLST"}]', "(?i)data, a: .*tags.csv: .*say it with labels"),
+        ('data = {a = {file = "tags.csv"}}\nmethods = [{name = "PLST"}]', "(?i)data, a: .*tags.csv: .*with labels"),
         (
             'grid_metric = "mikro_f1"\ndata = ["tags.csv"]\nmethods = [{name = "PLST", grid = {alpha = [1]}}]',
             "grid_metric: there is no metric 'mikro_f1'; did you mean micro_f1",
