@@ -103,7 +103,7 @@ def numbers_of(table: Table, position: int) -> NDArray[np.float64]:
 
 
 def times_of(table: Table, position: int, asked: bool) -> NDArray[np.int64] | None:
-    """Times of a column as integers; if nobody asked for it, None where it holds anything else."""
+    """Times of a column as integers; if it was not asked for, None where it holds anything else."""
     found = table.integers(position) if asked or not table.has_gaps(position) else None
     if isinstance(found, np.ndarray):
         return found if found.flags.writeable else found.copy()

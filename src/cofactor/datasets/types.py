@@ -39,7 +39,7 @@ class RatingDataset:
     scale : ndarray of shape (R,), float64, or None
         The possible ratings in increasing order; None for continuous ratings.
     item_names : mapping from item id to str
-        Titles; empty where none are known. May name items which nobody rated.
+        Titles; empty where none are known. May name items without ratings.
     timestamps : ndarray of shape (n,), int64, or None
         Time of each rating, in seconds since 1970 where the source says so.
     description : str

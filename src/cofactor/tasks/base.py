@@ -386,7 +386,7 @@ def about(file: str) -> Iterator[None]:
     try:
         yield
     except InvalidInputError as error:
-        if error.place is not None or error.argument is not None or str(error).startswith(display_name(file)):
+        if error.place is not None or error.argument is not None:
             raise
         raise error.at(Place(display_name(file))) from error
 
