@@ -232,11 +232,11 @@ def _estimator(kind: type[Any], parameters: Mapping[str, Any], key: _Key) -> Any
     model = kind()
     given = dict(parameters)
     if isinstance(given.get("estimator"), str):
-        learners = getattr(model, "_components", None) or RATING_MODELS
+        known = getattr(model, "known_estimators", None) or RATING_MODELS
         inner = given.pop("estimator")
-        if inner not in learners:
-            raise key.error(f"there is no estimator {inner!r}", did_you_mean(inner, learners))
-        model.set_params(estimator=learners[inner]())
+        if inner not in known:
+            raise key.error(f"there is no estimator {inner!r}", did_you_mean(inner, known))
+        model.set_params(estimator=known[inner]())
     with key.named():
         check_names(model, given)
         model.set_params(**given)

@@ -486,7 +486,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     # ---------------------------------------------------------------- saving
 
     #: Other estimators that parameters of this model may hold, by class name.
-    _components: ClassVar[Mapping[str, type[BaseEstimator]]] = {}
+    known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = {}
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return a header which JSON can hold, and arrays."""
@@ -501,7 +501,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         `models` has the classes of models that this one may hold, by name; it may hold learners, too.
         """
         known = models or {}
-        model = take_state(cls, header, arrays, {**known, **cls._components}, {**known, **LEARNERS})
+        model = take_state(cls, header, arrays, {**known, **cls.known_estimators}, {**known, **LEARNERS})
         model._check_learned()
         return model
 

@@ -100,7 +100,7 @@ class LabelTask(Task):
         model = self.find(name)()
         params = dict(settings.params)
         if "estimator" in params and "estimator" in model.get_params(deep=False):
-            model.set_params(estimator=_component(model, str(params.pop("estimator"))))
+            model.set_params(estimator=_known_estimator(model, str(params.pop("estimator"))))
         fixed = {"random_state": settings.seed, "threshold": settings.options.get("threshold", 0.0)}
         return assemble(model, replace(settings, params=params), Wanted(fixed=fixed))
 
@@ -293,12 +293,12 @@ def _rules(model: LabelModel) -> tuple[str, ...]:
     return (model.threshold,) if isinstance(model.threshold, str) else ("plain",)
 
 
-def _component(model: LabelModel, name: str) -> Any:
-    """Return a learner inside a model by the name of its class."""
-    kinds = model._components
-    if name not in kinds:
-        raise InvalidInputError(f"expected one of {', '.join(kinds)}", argument="estimator", found=name)
-    return kinds[name]()
+def _known_estimator(model: LabelModel, name: str) -> Any:
+    """Return an estimator that a model may hold, by the name of its class."""
+    known = model.known_estimators
+    if name not in known:
+        raise InvalidInputError(f"expected one of {', '.join(known)}", argument="estimator", found=name)
+    return known[name]()
 
 
 def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], seconds: float) -> Facts:

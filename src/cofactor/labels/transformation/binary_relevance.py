@@ -104,7 +104,7 @@ class BinaryRelevance(LabelModel):
     """
 
     _learned = ("learners_",)
-    _components: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
+    known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
 
     learners_: LabelLearners
 
