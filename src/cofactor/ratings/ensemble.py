@@ -69,8 +69,8 @@ class Ensemble(RatingModel):
 
     References
     ----------
-    D. DeCoste, "Collaborative prediction using ensembles of maximum margin matrix factorizations", ICML 2006,
-    doi:10.1145/1143844.1143876.
+    D. DeCoste, "Collaborative prediction using ensembles of maximum margin matrix factorizations", ICML 2006, pages
+    249-256.
 
     Examples
     --------

@@ -40,8 +40,8 @@ class Diagnostics:
 
     References
     ----------
-    Vehtari, Gelman, Simpson, Carpenter & Bürkner, "Rank-normalization, folding, and localization: an improved R-hat",
-    Bayesian Analysis 16 (2021).
+    A. Vehtari, A. Gelman, D. Simpson, B. Carpenter and P.-C. Bürkner, "Rank-normalization, folding, and localization:
+    an improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16 (2), 2021.
     """
 
     quantities: tuple[str, ...]

@@ -119,8 +119,9 @@ class IPMMMF(FactorModel):
 
     References
     ----------
-    Xu, Zhu & Zhang (2012), Nonparametric max-margin matrix factorization for collaborative prediction, NIPS 25. V.
-    Kumar compares with it in table 3.19 of his PhD thesis (University of Hyderabad, 2018).
+    M. Xu, J. Zhu and B. Zhang, "Nonparametric max-margin matrix factorization for collaborative prediction", NIPS 2012.
+    V. Kumar, "Collaborative Filtering and Multi-Label Classification with Matrix Factorization", PhD thesis, University
+    of Hyderabad, 2018, compares with it in table 3.19.
 
     Examples
     --------

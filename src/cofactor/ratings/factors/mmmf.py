@@ -1,4 +1,4 @@
-"""Maximum margin matrix factorization of ratings on several levels (Srebro, Rennie & Jaakkola 2005; Kumar 2018)."""
+"""Maximum margin matrix factorization of ratings on several levels (Srebro, Rennie & Jaakkola 2004; Kumar 2018)."""
 
 from __future__ import annotations
 

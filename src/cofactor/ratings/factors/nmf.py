@@ -1,4 +1,4 @@
-"""Non-negative matrix factorization of observed ratings ."""
+"""Non-negative matrix factorization of observed ratings."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class RatingNMF(FactorModel):
     loss="beta"          the β-divergence; β = 2 is half the squared loss, 1 and 0 are the two above
     ===================  ============================================================================================
 
-    Multiplicative updates (Lee & Seung 2001) minimise a function that lies above J and touches it, so J never rises;
+    Multiplicative updates (Lee & Seung 2000) minimise a function that lies above J and touches it, so J never rises;
     for β < 1 and β > 2 this takes the exponent of Févotte & Idier (2011), and with a penalty the root of a scalar
     equation for each entry. Coordinate steps ("HALS", Cichocki & Phan 2009) minimise over one entry at a time and get
     there in fewer rounds.
@@ -97,10 +97,11 @@ class RatingNMF(FactorModel):
 
     References
     ----------
-    Lee & Seung, "Algorithms for non-negative matrix factorization", NIPS 2001.
-    Févotte & Idier, "Algorithms for nonnegative matrix factorization with the β-divergence", Neural Computation 2011.
-    Cichocki & Phan, "Fast local algorithms for large scale nonnegative matrix and tensor factorizations", IEICE
-    Transactions 2009.
+    D. Lee and H. S. Seung, "Algorithms for non-negative matrix factorization", NIPS 2000.
+    C. Févotte and J. Idier, "Algorithms for nonnegative matrix factorization with the β-divergence", Neural Computation
+    23 (9), 2011.
+    A. Cichocki and A.-H. Phan, "Fast local algorithms for large scale nonnegative matrix and tensor factorizations",
+    IEICE Transactions on Fundamentals E92-A (3), 2009.
 
     Examples
     --------

@@ -97,8 +97,9 @@ class PMF(FactorModel):
 
     References
     ----------
-    Salakhutdinov & Mnih, "Probabilistic matrix factorization", NIPS 2007.
-    Zhou, Wilkinson, Schreiber & Pan, "Large-scale parallel collaborative filtering for the Netflix prize", AAIM 2008.
+    R. Salakhutdinov and A. Mnih, "Probabilistic matrix factorization", NIPS 2007.
+    Y. Zhou, D. Wilkinson, R. Schreiber and R. Pan, "Large-scale parallel collaborative filtering for the Netflix
+    prize", AAIM 2008.
 
     Examples
     --------

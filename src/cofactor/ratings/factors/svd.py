@@ -89,10 +89,12 @@ class RatingSVD(RatingModel):
 
     References
     ----------
-    Sarwar, Karypis, Konstan & Riedl, "Application of dimensionality reduction in recommender system: a case study",
-    WebKDD 2000.
-    Sarwar, Karypis, Konstan & Riedl, "Incremental singular value decomposition algorithms for highly scalable
-    recommender systems", ICCIT 2002. Halko, Martinsson & Tropp, "Finding structure with randomness", SIAM Review 2011.
+    B. Sarwar, G. Karypis, J. Konstan and J. Riedl, "Application of dimensionality reduction in recommender system: a
+    case study", WebKDD 2000.
+    B. Sarwar, G. Karypis, J. Konstan and J. Riedl, "Incremental singular value decomposition algorithms for highly
+    scalable recommender systems", ICCIT 2002.
+    N. Halko, P.-G. Martinsson and J. Tropp, "Finding structure with randomness: probabilistic algorithms for
+    constructing approximate matrix decompositions", SIAM Review 53 (2), 2011.
 
     Examples
     --------

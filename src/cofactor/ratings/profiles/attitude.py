@@ -91,10 +91,10 @@ class Attitude(RatingModel):
 
     References
     ----------
-    B. Marlin and R. Zemel, "The multiple multiplicative factor model for collaborative filtering", ICML 2004,
-    doi:10.1145/1015330.1015437. B. Marlin, "Collaborative filtering: a machine learning perspective", master's thesis,
-    University of Toronto, 2004. V. Kumar compares with it in table 3.19 of his PhD thesis (University of Hyderabad,
-    2018).
+    B. Marlin and R. Zemel, "The multiple multiplicative factor model for collaborative filtering", ICML 2004.
+    B. Marlin, "Collaborative filtering: a machine learning perspective", master's thesis, University of Toronto, 2004.
+    V. Kumar, "Collaborative Filtering and Multi-Label Classification with Matrix Factorization", PhD thesis, University
+    of Hyderabad, 2018, compares with it in table 3.19.
 
     Examples
     --------

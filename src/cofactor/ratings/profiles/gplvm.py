@@ -1,4 +1,4 @@
-"""Gaussian processes of users over latent positions of items, of Lawrence & Urtasun."""
+"""Gaussian processes of users over latent positions of items (Lawrence & Urtasun 2009)."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class GPLVM(RatingModel):
 
     References
     ----------
-    N. D. Lawrence and R. Urtasun (2009). Non-linear matrix factorization with Gaussian processes. ICML.
+    N. Lawrence and R. Urtasun, "Non-linear matrix factorization with Gaussian processes", ICML 2009.
 
     Examples
     --------

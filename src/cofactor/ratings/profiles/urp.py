@@ -100,8 +100,9 @@ class URP(RatingModel):
 
     References
     ----------
-    B. Marlin, "Modeling user rating profiles for collaborative filtering", NIPS 2003. V. Kumar compares with it in
-    table 3.19 of his PhD thesis (University of Hyderabad, 2018).
+    B. Marlin, "Modeling user rating profiles for collaborative filtering", NIPS 2003.
+    V. Kumar, "Collaborative Filtering and Multi-Label Classification with Matrix Factorization", PhD thesis, University
+    of Hyderabad, 2018, compares with it in table 3.19.
 
     Examples
     --------

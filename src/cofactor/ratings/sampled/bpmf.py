@@ -1,4 +1,4 @@
-"""Bayesian probabilistic matrix factorization."""
+"""Bayesian probabilistic matrix factorization (Salakhutdinov & Mnih 2008)."""
 
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ class BPMF(SampledModel):
 
     References
     ----------
-    Salakhutdinov & Mnih, "Bayesian probabilistic matrix factorization using Markov chain Monte Carlo", ICML 2008.
+    R. Salakhutdinov and A. Mnih, "Bayesian probabilistic matrix factorization using Markov chain Monte Carlo",
+    ICML 2008.
 
     Examples
     --------

@@ -105,8 +105,8 @@ class GibbsIPMMMF(SampledModel):
 
     References
     ----------
-    Xu, Zhu & Zhang (2013), Fast max-margin matrix factorization with data augmentation, ICML 30. Learned priors and
-    biases are added here.
+    M. Xu, J. Zhu and B. Zhang, "Fast max-margin matrix factorization with data augmentation", ICML 2013. Learned priors
+    and biases are added here.
 
     Examples
     --------

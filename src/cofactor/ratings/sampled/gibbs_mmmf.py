@@ -103,9 +103,10 @@ class GibbsMMMF(SampledModel):
 
     References
     ----------
-    Xu, Zhu & Zhang (2013), Fast max-margin matrix factorization with data augmentation, ICML 30; hinges as mixtures of
-    squares: Polson & Scott, Data augmentation for support vector machines, Bayesian Analysis 6, 2011,
-    doi:10.1214/11-BA601. Learned priors, biases and who rated what are added here.
+    M. Xu, J. Zhu and B. Zhang, "Fast max-margin matrix factorization with data augmentation", ICML 2013. Learned
+    priors, biases and who rated what are added here.
+    N. Polson and S. Scott, "Data augmentation for support vector machines", Bayesian Analysis 6 (1), 2011,
+    doi:10.1214/11-BA601: hinges as mixtures of squares.
 
     Examples
     --------

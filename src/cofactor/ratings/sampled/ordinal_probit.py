@@ -104,7 +104,8 @@ class OrdinalProbit(SampledModel):
     ----------
     J. Albert and S. Chib, "Bayesian analysis of binary and polychotomous response data", JASA 88, 1993,
     doi:10.1080/01621459.1993.10476321.
-    D. van Dyk and T. Park, "Partially collapsed Gibbs samplers", JASA 103, 2008, doi:10.1198/016214508000000409.
+    D. van Dyk and T. Park, "Partially collapsed Gibbs samplers: theory and methods", JASA 103, 2008,
+    doi:10.1198/016214508000000409.
     U. Paquet, B. Thomson and O. Winther, "A hierarchical model for ordinal matrix factorization", Statistics and
     Computing 22, 2012, doi:10.1007/s11222-011-9264-x.
     D. Agarwal and B.-C. Chen, "Regression-based latent factor models", KDD 2009, doi:10.1145/1557019.1557029.
