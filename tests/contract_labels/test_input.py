@@ -8,6 +8,8 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from cofactor.errors import InvalidInputError
+
 from .models import CASES, data, every, fitted, fresh, probed
 
 BAD_LABELS = {
@@ -41,11 +43,37 @@ def test_bad_labels(name, bad):
         fresh(name).fit(X, change(Y))
 
 
+def with_cell(X, value):
+    """Return features as objects, some of them replaced, of which that in row 2 and column 3 is the first."""
+    table = X.astype(object)
+    table[2, 3] = table[2, 5] = table[5, 0] = value
+    return table
+
+
+def frame_with(X, value):
+    """Return the same as a frame, whose rows have other labels than their numbers."""
+    return pd.DataFrame(with_cell(X, value), columns=list("abcdefg"), index=range(100, 100 + len(X)))
+
+
+def sparse_with(X, value):
+    """Return the same as a sparse array which is not in canonical form: column numbers fall within each row."""
+    table = sparse.csr_array(with_cell(X + 1.0, value).astype(float))
+    backward = np.arange(table.nnz).reshape(X.shape)[:, ::-1].ravel()
+    return sparse.csr_array((table.data[backward], table.indices[backward], table.indptr), shape=X.shape)
+
+
 BAD_FEATURES = {
-    "NaN": (lambda X: np.where(X > 0.9, np.nan, X), "NaN"),
-    "infinity": (lambda X: np.where(X > 0.9, np.inf, X), "infinity"),
-    "sparse NaN": (lambda X: sparse.csr_array(X * np.nan), "NaN"),
-    "text": (lambda X: np.full(X.shape, "a"), "could not convert|dtype"),
+    "NaN": (lambda X: with_cell(X, np.nan).astype(float), r"X holds NaN \(row 2, column 3\).*SimpleImputer"),
+    "infinity": (lambda X: with_cell(X, np.inf).astype(np.float32), r"X holds infinity \(row 2, column 3\)"),
+    "-infinity": (lambda X: with_cell(X, -np.inf).tolist(), r"X holds -infinity \(row 2, column 3\)"),
+    "sparse NaN": (lambda X: sparse_with(X, np.nan), r"X holds NaN \(row 2, column 3\)"),
+    "sparse infinity": (lambda X: sparse_with(X, np.inf).tocsc(), r"X holds infinity \(row 2, column 3\)"),
+    "NaN in a frame": (lambda X: frame_with(X, None).astype("Float64"), r"X holds NaN \(row 2, column 'd'\)"),
+    "text": (lambda X: np.full(X.shape, "a"), r"X holds 'a' \(row 0, column 0\).*OneHotEncoder"),
+    "text among numbers": (lambda X: with_cell(X, "loud").tolist(), r"X holds 'loud' \(row 2, column 3\)"),
+    "text in a frame": (lambda X: frame_with(X, "loud"), r"X holds 'loud' \(row 2, column 'd'\)"),
+    "a number too large": (lambda X: with_cell(X, 10**400), r"X holds 10+ \(row 2, column 3\).*in its place"),
+    "an object": (lambda X: with_cell(X, ()), r"X holds \(\) \(row 2, column 3\): features must be numbers"),
     "one dimension": (lambda X: X[:, 0], "2D array"),
     "transposed": (lambda X: X.T, "X seems to be transposed|both must have one row"),
     "no rows": (lambda X: X[:0], "0 sample"),
@@ -58,8 +86,22 @@ BAD_FEATURES = {
 def test_bad_features(name, bad):
     X, Y = data()
     change, message = BAD_FEATURES[bad]
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InvalidInputError, match=message) as refused:
         fresh(name).fit(change(X), Y)
+    assert refused.value.argument == ("y" if bad == "transposed" else "X")
+
+
+@probed("predict", "decision_function", "fit_threshold", "score", "_features")
+@pytest.mark.parametrize("bad", [bad for bad in BAD_FEATURES if "X holds" in BAD_FEATURES[bad][1]])
+@pytest.mark.filterwarnings("ignore:X has feature names")
+def test_bad_features_at_prediction(name, bad):
+    X, Y = data()
+    change, message = BAD_FEATURES[bad]
+    model = fitted(name)
+    calls = [model.predict, model.decision_function, lambda X: model.score(X, Y), lambda X: model.fit_threshold(X, Y)]
+    for call in calls:
+        with pytest.raises(InvalidInputError, match=message):
+            call(change(X))
 
 
 @probed("predict", "_features")
@@ -69,8 +111,6 @@ def test_features_of_another_number_at_prediction(name):
         fitted(name).predict(X[:, :5])
     with pytest.raises(ValueError, match="transposed"):
         fitted(name).predict(X.T)
-    with pytest.raises(ValueError, match="NaN"):
-        fitted(name).predict(np.full_like(X, np.nan))
 
 
 BAD_PARAMETERS = [

@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 import cofactor
+from cofactor.errors import InvalidInputError
 from cofactor.labels import MNMTF, TRANSFORMERS, MLkNN
 from cofactor.persistence import ModelFileError
 
@@ -64,5 +65,10 @@ def test_bad_input(name):
         clone(CASES[name]).fit(X, Y / 2)
     with pytest.raises(ValueError, match="rows|samples"):
         clone(CASES[name]).fit(X, Y[:-1])
-    with pytest.raises(ValueError, match="NaN"):
-        clone(CASES[name]).fit(np.full_like(X, np.nan), Y)
+    fitted = clone(CASES[name]).fit(X, Y)
+    bad = X.copy()
+    bad[2, 3] = np.nan
+    for features in (bad, sparse.csr_array(bad)):
+        for call in (lambda X: clone(CASES[name]).fit(X, Y), fitted.transform):
+            with pytest.raises(InvalidInputError, match=r"X holds NaN \(row 2, column 3\)"):
+                call(features)

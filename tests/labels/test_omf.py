@@ -14,6 +14,7 @@ from sklearn.preprocessing import normalize
 
 import cofactor
 from cofactor.datasets import load_labels
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation import Search
 from cofactor.labels.data import as_labels
 from cofactor.labels.decoding import learn_threshold
@@ -219,6 +220,9 @@ def test_refusals_of_a_stream() -> None:
         model.partial_fit(X, Y[:, :5])
     with pytest.raises(ValueError, match="X has 14 features"):
         model.partial_fit(X[:, :14], Y)
+    for call in (lambda X: model.partial_fit(X, Y), model.transform):
+        with pytest.raises(InvalidInputError, match=r"X holds NaN \(row 0, column 0\)"):
+            call(np.full_like(X, np.nan))
     with pytest.raises(ValueError, match="n_rows=0"):
         model.partial_fit(X, Y, n_rows=0)
     assert np.array_equal(model.P_, before)

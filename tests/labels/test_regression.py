@@ -6,6 +6,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
+from cofactor.errors import InvalidInputError
 from cofactor.labels import PLST, FeatureSpace, FitInput, regression
 from cofactor.solvers.linear import solve_positive
 
@@ -119,7 +120,7 @@ def test_refusals():
         space.ridge(np.ones((3, 1)), 1.0)
     with pytest.raises(ValueError, match="alpha=-1"):
         space.ridge(np.ones((20, 1)), -1)
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(InvalidInputError, match=r"X holds NaN \(row 0, column 0\)"):
         FeatureSpace([[np.nan]])
 
 

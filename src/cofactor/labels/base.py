@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
-from cofactor.labels.data import LabelForm, as_labels, as_weights, tidy_features
+from cofactor.labels.data import LabelForm, as_features, as_labels, as_weights
 from cofactor.labels.decoding import (
     FAR,
     JOINT,
@@ -383,22 +383,18 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """Return checked features."""
         if not reset:
             check_is_fitted(self)
-        if isinstance(X, FeatureSpace):
-            if not reset and X.shape[1] != self.n_features_in_:
+            shape: tuple[int, ...] = getattr(X, "shape", ())
+            if len(shape) == 2 and shape[1] != self.n_features_in_:
+                turned = "; X seems to be transposed" if shape[0] == self.n_features_in_ else ""
                 raise InvalidInputError(
-                    f"X has {X.shape[1]} features, but the model expects {self.n_features_in_}", argument="X"
+                    f"X has {shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                    f"features as input{turned}",
+                    argument="X",
                 )
+        if isinstance(X, FeatureSpace):
             self.n_features_in_ = X.shape[1]
             return X.X
-        if not reset and hasattr(X, "shape") and len(X.shape) == 2 and X.shape[1] != self.n_features_in_:
-            turned = "; X seems to be transposed" if X.shape[0] == self.n_features_in_ else ""
-            raise InvalidInputError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
-                f"as input{turned}",
-                argument="X",
-            )
-        dtypes = [np.float64, np.float32]
-        return tidy_features(validate_data(self, X, reset=reset, accept_sparse="csr", dtype=dtypes, order="C"))
+        return as_features(X, self, reset=reset)
 
     # ---------------------------------------------------------------- constant labels, blocks, thresholds
 

@@ -10,9 +10,10 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_array
+from sklearn import get_config
+from sklearn.utils.validation import check_array, validate_data
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.typing import Features, Labels
 
 __all__ = [
@@ -23,7 +24,6 @@ __all__ = [
     "as_weights",
     "dense",
     "is_sparse",
-    "tidy_features",
 ]
 
 #: Features as models see them: finite, C-contiguous or in canonical CSR form, float32 or float64.
@@ -195,7 +195,7 @@ def _dense_ones(table: NDArray[Any]) -> tuple[sparse.csr_array, bool]:
     on = table == 1
     wrong = ~(on | negative | (table == 0))
     if wrong.any():
-        _refuse(table[wrong][0], *(int(k) for k in np.argwhere(wrong)[0]))
+        _refuse(*_first_entry(table, wrong))
     signs = bool(negative.any())
     if signs and not (on | negative).all():
         raise InvalidInputError("y holds -1 and 0: labels are written either 0 and 1, or -1 and 1", argument="y")
@@ -208,10 +208,9 @@ def _sparse_ones(table: Any) -> tuple[sparse.csr_array, bool]:
     labels.sum_duplicates()
     labels.eliminate_zeros()
     values = labels.data
-    wrong = np.flatnonzero((values != 1) & (values != -1))
-    if len(wrong):
-        row = int(np.searchsorted(labels.indptr, wrong[0], side="right")) - 1
-        _refuse(values[wrong[0]], row, int(labels.indices[wrong[0]]))
+    wrong = (values != 1) & (values != -1)
+    if wrong.any():
+        _refuse(*_first_entry(labels, wrong))
     signs = bool((values == -1).any()) if values.dtype.kind in "if" else False
     if signs and labels.nnz < labels.shape[0] * labels.shape[1]:
         raise InvalidInputError("y holds -1 and 0: labels are written either 0 and 1, or -1 and 1", argument="y")
@@ -220,6 +219,16 @@ def _sparse_ones(table: Any) -> tuple[sparse.csr_array, bool]:
         labels.data = np.maximum(labels.data, 0)
         labels.eliminate_zeros()
     return labels, signs
+
+
+def _first_entry(table: Any, wrong: NDArray[np.bool_]) -> tuple[Any, int, int]:
+    """Return the first wrong entry of a table, its row and its column; of a sparse table `wrong` has stored entries."""
+    first = int(np.argmax(wrong))
+    if is_sparse(table):
+        row = int(np.searchsorted(table.indptr, first, side="right")) - 1
+        return table.data[first], row, int(table.indices[first])
+    row, column = divmod(first, table.shape[1])
+    return table[row, column], row, column
 
 
 def _refuse(value: Any, row: int, column: int) -> None:
@@ -244,22 +253,29 @@ def _checked_names(names: list[Any] | None, n_labels: int) -> NDArray[Any]:
     return table
 
 
-def as_features(X: Features) -> CheckedFeatures:
+def as_features(X: Features, estimator: Any = None, *, reset: bool = True) -> CheckedFeatures:
     """Return features as models see them, having checked them.
 
     Parameters
     ----------
     X : array-like, sparse matrix or array, or frame, of shape (n, D)
+        Features; never changed.
+    estimator : estimator, optional
+        The model or transformer that is given the features.
+    reset : bool, default=True
+        Whether the estimator notes the number and the names of the features, as in `fit`, or compares them with those
+        it noted before, as in `predict`.
 
     Returns
     -------
     C-contiguous ndarray, or csr_array in canonical form, of shape (n, D)
-        float32 if X is, float64 else; X itself where it is this already.
+        float32 if X is, float64 otherwise; X itself if it has this form already.
 
     Raises
     ------
-    ValueError
-        If X is not a table of finite numbers.
+    InvalidInputError
+        If X is not a table of finite numbers, or not one that the estimator can take. If a cell is wrong, the message
+        says which, with rows and columns counted from 0.
 
     Examples
     --------
@@ -267,18 +283,87 @@ def as_features(X: Features) -> CheckedFeatures:
     array([[1., 2.],
            [0., 3.]])
     """
-    return tidy_features(check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"))
+    form: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+    form["ensure_all_finite"] = False  # scikit-learn's message says neither row nor column
+    try:
+        table = check_array(X, **form) if estimator is None else validate_data(estimator, X, reset=reset, **form)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _refusal_of_features(X, error) from error
+    if is_sparse(table):
+        table = _canonical(table)
+    _check_finite(table, X)
+    return table
 
 
-def tidy_features(X: Any) -> CheckedFeatures:
-    """Return checked features as an ndarray or a csr_array in canonical form, never changing the given ones."""
-    if not is_sparse(X):
-        return X
+def _canonical(X: Any) -> sparse.csr_array:
+    """Return a sparse table as a csr_array in canonical form, without changing the given one."""
     table = X if isinstance(X, sparse.csr_array) else sparse.csr_array(X)
     if not table.has_canonical_format:
         table = table.copy()
         table.sum_duplicates()
     return table
+
+
+def _check_finite(table: CheckedFeatures, X: Any) -> None:
+    """Refuse features which are not finite; X is what the user gave."""
+    values: NDArray[Any] = table.data if is_sparse(table) else table  # type: ignore[assignment]
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum()
+    if get_config()["assume_finite"] or np.isfinite(total):
+        return
+    wrong = ~np.isfinite(values)
+    if not wrong.any():  # the sum of finite numbers was too large
+        return
+    value, row, column = _first_entry(table, wrong)
+    if np.isnan(value):
+        name = "NaN"
+        advice = "fill in missing values, for example with sklearn.impute.SimpleImputer, or leave out their rows"
+    else:
+        name = "infinity" if value > 0 else "-infinity"
+        advice = "replace it by a finite number, or leave out its row"
+    raise InvalidInputError(
+        f"X holds {name} ({_place(X, row, column)}): features must be finite numbers", argument="X", advice=advice
+    )
+
+
+def _refusal_of_features(X: Any, error: Exception) -> InvalidInputError:
+    """Return our own error for features which scikit-learn refuses: it names the first cell which is no number."""
+    refusal = InvalidTypeError if isinstance(error, TypeError) else InvalidInputError
+    found = None if is_sparse(X) else _first_without_number(X)
+    if found is None:
+        return refusal(str(error), argument="X")
+    value, row, column = found
+    place = f"X holds {value!r} ({_place(X, row, column)})"
+    if isinstance(value, str | bytes):
+        advice = "encode text as numbers, for example with sklearn.preprocessing.OneHotEncoder, or leave out its column"
+        return InvalidTypeError(f"{place}: features must be numbers", argument="X", advice=advice)
+    advice = "put a number in its place, or leave out its row or column"
+    return refusal(f"{place}: features must be numbers ({error})", argument="X", advice=advice)
+
+
+def _first_without_number(X: Any) -> tuple[Any, int, int] | None:
+    """Return the first cell, row by row, which is no number, with its row and column; None if there is none."""
+    try:
+        table = np.asarray(X)
+    except ValueError:  # rows of different lengths
+        return None
+    if table.ndim != 2 or table.dtype.kind not in "OUS":
+        return None
+    cells = np.asarray(X, dtype=object)  # a list of texts and numbers has become texts alone above
+    for (row, column), value in np.ndenumerate(cells):
+        if value is None:  # counts as NaN
+            continue
+        try:
+            float(value)
+        except (TypeError, ValueError, OverflowError):
+            return value, row, column
+    return None
+
+
+def _place(X: Any, row: int, column: int) -> str:
+    """Return where a cell is, with the name of its column if X is a frame."""
+    names = getattr(X, "columns", None)
+    return f"row {row}, column {column if names is None else repr(list(names)[column])}"
 
 
 def as_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] | None:

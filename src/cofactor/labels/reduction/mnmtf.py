@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
 from cofactor.correlation import co_occurrence
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures
-from cofactor.labels.data import as_labels, tidy_features
+from cofactor.labels.data import as_features, as_labels
 from cofactor.labels.fit_input import check_lengths
 from cofactor.labels.tags import label_tags
 from cofactor.model.callers import callers_level
@@ -272,8 +272,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _features(self, X: Any, *, reset: bool) -> CheckedFeatures:
         """Return checked features."""
-        dtypes = [np.float64, np.float32]
-        table = tidy_features(validate_data(self, X, reset=reset, accept_sparse="csr", dtype=dtypes, order="C"))
+        table = as_features(X, self, reset=reset)
         values = table.data if sparse.issparse(table) else table
         lowest = float(values.min(initial=0))
         if lowest < 0:
