@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
+from cofactor.errors import InvalidInputError
 from cofactor.labels import LEML, MODELS, BinaryRelevance, FeatureSpace
 from cofactor.labels.decoding import RULES
 
@@ -143,4 +144,6 @@ def test_the_score_counts_weights() -> None:
     assert model.score(X, Y, WEIGHTS) == pytest.approx(
         model.score(np.repeat(X, WEIGHTS, axis=0), np.repeat(Y, WEIGHTS, axis=0))
     )
+    with pytest.raises(InvalidInputError, match="they must agree"):
+        model.score(X, Y[:-1], WEIGHTS[:-1])
     assert set(MODELS) == {type(case).__name__ for case in CASES.values()}

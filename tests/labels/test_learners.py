@@ -281,7 +281,7 @@ class Powerset(LabelModel):
         self.threshold = threshold
         self.random_state = random_state
 
-    _components = SAVABLE
+    known_estimators = SAVABLE
 
     def _fit(self, data):
         self.sets_, codes = np.unique(data.labels.toarray(), axis=0, return_inverse=True)

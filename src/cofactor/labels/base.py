@@ -1,4 +1,4 @@
-"""The contract of every label model: fit, predict, score, save; and what learns its threshold."""
+"""The base class of all label models: it checks input, learns thresholds, predicts in blocks, scores and saves."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import gen_batches
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
-from cofactor.labels.data import LabelForm, as_features, as_labels, as_weights
+from cofactor.labels.data import LabelForm, as_features, as_labels, as_weights, check_n_features
 from cofactor.labels.decoding import (
     FAR,
     JOINT,
@@ -27,6 +28,7 @@ from cofactor.labels.decoding import (
     Decoder,
     Joint,
     check_threshold,
+    first_decoder,
     learn_threshold,
 )
 from cofactor.labels.fit_input import CheckedFeatures, FitInput, check_lengths, weights_of
@@ -35,7 +37,7 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.state import check_answers, label_state, take_state
 from cofactor.labels.tags import label_tags
 from cofactor.metrics.labels import micro_f1
-from cofactor.model.checks import check_callback, check_flag, check_number, make_generator
+from cofactor.model.checks import check_callback, check_flag, check_verbose, make_generator
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.progress import Monitor
@@ -49,7 +51,7 @@ _FOLDS = 5
 
 
 def _offers_probabilities(model: LabelModel) -> bool:
-    """Whether a model offers `predict_proba`; scikit-learn's `available_if` asks."""
+    """Whether a model has `predict_proba`, as scikit-learn's `available_if` wants to know it."""
     if model._has_probabilities():
         return True
     raise AttributeError(f"{type(model).__name__} has scores, but no probabilities: call decision_function")
@@ -57,11 +59,11 @@ def _offers_probabilities(model: LabelModel) -> bool:
 
 @fill_docs
 class LabelModel(ClassifierMixin, BaseEstimator, ABC):
-    """A model which gives instances labels.
+    """A model which predicts the labels of instances from their features.
 
     A subclass says how to learn (`_fit`) and how to score (`_scores`). It sees checked features, and labels as a sparse
-    array of ones from which labels that never or always occur have been taken out. It may also say how probable labels
-    are (`_probabilities`), and predict label sets as a whole (`_label_sets`). All else is here.
+    array of ones without the labels that never or always occur. It may also give probabilities of labels
+    (`_probabilities`), and predict label sets as a whole (`_label_sets`). The base class does the rest.
 
     Attributes
     ----------
@@ -71,12 +73,12 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         Names of the labels: as given, columns of the frame y was, or 0 to L - 1.
     constant_ : ndarray of shape (L,), int8
         1 for labels that all instances had in training, -1 for those that none had, 0 for all others. Constant
-        labels are not learned: predictions repeat the constant, and their score is ±1e9, as good as infinite.
+        labels are not learned: predictions repeat the constant, and their score is 1e9 or -1e9.
     decision_ : Decoder
-        How scores become labels: a `Cut`, a `TopK`, or the model's own way, `Joint`.
+        How scores become labels: a `Cut`, a `TopK`, or `Joint`, where the model predicts label sets as a whole.
     """
 
-    #: Parameters in the constructor of every model.
+    # Parameters of every model.
     threshold: float | str
     random_state: RandomState
 
@@ -105,27 +107,27 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _fit(self, data: FitInput) -> None:
-        """Learn. There is at least one label; each is on for some of the instances, and off for others."""
+        """Learn. There is at least one label, and each is on for some instances and off for others."""
 
     @abstractmethod
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
-        """Return the scores of each instance for each label that `_fit` saw; the plain cut is 0."""
+        """Return scores, shape (n, L'), of the L' labels that `_fit` saw; the plain cut is 0."""
 
     def _probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
-        """Return the probability of each label that `_fit` saw; only for a model whose probabilities are exact."""
+        """Return probabilities, shape (n, L'), of the labels that `_fit` saw; only where they are exact."""
         raise NotImplementedError
 
     def _label_sets(self, X: CheckedFeatures) -> NDArray[np.bool_]:
-        """Return which labels that `_fit` saw are on, for a model that decodes label sets by itself."""
-        raise NotImplementedError
+        """Return which of the labels that `_fit` saw are on, for a model that decodes label sets by itself."""
+        raise InvalidInputError(f"{type(self).__name__} does not decode label sets by itself")
 
     def _has_probabilities(self) -> bool:
-        """Whether there are probabilities; a model may have them with some parameters only."""
+        """Whether the model has probabilities; this may depend on its parameters."""
         return type(self)._probabilities is not LabelModel._probabilities
 
     @property
     def takes_weights(self) -> str:
-        """Which weights `fit` takes as `sample_weight`: "any", or "whole" numbers, by which instances are repeated."""
+        """Which `sample_weight` the model takes: "any", or "whole" numbers, which say how often to repeat instances."""
         return "whole"
 
     def _check_params(self) -> None:
@@ -133,13 +135,12 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         check_threshold(self.threshold, joint=type(self)._label_sets is not LabelModel._label_sets)
         check_flag("fit_intercept", getattr(self, "fit_intercept", True))
         check_callback(getattr(self, "callback", None))
-        verbose = getattr(self, "verbose", 0)
-        if not isinstance(verbose, bool | np.bool_):
-            check_number("verbose", verbose, low=0, whole=True)
-        make_generator(self.random_state if not isinstance(self.random_state, np.random.RandomState) else None)
+        check_verbose(getattr(self, "verbose", 0))
+        if not isinstance(self.random_state, np.random.RandomState):  # one of which `make_generator` would draw
+            make_generator(self.random_state)
 
     def default_grid(self) -> dict[str, list[Any]]:
-        """Return values to try for the parameters that matter most, where a user says nothing about them.
+        """Return values to try of the parameters that matter most, for a search to which no grid is given.
 
         Returns
         -------
@@ -169,11 +170,11 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like, sparse matrix or array, frame, or FeatureSpace, of shape (n, D)
-            Features; of `cofactor.labels.regression.FeatureSpace` if one decomposition is to serve several models.
+            Features; a `cofactor.labels.FeatureSpace` lets several fits share one decomposition of the features.
         {labels}
             Predictions have the same form.
         {sample_weight}
-            Some models take whole numbers only: see `takes_weights`.
+            Some models take whole numbers only, see `takes_weights`.
         {label_names}
 
         Returns
@@ -183,7 +184,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         InvalidInputError
-            If parameters, features, labels or weights are not valid; the message says what was found and what to do.
+            If a parameter, features, labels or weights are not valid. The message says what was found, and what to do.
         """
         self._check_params()
         with (
@@ -207,8 +208,11 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         array, sparse matrix or array, or frame, of shape (n, L)
-            In the form in which `fit` got y. Works in blocks, so that scores of all instances × all labels never
-            stand in memory.
+            In the form of the y that `fit` was given.
+
+        Notes
+        -----
+        Works on blocks of instances, so that the scores of all instances are never in memory at the same time.
         """
         blocks = [self._decoded(block) for block in self._blocks(self._features(X))]
         index = getattr(X, "index", None) if hasattr(X, "iloc") else None
@@ -218,7 +222,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         return self.form_.cast(np.concatenate(blocks), self.label_names_, index)
 
     def decision_function(self, X: Features) -> NDArray[Any]:
-        """Return real-valued scores; a higher one means a more likely label, and the plain cut is at 0.
+        """Return scores: the higher, the more likely the label; the plain cut is 0.
 
         Parameters
         ----------
@@ -232,7 +236,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     @available_if(_offers_probabilities)
     def predict_proba(self, X: Features) -> NDArray[Any]:
-        """Return how probable each label is; only there where the model's probabilities are exact.
+        """Return the probability of each label; a model has this method only if its probabilities are exact.
 
         Parameters
         ----------
@@ -241,37 +245,38 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         ndarray of shape (n, L)
-            Of each label on its own: rows do not sum to 1. 0 and 1 for labels that were constant in training.
+            Each label has a probability of its own, so rows do not sum to 1. Labels that were constant in training
+            have 0 or 1.
         """
         blocks = self._blocks(self._features(X))
         return np.concatenate([self._of_all_labels(self._probabilities, block, 0.0, 1.0) for block in blocks])
 
     @property
     def threshold_(self) -> float | NDArray[np.float64] | None:
-        """The cut between off and on: a number, or one for each label; with "top-k" the number of labels."""
+        """The cut between off and on: a number, or one for each label; with "top-k" how many labels are on."""
         check_is_fitted(self)
         return self.decision_.value
 
     @property
     def classes_(self) -> NDArray[np.int64]:
-        """Positions of the labels: what scikit-learn's `cross_val_predict` asks of a multi-label classifier."""
+        """Positions of the labels, which scikit-learn's `cross_val_predict` needs."""
         check_is_fitted(self)
         return np.arange(len(self.label_names_))
 
     def fit_threshold(
         self, X: Features, y: Labels, rule: str | float | None = None, *, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn only the cut of the scores, from instances held out or, in a stream, not learned from yet.
+        """Learn only the cut of the scores, from instances that the model has not learned from.
 
-        All else stays as it is, and so does the parameter `threshold`. `fit` learns the cut of a rule by itself, on
-        folds; this is for a model which learned by `partial_fit`, and for another rule afterwards.
+        Nothing else changes, not even the parameter `threshold`. `fit` itself learns the cut of a rule, on folds of
+        the training data. This method is for models that learn by `partial_fit`, and for another rule after a fit.
 
         Parameters
         ----------
         {features}
         {labels}
         rule : {"global", "per-label", "top-k", "cardinality"} or float, optional
-            The rule, see `learn_threshold`, or a cut; by default the parameter `threshold`.
+            The rule (see `learn_threshold`), or the cut itself; by default the parameter `threshold`.
         {sample_weight}
 
         Returns
@@ -285,13 +290,13 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
         Notes
         -----
-        Needs the scores of all these instances in memory. Later calls of `partial_fit` keep the cut; learn it anew
-        from recent instances when scores have changed.
+        The scores of all these instances are in memory at the same time. Later calls of `partial_fit` keep the cut;
+        learn it again from recent instances when scores have changed.
         """
         check_is_fitted(self)
         rule = self.threshold if rule is None else rule
         check_threshold(rule)
-        data = copy.copy(self)._receive(X, y, sample_weight, reset=False, weights="any")
+        data = self._receive(X, y, sample_weight, reset=False, weights="any")
         if isinstance(rule, str):
             scores = np.concatenate([self._all_scores(block) for block in self._blocks(data.features)])
             self.decision_ = learn_threshold(rule, scores, data.labels, data.weights)
@@ -300,7 +305,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     def score(self, X: Features, y: Labels, sample_weight: ArrayLike | None = None) -> float:
-        """Return micro-F1 of `predict`.
+        """Return micro-F1 of the predictions: 2 hits / (labels that are on + labels that are predicted).
 
         Parameters
         ----------
@@ -311,16 +316,19 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         float
+            0 to 1; 0 if no label is on and none is predicted. Weights multiply the counts of each instance.
         """
         truth, predicted = as_labels(y)[0], as_labels(self.predict(X))[0]
+        f1 = float(micro_f1(truth, predicted))  # it checks the shapes
         weights = as_weights(sample_weight, truth.shape[0])
         if weights is None:
-            return float(micro_f1(truth, predicted))
-        hits, total = (float(weights @ np.asarray(t.sum(axis=1))) for t in (truth * predicted, truth + predicted))
+            return f1
+        hits = float(weights @ np.asarray(truth.multiply(predicted).sum(axis=1)))
+        total = float(weights @ np.asarray((truth + predicted).sum(axis=1)))
         return 2 * hits / total if total else 0.0
 
     def save(self, path: str | Path) -> None:
-        """Write the model to a file, which `cofactor.load` reads; nothing in it is ever executed.
+        """Write the model to a file for `cofactor.load`, which never executes anything from it.
 
         Parameters
         ----------
@@ -342,64 +350,48 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         weights: str | None = None,
         monitor: Monitor | None = None,
     ) -> FitInput:
-        """Check what a fit is given, and note its form; without `reset`, it must fit that noted before.
+        """Check the data of a fit and note their form; without `reset` they must have the form noted before.
 
-        Instances which weigh nothing are left out. Afterwards the model can predict all labels, which is what
-        `partial_fit` needs: it knows no constant labels, and its cut is 0 if `threshold` is a rule, until
-        `fit_threshold` learns one. `weights` is what to take of them, by default `takes_weights`.
+        Instances of weight 0 are left out. Afterwards no label counts as constant, and the cut is 0 if `threshold` is
+        a rule that is still to be learned: the state in which `partial_fit` starts. `weights` says which weights are
+        taken, "any" or "whole"; by default `takes_weights`.
         """
-        if y is None:
-            raise InvalidInputError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None", argument="y"
-            )
         features = self._features(X, reset=reset)
         labels, form, names = as_labels(y, label_names)
         check_lengths(features, labels)
         if reset:
             self.form_, self.label_names_ = form, names
             self.constant_ = np.zeros(len(names), dtype=np.int8)
-            self.decision_ = Joint() if self.threshold == JOINT else Cut(_plain_cut(self.threshold))
+            self.decision_ = first_decoder(self.threshold)
         elif labels.shape[1] != len(self.label_names_):
             raise InvalidInputError(
                 f"y has {labels.shape[1]} labels, but the model knows {len(self.label_names_)}", argument="y"
             )
-        weight = as_weights(sample_weight, labels.shape[0])
         space = X if isinstance(X, FeatureSpace) else None
-        if space is not None:
-            weight = weights_of(space, weight)
+        weight = weights_of(sample_weight, labels.shape[0], space)
         if weight is not None and (weights or self.takes_weights) == "whole" and (weight % 1).any():
             raise InvalidInputError(
                 f"sample_weight holds {weight[weight % 1 > 0][0]:g}, but {type(self).__name__} repeats instances, so "
                 "weights must be whole numbers",
                 argument="sample_weight",
             )
-        data = FitInput(features, labels, weight, monitor or Monitor(None, False), space)
-        if weight is None or weight.all():
-            return data
-        left = data.rows(np.flatnonzero(weight))
-        return FitInput(left.features, left.labels, as_weights(left.weights, left.n_instances), left.monitor)
+        return FitInput(features, labels, weight, monitor or Monitor(None, False), space).without_zero_weights()
 
     def _features(self, X: Any, *, reset: bool = False) -> CheckedFeatures:
-        """Return checked features."""
+        """Return checked features; `reset` as in `as_features`."""
         if not reset:
             check_is_fitted(self)
-            shape: tuple[int, ...] = getattr(X, "shape", ())
-            if len(shape) == 2 and shape[1] != self.n_features_in_:
-                turned = "; X seems to be transposed" if shape[0] == self.n_features_in_ else ""
-                raise InvalidInputError(
-                    f"X has {shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
-                    f"features as input{turned}",
-                    argument="X",
-                )
-        if isinstance(X, FeatureSpace):
+        if not isinstance(X, FeatureSpace):
+            return as_features(X, self, reset=reset)
+        if reset:
             self.n_features_in_ = X.shape[1]
-            return X.X
-        return as_features(X, self, reset=reset)
+        check_n_features(X, self)
+        return X.X
 
     # ---------------------------------------------------------------- constant labels, blocks, thresholds
 
     def _fit_varying(self, data: FitInput) -> None:
-        """Note labels which are constant here, and learn the others."""
+        """Note which labels are constant in the data, and learn the others."""
         n, L = data.labels.shape
         counts = np.bincount(data.labels.indices, minlength=L)
         self.constant_ = (counts == n).astype(np.int8) - (counts == 0).astype(np.int8)
@@ -412,7 +404,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             self._fit(data if varying.all() else data.of_labels(np.flatnonzero(varying)))
 
     def _of_all_labels(self, method: Any, X: CheckedFeatures, off: Any, on: Any) -> NDArray[Any]:
-        """Return what a method says of the labels that `_fit` saw, with `off` and `on` for those that were constant."""
+        """Return what a method says of the labels that `_fit` saw, and `off` or `on` for constant labels."""
         varying = self.constant_ == 0
         with blas_limit(*X.shape):
             if varying.all():
@@ -433,17 +425,17 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         return self.decision_.apply(self._all_scores(X))
 
     def _blocks(self, X: CheckedFeatures) -> Iterator[CheckedFeatures]:
-        """Yield blocks of rows, so that not all scores stand in memory."""
+        """Yield blocks of rows, so that the scores of all instances are not in memory at the same time."""
         n, height = X.shape[0], max(1, _SCORES_PER_BLOCK // len(self.label_names_))
-        for k in range(0, n, height):
-            yield X if n <= height else X[k : k + height]
+        for rows in gen_batches(n, height):
+            yield X if n <= height else X[rows]
 
     def _out_of_fold_scores(self, data: FitInput) -> NDArray[Any]:
-        """Return scores of all instances by models which did not see them."""
+        """Return scores of all instances, each by a model which did not learn from it."""
         n = data.n_instances
         if n < 2:
             raise InvalidInputError(
-                "a threshold by a rule is learned on held-out instances",
+                "the threshold of a rule is learned on held-out instances",
                 argument="threshold",
                 found=self.threshold,
                 advice=f"give 2 or more, not {n}",
@@ -456,17 +448,17 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
         return out_of_fold_scores(score, n, data.labels.shape[1], _FOLDS, make_generator(self.random_state))
 
-    # ---------------------------------------------------------------- what a choice of parameters asks for
+    # ---------------------------------------------------------------- for the choice of parameters
 
     #: Rules by which `cofactor.evaluation.Search` may learn a cut.
     cut_rules: ClassVar[tuple[str, ...]] = RULES
 
     def _uncut(self) -> None:
-        """Take the plain cut, since the caller cuts the scores."""
+        """Set the plain cut as the threshold, since the caller cuts the scores."""
         self.set_params(threshold=0)
 
     def _learn_cut(self, rule: str, scores: NDArray[Any], truth: sparse.csr_array) -> Decoder:
-        """Learn a cut by a rule, or return the plain one."""
+        """Return the cut that a rule learns, or the plain one."""
         return Cut(0.0) if rule == "plain" else learn_threshold(rule, scores, truth)
 
     def _with_cut(self, rule: str, cut: Decoder) -> Self:
@@ -476,7 +468,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         return decided
 
     def _feature_space(self, varied: Collection[str]) -> Callable[[Any], FeatureSpace] | None:
-        """Return what prepares features once for fits which differ in these parameters; None: nothing can."""
+        """Return what prepares features once for fits that differ in these parameters; None if nothing can."""
         return None
 
     # ---------------------------------------------------------------- saving
@@ -492,9 +484,9 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     def _from_state(
         cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any] | None = None
     ) -> Self:
-        """Rebuild a model from what `_to_state` returned; whatever does not fit together is refused.
+        """Rebuild a model from what `_to_state` returned, and refuse parts that do not fit together.
 
-        `models` has the classes of models that this one may hold, by name; it may hold learners, too.
+        `models` holds the classes of models that may be part of this one, by name; learners may be part of it too.
         """
         known = models or {}
         model = take_state(cls, header, arrays, {**known, **cls.known_estimators}, {**known, **LEARNERS})
@@ -502,12 +494,5 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         return model
 
     def _check_learned(self) -> None:
-        """Refuse what was read from a file if it does not fit together: it must be able to score an instance."""
-        if isinstance(self.decision_, Joint) and type(self)._label_sets is LabelModel._label_sets:
-            raise InvalidInputError(f"{type(self).__name__} does not decode label sets by itself")
+        """Refuse what was read from a file unless its parts fit together and the model can score an instance."""
         check_answers(self)
-
-
-def _plain_cut(threshold: Any) -> float:
-    """Return the cut which counts until a rule has learned one."""
-    return 0.0 if isinstance(threshold, str) else float(threshold)

@@ -22,6 +22,7 @@ __all__ = [
     "as_features",
     "as_labels",
     "as_weights",
+    "check_n_features",
     "dense",
     "is_sparse",
 ]
@@ -142,6 +143,8 @@ def as_labels(Y: Labels, names: Iterable[Any] | None = None) -> tuple[sparse.csr
     >>> labels.nnz, form.dtype, names.tolist()
     (3, 'bool', ['rock, hard', 'so "pop"'])
     """
+    if Y is None:
+        raise InvalidInputError("fit requires y to be passed, but the target y is None", argument="y")
     table: Any
     if is_sparse(Y):
         table, container, columns = Y, f"{Y.format}_{'array' if isinstance(Y, sparse.sparray) else 'matrix'}", None
@@ -283,6 +286,8 @@ def as_features(X: Features, estimator: Any = None, *, reset: bool = True) -> Ch
     array([[1., 2.],
            [0., 3.]])
     """
+    if estimator is not None and not reset:
+        check_n_features(X, estimator)
     form: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
     form["ensure_all_finite"] = False  # scikit-learn's message says neither row nor column
     try:
@@ -293,6 +298,18 @@ def as_features(X: Features, estimator: Any = None, *, reset: bool = True) -> Ch
         table = _canonical(table)
     _check_finite(table, X)
     return table
+
+
+def check_n_features(X: Any, estimator: Any) -> None:
+    """Refuse features of another number than the estimator noted; lists pass, since they do not say their shape."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) == 2 and shape[1] != estimator.n_features_in_:
+        turned = "; X seems to be transposed" if shape[0] == estimator.n_features_in_ else ""
+        raise InvalidInputError(
+            f"X has {shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            f"features as input{turned}",
+            argument="X",
+        )
 
 
 def _canonical(X: Any) -> sparse.csr_array:

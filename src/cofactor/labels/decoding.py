@@ -30,6 +30,7 @@ __all__ = [
     "TopK",
     "check_threshold",
     "decoder_of",
+    "first_decoder",
     "learn_threshold",
     "micro_f1_curve",
 ]
@@ -191,6 +192,19 @@ def decoder_of(rule: str, value: Any) -> Decoder:
     if isinstance(value, bool) or not isinstance(value, Real | np.ndarray):
         raise InvalidInputError(f"the rule {rule!r} cannot have the value {value!r}")
     return TopK(value, rule) if rule == "top-k" else Cut(value, rule)  # type: ignore[arg-type]
+
+
+def first_decoder(threshold: float | str) -> Decoder:
+    """Return the decoder which a parameter `threshold` asks for; the plain cut if it is a rule still to be learned.
+
+    Examples
+    --------
+    >>> first_decoder(0.25), first_decoder("global"), first_decoder("joint")
+    (Cut(value=0.25, rule='fixed'), Cut(value=0.0, rule='fixed'), Joint(value=None, rule='joint'))
+    """
+    if threshold == JOINT:
+        return Joint()
+    return Cut(0.0 if isinstance(threshold, str) else float(threshold))
 
 
 def check_threshold(threshold: Any, *, joint: bool = False) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.data import CheckedFeatures
+from cofactor.labels.data import CheckedFeatures, as_weights
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.progress import Monitor
 
@@ -85,6 +85,13 @@ class FitInput:
         weights = None if self.weights is None else self.weights[where]
         return FitInput(self.features[where], self.labels[where], weights, monitor or self.monitor)
 
+    def without_zero_weights(self) -> FitInput:
+        """Return the instances whose weight is above 0."""
+        if self.weights is None or self.weights.all():
+            return self
+        kept = self.rows(np.flatnonzero(self.weights))
+        return replace(kept, weights=as_weights(kept.weights, kept.n_instances))
+
     def of_labels(self, columns: NDArray[Any]) -> FitInput:
         """Return the same instances with some of their labels."""
         return replace(self, labels=self.labels[:, columns])
@@ -118,8 +125,11 @@ def check_lengths(features: CheckedFeatures, labels: sparse.csr_array) -> None:
         )
 
 
-def weights_of(space: FeatureSpace, weights: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-    """Return the weights with which a given space was decomposed; there must be no others."""
+def weights_of(sample_weight: Any, n: int, space: FeatureSpace | None) -> NDArray[np.float64] | None:
+    """Return the checked weights of n instances; a space brings its own, and refuses others."""
+    weights = as_weights(sample_weight, n)
+    if space is None:
+        return weights
     if weights is not None:
         raise InvalidInputError(
             "a FeatureSpace is decomposed with its weights",

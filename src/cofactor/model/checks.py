@@ -69,6 +69,12 @@ def check_callback(callback: Any) -> None:
         raise InvalidTypeError("expected a function of one argument, a Progress", argument="callback", found=callback)
 
 
+def check_verbose(verbose: Any) -> None:
+    """Refuse what is neither a whole number from 0 nor True or False."""
+    if not isinstance(verbose, bool | np.bool_):
+        check_number("verbose", verbose, low=0, whole=True)
+
+
 def check_jobs(n_jobs: Any) -> None:
     """Refuse what joblib does not understand as a number of jobs."""
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):

@@ -286,10 +286,6 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _learn(self, X: Any, y: Any) -> tuple[CheckedFeatures, sparse.csr_array]:
         """Check data, minimise the objective; return what was checked."""
-        if y is None:
-            raise InvalidInputError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None", argument="y"
-            )
         features = self._features(X, reset=True)
         labels, _, _ = as_labels(y)
         check_lengths(features, labels)
