@@ -5,17 +5,17 @@ from __future__ import annotations
 import base64
 import io
 import json
-import os
 import re
-import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.children import Command
 
 from cofactor.cli import main
 from cofactor.datasets import RatingDataset, make_ratings, write_table
@@ -55,29 +55,25 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Callable[..., subprocess.Popen[bytes]]:
+def start(tmp_path: Path) -> Iterator[Callable[..., Command]]:
     """Start a command as a process of its own, in a folder of its own."""
+    with ExitStack() as started:
 
-    def start(*arguments: object, **environment: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "cofactor", *map(str, arguments)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=tmp_path,
-            env={**os.environ, "COLUMNS": "80", **environment},
-        )
+        def start(*arguments: object, **environment: str) -> Command:
+            command = Command([str(argument) for argument in arguments], tmp_path, {"COLUMNS": "80", **environment})
+            return started.enter_context(command)
 
-    return start
+        yield start
 
 
 @pytest.fixture
-def process(start: Callable[..., subprocess.Popen[bytes]]) -> Run:
+def process(start: Callable[..., Command]) -> Run:
     """Run a command as a process of its own, to its end."""
 
     def process(*arguments: object, stdin: bytes = b"", **environment: str) -> Outcome:
         child = start(*arguments, **environment)
         out, err = child.communicate(stdin, timeout=120)
+        assert child.returncode is not None
         return Outcome(child.returncode, out.decode(), err.decode())
 
     return process

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterator
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 import pytest
+from tests.children import forking
 
 Start = Callable[..., BaseProcess]
 
@@ -15,8 +15,7 @@ Start = Callable[..., BaseProcess]
 @pytest.fixture
 def start() -> Iterator[Start]:
     """Start a process which runs some lines, with names given to them; the package is imported once for all."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["__main__", "cofactor.evaluation"])
+    context = forking()
     started: list[BaseProcess] = []
 
     def start(code: str, **names: Any) -> BaseProcess:

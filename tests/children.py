@@ -1,0 +1,94 @@
+"""Processes of their own which need not import everything anew: forked from a server that has done so once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from multiprocessing.connection import Connection, Pipe
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from typing import BinaryIO, Self, cast
+
+_IMPORTED = ["typer", "rich.progress", "cofactor.tasks.ratings", "cofactor.tasks.labels", "cofactor.evaluation"]
+
+
+def forking() -> ForkServerContext:
+    """Return the context of `multiprocessing` whose processes have the package imported when they start."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["__main__", *_IMPORTED])
+    return context
+
+
+class Command:
+    """The command `cofactor` in a process of its own, with the part of `subprocess.Popen` that tests need."""
+
+    def __init__(self, arguments: list[str], folder: Path, environment: Mapping[str, str]) -> None:
+        pipes = [Pipe(duplex=False) for _ in range(3)]
+        theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
+        self.process = forking().Process(target=_run, args=(arguments, folder, dict(environment), *theirs))
+        self.process.start()
+        for end in theirs:
+            end.close()
+        self.stdin = _file(pipes[0][1], "wb")
+        self.stdout, self.stderr = _file(pipes[1][0], "rb"), _file(pipes[2][0], "rb")
+
+    @property
+    def returncode(self) -> int | None:
+        return self.process.exitcode
+
+    poll = returncode.fget
+
+    def send_signal(self, number: int) -> None:
+        assert self.process.pid is not None
+        os.kill(self.process.pid, number)
+
+    def communicate(self, content: bytes = b"", timeout: float = 60) -> tuple[bytes, bytes]:
+        """Write standard input, and return all of standard output and standard error when the process has ended."""
+        with ThreadPoolExecutor(2) as threads:
+            out, err = threads.submit(self.stdout.read), threads.submit(self.stderr.read)
+            with suppress(BrokenPipeError), self.stdin:
+                self.stdin.write(content)
+            self.end(timeout)
+            return out.result(), err.result()
+
+    def end(self, timeout: float = 60) -> None:
+        """Wait until it has ended; it is an error if that takes longer than `timeout` seconds."""
+        self.process.join(timeout)
+        if self.process.exitcode is None:
+            self.process.kill()
+            raise TimeoutError(f"the command still ran after {timeout} s")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.join()
+        for file in (self.stdin, self.stdout, self.stderr):
+            file.close()
+
+
+def _file(end: Connection, mode: str) -> BinaryIO:
+    """Make a file of one end of a pipe."""
+    file = cast(BinaryIO, os.fdopen(os.dup(end.fileno()), mode))
+    end.close()
+    return file
+
+
+def _run(arguments: list[str], folder: Path, environment: dict[str, str], *streams: Connection) -> None:
+    for number, stream in enumerate(streams):
+        os.dup2(stream.fileno(), number)
+        stream.close()
+    unbuffered = 1 if environment.get("PYTHONUNBUFFERED") else -1
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w", unbuffered), open(2, "w", 1)  # noqa: SIM115
+    os.chdir(folder)
+    os.environ.update(environment)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    from cofactor.cli import main
+
+    sys.exit(main(arguments))
