@@ -250,6 +250,7 @@ def test_duplicates_and_order_are_kept(save):
         ("user,item,rating\n1,2,3,4\n", "line 2: expected 3 columns as in line 1, found 4"),
         ("1,2,3,4\n1,2\n1,2,3,4,5,6\n", "line 2: expected 4 columns as in line 1, found 2"),
         ("1,2,3\n\n\n4,5,good\n", "line 4, column 3: expected a number, found 'good'"),
+        ("user,item,rating\n1,2,3\n \n\n4,5,3\n   \n6,7,nan\n8,9,3\n", "line 7, column 'rating': the rating is nan"),
         ("\n\n1,2,3\n4,5,good\n", "line 4, column 3: expected a number, found 'good'"),
         ("\nuser,item,rating\n\n4,5,good\n", "line 4, column 'rating': expected a number, found 'good'"),
         (
@@ -388,18 +389,20 @@ CELLS += [
     rows=st.lists(st.lists(st.sampled_from(CELLS), min_size=2, max_size=5), min_size=1, max_size=5),
     width=st.sampled_from([None, 3, 4]),
     sep=st.sampled_from([",", "\t", "::", ";", " "]),
-    blank=st.booleans(),
+    end=st.sampled_from(["\n", "\n\n", "\n  \n", "\n\n \n"]),
+    last=st.booleans(),
 )
 @example(  # the right number of commas, in all
-    rows=[["1", "2", "3"], ["1", "2"], ["1", "2", "3", "4"]], width=None, sep=",", blank=False
+    rows=[["1", "2", "3"], ["1", "2"], ["1", "2", "3", "4"]], width=None, sep=",", end="\n", last=False
 )
-@example(rows=[["1", "1", "0x1F"]], width=None, sep=",", blank=False)
-@example(rows=[["1"] * 4, ["1"] * 5, ["1"] * 3], width=None, sep=",", blank=False)
+@example(rows=[["1", "1", "0x1F"]], width=None, sep=",", end="\n", last=False)
+@example(rows=[["1"] * 4, ["1"] * 5, ["1"] * 3], width=None, sep=",", end="\n", last=False)
+@example(rows=[["1"] * 3, ["1"] * 3, ["1", "1", "x"]], width=None, sep=",", end="\n  \n", last=True)
 @settings(max_examples=300, deadline=None)
-def test_fast_and_careful_way_agree(rows, width, sep, blank, tmp_path_factory):
+def test_fast_and_careful_way_agree(rows, width, sep, end, last, tmp_path_factory):
     rows = [(row * 3)[:width] if width else row for row in rows]
     path = tmp_path_factory.mktemp("agree") / "x.csv"
-    path.write_text(("\n\n" if blank else "\n").join(sep.join(row) for row in rows))
+    path.write_text(end.join(sep.join(row) for row in rows) + (end if last else ""))
 
     def outcome():
         try:
@@ -426,5 +429,7 @@ def test_the_fast_way_is_taken_for_plain_numbers(save, monkeypatch):
         "ann,Čapek,4\n007,12,3\n",
         '"user","item","rating"\n"a, b","c",4\n',
         "a,2020-01-01,3\nb,7,4",
+        "\nuser,item,rating\n\n1,10,4\n\n\n2,20,3.5\n  \n3,30,1\n   ",
+        "1::10::4\n\n2::20::3",
     ):
         assert len(read_ratings(save(content))) > 0

@@ -1,11 +1,12 @@
 """Tables of delimited text: CSV, TSV, ``::`` and the like, read by Arrow, or cell by cell.
 
 Arrow's reader makes no Python object for a row, finds out which columns are numbers, and is 5 to 30 times as fast as
-reading cell by cell (`benchmarks/reading.py`). It cannot follow
+reading cell by cell (`benchmarks/reading.py`). It cannot read everything that we accept:
 
-* separators of several characters, such as ``::``: they become tabs, where the text has none,
-* lines of different lengths, blank lines and stray quotation marks: it says that something is wrong, but not in which
-  line. Such a text is read cell by cell, which accepts the blank lines and names the line of a fault.
+* separators of several characters, such as ``::``, become tabs before, if the text has none;
+* blank lines are removed before, and counted when a message needs the number of a line;
+* for lines of different lengths and stray quotation marks it says that something is wrong, but not in which line. Such
+  a text is read cell by cell, which names the line.
 
 Both ways accept the same files and give the same columns.
 """
@@ -18,6 +19,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,7 @@ __all__ = ["TextTable", "read_text", "separator_of"]
 _QUOTED = re.compile(r'"[^"]*"')
 _QUOTES = "is a quotation mark missing, or one too many?"
 _NAMES = {"\\t": "\t", "tab": "\t"}
+_BLANK_LINE = re.compile(rb"\n *(?=\n|\Z)")
 _ODD_BLANKS = re.compile(rb"[ \n] | \n|[\x0b\x0c\x1c-\x1f]")  # around cells, other than one blank between them
 _BLOCK = 1 << 22  # bytes; a longer line is read cell by cell
 _PARALLEL = 1 << 24  # bytes from which threads are worth it
@@ -204,7 +207,7 @@ class TextTable(Table):
 
     def place(self, row: int, position: int | None = None) -> Place:
         """Return the line of a row, and a column in it, for errors."""
-        line = self._body.first_line + row if self._lines is None else int(self._lines[row])
+        line = _line_of(self._body, row) if self._lines is None else int(self._lines[row])
         return Place(self.file, line, self._column(position))
 
 
@@ -212,9 +215,9 @@ class TextTable(Table):
 
 
 def _by_arrow(body: _Body, positions: Sequence[int], as_text: Sequence[int]) -> dict[int, Any] | None:
-    """Columns as Arrow reads them, as int64, float64 or text; None if it cannot follow.
+    """Columns as Arrow reads them, as int64, float64 or text; None if it cannot read them.
 
-    Row k is then line ``body.first_line + k``.
+    Each row is one line then, see `_line_of`.
     """
     prepared = _prepared(body)
     if prepared is None:
@@ -256,14 +259,17 @@ def _is_words(column: Any) -> bool:
 
 
 def _prepared(body: _Body) -> tuple[memoryview, int, str, str | bool] | None:
-    """The text as Arrow can read it, its number of lines, its separator and its quotation mark; None if it cannot."""
+    """The text as Arrow can read it, its number of rows, its separator and its quotation mark; None if it cannot."""
     data, start, sep = body.data, body.start, body.sep
     end = len(data)
     while end > start and data[end - 1 : end] == b"\n":
         end -= 1
-    n_lines = data.count(b"\n", start, end) + 1
-    if body.n_columns < 2 or data.find(b"\n\n", start, end) >= 0 or data.find(b"\0", start, end) >= 0:
+    if body.n_columns < 2 or data.find(b"\0", start, end) >= 0:
         return None
+    if data.find(b"\n\n", start, end) >= 0 or data.find(b"\n ", start, end) >= 0:
+        data = _BLANK_LINE.sub(b"", data[start:end])
+        start, end = 0, len(data)
+    n_lines = data.count(b"\n", start, end) + 1
     if len(sep) == 1 and sep != " ":
         if len(sep.encode()) > 1 or not _quotes_are_plain(data, start, end, sep):
             return None
@@ -286,6 +292,13 @@ def _quotes_are_plain(data: bytes, start: int, end: int, sep: str) -> bool:
         return False
     other = b"[^" + re.escape(sep.encode()) + rb'\n"]'
     return re.compile(other + b'"' + other).search(data, start, end) is None
+
+
+def _line_of(body: _Body, row: int) -> int:
+    """Number of the line of a row that Arrow read: the lines which are not blank are the rows."""
+    lines = enumerate(io.BytesIO(body.data[body.start :]), start=body.first_line)
+    rows = (number for number, line in lines if line.strip(b" \n"))
+    return next(islice(rows, row, None))
 
 
 def _has_odd_integers(body: _Body) -> bool:
