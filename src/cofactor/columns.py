@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 from cofactor.errors import Argument, InvalidInputError, Place
@@ -27,7 +28,7 @@ _DIGITS_OF_A_TIME = 9  # seconds since 1970, from 1973 on
 
 
 class ColumnsError(InvalidInputError):
-    """A table has neither users nor items: perhaps it is no table of ratings."""
+    """No column of users and none of items was found: perhaps it is no table of ratings."""
 
 
 def plain(name: str) -> str:
@@ -36,7 +37,7 @@ def plain(name: str) -> str:
 
 
 def guess_header(first: Sequence[str], following: Sequence[str], with_rating: bool) -> bool:
-    """Whether the first line names columns: it holds no number, where a line of data would hold one."""
+    """Whether the first line names columns: it holds no number, and a line of data would hold one."""
     if any(is_number(cell) for cell in first):
         return False
     return with_rating or any(map(_is_known, first)) or any(is_number(cell) for cell in following)
@@ -48,10 +49,10 @@ def resolve_columns(
     wanted: Mapping[str, Column | None],
     name: str,
 ) -> dict[str, int]:
-    """Positions of the columns for the roles in `wanted`; None stands for the default of that role.
+    """Return the positions of the columns for the roles in `wanted`, where None means the default of that role.
 
-    Defaults are the known names in the header; where no name is known, the first columns in the order
-    user, item, rating, unless one of these has the name of something else.
+    Defaults are the columns whose names are known; where no name is known, the first columns in the order user, item,
+    rating. It is an error if one of these has the known name of another role.
     """
     found: dict[str, int] = {}
     for role, column in wanted.items():
@@ -85,10 +86,13 @@ def resolve_columns(
 def refuse_matrix(
     header: Sequence[str] | None, row: Sequence[str], wanted: Mapping[str, Column | None], name: str
 ) -> None:
-    """Refuse a matrix of users and items, of which three columns would otherwise be taken for all there is.
+    """Refuse a matrix of users and items: its first three columns would be read as users, items and ratings.
 
-    It is one if no column was asked for, there are more than a table of ratings needs, at most one has a name that is
-    known, and the first row of data, but for its first cell, is numbers and gaps, none of them a time.
+    A table is taken for such a matrix if
+
+    * no column was asked for,
+    * it has more columns than a table of ratings needs, and at most one of their names is known,
+    * its first row of data holds, after the first cell, only numbers and empty cells, and no time.
     """
     asked = any(column is not None for column in wanted.values())
     named = sum(map(_is_known, header or ()))
@@ -167,7 +171,8 @@ def check_pair_names(names: Sequence[object]) -> None:
 
 def find_timestamp(header: Sequence[str] | None, n_columns: int, taken: Iterable[int]) -> int | None:
     """Position of the default column of times, if there is one: by name, or the fourth of four."""
-    position = _by_alias(header, "timestamp") if header is not None else 3 if n_columns == 4 else None
+    fourth = 3 if n_columns == 4 else None
+    position = fourth if header is None else _by_alias(header, "timestamp")
     return None if position in set(taken) else position
 
 
@@ -207,7 +212,7 @@ def _explicit(header: Sequence[str] | None, n_columns: int, role: str, column: C
 
 
 def _unclear(header: Sequence[str], missing: Sequence[str], name: str) -> InvalidInputError:
-    """Return what to say of columns none of which is known for a role."""
+    """Return the error for a header in which no name is known for some roles."""
     kind = ColumnsError if {"user", "item"} <= set(missing) else InvalidInputError
     which = f"cannot tell which column holds the {' and the '.join(missing)}"
     advice = ("say which with ", *_arguments(missing))
@@ -223,11 +228,9 @@ def _arguments(roles: Iterable[str]) -> list[str | Argument]:
 
 
 def _check_distinct(found: Mapping[str, int], name: str) -> None:
-    roles = list(found)
-    for k, role in enumerate(roles):
-        for other in roles[:k]:
-            if found[role] == found[other]:
-                same = f" name the same column (position {found[role]})"
-                raise InvalidInputError(
-                    (Argument(other), " and ", Argument(role), same), argument=role, place=Place(name)
-                )
+    for first, second in combinations(found, 2):
+        if found[first] == found[second]:
+            same = f" name the same column (position {found[first]})"
+            raise InvalidInputError(
+                (Argument(first), " and ", Argument(second), same), argument=second, place=Place(name)
+            )

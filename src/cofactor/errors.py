@@ -1,7 +1,7 @@
-"""Refusals as objects: what was wrong, with which argument, where, and what to do about it.
+"""Errors of input as objects: what is wrong, with which argument, where, and what to do about it.
 
-A door of the package raises `InvalidInputError`. The error keeps its parts, so that a shell can say the same with its
-own names: ``alpha=-1`` in Python is ``--alpha -1`` on the command line.
+Public functions raise `InvalidInputError`. The error keeps its parts, so that a shell can write the same message with
+its own names: ``alpha=-1`` in Python is ``--alpha -1`` on the command line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
 
 
 class _Missing(Enum):
-    """Says that no value was given, where None is a value."""
+    """Means that no value was given, where None is a value."""
 
     MISSING = "missing"
 
@@ -33,14 +33,14 @@ MISSING: Final = _Missing.MISSING
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument that a message speaks of, with a value for it if there is one.
+    """An argument which a message mentions, with its value if there is one.
 
     Parameters
     ----------
     name : str
-        As Python knows it.
+        Its name in Python.
     value : object, optional
-        What it was, or what it might be.
+        The value it had, or one to try.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Place:
         return ", ".join(part for part in parts if part is not None)
 
 
-#: A text, or a text in parts some of which are arguments, which every shell calls by a name of its own.
+#: A text, or a text in parts: texts, and arguments, which every shell writes with its own names.
 Text = str | Iterable[str | Argument]
 
 
@@ -98,7 +98,7 @@ class InvalidInputError(ValueError):
     Parameters
     ----------
     problem : str, or parts of it
-        What is wrong, or what was expected; without a full stop. Arguments in it are parts of their own.
+        What is wrong, or what was expected; without a full stop. Arguments in it are separate parts.
     argument : str, optional
         Name of the argument which is wrong.
     found : object, optional
@@ -147,15 +147,11 @@ class InvalidInputError(ValueError):
         name : callable, optional
             From an `Argument`, with a value or without, to text; by default as Python writes it.
         """
-
-        def joined(parts: tuple[str | Argument, ...]) -> str:
-            return "".join(name(part) if isinstance(part, Argument) else part for part in parts)
-
         opening = [] if self.place is None else [str(self.place)]
         if self.argument is not None and self.found is not MISSING:
             opening.append(name(Argument(self.argument, self.found)))
-        told = "; ".join(text for text in (joined(self.problem), joined(self.advice)) if text)
-        return ": ".join([*opening, told] if told else opening)
+        rest = "; ".join(text for text in (_joined(self.problem, name), _joined(self.advice, name)) if text)
+        return ": ".join([*opening, rest] if rest else opening)
 
     def at(self, place: Place) -> InvalidInputError:
         """Return the same error with a place, for a caller who knows the file."""
@@ -166,7 +162,7 @@ class InvalidInputError(ValueError):
 
 
 class InvalidTypeError(InvalidInputError, TypeError):
-    """Something that a user gave is of a kind that cannot be used."""
+    """Something that a user gave has a type that cannot be used."""
 
 
 class InputWarning(UserWarning):
@@ -175,7 +171,7 @@ class InputWarning(UserWarning):
     Parameters
     ----------
     text : str, or parts of it
-        What it is, and what to do; without a full stop. Arguments in it are parts of their own.
+        What it is, and what to do; without a full stop. Arguments in it are separate parts.
 
     Examples
     --------
@@ -198,14 +194,14 @@ class InputWarning(UserWarning):
         name : callable, optional
             From an `Argument` to text; by default as Python writes it.
         """
-        return "".join(name(part) if isinstance(part, Argument) else part for part in self.text)
+        return _joined(self.text, name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.text,)
 
 
 class MissingPackageError(ImportError):
-    """A package is needed that is not installed.
+    """A package which is needed is not installed.
 
     Parameters
     ----------
@@ -229,6 +225,10 @@ class MissingPackageError(ImportError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.package, self.purpose, self.extra)
+
+
+def _joined(parts: tuple[str | Argument, ...], name: Callable[[Argument], str]) -> str:
+    return "".join(name(part) if isinstance(part, Argument) else part for part in parts)
 
 
 def _parts(text: Text) -> tuple[str | Argument, ...]:

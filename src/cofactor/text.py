@@ -1,4 +1,4 @@
-"""Texts of messages: plurals, numbers, and hints for names that are not known."""
+"""Texts of messages: plurals, numbers, and hints for unknown names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def folded(name: str) -> str:
 
 
 def nearest(name: object, known: Iterable[str]) -> list[str]:
-    """Return at most three of the known names: those that a name is part of, then those it is like, the likest first.
+    """Return at most three of the known names: first those which contain the name, then the most similar ones.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def nearest(name: object, known: Iterable[str]) -> list[str]:
 
 
 def did_you_mean(name: object, known: Iterable[str], otherwise: str = "") -> str:
-    """Return the hint that belongs to a name that is not known.
+    """Return the hint for an unknown name.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def did_you_mean(name: object, known: Iterable[str], otherwise: str = "") -> str
     known : iterable of str
         What could have been meant.
     otherwise : str, optional
-        The hint where nothing is like it; by default the list of all known names.
+        The hint if no known name is similar; by default the list of all known names.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def counted(n: int | np.integer, one: str, many: str = "", form: str = "") -> st
 
 
 def without_zero(value: float, digits: int = 3) -> str:
-    """Write a number with so many digits, without the zero before the point.
+    """Write a number with this many digits after the point, and without the zero before it.
 
     Examples
     --------

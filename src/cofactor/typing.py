@@ -1,6 +1,6 @@
-"""Names for what public functions take and return, so that a signature says more than ``Any``.
+"""Names for the types of what public functions take, so that a signature says more than ``Any``.
 
-They are as wide as the doors are: arrays, lists and frames of pandas or polars all come in, and are checked there.
+They are wide: a function takes arrays, lists and frames of pandas or polars, and checks what it was given.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Frame",
     "Ids",
     "Labels",
+    "Listener",
     "Pairs",
     "RandomState",
     "RatingValues",
@@ -34,13 +35,13 @@ Frame: TypeAlias = Any
 #: sparse table of users × items or as `cofactor.ratings.Ratings`.
 Pairs: TypeAlias = ArrayLike | Sequence[tuple[Any, Any]] | SparseTable | Frame
 
-#: One rating for each pair, shape (n,), or nothing where the ratings came with the pairs.
+#: One rating for each pair, shape (n,), or None where the ratings came with the pairs.
 RatingValues: TypeAlias = ArrayLike | None
 
 #: Ids of users or of items, of any hashable type.
 Ids: TypeAlias = ArrayLike | Sequence[Any]
 
-#: Numbers known of users, or of items: a mapping from ids, a frame, or ids with an array of a row for each.
+#: Features of users, or of items: a mapping from ids, a frame, or ids with an array of a row for each.
 SideFeatures: TypeAlias = Mapping[Any, Sequence[float]] | tuple[Ids, ArrayLike] | Frame
 
 #: Features of instances, shape (n, D): dense, sparse, or a frame.
@@ -54,6 +55,3 @@ RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | Non
 
 #: Called with progress.
 Listener: TypeAlias = Callable[[Any], None]
-
-#: A number for each entry, row or column.
-Numbers: TypeAlias = NDArray[Any]
