@@ -1,4 +1,4 @@
-"""Bytes in, bytes out: gzip, standard streams, encodings, and writes which succeed whole or not at all."""
+"""Files as bytes: gzip, standard streams, encodings, and files which are written completely or not at all."""
 
 import codecs
 import gzip
@@ -14,7 +14,7 @@ from typing import IO, Any
 from cofactor.errors import Argument, InvalidInputError, Place
 
 GZIP_MAGIC = b"\x1f\x8b"
-START = 1 << 16  # bytes, from which the format of a file is told
+START = 1 << 16  # bytes, by which the format of a file is recognised
 _ZIP_MAGIC = b"PK\x03\x04"
 _counter = itertools.count()
 
@@ -26,6 +26,11 @@ def display_name(path: PathLike) -> str:
     return "standard input" if os.fspath(path) == "-" else os.fspath(path)
 
 
+def data_name(path: PathLike) -> str:
+    """Name of the data in a file: that of the file without its folder, "stdin" for standard input."""
+    return "stdin" if os.fspath(path) == "-" else Path(path).name
+
+
 def read_bytes(path: PathLike) -> bytes:
     """Read a whole file, or standard input for ``-``, and unpack it if it is gzip-compressed."""
     name = display_name(path)
@@ -34,7 +39,7 @@ def read_bytes(path: PathLike) -> bytes:
     else:
         _check_file(path)
         data = Path(path).read_bytes()
-    # The magic number decides, not the suffix: streams have none, and suffixes lie.
+    # The first bytes decide, not the suffix: standard input has none, and a file may have a wrong one.
     return _gunzip(data, name) if data.startswith(GZIP_MAGIC) else data
 
 
@@ -79,9 +84,9 @@ def opened(path: PathLike) -> Iterator[IO[bytes]]:
 
 
 def start_of(path: PathLike, size: int = START) -> bytes:
-    """Return the first bytes of a file as they are, or those of standard input for ``-``, which remain to be read.
+    """Return the first bytes of a file as they are; those of standard input, for ``-``, can still be read afterwards.
 
-    There are none where standard input cannot be looked into without reading it away.
+    Returns nothing if standard input cannot be looked at without using it up.
     """
     if os.fspath(path) != "-":
         with open(path, "rb") as file:
@@ -98,7 +103,7 @@ def start_of(path: PathLike, size: int = START) -> bytes:
 
 
 def unpacked(start: bytes) -> bytes:
-    """Return the beginning of a file unpacked if it is gzip-compressed, as far as it goes; nothing if it is damaged."""
+    """Unpack the beginning of a file if it is gzip-compressed, as far as possible; nothing if it is damaged."""
     if not start.startswith(GZIP_MAGIC):
         return start
     try:
@@ -141,21 +146,17 @@ def _decode(data: bytes, name: str, encoding: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)
+        latin = Argument("encoding", "latin-1")
         raise InvalidInputError(
             f"0x{data[error.start]:02x} is not valid {encoding}",
-            advice=(
-                "give the right one with ",
-                Argument("encoding"),
-                ", for example ",
-                Argument("encoding", "latin-1"),
-            ),
+            advice=("give the right one with ", Argument("encoding"), ", for example ", latin),
             place=Place(name, line, f"byte {column}"),
         ) from None
 
 
 @contextmanager
 def replacing(path: PathLike) -> Iterator[IO[bytes]]:
-    """Open a binary file which takes its final name only when the block ends without an error.
+    """Open a binary file for writing, which takes its final name only when the block ends without an error.
 
     Pipes and devices are written to directly, since a new file in their place would destroy them. Errors while writing,
     such as a full disk, name the file.

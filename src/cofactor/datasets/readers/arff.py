@@ -1,8 +1,8 @@
 """Multi-label ARFF files: Mulan (labels named by an XML file) and MEKA (``-C n`` in the relation), dense and sparse.
 
-The rows are read by liac-arff, one at a time, so that no more than one row of Python objects is in memory. On the
+The rows are read by liac-arff, one at a time, so that the Python objects of only one row are in memory. On the
 machine of the benchmarks it takes 0.5 s for delicious (16,105 rows, 1,483 attributes, sparse), 0.6 s for rcv1subset1
-(6,000 rows, 47,337 attributes, sparse) and 1.4 s for Corel16k001 (13,766 rows, 653 attributes, dense): fast enough.
+(6,000 rows, 47,337 attributes, sparse) and 1.4 s for Corel16k001 (13,766 rows, 653 attributes, dense).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cofactor.datasets.readers.matrices import Form, from_entries, in_form, indi
 from cofactor.datasets.readers.xml import read_label_names
 from cofactor.datasets.types import LabelDataset
 from cofactor.errors import Argument, InvalidInputError, Place
-from cofactor.files import PathLike, display_name, read_bytes, to_utf8
+from cofactor.files import PathLike, data_name, display_name, read_bytes, to_utf8
 from cofactor.text import counted
 
 __all__ = ["LabelAttributes", "looks_like_arff", "read_arff"]
@@ -49,8 +49,9 @@ def read_arff(
     labels : optional
         Which attributes are labels:
 
-        * None: those of the Mulan XML file beside it, which has the same name, or the same up to parts at the end
-          (``corel-train-sparse.arff`` goes with ``corel.xml``); without one those of ``-C n`` in the relation;
+        * None: those of the Mulan XML file in the same folder, which has the same name, or the same name without its
+          last parts (``corel.xml`` for ``corel-train-sparse.arff``); without such a file those of ``-C n`` in the
+          relation;
         * a name ending in ``.xml``: a Mulan XML file, see `read_label_names`;
         * an integer as in MEKA: n > 0 the first n attributes, n < 0 the last ones;
         * another string: all attributes whose names begin with it;
@@ -58,7 +59,7 @@ def read_arff(
 
         Labels keep the order of the file, or have the order of the sequence.
     drop : sequence of str, default ()
-        Attributes which are neither, such as row names.
+        Attributes which are neither features nor labels, such as row names.
     sparse : {"auto", True, False}, default "auto"
         Form of X. ``"auto"``: sparse if at most a fifth of its numbers differ from 0, whatever form the file has.
     encoding : str, default "utf-8"
@@ -69,8 +70,8 @@ def read_arff(
     Returns
     -------
     LabelDataset
-        Nominal attributes whose values are words for off and on (0/1, -1/1, no/yes, false/true, ..., in any order
-        and case) become one column of 0 and 1; other nominal ones a column ``name=value`` for each declared value.
+        A nominal attribute whose values are words for off and on (0/1, -1/1, no/yes, false/true, ..., in any order
+        and case) becomes one column of 0 and 1; any other one a column ``name=value`` for each declared value.
 
     Raises
     ------
@@ -85,11 +86,13 @@ def read_arff(
     Warns
     -----
     UserWarning
-        If a nominal feature has another value in each of 20 or more rows: it names them, and should be dropped.
+        If a nominal feature has a different value in each of 20 or more rows: then it names the rows, and should be
+        dropped.
 
     Notes
     -----
-    In a sparse row, attributes which are left out are 0, nominal ones have the value listed *first*, as Weka has it.
+    In a sparse row, attributes which are left out are 0; nominal ones have the value which is declared *first*, as in
+    Weka.
 
     Examples
     --------
@@ -126,7 +129,7 @@ def read_arff(
     Y, _ = _columns(rows, np.array(label_columns, dtype=np.intp), spread=False)
     attributes = header.attributes
     return LabelDataset(
-        name=name or ("stdin" if label == "standard input" else Path(path).name),
+        name=name or data_name(path),
         X=in_form(X, sparse, label),
         Y=indicator(Y, label),
         feature_names=feature_names,
@@ -202,7 +205,7 @@ def _label_columns(header: Header, labels: LabelAttributes, path: PathLike) -> l
 
 
 def _xml_beside(path: PathLike) -> Path | None:
-    """The XML file which goes with an ARFF file: of the same name, or of one shortened at its last ``-`` or ``_``."""
+    """XML file of an ARFF file: it has the same name, or this name cut at its last ``-`` or ``_``, once or more."""
     file = Path(path)
     stem = file.name.removesuffix(".gz").removesuffix(".arff").removesuffix(".ARFF")
     while stem and file.name != "-":
@@ -218,6 +221,9 @@ def _positions(header: Header, names: Sequence[str], source: str | Argument) -> 
 
 
 # ------------------------------------------------------------------------------------ columns of X and of Y
+
+#: By first column: the codes of a nominal attribute, and what each code says, 0 or 1; None for a column for each value.
+Coded: TypeAlias = dict[int, tuple[NDArray, NDArray | None]]
 
 
 def _is_spread(attribute: Attribute) -> bool:
@@ -240,8 +246,7 @@ def _features(rows: Rows, columns: NDArray[np.intp]) -> tuple[Any, tuple[str, ..
 
 
 def _check_labels(rows: Rows, columns: Sequence[int]) -> None:
-    for j in columns:
-        attribute = rows.header.attributes[j]
+    for attribute in (rows.header.attributes[j] for j in columns):
         if attribute.kind == "string" or _is_spread(attribute):
             found = f"the values {', '.join(attribute.values[:4])}" if attribute.values else "type string"
             raise InvalidInputError(
@@ -251,28 +256,19 @@ def _check_labels(rows: Rows, columns: Sequence[int]) -> None:
 
 
 def _columns(rows: Rows, columns: NDArray[np.intp], spread: bool) -> tuple[Any, tuple[str, ...]]:
-    """Columns for some attributes, dense or sparse as the file, and their names."""
-    attributes = [rows.header.attributes[j] for j in columns]
-    spreads = [spread and _is_spread(attribute) for attribute in attributes]
-    widths = [len(a.values) if s else 1 for a, s in zip(attributes, spreads, strict=True)]
-    starts = np.concatenate([[0], np.cumsum(widths, dtype=np.intp)])
-    names = [
-        name
-        for a, s in zip(attributes, spreads, strict=True)
-        for name in ([f"{a.name}={value}" for value in a.values] if s else [a.name])
-    ]
+    """Columns for some attributes, dense or sparse as the file, and their names; `spread`: one for each value."""
+    names: list[str] = []
     target = np.full(len(rows.header.attributes), -1, dtype=np.int32)
-    target[columns] = starts[:-1]
-    coded = {
-        int(target[j]): (rows.codes[j], None if s else np.array(rows.header.attributes[j].truth))
-        for j, s in zip(columns.tolist(), spreads, strict=True)
-        if j in rows.codes
-    }
+    coded: Coded = {}
+    for j in columns.tolist():
+        attribute = rows.header.attributes[j]
+        is_spread = spread and _is_spread(attribute)
+        target[j] = len(names)
+        if j in rows.codes:
+            coded[len(names)] = rows.codes[j], None if is_spread else np.array(attribute.truth)
+        names += [f"{attribute.name}={value}" for value in attribute.values] if is_spread else [attribute.name]
     build = _sparse_columns if rows.sparse else _dense_columns
-    return build(rows, target, int(starts[-1]), coded), tuple(names)
-
-
-Coded = dict[int, tuple[NDArray, NDArray | None]]
+    return build(rows, target, len(names), coded), tuple(names)
 
 
 def _dense_columns(rows: Rows, target: NDArray[np.int32], width: int, coded: Coded) -> NDArray[np.float64]:

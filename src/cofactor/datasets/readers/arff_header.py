@@ -35,13 +35,13 @@ class Attribute:
 
     @property
     def truth(self) -> tuple[int, ...] | None:
-        """What each value says, 0 for off and 1 for on; None if the attribute is not of this sort."""
+        """What each value says, 0 for off and 1 for on; None if the values say something else."""
         return truth_of(self.values) if self.kind == "nominal" else None
 
 
 @dataclass(frozen=True)
 class Header:
-    """Relation and attributes of the file `name`; its data begin after line `last_line`."""
+    """Relation and attributes of the file `name`, whose data begin after line `last_line`."""
 
     name: str
     relation: str
@@ -49,12 +49,12 @@ class Header:
     last_line: int
 
     def meka_labels(self) -> int | None:
-        """Number behind ``-C`` in the relation: n > 0 for the first n attributes, n < 0 for the last ones.
+        """Number after ``-C`` in the relation: n > 0 for the first n attributes, n < 0 for the last ones.
 
         Raises
         ------
         ValueError
-            If a filter of Weka changed the attributes afterwards, so that they need not be where they were.
+            If a filter of Weka changed the attributes afterwards, so that labels may be at other places.
         """
         found = _MEKA.search(self.relation)
         if found is None:
@@ -71,7 +71,7 @@ class Header:
 
 
 def unquote(token: str) -> str:
-    """Name or value behind a token: quotation marks removed and escapes resolved."""
+    """Name or value which a token stands for: quotation marks removed and escapes resolved."""
     if token[:1] not in ("'", '"'):
         return token
     return _ESCAPE.sub(lambda match: _ESCAPES.get(match.group(1), match.group(1)), token[1:-1])
@@ -135,7 +135,7 @@ def _attribute(line: str, place: Place, number: int) -> Attribute:
 
 
 def _values(text: str, place: Place) -> tuple[str, ...]:
-    """Values of a nominal list, which starts at ``{``."""
+    """Values of a nominal list, which begins with ``{``."""
     values: list[str] = []
     position = 1
     while True:

@@ -1,4 +1,4 @@
-"""The rows of an ARFF file as numbers, read by liac-arff, with errors that name the line and what is wrong in it."""
+"""The rows of an ARFF file as numbers, read by liac-arff, with errors which name the line and what is wrong in it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ _NOT_TEXT = {"0", "1"}
 
 @dataclass
 class Rows:
-    """All rows as entries: numbers by row and attribute, and for each textual attribute the code of its value.
+    """All rows: numbers of the numeric attributes, and codes for the values of the textual ones.
 
-    `codes[j]` counts the values of attribute j in the order of their declaration; where a sparse row leaves it out,
-    it is 0. Entries of dense files are there for every row and attribute.
+    In a dense file `numbers` has a row for each row and a column for each numeric attribute. In a sparse file it is
+    one-dimensional, row after row, `lengths` has the number of entries of each row and `columns` their attributes.
+    ``codes[j]`` has for each row the position of the value of attribute j among the declared ones, 0 where a sparse
+    row leaves it out. `lines` has the number of the line of each row.
     """
 
     header: Header
@@ -43,7 +45,7 @@ class Rows:
 
 
 class _Stream:
-    """Lines for liac-arff behind a header of its own, with the place where it is."""
+    """The lines which liac-arff reads, after a header written for it; knows which line was the last."""
 
     def __init__(self, header: Header, first: tuple[int, str], rest: Iterator[tuple[int, str]], textual: set[int]):
         self.attributes = len(header.attributes)
@@ -63,7 +65,7 @@ class _Stream:
 
 
 def _is_textual(attribute: Attribute, sparse: bool) -> bool:
-    """Whether values are to be compared as text; those of {0,1} are read as numbers, which is much faster."""
+    """Whether values must be read as text; those of {0,1} are read as numbers, which is much faster."""
     if attribute.kind == "numeric":
         return False
     plain = set(attribute.values) <= _NOT_TEXT and attribute.kind == "nominal"
@@ -78,7 +80,7 @@ def _library() -> ModuleType:
 
 
 def read_rows(header: Header, lines: Iterator[tuple[int, str]]) -> Rows:
-    """Read all rows, with the library's errors turned into ones which name the file and the line."""
+    """Read all rows; an error of the library becomes one which names the file and the line."""
     library = _library()
     first = next(lines, None)
     if first is None:
@@ -175,7 +177,7 @@ def _no_value(header: Header, line: int, j: int) -> InvalidInputError:
 
 
 def _fault(header: Header, line: int, row: str, sparse: bool) -> InvalidInputError:
-    """What is wrong with a row which the library refuses."""
+    """Return the error for a row which the library refuses."""
     what = _fault_in_sparse(header, row) if sparse else _fault_in_dense(header, row)
     problem, _, advice = what.partition("; ")
     return InvalidInputError(problem, advice=advice, place=Place(header.name, line))

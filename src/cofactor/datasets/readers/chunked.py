@@ -1,4 +1,4 @@
-"""What readers of chunks share: sources of chunks, and what they are told."""
+"""What readers of chunks share: chunks, sources of chunks, and options."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
+from cofactor.datasets.readers.matrices import stacked
 from cofactor.datasets.readers.svm_layout import Base
-from cofactor.datasets.types import is_sparse
 
 __all__ = ["Chunk", "ChunkOptions", "ChunkSource", "joined"]
 
@@ -20,7 +19,7 @@ Chunk: TypeAlias = tuple[Any, csr_array]
 
 @dataclass(frozen=True)
 class ChunkOptions:
-    """What `cofactor.datasets.LabelChunks` was told; the parameters are its own."""
+    """How to read a file; the parameters are those of `cofactor.datasets.LabelChunks`."""
 
     labels: str | Sequence[str] | None = None
     drop: Sequence[str] = ()
@@ -37,13 +36,10 @@ class ChunkSource(Protocol):
     n_rows: int | None
 
     def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield X and Y of some rows at a time, if possible of at most so many."""
+        """Yield X and Y of some rows at a time, if possible of at most `chunk_rows`."""
 
 
 def joined(parts: list[Chunk]) -> Chunk:
     """Some chunks as one."""
-    if len(parts) == 1:
-        return parts[0]
-    features = [X for X, _ in parts]
-    X: Any = csr_array(vstack(features, format="csr")) if is_sparse(features[0]) else np.vstack(features)
-    return X, csr_array(vstack([Y for _, Y in parts], format="csr"))
+    X, Y = (stacked(part) for part in zip(*parts, strict=True))
+    return X, Y

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +18,7 @@ from cofactor.datasets.readers.matrices import Form, generic_names, in_form, ind
 from cofactor.datasets.readers.parquet_labels import is_list_layout, read_whole_lists, stored_labels
 from cofactor.datasets.table import ArrowTable, Table, TableOptions, Words
 from cofactor.datasets.types import LabelDataset
-from cofactor.files import PathLike
+from cofactor.files import PathLike, data_name
 from cofactor.text import counted, is_number
 
 __all__ = ["read_label_table"]
@@ -48,7 +46,7 @@ def read_label_table(
         n < 0; or the names. An empty sequence for a file without labels. May be left out for Parquet files which
         `write_chunks` wrote.
     drop : sequence of str, default ()
-        Columns which are neither, such as row names.
+        Columns which are neither features nor labels, such as row names.
     sep : str, optional
         Separator of a text file; by default found from the first line.
     header : bool, optional
@@ -63,22 +61,23 @@ def read_label_table(
     Returns
     -------
     LabelDataset
-        Columns of text with two words for off and on (no/yes, false/true, ...) become one column of 0 and 1, other
-        text a column ``name=value`` for each value that occurs, in alphabetical order; `LabelDataset.align` brings
-        another file to the same columns. Labels may be 0/1, -1/+1, booleans or such words.
+        A column of text with two words for off and on (no/yes, false/true, ...) becomes one column of 0 and 1, any
+        other text a column ``name=value`` for each value that occurs, in alphabetical order; `LabelDataset.align`
+        gives another file the same columns. Labels may be 0/1, -1/+1, booleans or such words.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
         If there is no such file.
     ValueError
-        If the file is empty, malformed, lacks a label or a value, or a label is neither on nor off; the message names
-        the line (of Parquet files the row) and the column.
+        If the file is empty or malformed, a label or a value is missing, or a label is neither on nor off; the
+        message names the line (in Parquet files the row) and the column.
 
     Warns
     -----
     UserWarning
-        If a column of text has another value in each of 20 or more rows: it names them, and should be dropped.
+        If a column of text has a different value in each of 20 or more rows: then it names the rows, and should be
+        dropped.
 
     Examples
     --------
@@ -99,7 +98,7 @@ def read_label_table(
         return not any(map(is_number, first)) if header is None else header
 
     table = read_table(path, TableOptions(is_header, "features and labels", sep, encoding))
-    title = name or ("stdin" if os.fspath(path) == "-" else Path(path).name)
+    title = name or data_name(path)
     if isinstance(table, ArrowTable):
         if labels is None and is_list_layout(table.table.schema):
             return read_whole_lists(table.table, table.file, sparse, title)
@@ -123,7 +122,7 @@ def read_label_table(
 def _features(
     table: Table, names: Sequence[str], features: Sequence[int]
 ) -> tuple[NDArray[np.float64], tuple[str, ...], tuple[str, ...]]:
-    """X, the names of its columns, and those of the columns which were spread over several."""
+    """X, the names of its columns, and the names of the columns of the table which became several."""
     columns: list[NDArray] = []
     new_names: list[str] = []
     nominal: list[str] = []

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
-from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator
+from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator, stacked
 from cofactor.datasets.types import LabelDataset, is_sparse
 from cofactor.errors import InvalidInputError, Place
-from cofactor.files import PathLike, display_name, read_bytes
+from cofactor.files import PathLike, data_name, display_name, read_bytes
 from cofactor.text import counted
 
 __all__ = ["looks_like_mat", "read_mat"]
 
-#: Names of features and labels, and whether the labels lie as labels × instances where the shape does not tell.
+#: Names of the variables of the training part and of the test part, and whether the target is labels × instances where
+#: it is square.
 _LAYOUTS = (
     (("X", "Y"), ("Xt", "Yt"), False),
     (("train_data", "train_target"), ("test_data", "test_target"), True),
@@ -51,7 +51,7 @@ def read_mat(path: PathLike, *, sparse: Form = "auto", name: str | None = None) 
     ``X, Y`` and for a test part ``Xt, Yt``           instances × labels, or the other way round
     ``train_data, train_target`` and for a test part  labels × instances (or the other way round, where
     ``test_data, test_target``                        the shape says so)
-    ``data, target``                                  likewise
+    ``data, target``                                  the same
     ================================================  ===================================================
 
     Each may be dense or sparse; labels are 0/1 or -1/+1.
@@ -68,15 +68,15 @@ def read_mat(path: PathLike, *, sparse: Form = "auto", name: str | None = None) 
     Returns
     -------
     LabelDataset
-        Training rows first, then test rows, ``train_rows`` telling which is which. Features are named x0, x1, ...,
-        labels y0, y1, ...
+        Training rows first, then test rows; ``train_rows`` marks the training rows. Features are named x0, x1, ...,
+        labels y0, y1, ....
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
         If there is no such file.
     ValueError
-        If the file is damaged, of version 7.3, holds none of the layouts, or if shapes or labels are not as above.
+        If the file is damaged, is of version 7.3, has none of these layouts, or if shapes or labels are not as above.
 
     Examples
     --------
@@ -100,12 +100,12 @@ def read_mat(path: PathLike, *, sparse: Form = "auto", name: str | None = None) 
         raise InvalidInputError(
             f"the training part has {D} features and {L} labels, the test part {Dt} and {Lt}", place=Place(label)
         )
-    X, Y = _stack([X for X, _ in blocks]), vstack([Y for _, Y in blocks], format="csr")
+    X, Y = (stacked(part) for part in zip(*blocks, strict=True))
     train_rows = np.arange(X.shape[0]) < blocks[0][0].shape[0] if len(blocks) > 1 else None
     return LabelDataset(
-        name=name or ("stdin" if label == "standard input" else Path(path).name),
+        name=name or data_name(path),
         X=in_form(X, sparse, label),
-        Y=csr_array(Y),
+        Y=Y,
         feature_names=generic_names("x", X.shape[1]),
         label_names=generic_names("y", Y.shape[1]),
         train_rows=train_rows,
@@ -164,11 +164,3 @@ def _part(variables: Mapping[str, Any], x: str, y: str, target_first: bool, name
     if turned and (target_first or not as_is):
         Y = Y.T
     return X, indicator(Y, f"{name}, {y}")
-
-
-def _stack(parts: list[Any]) -> Any:
-    if len(parts) == 1:
-        return parts[0]
-    if any(is_sparse(part) for part in parts):
-        return csr_array(vstack([csr_array(part) for part in parts], format="csr"))
-    return np.vstack(parts)

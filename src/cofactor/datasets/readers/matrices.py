@@ -1,10 +1,11 @@
 """Features and labels of readers as arrays: their form, their codes, the names of their columns."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from cofactor.datasets.types import is_sparse
 from cofactor.errors import InvalidInputError, Place
@@ -12,10 +13,10 @@ from cofactor.errors import InvalidInputError, Place
 Form = Literal["auto"] | bool
 
 #: Largest share of nonzeros at which X is kept sparse by default. An entry of a CSR array takes 12 bytes and an
-#: indirect access where a dense one takes 8 bytes; at a fifth both memory and products are clearly on its side.
+#: indirect access, one of a dense array 8 bytes; at a fifth the CSR array needs clearly less memory and time.
 SPARSE_BELOW = 0.2
 
-_BLOCK = 1 << 22  # entries looked at in one go, so that checks need little memory beside the data
+_BLOCK = 1 << 22  # entries checked at a time, so that checks need little memory beside the data
 
 
 def generic_names(letter: str, n: int, first: int = 0) -> tuple[str, ...]:
@@ -87,10 +88,19 @@ def _check_codes(found: NDArray, name: str) -> None:
         raise InvalidInputError(f"labels must be 0/1, -1/+1 or booleans, {reason}", place=Place(name))
 
 
+def stacked(parts: Sequence[Any]) -> Any:
+    """The rows of some matrices, one after the other; a CSR array if one of several is sparse."""
+    if len(parts) == 1:
+        return parts[0]
+    if any(is_sparse(part) for part in parts):
+        return csr_array(vstack([csr_array(part) for part in parts], format="csr"))
+    return np.vstack(parts)
+
+
 def from_entries(
     n_rows: int, n_columns: int, rows: NDArray, columns: NDArray, values: NDArray | None = None
 ) -> csr_array:
-    """CSR array from entries in row order, without sorting them anew; ones of int8 where no values are given."""
+    """CSR array from entries which are in the order of rows already; by default the values are ones of int8."""
     indptr = np.zeros(n_rows + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows, minlength=n_rows), out=indptr[1:])
     data = np.ones(len(columns), dtype=np.int8) if values is None else values

@@ -1,12 +1,10 @@
 """Ratings from files of the user's own: CSV, TSV, ``::``-separated text and Parquet.
 
 Text may be gzip-compressed and may come from standard input (``-``). Everything that cannot be read raises
-an error which names the file and the line, what was expected and what was found; nothing is guessed silently.
+an error which names the file and the line, what was expected and what was found.
 """
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +22,7 @@ from cofactor.datasets.formats import read_table
 from cofactor.datasets.table import Table, TableOptions
 from cofactor.datasets.types import RatingDataset
 from cofactor.errors import InvalidInputError
-from cofactor.files import PathLike
+from cofactor.files import PathLike, data_name
 from cofactor.limits import MAX_LEVELS
 from cofactor.text import counted
 
@@ -52,11 +50,11 @@ def read_ratings(
     path : str or path-like
         Text (plain or gzip) or Parquet; the content decides which, not the suffix. ``"-"`` is standard input.
     user, item, rating : str or int, optional
-        Name of a column, or its position counted from 0. By default the columns are known by name in any
-        spelling of case, spaces and underscores (``user``, ``userId``, ``user_id``, ``movieId``,
+        Name of a column, or its position counted from 0. By default the columns are found by their names, in
+        any spelling of case, spaces and underscores (``user``, ``userId``, ``user_id``, ``movieId``,
         ``rating``, ``stars``, ...); where there is no header, or none of its names is known, they are the
-        first three. A header of which only a part is known, in unusual places, is an error which asks for
-        the other columns, as is a matrix with a column for each item.
+        first three. If only some names are known, and these are at unusual places, an error asks for the
+        other columns. A matrix with a column for each item is an error, too.
     timestamp : str or int, optional
         Column of integer times. By default ``timestamp`` (or ``time``, ...) if the header has it, or the
         fourth of four columns without header, provided that it holds integers; otherwise the data have no
@@ -70,18 +68,19 @@ def read_ratings(
         Encoding of a text file.
     scale : array-like of shape (R,), optional
         The possible ratings in increasing order; a rating which is not on it is an error. By default the
-        distinct ratings of the file if these are at most 101, else None (continuous).
+        distinct ratings of the file if there are at most 101, otherwise None (continuous).
     ids : {"auto", "int", "str", "each"}, default "auto"
         ``"auto"``: a column of ids which all look like integers becomes int64, any other one stays text.
-        ``"int"``: other ids are an error. ``"str"``: ids stay text. ``"each"``: every id for itself.
-        "007", "+7" and "7.0" do not look like integers: they are different names from "7".
+        ``"int"``: other ids are an error. ``"str"``: ids stay text. ``"each"``: the ids which look like
+        integers become integers, the others of the same column stay text. "007", "+7" and "7.0" do not look
+        like integers: they are different names from "7".
     name : str, optional
         Name of the data set; by default the file name.
 
     Returns
     -------
     RatingDataset
-        In the order of the file. Pairs which occur twice are kept: what to do with them is decided by `fit`.
+        In the order of the file. Pairs which occur twice are kept; `fit` decides what to do with them.
 
     Raises
     ------
@@ -116,7 +115,7 @@ def read_ratings(
         )
     levels = _infer_scale(y) if scale is None else _check_scale(scale, y, table, positions["rating"])
     return RatingDataset(
-        name=name or ("stdin" if os.fspath(path) == "-" else Path(path).name),
+        name=name or data_name(path),
         X=stack_pairs(users, items),
         y=y,
         scale=levels,
@@ -135,16 +134,16 @@ def read_pairs(
     encoding: str = "utf-8",
     ids: IdMode = "auto",
 ) -> NDArray:
-    r"""Read pairs of user and item, for which ratings shall be predicted.
+    r"""Read pairs of user and item whose ratings are to be predicted.
 
-    Other columns (a rating, a time) may be there and are ignored.
+    Other columns (a rating, a time) are ignored.
 
     Parameters
     ----------
     path, user, item, sep, header, encoding, ids
         As in `read_ratings`. Give ``ids="each"`` where one odd id must not turn all others into text, and
-        ``ids="str"`` for a model which was trained on text ids. Without `header`, the first line names
-        the columns if it holds no number and either a known name or a number under it.
+        ``ids="str"`` for a model which was trained on text ids. By default the first line names the columns if
+        it holds no number, and either it holds a known name or the second line holds a number.
 
     Returns
     -------
@@ -205,7 +204,7 @@ def _rating_table(
 
 
 def _origin(header: Sequence[str] | None, positions: Mapping[str, int]) -> str:
-    """Tell which column was taken for what: by its name, or by its number counted from 0."""
+    """Say which column was taken for each role: by its name, or by its position counted from 0."""
     return ", ".join(f"{role} from column {repr(header[k]) if header else k}" for role, k in positions.items())
 
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import chain, islice, pairwise
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
 from cofactor.datasets.readers import svm_text
-from cofactor.datasets.readers.chunked import Chunk, ChunkOptions
+from cofactor.datasets.readers.chunked import Chunk, ChunkOptions, joined
 from cofactor.datasets.readers.matrices import Form, in_form, indicator
 from cofactor.datasets.readers.svm_layout import Base, Extent, needs_extent, settle
 from cofactor.datasets.types import Holds, LabelDataset, is_sparse
 from cofactor.errors import Argument, InvalidInputError, Place
-from cofactor.files import PathLike, display_name, opened, replacing
+from cofactor.files import PathLike, data_name, display_name, opened, replacing
 from cofactor.text import counted
 from cofactor.typing import Features, Labels
 
@@ -40,9 +39,9 @@ def read_libsvm(
     r"""Read features and labels from a libsvm multi-label file or an extreme-classification file.
 
     Each line is an instance: its labels joined by commas, then pairs ``index:value``. An instance without labels begins
-    with its first pair. In the extreme-classification format a first line says how many instances, features and labels
-    there are, all indices count from 0, and each further line is an instance, also an empty one. Otherwise empty lines
-    are skipped. ``#`` begins a comment.
+    with its first pair. In the extreme-classification format the first line holds sizes, the numbers of instances,
+    features and labels; all indices count from 0, and each further line is an instance, also an empty one. Without
+    sizes, empty lines are skipped. ``#`` begins a comment.
 
     Parameters
     ----------
@@ -51,10 +50,10 @@ def read_libsvm(
     n_features, n_labels : int, optional
         Numbers of columns of X and Y, for files without a first line of sizes; by default as many as occur.
     zero_based : {"auto", True, False} or tuple of two of these, default "auto"
-        Whether indices and labels count from 0 (True) or from 1 (False). ``"auto"``: from 0 behind a line of sizes;
-        otherwise indices and labels, each for themselves, from 1 unless a 0 occurs. A test file in which no 0 occurs by
-        chance would be read otherwise than its training file: say it where you know it. A tuple has one for indices
-        and one for labels.
+        Whether indices and labels count from 0 (True) or from 1 (False). ``"auto"``: from 0 in a file with sizes;
+        otherwise from 1 unless a 0 occurs, which is decided separately for indices and for labels. A test file in
+        which by chance no 0 occurs would be read differently from its training file: give the value if you know it. A
+        tuple has one value for indices and one for labels.
     sparse : {"auto", True, False}, default True
         As in `read_arff`.
     name : str, optional
@@ -64,8 +63,8 @@ def read_libsvm(
     -------
     LabelDataset
         Features and labels are named by their numbers in the file: x0, x1, ... and y0, y1, ... where these count from
-        0, x1, x2, ... and y1, y2, ... where they count from 1. So data whose counts differ are not taken for each
-        other (`LabelDataset.align`).
+        0, x1, x2, ... and y1, y2, ... where they count from 1. So files which count differently are not confused
+        (`LabelDataset.align`).
 
     Raises
     ------
@@ -100,10 +99,9 @@ def read_libsvm(
         has = "holds no instances, only sizes" if sizes else "is empty"
         raise InvalidInputError(f"the file {has}, expected lines '1,3 5:0.2 ...'", place=Place(label))
     layout = settle(label, sizes, Extent.of(blocks), n_features, n_labels, zero_based)
-    pairs = [layout.matrices(block) for block in blocks]
-    X, Y = (csr_array(vstack(parts, format="csr")) for parts in zip(*pairs, strict=True))
+    X, Y = joined([layout.matrices(block) for block in blocks])
     return LabelDataset(
-        name=name or ("stdin" if label == "standard input" else Path(path).name),
+        name=name or data_name(path),
         X=in_form(X, sparse, label),
         Y=Y,
         feature_names=layout.feature_names,
@@ -133,12 +131,12 @@ def looks_like_libsvm(data: bytes) -> bool:
 
 
 def holds(start: bytes, path: str | None) -> Holds | None:
-    """What a file that begins like libsvm text holds; a line of three numbers alone may as well be a rating."""
+    """What a file that begins like libsvm text holds; a line of three numbers alone may also be a rating."""
     return "labels" if b":" in start else None
 
 
 def may_be_libsvm(start: bytes) -> bool:
-    """Whether a file may be libsvm text whose first instances have labels only, or are malformed."""
+    """Whether a file may be libsvm text whose first instances have only labels, or are malformed."""
     first = start.lstrip().partition(b"\n")[0].partition(b"#")[0].strip()
     return not first or b":" in first or _LABELS.fullmatch(first) is not None
 
@@ -147,15 +145,15 @@ class LibsvmSource:
     """A libsvm or extreme-classification file, read in pieces."""
 
     def __init__(self, path: PathLike, options: ChunkOptions) -> None:
-        told = options.n_features, options.n_labels, options.zero_based
+        given = options.n_features, options.n_labels, options.zero_based
         self.path = path
         self.name = display_name(path)
         extent = None
         with opened(path) as stream:
             sizes, blocks = svm_text.read_blocks(stream, self.name)
-            if needs_extent(sizes, *told):
+            if needs_extent(sizes, *given):
                 extent = Extent.of(blocks)
-        self.layout = settle(self.name, sizes, extent, *told)
+        self.layout = settle(self.name, sizes, extent, *given)
         self.n_rows: int | None = sizes.n_rows if sizes else None
         self.feature_names = self.layout.feature_names
         self.label_names = self.layout.label_names
@@ -185,7 +183,7 @@ def write_libsvm(
     header : bool, default True
         Whether to write the sizes in a first line (the extreme-classification format).
     zero_based : bool, optional
-        Whether indices and labels count from 0; only, and by default not, without `header`.
+        Whether indices and labels count from 0: always with `header`, by default not without it.
 
     Raises
     ------
@@ -238,7 +236,7 @@ class LibsvmWriter:
                     Argument("zero_based", False),
                     " contradicts ",
                     Argument("header", True),
-                    ": behind sizes all indices count from 0",
+                    ": after a line of sizes all indices count from 0",
                 ),
                 argument="zero_based",
             )
@@ -252,11 +250,8 @@ class LibsvmWriter:
 
     def write(self, X: csr_array, Y: csr_array) -> None:
         """Write some rows."""
-        shown = (
-            [str(value) for value in X.data.astype(X.dtype).tolist()]
-            if X.dtype == np.float64
-            else list(map(str, X.data))
-        )
+        values = X.data.tolist() if X.dtype == np.float64 else X.data  # Python's floats are float64, and faster
+        shown = list(map(str, values))
         indices, labels = (X.indices + self.first).tolist(), (Y.indices + self.first).tolist()
         lines = []
         for (a, b), (c, d) in zip(pairwise(X.indptr.tolist()), pairwise(Y.indptr.tolist()), strict=True):
