@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
 import cofactor
@@ -27,6 +28,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert run(code).split() == []
 
 
+@pytest.mark.evidence
 def test_no_module_but_the_command_line_needs_heavy_packages() -> None:
     """Every other module imports where they cannot be imported (scikit-learn itself takes pandas)."""
     names = []

@@ -55,6 +55,7 @@ def compiled_by(*names: str, folder: Path | None = None) -> dict[str, list[str]]
     return json.loads(done.stdout)
 
 
+@pytest.mark.evidence
 def test_in_a_new_folder_what_was_warmed_up_compiles_nothing(tmp_path: Path) -> None:
     code = "from cofactor import warming; print(warming.warm_up(models=['MLkNN', 'PLST']).n_models)"
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "warm")}
@@ -64,6 +65,7 @@ def test_in_a_new_folder_what_was_warmed_up_compiles_nothing(tmp_path: Path) -> 
     assert list((tmp_path / "warm").rglob("*.nbi"))
 
 
+@pytest.mark.evidence
 def test_after_warm_up_no_model_compiles_anything() -> None:
     cofactor.warm_up()
     assert warming.is_warm()

@@ -75,6 +75,7 @@ def test_verify(run, data_dir: Path, nowhere: Path) -> None:
     assert "expected sha256 553841ebc7de3a0f" in bad.out
 
 
+@pytest.mark.evidence
 def test_doctor_finds_all_well(process) -> None:
     outcome = process("doctor")
     assert outcome.status == 0, outcome.out
@@ -113,6 +114,7 @@ def test_a_mistyped_data_folder_is_told(run, process, monkeypatch: pytest.Monkey
     assert (check.name, check.found, check.advice) == ("COFACTOR_DATA", fault, "correct COFACTOR_DATA, or unset it")
 
 
+@pytest.mark.evidence
 def test_doctor_and_a_wrong_number_of_threads(process) -> None:
     outcome = process("doctor", COFACTOR_NUM_THREADS="many")
     assert outcome.status == 1

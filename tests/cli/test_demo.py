@@ -69,6 +69,7 @@ def test_quick_demo_on_movielens(process, data_dir: Path, tmp_path: Path, check_
     assert len(results["next_steps"]) == 3
 
 
+@pytest.mark.evidence
 def test_the_commands_at_the_end_work(run, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     trial = Trial(SimpleNamespace(name="ml-100k"), [], {}, [Row("MMMF", {}, extra={"alpha": 17.8})])
@@ -76,6 +77,7 @@ def test_the_commands_at_the_end_work(run, data_dir: Path, tmp_path: Path, monke
         assert run(*command.split()[1:]).status == 0, command
 
 
+@pytest.mark.evidence
 def test_demo_without_data_is_synthetic(process, tmp_path: Path, check_report, without_data) -> None:
     outcome = process("demo", "--quick", "--json", **without_data(tmp_path))
     assert outcome.err.startswith(f"cofactor: warning: COFACTOR_DATA is {tmp_path / '.data'}, which is no folder\n")
@@ -114,6 +116,7 @@ def test_an_offline_demo_says_why_there_are_no_data(
     assert "Synthetic ratings instead: data set 'ml-100k' was not found: put u.data and u.item" in text
 
 
+@pytest.mark.evidence
 def test_an_interrupted_demo_leaves_nothing_behind(start, data_dir: Path, tmp_path: Path) -> None:
     child = start("demo")
     time.sleep(5)

@@ -38,6 +38,7 @@ def check_tables(results: dict, text: str) -> None:
                     assert f"{best:.3f}*" in part or len(set(values)) == 1
 
 
+@pytest.mark.evidence
 def test_quick_demo_on_emotions(process, check_report, data_dir: Path, tmp_path: Path) -> None:
     outcome = process("demo", "labels", "--quick", "--out", "report")
     assert (outcome.status, outcome.err) == (0, "")
@@ -62,6 +63,7 @@ def test_quick_demo_on_emotions(process, check_report, data_dir: Path, tmp_path:
     assert [line.strip() for line in last.splitlines() if line.strip().startswith("cofactor ")] == results["next_steps"]
 
 
+@pytest.mark.evidence
 def test_demo_without_data_is_synthetic(process, check_report, without_data, tmp_path: Path) -> None:
     outcome = process("demo", "labels", "--quick", "--json", **without_data(tmp_path))
     results = json.loads(outcome.out)
@@ -74,6 +76,7 @@ def test_demo_without_data_is_synthetic(process, check_report, without_data, tmp
     assert max(rows.values()) > 0.6
 
 
+@pytest.mark.evidence
 def test_the_commands_at_the_end_work(run, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     trial = Trial(SimpleNamespace(name="emotions"), [], {})

@@ -141,6 +141,7 @@ def test_a_reader_who_goes_away_is_no_error(start, model: Path, arguments: list[
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.evidence
 def test_a_full_disk_is_named(run, csv: Path, model: Path) -> None:
     assert run("fit", csv, "--alpha", 3, "--out", "/dev/full").error == "/dev/full: No space left on device"
     command = f"{sys.executable} -m cofactor predict {model} {csv} > /dev/full"
@@ -149,6 +150,7 @@ def test_a_full_disk_is_named(run, csv: Path, model: Path) -> None:
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.evidence
 def test_an_interrupted_fit_leaves_nothing_behind(
     start, data_dir: Path, tmp_path: Path, number: int, status: int
 ) -> None:

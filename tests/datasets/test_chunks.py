@@ -185,6 +185,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path, suffix):
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
 @pytest.mark.parametrize("suffix", [".txt", ".parquet"])
+@pytest.mark.evidence
 def test_memory_does_not_grow_with_the_file(tmp_path, suffix):
     """Peak memory of reading 60,000 rows is within 10 MB of that of reading 20,000; they would take 24 MB more."""
     data, _ = make_labels(10_000, 500, 20, density=0.1, random_state=0)

@@ -236,6 +236,7 @@ def test_labels_of_human_and_humango_agree(root):
     ("k", "header", "shifted", "cardinality"),
     [(1, 47236, 1, 2.895), (2, 47236, 12, 2.891), (3, 47236, 14, 2.905), (4, 47229, 24, 2.908), (5, 47235, 11, 2.905)],
 )
+@pytest.mark.evidence
 def test_rcv1_realigned(root, k, header, shifted, cardinality):
     name = f"rcv1subset{k}"
     data = load_labels(name, aligned="realigned")
@@ -254,6 +255,7 @@ def test_rcv1_realigned(root, k, header, shifted, cardinality):
     assert published.label_names == data.label_names
 
 
+@pytest.mark.evidence
 def test_rcv1_as_published_warns_unless_asked_for(root):
     with pytest.warns(
         UserWarning, match=r"rows 3000 to 5999 stand 1 column before.*aligned='realigned' takes them from"

@@ -110,6 +110,7 @@ def test_seeds():
     np.testing.assert_array_equal(b.y, c.y)
 
 
+@pytest.mark.evidence
 def test_result_does_not_depend_on_the_number_of_blas_threads():
     code = (
         "import hashlib; from cofactor.datasets import make_ratings; "

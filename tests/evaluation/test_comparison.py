@@ -242,6 +242,7 @@ if answer is not None:
 """
 
 
+@pytest.mark.evidence
 def test_keys_do_not_depend_on_the_process_or_on_what_one_sees(start: Start) -> None:
     ours, theirs = multiprocessing.Pipe()
     start(KEYS, callback=None, verbose=0, answer=theirs)

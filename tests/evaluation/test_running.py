@@ -333,6 +333,7 @@ def test_a_cell_that_cannot_be_sent_fails() -> None:
     assert "pickle" in result.error
 
 
+@pytest.mark.evidence
 def test_a_cell_that_kills_its_process_fails_alone(path: Path) -> None:
     def die(k: int) -> dict[str, Any]:
         if k == 3:
@@ -358,6 +359,7 @@ def test_what_was_stored_when_the_interruption_came_is_counted(path: Path, monke
         assert len(store) == 3
 
 
+@pytest.mark.evidence
 def test_ctrl_c_ends_all_processes_of_a_run(path: Path, start: Start) -> None:
     ours, theirs = multiprocessing.Pipe()
     child = start(INTERRUPTED, store=str(path), answer=theirs)
@@ -422,6 +424,7 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("pause", [0.02, 0.06])
+@pytest.mark.evidence
 def test_ctrl_c_pressed_twice_ends_a_run_as_once_does(napping: subprocess.Popen[str], pause: float) -> None:
     workers = workers_of(napping)
     os.killpg(napping.pid, signal.SIGINT)
@@ -434,6 +437,7 @@ def test_ctrl_c_pressed_twice_ends_a_run_as_once_does(napping: subprocess.Popen[
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="tells whether processes run by what Linux says")
+@pytest.mark.evidence
 def test_workers_end_with_a_parent_that_is_killed(napping: subprocess.Popen[str]) -> None:
     workers = workers_of(napping)
     assert all(map(is_running, workers))

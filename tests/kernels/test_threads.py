@@ -184,6 +184,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+@pytest.mark.evidence
 def test_kernels_work_in_child_processes(method: str, tmp_path: Path) -> None:
     script = tmp_path / "children.py"
     script.write_text(SCRIPT, encoding="utf-8")
@@ -268,6 +269,7 @@ def test_the_last_of_several_threads_lifts_the_blas_limit(monkeypatch: pytest.Mo
     assert events == ["blas 1", "first out", "second still inside", "lifted"]
 
 
+@pytest.mark.evidence
 def test_library_limit_holds_for_libraries_that_were_loaded_late() -> None:
     code = (
         "from cofactor.kernels.threads import library_limit\n"
@@ -327,6 +329,7 @@ def test_an_exception_ends_the_loop_early() -> None:
     assert len(done) < 100
 
 
+@pytest.mark.evidence
 def test_daemon_threads_are_quiet_when_the_interpreter_ends() -> None:
     code = (
         "import threading, time, numpy as np\n"

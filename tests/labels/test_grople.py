@@ -257,6 +257,7 @@ def test_a_file_with_parts_that_do_not_fit(tmp_path: Any) -> None:
     ],
 )
 @pytest.mark.usefixtures("data_dir")
+@pytest.mark.evidence
 def test_real_data(name: str, folds: int, params: dict[str, Any], scale: bool, metric: Any, floor: float) -> None:
     data = load_labels(name)
     values = []

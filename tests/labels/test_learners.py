@@ -479,6 +479,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.evidence
 def test_forged_files_do_not_crash_a_process(tmp_path):
     """As a whole, in a process of their own: a walk beyond an array would end it."""
     from cofactor.labels import BinaryRelevance

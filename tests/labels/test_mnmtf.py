@@ -194,6 +194,7 @@ def test_save_and_load(tmp_path: Path) -> None:
     [("yahoo-arts", 0.509, 0.538, 0.564), ("yahoo-computers", 0.634, 0.648, 0.667)],
 )
 @pytest.mark.usefixtures("data_dir")
+@pytest.mark.evidence
 def test_better_neighbours_than_on_the_original_features(name: str, before: float, after: float, best: float) -> None:
     """Average precision and Hamming loss on the published split; J = .3 D as in the paper, and J = L."""
     data = load_labels(name)

@@ -124,6 +124,7 @@ def test_a_long_bar_and_long_names_have_room():
     assert (pixels[:, [0, -1]] == 255).all()
 
 
+@pytest.mark.evidence
 def test_figure_is_none_of_pyplots():
     code = """
 import matplotlib
