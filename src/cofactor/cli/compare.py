@@ -15,6 +15,7 @@ from cofactor.cli import options
 from cofactor.cli.board import Board
 from cofactor.cli.errors import naming, telling_what_is_kept
 from cofactor.cli.files import check_folder
+from cofactor.cli.interrupts import loading
 from cofactor.cli.output import Download, note, print_json, show_notes
 from cofactor.errors import InvalidInputError
 from cofactor.tasks import sniff, task_named
@@ -96,8 +97,9 @@ def compare(
     if any(name.endswith(".toml") for name in data):
         declared = _from_file(context, data)
     else:
-        name, reading = _task_of(context, data, task, own)
-        chosen = task_named(name)
+        with loading():
+            name, reading = _task_of(context, data, task, own)
+            chosen = task_named(name)
         values = chosen.values("compare", reading)
         settings = Settings(options.parse_alpha(alpha), factors, None, {}, values, lenient=True)
         asked = dict.fromkeys(model or chosen.compared_models)
@@ -147,7 +149,8 @@ def _from_file(context: typer.Context, data: Sequence[str]) -> Declared:
     if len(data) > 1 or odd:
         what = odd[0] if odd else data[1]
         raise InvalidInputError(f"{what}: a TOML file declares all that is compared: put it there")
-    from cofactor.experiments.declared import read_comparison
+    with loading():
+        from cofactor.experiments.declared import read_comparison
 
     try:
         return read_comparison(data[0])
@@ -172,7 +175,8 @@ def _task_of(
 
 
 def _declared(models: Mapping[str, Any], sets: Sequence[Any], how: Mapping[str, Any]) -> Declared:
-    from cofactor.experiments.declared import Declared
+    with loading():
+        from cofactor.experiments.declared import Declared
 
     names = [one.name for one in sets]
     twice = next((name for k, name in enumerate(names) if name in names[:k]), None)

@@ -17,6 +17,7 @@ import typer
 from cofactor.cli import options
 from cofactor.cli.datasets import warn_of_data_variable
 from cofactor.cli.files import check_folder
+from cofactor.cli.interrupts import loading
 from cofactor.cli.output import Download, human_console, limited_threads, make_bar, note, print_json
 
 if TYPE_CHECKING:
@@ -60,9 +61,11 @@ def demo(
     """
     folder = check_folder(out)
     warn_of_data_variable()
-    chosen = _demo_of(task)
-    from cofactor.experiments.demos.base import Extent, run_demo
-    from cofactor.experiments.demos.page import results_of, write_report
+    with loading():
+        from cofactor.experiments.demos.base import Extent, run_demo
+        from cofactor.experiments.demos.page import results_of, write_report
+
+        chosen = _demo_of(task)
 
     report, began = TerminalReporter(quiet=json), time.perf_counter()
     extent = Extent(quick, seed, offline, Download("MovieLens 100K", quiet=json))

@@ -18,7 +18,6 @@ from cofactor.cli.output import (
     show_notes,
 )
 from cofactor.errors import InvalidInputError
-from cofactor.tasks import sniff, task_named
 from cofactor.tasks.plain import Protocol, Settings
 
 if TYPE_CHECKING:
@@ -68,9 +67,7 @@ def evaluate(
     """
     if not 0 < test_size < 1 or not 0 < own.get("test_users", 0.5) < 1:
         raise InvalidInputError("--test-size and --test-users must lie between 0 and 1")
-    name, given = options.choose_task(context, "evaluate", file, task, task or sniff(file), own)
-    chosen = task_named(name)
-    reading = chosen.values("evaluate", given)
+    chosen, reading = options.task_for(context, "evaluate", file, task, own)
     names = list(dict.fromkeys(model or [chosen.default_model]))
     params = options.parse_params(param)
     settings = Settings(options.parse_alpha(alpha), factors, seed, params, reading, lenient=len(names) > 1)

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError
 
 __all__ = ["check_folder", "check_target", "load_model", "save_model"]
@@ -21,8 +22,10 @@ def load_model(file: str) -> Any:
     file : str
         Path, or ``-``.
     """
-    import cofactor
-    from cofactor.persistence import ModelFileError
+    with loading():
+        import cofactor
+        from cofactor import labels, ratings  # noqa: F401  whose models a file may hold
+        from cofactor.persistence import ModelFileError
 
     if file != "-":
         return cofactor.load(file)

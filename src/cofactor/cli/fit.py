@@ -11,7 +11,6 @@ from cofactor.cli import options
 from cofactor.cli.errors import naming
 from cofactor.cli.files import check_target, save_model
 from cofactor.cli.output import Download, fit_progress, limited_threads, print_json, show_facts, show_notes
-from cofactor.tasks import sniff, task_named
 from cofactor.tasks.plain import Settings
 
 
@@ -40,9 +39,7 @@ def fit(
     [bold]--labels tag_[/bold].
     """
     check_target(out, file, own.get("xml"))
-    name, given = options.choose_task(context, "fit", file, task, task or sniff(file), own)
-    chosen = task_named(name)
-    reading = chosen.values("fit", given)
+    chosen, reading = options.task_for(context, "fit", file, task, own)
     params = options.parse_params(param)
     settings = Settings(options.parse_alpha(alpha), factors, seed, params, reading)
     with naming(options.names_of(params)):

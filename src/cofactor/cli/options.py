@@ -6,13 +6,17 @@ import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError
-from cofactor.tasks import TASKS, Option
+from cofactor.tasks import TASKS, Option, sniff, task_named
 from cofactor.tasks.options import parse_alpha
+
+if TYPE_CHECKING:
+    from cofactor.tasks.base import Task
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -150,6 +154,22 @@ def _choice(option: Option) -> type[StrEnum]:
     """Return the choices of an option as typer takes them."""
     named = {choice.upper(): choice for choice in option.choices}
     return StrEnum(option.name.title(), named)  # type: ignore[return-value]
+
+
+def task_for(
+    context: typer.Context, verb: str, file: str, asked: str | None, options: Mapping[str, Any]
+) -> tuple[Task, dict[str, Any]]:
+    """Return the task for a file, and its options as Python takes them.
+
+    Parameters
+    ----------
+    context, verb, file, asked, options
+        As in `choose_task`.
+    """
+    with loading():
+        name, given = choose_task(context, verb, file, asked, asked or sniff(file), options)
+        task = task_named(name)
+    return task, task.values(verb, given)
 
 
 def choose_task(
@@ -308,6 +328,7 @@ __all__ = [
     "parse_alpha",
     "parse_params",
     "refuse_options",
+    "task_for",
     "task_name",
     "with_task_options",
 ]

@@ -8,6 +8,7 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.files import check_target, load_model
+from cofactor.cli.interrupts import loading
 from cofactor.cli.output import limited_threads, show_notes, write_table
 from cofactor.errors import InvalidInputError
 from cofactor.tasks import task_of
@@ -43,7 +44,8 @@ def predict(
     if model == file == "-":
         raise InvalidInputError("MODEL and FILE cannot both be standard input: give one of them as a file")
     fitted = load_model(model)
-    task = task_of(fitted)
+    with loading():
+        task = task_of(fitted)
     _, given = options.choose_task(context, "predict", model, task.name, None, own)
     with limited_threads(threads):
         table = task.predict(fitted, file, task.values("predict", given), called=model)

@@ -9,6 +9,7 @@ import typer
 from cofactor.cli import options
 from cofactor.cli.errors import naming
 from cofactor.cli.files import check_target, load_model
+from cofactor.cli.interrupts import loading
 from cofactor.cli.output import limited_threads, show_notes, write_table
 from cofactor.errors import InvalidInputError
 from cofactor.tasks import task_of
@@ -96,7 +97,8 @@ def recommend(
     if not (user or everyone or ratings):
         raise InvalidInputError("say for whom: --user ID (repeat for several), --all, or --ratings FILE for new users")
     fitted = load_model(model)
-    task = task_of(fitted)
+    with loading():
+        task = task_of(fitted)
     if not task.can("recommend"):
         what = f"is a model of {task.name}, which recommends no items"
         raise InvalidInputError(f"{model}: {what}: see cofactor predict --help")

@@ -13,6 +13,7 @@ import typer
 from cofactor.cli import options
 from cofactor.cli.board import duration
 from cofactor.cli.errors import telling_what_is_kept
+from cofactor.cli.interrupts import loading
 from cofactor.cli.output import human_console, make_bar, note, print_json
 from cofactor.cli.reproduced import show_lines, show_reproduction
 from cofactor.errors import InvalidInputError
@@ -65,7 +66,8 @@ def reproduce(
     if from_store and retry:
         raise InvalidInputError("--from-store runs nothing, so --retry has nothing to run again: leave one of them out")
     text = _words(document, words)
-    from cofactor.evaluation.run.store import ResultStore
+    with loading():
+        from cofactor.evaluation.run.store import ResultStore
 
     place = _place(store)
     if from_store and not place.exists():
@@ -97,8 +99,9 @@ def _found(
     retry: bool,
     quiet: bool,
 ) -> list[Reproduction]:
-    from cofactor.experiments.base.reproduction import reproduce as run
-    from cofactor.experiments.base.reproduction import stored
+    with loading():
+        from cofactor.experiments.base.reproduction import reproduce as run
+        from cofactor.experiments.base.reproduction import stored
 
     if from_store:
         return stored(chosen, extent, store)
@@ -107,7 +110,8 @@ def _found(
 
 
 def _chosen(names: Sequence[str]) -> list[Experiment]:
-    from cofactor.experiments import experiment, experiments
+    with loading():
+        from cofactor.experiments import experiment, experiments
 
     if names == ["all"]:
         return list(experiments().values())

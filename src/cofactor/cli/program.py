@@ -1,0 +1,77 @@
+"""One run of the program: its command, its messages and its exit status."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from cofactor.cli import errors
+from cofactor.cli.app import app
+from cofactor.cli.interrupts import INTERRUPTED, not_lost
+from cofactor.errors import InputWarning
+
+__all__ = ["run"]
+
+
+def run(arguments: Sequence[str] | None) -> int:
+    """Run a command; see `cofactor.cli.main`."""
+    in_main = threading.current_thread() is threading.main_thread()
+    # By default SIGTERM ends the process at once, which would leave temporary files behind.
+    handler = signal.signal(signal.SIGTERM, _terminate) if in_main else None
+    shown = warnings.showwarning
+    warnings.showwarning = _Warnings().show
+    try:
+        with not_lost():
+            status = app(args=arguments, prog_name="cofactor", standalone_mode=False)
+        sys.stdout.flush()
+    except (SystemExit, BrokenPipeError) as stop:
+        # rich and typer turn a broken pipe into an exit of their own.
+        if BrokenPipeError in (type(stop), type(stop.__context__)):
+            errors.silence_stdout()
+            return 0
+        return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 1
+    except KeyboardInterrupt:
+        return _interrupted()
+    except errors.EXPLAINED as error:
+        if errors.is_abort(error):
+            return _interrupted()
+        message = errors.explain(error)
+        if message is None:
+            raise
+        if message:
+            print(f"cofactor: error: {message}", file=sys.stderr)
+        return 2
+    finally:
+        warnings.showwarning = shown
+        if in_main:
+            signal.signal(signal.SIGTERM, handler)
+    if status == 130:
+        return _interrupted()
+    return status if isinstance(status, int) else 0
+
+
+def _interrupted() -> int:
+    print(INTERRUPTED, file=sys.stderr)
+    return 130
+
+
+def _terminate(number: int, frame: Any) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+class _Warnings:
+    """Shows each warning once, in one line, without the place in the source."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+
+    def show(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        """Show a warning; takes what ``warnings.showwarning`` takes."""
+        text = message.told(errors.named()) if isinstance(message, InputWarning) else str(message)
+        if text not in self.seen:
+            self.seen.add(text)
+            print(f"cofactor: warning: {text}", file=sys.stderr)
