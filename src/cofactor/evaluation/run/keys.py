@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import pickle
 from collections.abc import Iterable, Mapping
 from functools import partial
 from types import FunctionType, MappingProxyType
@@ -12,6 +10,7 @@ from typing import Any, cast
 
 import joblib
 import numpy as np
+from joblib.hashing import NumpyHasher
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
@@ -181,15 +180,14 @@ class _Walk:
         found: dict[str, Any] = {"class": self.name_of(type(value))}
         if isinstance(value, np.ndarray) or sparse.issparse(value):
             found["shape"] = list(np.shape(cast(Any, value)))
+        hasher = _Hasher()
         try:
-            recorder = _Recorder(io.BytesIO())
-            recorder.dump(value)
-            digest = joblib.hash(np.ascontiguousarray(value) if type(value) is np.ndarray else value)
+            digest = hasher.hash(np.ascontiguousarray(value) if type(value) is np.ndarray else value)
         except Exception as error:
             if self.strict:
                 raise IndescribableError(f"{self.place}cannot tell one {type(value).__name__} from another") from error
             return found
-        self.modules |= recorder.modules
+        self.modules |= hasher.modules
         return found | {"hash": digest}
 
     @property
@@ -198,18 +196,19 @@ class _Walk:
         return f"{'.'.join(self.places)}: " if self.places else ""
 
 
-class _Recorder(pickle.Pickler):
-    """Notes the modules of all classes and functions that an object holds."""
+class _Hasher(NumpyHasher):
+    """The hasher of `joblib.hash`, which also notes the modules of all classes and functions that an object holds."""
 
-    def __init__(self, file: Any) -> None:
-        super().__init__(file, protocol=5)
+    def __init__(self) -> None:
+        super().__init__()
         self.modules: set[str] = set()
 
-    def reducer_override(self, value: Any) -> Any:
+    def save(self, value: Any) -> None:
         module = getattr(value, "__module__", None)
         if isinstance(module, str) and hasattr(value, "__qualname__"):
             self.modules.add(module)
-        return NotImplemented
+        # joblib sorts what is in a set, but not in a frozenset.
+        super().save(("frozenset", set(value)) if type(value) is frozenset else value)
 
 
 def _is_frozen(value: Any) -> bool:
