@@ -346,8 +346,8 @@ def nemenyi(scores: Scores, alpha: float = 0.05) -> Nemenyi:
     best_first, names = average[order], [scores.methods[j] for j in order]
     unit = float(np.sqrt(k * (k + 1) / (6 * n)))
     q = float(stats.studentized_range.isf(alpha, k, np.inf) / np.sqrt(2))
-    apart = np.abs(best_first[:, None] - best_first)
-    p_values = stats.studentized_range.sf(apart / unit * np.sqrt(2), k, np.inf)
+    apart, place = np.unique(np.abs(best_first[:, None] - best_first), return_inverse=True)
+    p_values = stats.studentized_range.sf(apart / unit * np.sqrt(2), k, np.inf)[place].reshape(k, k)
     return Nemenyi(
         methods=tuple(names),
         average_ranks=tuple(best_first.tolist()),
