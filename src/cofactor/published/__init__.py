@@ -8,6 +8,7 @@ they are, where they come from, and which of them cannot be right.
 from cofactor.published.reader import (
     FOLDER,
     METRICS,
+    SOURCES,
     Metric,
     Misprint,
     Printed,
@@ -23,6 +24,7 @@ from cofactor.published.reader import (
 __all__ = [
     "FOLDER",
     "METRICS",
+    "SOURCES",
     "Metric",
     "Misprint",
     "Printed",

@@ -18,6 +18,7 @@ from cofactor.text import did_you_mean, without_zero
 
 __all__ = [
     "METRICS",
+    "SOURCES",
     "Metric",
     "Misprint",
     "Printed",
@@ -48,6 +49,9 @@ class Metric:
 
 METRICS: Mapping[str, Metric] = {name: Metric(**facts) for name, facts in _INDEX["metrics"].items()}
 """Every measure in the tables; `rating_report` and `label_report` call them the same where they have them."""
+
+SOURCES: Mapping[str, str] = _INDEX["sources"]
+"""Where the tables are published."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,7 +250,7 @@ def load(name: str) -> Published:
     return Published(
         name=name,
         title=facts["title"],
-        source=f"{_INDEX['sources'][facts['source']]}, table {facts['table']}",
+        source=f"{SOURCES[facts['source']]}, table {facts['table']}",
         protocol=facts["protocol"],
         rows=rows,
         printed_names=facts.get("printed", {}),

@@ -42,7 +42,7 @@ def outcome(results):
 DOCUMENT = Path(__file__).parents[3] / "docs" / "reproduction"
 
 COINS = Experiment(
-    name="coins-table-1", title="Coins", source="A book, table 1", cells=cells, outcome=outcome, missing=["dice: lost"]
+    name="coins-table-1", title="Coins", cells=cells, outcome=outcome, missing=["dice: lost"]
 )  # fmt: skip
 
 
@@ -133,7 +133,7 @@ def headings(path):
 
 @pytest.mark.parametrize("extent", ["quick", "normal"])
 def test_cells_of_two_experiments_run_once(extent):
-    twin = Experiment(name="twin", title="", source="", cells=cells, outcome=outcome)
+    twin = Experiment(name="twin", title="", cells=cells, outcome=outcome)
     calls = []
     first, second = reproduce([COINS, twin], extent, on_progress=lambda progress: calls.append(progress.total))
     assert [one.key for one in first.results] == [one.key for one in second.results]

@@ -4,6 +4,7 @@ import pytest
 
 from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.base.experiment import Sample
+from cofactor.experiments.base.reproduction import Reproduction
 from cofactor.experiments.kumar.groups import EXPERIMENTS, influence_claims, size_claims
 from cofactor.experiments.kumar.realignment import REALIGNED
 from cofactor.experiments.kumar.sparsity import group_sparsity
@@ -42,7 +43,7 @@ def test_sparsity_claims(found, expected):
 
 def test_nothing_measured_is_told():
     for experiment in EXPERIMENTS:
-        outcome = experiment.outcome([result({})])
+        outcome = Reproduction(experiment, "quick", 1, [result({})]).outcome
         assert all(claim.holds is None for claim in outcome.claims)
         assert any("not there" in note for note in outcome.notes)
         assert not outcome.pictures
@@ -89,7 +90,7 @@ def test_influence_is_drawn_for_each_data_set():
 )
 def test_size_claims(few, many, rare, expected):
     def table(*lines):
-        return {(d, K): Sample(v) for d, line in lines for K, v in zip((1, 10, 40), line, strict=True)}
+        return {d: {K: Sample(v) for K, v in zip((1, 10, 40), line, strict=True)} for d, line in lines}
 
     claims = size_claims(table((20, few), (100, many)), table((20, few), (100, rare)), "rcv1")
     assert verdicts(claims) == expected

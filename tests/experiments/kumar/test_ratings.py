@@ -8,6 +8,7 @@ import pytest
 from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.experiments.base.rating_work import THESIS, errors_of_groups, errors_tuned, load, recovery_errors
+from cofactor.experiments.base.reproduction import Reproduction
 from cofactor.experiments.base.series import means, unfinished
 from cofactor.experiments.kumar import curves, factors, geometry, tables
 from cofactor.experiments.kumar.plane import convergence
@@ -234,8 +235,8 @@ def test_table_41_orders_and_failures() -> None:
     outcome = experiment.outcome(results)
     assert [claim.holds for claim in outcome.claims] == [True, False]
     gone = [result_of(cell, error="DatasetNotFoundError: not found\nmore") for cell in experiment.cells("quick")]
-    outcome = experiment.outcome(gone)
-    assert outcome.notes[0] == "3 of 3 cells failed on ml-100k: DatasetNotFoundError: not found"
+    outcome = Reproduction(experiment, "quick", len(gone), gone).outcome
+    assert outcome.notes[-1] == "3 of 3 cells failed on ml-100k: DatasetNotFoundError: not found"
     assert [claim.holds for claim in outcome.claims] == [None, None]
 
 

@@ -63,7 +63,6 @@ def beside(
     published: Published,
     results: Sequence[Result],
     *,
-    metrics: Iterable[str],
     reasons: Iterable[Reason] = (),
     absent: Iterable[Reason] = (),
 ) -> list[Row]:
@@ -75,8 +74,6 @@ def beside(
         The printed numbers.
     results : sequence of Result
         What was measured; the protocol is the parameter ``protocol`` of the cells, empty where there is none.
-    metrics : iterable of str
-        The metrics of the table, in the order of the source.
     reasons : iterable of Reason
         Why numbers differ, where that is known; the first which fits is shown where two do not agree. That the printed
         one cannot be right, which the table itself knows, goes before.
@@ -89,17 +86,13 @@ def beside(
         In the order of the source; what was measured in several variants has a row for each; what only we measured
         comes last.
     """
-    metrics, reasons, absent = list(metrics), list(reasons), list(absent)
+    reasons, absent = list(reasons), list(absent)
     misprints = {
         (error.data, error.method, error.metric): error.said for error in published.errors if error.field == "mean"
     }
-    here = samples(results, metrics)
+    here = samples(results, published.metrics)
     failures = dict(_failures(results))
-    printed = {
-        (row.data, row.protocol, row.method, row.metric): Sample(row.mean, row.std)
-        for row in published.rows
-        if row.metric in metrics and row.mean is not None
-    }
+    printed = {(row.data, row.protocol, row.method, row.metric): Sample(row.mean, row.std) for row in published.rows}
     rows = []
     for place in dict.fromkeys((*printed, *here)):
         data, protocol, method, metric = place

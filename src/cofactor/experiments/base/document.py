@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import cofactor
+from cofactor.experiments.base.experiment import Experiment
 from cofactor.experiments.base.markdown import MARKS, anchor, section
 from cofactor.experiments.base.reproduction import Reproduction
 from cofactor.files import PathLike, replacing
@@ -95,7 +96,7 @@ def write_document(folder: PathLike, reproductions: Sequence[Reproduction], word
     pages = _divided(reproductions)
     for page, ones in pages.items():
         sections = [line for one in ones for line in section(one, folder / PICTURES)]
-        _write(folder / f"{page.name}.md", [*_head_of_page(page, [one.experiment.name for one in ones]), *sections])
+        _write(folder / f"{page.name}.md", [*_head_of_page(page, [one.experiment for one in ones]), *sections])
     _write(folder / FRONT, [*_front(reproductions, pages, (folder / WORDS).exists()), *_glance(reproductions)])
 
 
@@ -124,7 +125,7 @@ def _front(reproductions: Sequence[Reproduction], pages: dict[Page, list[Reprodu
     if words:
         yield f"- [In words]({WORDS}): what holds, what does not, and why"
     for page, ones in pages.items():
-        yield f"- [{page.title}]({page.name}.md): {', '.join(_short(one.experiment.name) for one in ones)}"
+        yield f"- [{page.title}]({page.name}.md): {', '.join(one.experiment.place for one in ones)}"
     yield ""
 
 
@@ -136,15 +137,6 @@ def _how_to_read() -> str:
         f"{MARKS['better']}, {MARKS['worse']}: further apart, ours the better, or the worse; "
         f"{MARKS['differs']}: what is printed cannot be right; no mark: no deviation is known."
     )
-
-
-def _short(name: str) -> str:
-    """Return the name of an experiment without its source.
-
-    >>> _short("thesis-table-3.19")
-    'table 3.19'
-    """
-    return " ".join(name.split("-")[1:]) or name
 
 
 _COUNTED = (
@@ -177,7 +169,7 @@ def _glance(reproductions: Iterable[Reproduction]) -> list[str]:
     return [*lines, ""]
 
 
-def _head_of_page(page: Page, names: Sequence[str]) -> Iterator[str]:
+def _head_of_page(page: Page, experiments: Sequence[Experiment]) -> Iterator[str]:
     yield from (f"# {page.title}", "", f"{_MADE_BY} [All pages, and how to read the numbers]({FRONT}).", "")
-    if len(names) > 1:
-        yield from (" · ".join(f"[{_short(name)}](#{anchor(name)})" for name in names), "")
+    if len(experiments) > 1:
+        yield from (" · ".join(f"[{one.place}](#{anchor(one.name)})" for one in experiments), "")

@@ -7,26 +7,33 @@ becomes `Claim`: what the source says it shows, and whether that holds here. Bot
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Literal
 
 from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.metrics import greater_is_better
-from cofactor.published import METRICS, load
+from cofactor.published import METRICS, SOURCES, load
 from cofactor.text import without_zero
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["EXTENTS", "Claim", "Experiment", "Extent", "Origin", "Outcome", "Picture", "Row", "Sample"]
+__all__ = ["EXTENTS", "WORKS", "Claim", "Experiment", "Extent", "Origin", "Outcome", "Picture", "Row", "Sample"]
 
 Extent = Literal["quick", "normal", "full"]
 """How much of an experiment runs: one fold of smaller sets in less than a minute; all but the heaviest sets; all."""
 
 EXTENTS: tuple[Extent, ...] = ("quick", "normal", "full")
 
+WORKS: Mapping[str, str] = {
+    "thesis": SOURCES["kumar"],
+    "omf": SOURCES["otalora"],
+    "mnmtf": SOURCES["kimura"],
+    "li": SOURCES["li"],
+}
+"""The sources, by the word with which the names of their experiments begin."""
 
 _ROUNDING = 0.00051  #: half a unit of the third digit, and of float arithmetic
 
@@ -184,7 +191,10 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What an experiment shows: numbers beside the published ones, claims that hold or do not, pictures, notes."""
+    """What an experiment shows: numbers beside the published ones, claims that hold or do not, pictures, notes.
+
+    Not among the notes are those on the published table, and on cells that failed: a `Reproduction` adds them.
+    """
 
     rows: Sequence[Row] = ()
     claims: Sequence[Claim] = ()
@@ -199,9 +209,9 @@ class Experiment:
     Parameters
     ----------
     name : str
-        Such as ``"thesis-table-3.19"``.
-    title, source : str
-        What it shows, in our words; where it is published.
+        Such as ``"thesis-table-3.19"``: a key of `WORKS`, and the place there.
+    title : str
+        What it shows, in our words.
     cells : callable
         ``cells(extent)`` returns what is measured. The cells of a smaller extent are among those of a larger one, so
         that a store serves all.
@@ -210,16 +220,27 @@ class Experiment:
     missing : sequence of str
         Data sets and methods of the source that are not run, each with the reason.
     tables : sequence of str
-        Names of the published tables behind it (`cofactor.published`), whose misprints are told.
+        Names of the published tables behind it (`cofactor.published`): of all of them the misprints are shown, of the
+        first also the notes.
     """
 
     name: str
     title: str
-    source: str
     cells: Callable[[Extent], Sequence[Cell]]
     outcome: Callable[[Sequence[Result]], Outcome]
     missing: Sequence[str] = ()
     tables: Sequence[str] = ()
+
+    @property
+    def place(self) -> str:
+        """Where it is in its source, such as ``"table 3.19"``."""
+        return " ".join(self.name.split("-")[1:])
+
+    @property
+    def source(self) -> str:
+        """Where it is published."""
+        work = self.name.partition("-")[0]
+        return f"{WORKS.get(work, work)}, {self.place}"
 
     @property
     def misprints(self) -> list[str]:

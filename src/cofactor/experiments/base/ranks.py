@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PRINTED",
     "Sources",
+    "Tested",
     "best_rank",
     "both_tests",
     "diagrams",
@@ -53,29 +54,40 @@ def printed_scores(table: Published, metric: str, protocol: str = "") -> Scores:
     return Scores(values, methods, data, greater_is_better=METRICS[metric].better == "higher")
 
 
-def both_tests(sources: Sources) -> Iterator[tuple[str, str, Friedman, Nemenyi]]:
-    """Yield metric, words and both tests of each table that has enough data sets for them, uncorrected for ties."""
+class Tested(NamedTuple):
+    """Both tests of a table of scores: its metric, where its numbers come from, and what the tests show."""
+
+    metric: str
+    words: str
+    differences: Friedman
+    pairs: Nemenyi
+
+
+def both_tests(sources: Sources) -> list[Tested]:
+    """Return both tests of each table that has enough data sets for them, uncorrected for ties."""
+    found = []
     for (metric, words), scores in sources.items():
         try:
             if scores is not None:
-                yield metric, words, friedman(scores, correct_ties=False), nemenyi(scores)
+                found.append(Tested(metric, words, friedman(scores, correct_ties=False), nemenyi(scores)))
         except InvalidInputError:  # too few data sets for any difference to show
             continue
+    return found
 
 
-def statistic_rows(table: Published, sources: Sources) -> list[Row]:
+def statistic_rows(table: Published, tests: Sequence[Tested]) -> list[Row]:
     """Return the statistics of a published table of tests beside those recomputed from its printed numbers, and ours.
 
     Parameters
     ----------
     table : Published
         With the methods ``F_F``, ``critical value``, ``q_alpha`` and ``critical difference``.
-    sources : mapping
-        The tables of scores; those called `PRINTED` are compared with what is printed.
+    tests : sequence of Tested
+        Those of numbers called `PRINTED` are compared with what is printed.
     """
     reasons = {(error.method, error.metric): error.why for error in table.errors}
     rows: list[Row] = []
-    for metric, words, differences, pairs in both_tests(sources):
+    for metric, words, differences, pairs in tests:
         size = f"{len(differences.methods)} methods, {differences.n_data} data sets"
         facts = {
             ("F_F", metric): differences.f,
@@ -113,7 +125,7 @@ def _f_of_rounded(test: Friedman) -> float:
     return (n - 1) * chi_squared / (n * (k - 1) - chi_squared)
 
 
-def methods_differ(sources: Sources) -> list[Claim]:
+def methods_differ(tests: Sequence[Tested]) -> list[Claim]:
     """Return, for each table, the claim that the methods differ; on few data sets none can be refuted."""
     return [
         Claim(
@@ -123,11 +135,11 @@ def methods_differ(sources: Sources) -> list[Claim]:
             f"{len(differences.methods)} methods, {differences.n_data} data sets",
             origin=_origin(words),
         )
-        for metric, words, differences, _ in both_tests(sources)
+        for metric, words, differences, _ in tests
     ]
 
 
-def best_rank(sources: Sources, champion: str) -> list[Claim]:
+def best_rank(tests: Sequence[Tested], champion: str) -> list[Claim]:
     """Return, for each table, the claim that a method has the best average rank."""
     return [
         Claim(
@@ -137,7 +149,7 @@ def best_rank(sources: Sources, champion: str) -> list[Claim]:
             + f"; critical difference {pairs.critical_difference:.3f}, {pairs.n_data} data sets",
             origin=_origin(words),
         )
-        for metric, words, _, pairs in both_tests(sources)
+        for metric, words, _, pairs in tests
     ]
 
 
@@ -145,10 +157,10 @@ def _origin(words: str) -> Origin:
     return "print" if words == PRINTED else "source"
 
 
-def diagrams(sources: Sources, figure: str) -> list[Picture]:
+def diagrams(tests: Sequence[Tested], figure: str) -> list[Picture]:
     """Return a critical-difference diagram of each table; `figure` begins the names of their files."""
     pictures = []
-    for metric, words, _, pairs in both_tests(sources):
+    for metric, words, _, pairs in tests:
         title = f"{METRICS[metric].title}, {words}"
         name = f"{figure}-{metric}-{words}".replace("_", "-").replace(", ", "-").replace(" ", "-")
         caption = f"Average ranks by {title}, {pairs.n_data} data sets; no difference is shown along a bar"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,8 @@ from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.evaluation.run.running import run_cells
 from cofactor.evaluation.run.store import ResultStore
 from cofactor.experiments.base.experiment import Experiment, Extent, Outcome
+from cofactor.experiments.base.series import unfinished
+from cofactor.published import load
 
 __all__ = ["Reproduction", "Tally", "reproduce", "stored"]
 
@@ -62,8 +64,10 @@ class Reproduction:
 
     @cached_property
     def outcome(self) -> Outcome:
-        """What the results show."""
-        return self.experiment.outcome(self.results)
+        """What the results show; its notes end with those on the published table, and on cells that failed."""
+        found = self.experiment.outcome(self.results)
+        of_table = load(self.experiment.tables[0]).notes if self.experiment.tables else ()
+        return replace(found, notes=[*found.notes, *of_table, *unfinished(self.results)])
 
     @property
     def seconds(self) -> float:

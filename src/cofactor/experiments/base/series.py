@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.base.experiment import Sample
 
-__all__ = ["done", "facet", "groups", "means", "unfinished"]
+__all__ = ["Curves", "curves", "done", "facet", "groups", "means", "points", "unfinished"]
+
+Curves = dict[Any, dict[Any, Sample]]
+"""Mean and deviation of a measure along a facet, for each value of another one."""
 
 
 def done(results: Iterable[Result], **facets: Any) -> list[Result]:
@@ -53,6 +56,26 @@ def means(results: Iterable[Result], metric: str, *names: str) -> dict[tuple[Any
         key: Sample.of([float(result.measures[metric]) for result in ones])
         for key, ones in groups(results, *names).items()
     }
+
+
+def curves(results: Iterable[Result], metric: str, name: str, along: str) -> Curves:
+    """Return mean and standard deviation of a measure along a facet, for each value of the facet `name`, sorted."""
+    found: Curves = {}
+    for (value, place), sample in means(results, metric, name, along).items():
+        found.setdefault(value, {})[place] = sample
+    return found
+
+
+def points(curve: Mapping[Any, Sample]) -> tuple[list[Any], list[float], list[float] | None]:
+    """Return a curve as pictures take it: places, means, and deviations, or None where one of these is not known.
+
+    Examples
+    --------
+    >>> points({1: Sample(0.7, 0.1), 10: Sample(0.8, 0.2)}), points({1: Sample(0.7)})
+    (([1, 10], [0.7, 0.8], [0.1, 0.2]), ([1], [0.7], None))
+    """
+    known = [sample.std for sample in curve.values() if sample.std is not None]
+    return list(curve), [sample.mean for sample in curve.values()], known if len(known) == len(curve) else None
 
 
 def unfinished(results: Sequence[Result]) -> list[str]:

@@ -13,7 +13,7 @@ from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.experiments.base.cells import printed_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture
 from cofactor.experiments.base.rating_work import IN_PLANE
-from cofactor.experiments.base.series import done, unfinished
+from cofactor.experiments.base.series import done
 from cofactor.experiments.kumar.plane import convergence
 from cofactor.plots.curves import plot_convergence
 
@@ -37,7 +37,7 @@ def _convergence_outcome(name: str, results: Sequence[Result]) -> Outcome:
         curves = {start: (np.arange(len(history)), history) for start, history in histories.items()}
         draw = partial(plot_convergence, curves, x="iterations")
         pictures.append(Picture(name, "Objective J in every iteration of gradient descent, from several starts", draw))
-    return Outcome(claims=claims, pictures=pictures, notes=unfinished(results))
+    return Outcome(claims=claims, pictures=pictures)
 
 
 def _claim_falls(histories: Mapping[str, NDArray[Any]]) -> Claim:
@@ -60,7 +60,6 @@ EXPERIMENTS = tuple(
     Experiment(
         name=f"thesis-figure-{number}",
         title=f"Objective of {method} along gradient descent, from several starts",
-        source=f"V. Kumar's thesis (Hyderabad 2018), figure {number}",
         cells=partial(_convergence_cells, method, data),
         outcome=partial(_convergence_outcome, f"thesis-figure-{number}"),
     )

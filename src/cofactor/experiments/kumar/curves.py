@@ -13,7 +13,7 @@ from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.experiments.base.cells import rating_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
 from cofactor.experiments.base.rating_work import THESIS, errors_at_stage, errors_on_rest
-from cofactor.experiments.base.series import done, facet, groups, means, unfinished
+from cofactor.experiments.base.series import done, facet, groups, means, points
 from cofactor.plots.curves import plot_tradeoff, plot_validation
 from cofactor.plots.figures import new_panels, share_legend
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPERIMENTS"]
 
-_THESIS = "V. Kumar's thesis (Hyderabad 2018)"
 _STAGES = (1, 2, 3, 4)
 
 
@@ -62,7 +61,7 @@ def _validation_outcome(results: Sequence[Result]) -> Outcome:
         name = "thesis-figure-3.9-" + data
         caption = f"Zero-one error of each stage of HMF on one held-out rating of each user, {data}"
         pictures.append(Picture(name, caption, partial(_draw_validation, curves)))
-    return Outcome(claims=claims, pictures=pictures, notes=unfinished(results))
+    return Outcome(claims=claims, pictures=pictures)
 
 
 def _along_alpha(results: Iterable[Result], stage: int) -> dict[float, Sample]:
@@ -98,10 +97,7 @@ def _claim_own_alpha(data: str, curves: Mapping[int, Mapping[float, Sample]]) ->
 def _draw_validation(curves: Mapping[int, Mapping[float, Sample]]) -> list[Axes]:
     panels = new_panels(len(curves), 3.6 * len(curves) + 1.8, 3.6)
     for ax, (stage, curve) in zip(panels, curves.items(), strict=True):
-        deviations = [sample.std for sample in curve.values()]
-        known = None if None in deviations else np.array(deviations, dtype=float)
-        mean = [sample.mean for sample in curve.values()]
-        plot_validation(list(curve), mean, known, _best(curve), ax, parameter="λ", title=f"stage {stage}")
+        plot_validation(*points(curve), _best(curve), ax, parameter="λ", title=f"stage {stage}")
     share_legend(panels)
     return panels
 
@@ -200,7 +196,6 @@ def _outcome_100k(results: Sequence[Result]) -> Outcome:
     return Outcome(
         claims=[claim_lower(curves, "HMF", ["MMMF"], "nmae", "MovieLens 100K")],
         pictures=[picture] if curves else [],
-        notes=unfinished(results),
     )
 
 
@@ -228,7 +223,7 @@ def _outcome_made(results: Sequence[Result]) -> Outcome:
         caption = f"Test against training MAE along λ, synthetic 1000 × 1000 with {percent} % observed, d = 100"
         draw = partial(_draw_made, curves, f"({panel}) {percent} % observed")
         pictures.append(Picture(f"thesis-figure-4.2{panel}", caption, draw))
-    return Outcome(claims=claims, pictures=pictures, notes=[*unfinished(results), _MADE])
+    return Outcome(claims=claims, pictures=pictures, notes=[_MADE])
 
 
 def _draw_made(curves: Curves, title: str) -> list[Axes]:
@@ -262,7 +257,6 @@ EXPERIMENTS = (
     Experiment(
         name="thesis-figure-3.9",
         title="Validation error along λ at each stage of HMF",
-        source=f"{_THESIS}, figure 3.9",
         cells=_validation_cells,
         outcome=_validation_outcome,
         missing=("EachMovie (figure 3.10): no longer distributed",),
@@ -270,14 +264,12 @@ EXPERIMENTS = (
     Experiment(
         name="thesis-figure-3.12",
         title="Test error against training error, HMF and MMMF",
-        source=f"{_THESIS}, figure 3.12",
         cells=_tradeoff_100k,
         outcome=_outcome_100k,
     ),
     Experiment(
         name="thesis-figure-4.2",
         title="Test error against training error, PMMMF, MMMF and ALS on synthetic ratings",
-        source=f"{_THESIS}, figure 4.2",
         cells=_tradeoff_made,
         outcome=_outcome_made,
     ),

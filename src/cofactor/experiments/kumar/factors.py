@@ -12,7 +12,7 @@ from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.experiments.base.cells import rating_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
 from cofactor.experiments.base.rating_work import THESIS, errors_tuned, recovery_errors, seconds_to_fit
-from cofactor.experiments.base.series import groups, means, unfinished
+from cofactor.experiments.base.series import curves, groups, means, points
 from cofactor.plots.curves import plot_scaling
 from cofactor.plots.figures import new_panels
 from cofactor.plots.parameters import plot_parameter_lines, plot_parameter_map
@@ -22,18 +22,14 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPERIMENTS"]
 
-_THESIS = "V. Kumar's thesis (Hyderabad 2018)"
 _METHODS = ("MMMF", "HMF")
 
 #: Mean and deviation by method and number of factors.
 Lines = Mapping[str, Mapping[int, Sample]]
 
 
-def _by_factors(results: Iterable[Result], metric: str) -> dict[str, dict[int, Sample]]:
-    lines: dict[str, dict[int, Sample]] = {}
-    for (method, d), sample in means(results, metric, "method", "settings.n_factors").items():
-        lines.setdefault(method, {})[d] = sample
-    return lines
+def _by_factors(results: Iterable[Result], metric: str) -> Lines:
+    return curves(results, metric, "method", "settings.n_factors")
 
 
 def _text(line: Mapping[int, Sample], digits: int = 3) -> str:
@@ -67,7 +63,7 @@ def _error_outcome(results: Sequence[Result]) -> Outcome:
     lines = _by_factors(results, "nmae")
     reached = means(results, "reached", "method", "settings.n_factors")
     missed = {place for place, sample in reached.items() if sample.mean < 1}
-    notes = unfinished(results)
+    notes = []
     if missed:
         trained = means(results, "train_nmae", "method", "settings.n_factors")
         errors = ", ".join(
@@ -123,12 +119,8 @@ def _claim_balanced(lines: Lines) -> Claim:
 
 
 def _draw_lines(lines: Lines) -> Axes:
-    curves: dict[str, Any] = {}
-    for name, line in lines.items():
-        deviations = [sample.std for sample in line.values()]
-        spread = None if None in deviations else np.array(deviations, dtype=float)
-        curves[name] = (list(line), [sample.mean for sample in line.values()], spread)
-    ax = plot_parameter_lines(curves, parameter="number of factors d", measure="test NMAE")
+    drawn = {name: points(line) for name, line in lines.items()}
+    ax = plot_parameter_lines(drawn, parameter="number of factors d", measure="test NMAE")
     ax.invert_xaxis()  # as in the source
     return ax
 
@@ -173,7 +165,7 @@ def _time_outcome(results: Sequence[Result]) -> Outcome:
             caption = f"Seconds of a fit on one thread against the number of factors, {data}"
             draw = partial(plot_scaling, shared, seconds, size="number of factors d")
             pictures.append(Picture(f"thesis-figure-3.13-{data}", caption, draw))
-    return Outcome(claims=claims, pictures=pictures, notes=[*unfinished(results), _TIMED])
+    return Outcome(claims=claims, pictures=pictures, notes=[_TIMED])
 
 
 _TIMED = (
@@ -236,7 +228,7 @@ def _recovery_outcome(results: Sequence[Result]) -> Outcome:
     return Outcome(
         claims=[_claim_more_entries(found), _claim_from_40(found)],
         pictures=[Picture("thesis-figure-3.15", caption, draw)] if found else [],
-        notes=[*unfinished(results), _RECOVERED],
+        notes=[_RECOVERED],
     )
 
 
@@ -301,14 +293,12 @@ EXPERIMENTS = (
     Experiment(
         name="thesis-figure-3.11",
         title="Test error against the number of factors, HMF and MMMF at the same training error",
-        source=f"{_THESIS}, figure 3.11",
         cells=_error_cells,
         outcome=_error_outcome,
     ),
     Experiment(
         name="thesis-figure-3.13",
         title="Time of a fit against the number of factors, HMF and MMMF",
-        source=f"{_THESIS}, figure 3.13",
         cells=_time_cells,
         outcome=_time_outcome,
         missing=("EachMovie (figure 3.14): no longer distributed",),
@@ -316,7 +306,6 @@ EXPERIMENTS = (
     Experiment(
         name="thesis-figure-3.15",
         title="Recovery of a known matrix by share of entries and number of factors, HMF and MMMF",
-        source=f"{_THESIS}, figure 3.15",
         cells=_recovery_cells,
         outcome=_recovery_outcome,
     ),

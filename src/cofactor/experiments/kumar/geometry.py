@@ -12,14 +12,13 @@ from cofactor.evaluation.run.cells import Cell, Result, cell
 from cofactor.experiments.base.cells import printed_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture
 from cofactor.experiments.base.rating_work import IN_PLANE
-from cofactor.experiments.base.series import done, unfinished
+from cofactor.experiments.base.series import done
 from cofactor.experiments.kumar.plane import published_factors, regions, sides
 from cofactor.plots.ratings import plot_embedding, plot_hyperplanes
 from cofactor.ratings import MODELS
 
 __all__ = ["EXPERIMENTS"]
 
-_THESIS = "V. Kumar's thesis (Hyderabad 2018)"
 
 # ---------------------------------------------------------------- figure 3.1: two levels
 
@@ -32,7 +31,7 @@ def _outcome_of_sides(results: Sequence[Result]) -> Outcome:
     claims = [claim for result in done(results) for claim in _claims_of_sides(result.measures)]
     caption = "The printed factors of table 3.2: users as lines at the threshold 0.1, items as points"
     draw = partial(plot_hyperplanes, *published_factors(), threshold=0.1)
-    return Outcome(claims=claims, pictures=[Picture("thesis-figure-3.1", caption, draw)], notes=unfinished(results))
+    return Outcome(claims=claims, pictures=[Picture("thesis-figure-3.1", caption, draw)])
 
 
 def _claims_of_sides(measures: Mapping[str, Any]) -> list[Claim]:
@@ -84,7 +83,7 @@ def _outcome_of_regions(name: str, caption: str, claims_of: Any, results: Sequen
     # The picture is of the user whose rarest level is the least rare.
     best = max(drawn, key=lambda one: min(map(one["levels"].count, range(1, 6))), default=None)
     pictures = [Picture(name, caption, partial(plot_embedding, **best))] if best else []
-    return Outcome(claims=claims_of(found, users), pictures=pictures, notes=[_SAMPLED, *unfinished(results)])
+    return Outcome(claims=claims_of(found, users), pictures=pictures, notes=[_SAMPLED])
 
 
 _SAMPLED = (
@@ -171,7 +170,6 @@ EXPERIMENTS = (
     Experiment(
         name="thesis-figure-3.1",
         title="Users as lines, items as points: bi-level factors in the plane",
-        source=f"{_THESIS}, figure 3.1",
         cells=_cells_of_sides,
         outcome=_outcome_of_sides,
     ),
@@ -179,7 +177,6 @@ EXPERIMENTS = (
         Experiment(
             name=f"thesis-figure-{number}",
             title=title,
-            source=f"{_THESIS}, figure {number}",
             cells=partial(_cells_of_regions, method, share, frequencies),
             outcome=partial(
                 _outcome_of_regions,

@@ -17,15 +17,15 @@ from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outc
 from cofactor.experiments.base.label_work import folds
 from cofactor.experiments.base.ranks import (
     PRINTED,
-    Sources,
+    Tested,
     best_rank,
+    both_tests,
     diagrams,
     methods_differ,
     printed_scores,
     statistic_rows,
 )
-from cofactor.experiments.base.series import unfinished
-from cofactor.experiments.kumar.realignment import REALIGNED, REALIGNMENT, realignment
+from cofactor.experiments.kumar.realignment import REALIGNMENT, alignments, realignment
 from cofactor.published import METRICS
 
 __all__ = ["EXPERIMENTS", "METHODS", "comparison_cells", "lead_claim", "scores_here", "threshold_claim", "with_cut"]
@@ -81,7 +81,7 @@ def comparison_cells(extent: Extent) -> list[Cell]:
         _cell(method, data, split, **way)
         for names, n in ((SMALL, small), (MEDIUM, medium), (HEAVY, heavy))
         for data in names
-        for way in _ways(data)
+        for way in alignments(data)
         for split in folds(5, n)
         for method in METHODS
     ]
@@ -93,12 +93,6 @@ def comparison_cells(extent: Extent) -> list[Cell]:
             for method, grid in THESIS_GRIDS.items()
         ]
     return cells
-
-
-def _ways(data: str) -> list[dict[str, Any]]:
-    if not data.startswith("rcv1"):
-        return [{}]
-    return [{"aligned": "published"}, {"aligned": "realigned", "variant": REALIGNED}]
 
 
 def _cell(method: str, data: str, split: str, **way: Any) -> Cell:
@@ -145,9 +139,9 @@ def _table_outcome(results: Sequence[Result]) -> Outcome:
     table = published.load("thesis-6.2")
     claims = [lead_claim(results, metric, cut) for metric in MEASURES for cut in CUTS]
     return Outcome(
-        rows=with_cut(beside(table, results, metrics=MEASURES, reasons=REASONS, absent=ABSENT)),
+        rows=with_cut(beside(table, results, reasons=REASONS, absent=ABSENT)),
         claims=[*claims, threshold_claim(results), *realignment(results, "accuracy")],
-        notes=[*NOTES, *table.notes, *unfinished(results)],
+        notes=NOTES,
     )
 
 
@@ -242,42 +236,35 @@ def threshold_claim(results: Sequence[Result], large: float = 0.05) -> Claim:
 # ---------------------------------------------------------------- table 6.3 and figure 6.4
 
 
-def _sources(results: Sequence[Result]) -> Sources:
-    """Return the scores of table 6.2 by metric: printed, and ours with either cut."""
+def _tests(results: Sequence[Result]) -> list[Tested]:
+    """Return the tests of table 6.2 by metric: of the printed numbers, and of ours with either cut."""
     sources: dict[tuple[str, str], Scores | None] = {}
     for metric in MEASURES:
         sources[metric, PRINTED] = _printed(metric)
         for cut, words in CUTS.items():
             sources[metric, f"our numbers, {words}"] = scores_here(results, metric, cut)
-    return sources
+    return both_tests(sources)
 
 
 def _statistics_outcome(results: Sequence[Result]) -> Outcome:
-    table, sources = published.load("thesis-6.3"), _sources(results)
+    table, tests = published.load("thesis-6.3"), _tests(results)
     ours = "Ours without MLSF, and on the data sets on which all seven were run; rcv1 as published."
     return Outcome(
-        rows=statistic_rows(table, sources),
-        claims=methods_differ(sources),
-        notes=[*table.notes, ours, *unfinished(results)],
+        rows=statistic_rows(table, tests),
+        claims=methods_differ(tests),
+        notes=[ours],
     )
 
 
 def _diagram_outcome(results: Sequence[Result]) -> Outcome:
-    sources = _sources(results)
-    return Outcome(
-        claims=best_rank(sources, "GroPLE"),
-        pictures=diagrams(sources, "thesis-figure-6.4"),
-        notes=unfinished(results),
-    )
+    tests = _tests(results)
+    return Outcome(claims=best_rank(tests, "GroPLE"), pictures=diagrams(tests, "thesis-figure-6.4"))
 
-
-_THESIS = "V. Kumar's thesis (Hyderabad 2018)"
 
 EXPERIMENTS = (
     Experiment(
         name="thesis-table-6.2",
         title="Accuracy and F1 of GroPLE and seven others on twelve data sets",
-        source=f"{_THESIS}, table 6.2",
         cells=comparison_cells,
         outcome=_table_outcome,
         missing=MISSING,
@@ -286,7 +273,6 @@ EXPERIMENTS = (
     Experiment(
         name="thesis-table-6.3",
         title="Friedman statistics of table 6.2",
-        source=f"{_THESIS}, table 6.3",
         cells=comparison_cells,
         outcome=_statistics_outcome,
         missing=MISSING,
@@ -295,7 +281,6 @@ EXPERIMENTS = (
     Experiment(
         name="thesis-figure-6.4",
         title="Critical-difference diagrams of table 6.2",
-        source=f"{_THESIS}, figure 6.4",
         cells=comparison_cells,
         outcome=_diagram_outcome,
         missing=MISSING,

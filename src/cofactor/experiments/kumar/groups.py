@@ -14,8 +14,8 @@ from cofactor.evaluation.run.cells import Cell, Result, cell
 from cofactor.experiments.base.cells import checksum, label_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
 from cofactor.experiments.base.label_work import folds
-from cofactor.experiments.base.series import done, facet, means, unfinished
-from cofactor.experiments.kumar.realignment import REALIGNED, realignment
+from cofactor.experiments.base.series import Curves, curves, done, facet, means, points
+from cofactor.experiments.kumar.realignment import alignments, realignment
 from cofactor.experiments.kumar.sparsity import group_sparsity
 from cofactor.labels import GroPLE
 from cofactor.plots import plot_group_sparsity, plot_parameter_lines, plot_parameter_map
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPERIMENTS"]
 
-THESIS = "V. Kumar, Collaborative Filtering and Multi-Label Classification with Matrix Factorization, 2018"
 
 # ---------------------------------------------------------------- figure 6.1
 
@@ -77,7 +76,7 @@ def _sparsity_outcome(results: Sequence[Result]) -> Outcome:
             )
             for index, (name, found) in enumerate(measured.items())
         ],
-        notes=(_FACTORS_NOTE, *unfinished(results)),
+        notes=[_FACTORS_NOTE],
     )
 
 
@@ -141,7 +140,7 @@ def _influence_outcome(results: Sequence[Result]) -> Outcome:
                 partial(_draw_influence, table, title),
             )
         )
-    return Outcome(claims=claims, pictures=pictures, notes=(_GRID_NOTE, _SCALE_NOTE, *unfinished(results)))
+    return Outcome(claims=claims, pictures=pictures, notes=[_GRID_NOTE, _SCALE_NOTE])
 
 
 _GRID_NOTE = "α and β are chosen among 6 pairs; with `--full` also among the 81 of the thesis."
@@ -202,9 +201,7 @@ def _size_cells(extent: Extent) -> list[Cell]:
     groups = (1, 10, 40) if extent == "quick" else GROUPS
     factors = {"quick": (20, 100), "normal": (20, 60, 100), "full": (20, 40, 60, 80, 100)}[extent]
     splits = folds(5, {"quick": 1, "normal": 2, "full": 5}[extent])
-    alignments: list[dict[str, Any]] = [{"aligned": "published"}]
-    if extent != "quick":
-        alignments.append({"aligned": "realigned", "variant": REALIGNED})
+    ways = alignments("rcv1-sample1")[: 1 if extent == "quick" else 2]
     return [
         label_cell(
             "GroPLE",
@@ -214,9 +211,9 @@ def _size_cells(extent: Extent) -> list[Cell]:
             grid=SIZE_GRID,
             metric="accuracy",
             thresholds=["plain", "global"],
-            **alignment,
+            **way,
         )
-        for alignment, split, d, K in product(alignments, splits, factors, groups)
+        for way, split, d, K in product(ways, splits, factors, groups)
     ]
 
 
@@ -225,7 +222,7 @@ def _size_outcome(results: Sequence[Result]) -> Outcome:
     for variant in dict.fromkeys(facet(result, "variant") for result in done(results)):
         chosen, title = done(results, variant=variant), variant or "labels as published"
         tables = {
-            name: means(chosen, f"learned:{name}", "settings.n_components", "settings.n_groups") for name in MEASURES
+            name: curves(chosen, f"learned:{name}", "settings.n_components", "settings.n_groups") for name in MEASURES
         }
         of_labels = size_claims(tables["accuracy"], tables["macro_f1"], title)
         claims += [replace(claim, origin="ours") for claim in of_labels] if variant else of_labels
@@ -238,7 +235,7 @@ def _size_outcome(results: Sequence[Result]) -> Outcome:
             for name, words in MEASURES.items()
         ]
     claims += realignment(results, "accuracy")
-    return Outcome(claims=claims, pictures=pictures, notes=(_CUT_NOTE, *unfinished(results)))
+    return Outcome(claims=claims, pictures=pictures, notes=[_CUT_NOTE])
 
 
 _CUT_NOTE = (
@@ -247,11 +244,12 @@ _CUT_NOTE = (
 )
 
 
-def size_claims(accuracy: dict[Any, Sample], macro: dict[Any, Sample], title: str) -> list[Claim]:
-    """Return what the thesis reads from figure 6.3, checked on means by (d, K)."""
-    few, many = min(d for d, _ in accuracy), max(d for d, _ in accuracy)
-    low, high = ({K: value.mean for (d, K), value in accuracy.items() if d == size} for size in (few, many))
-    rare = {K: value.mean for (d, K), value in macro.items() if d == many}
+def size_claims(accuracy: Curves, macro: Curves, title: str) -> list[Claim]:
+    """Return what the thesis reads from figure 6.3, checked on means along K for each d."""
+    few, many = min(accuracy), max(accuracy)
+    low, high, rare = (
+        {K: sample.mean for K, sample in curve.items()} for curve in (accuracy[few], accuracy[many], macro[many])
+    )
     if few == many or min(map(len, (low, high, rare))) < 2:
         return [Claim(f"{title}: influence of K and d", None, "too few points measured")]
     grouped_best = max(value for K, value in high.items() if K > 1)
@@ -282,17 +280,8 @@ def _listed(values: dict[Any, float]) -> str:
     return ", ".join(f"{value:.3f} at K = {K}" for K, value in sorted(values.items()))
 
 
-def _draw_sizes(table: dict[Any, Sample], measure: str, title: str) -> Axes:
-    lines = {}
-    for size in sorted({d for d, _ in table}):
-        points = sorted((K, value) for (d, K), value in table.items() if d == size)
-        spread = [value.std for _, value in points]
-        known = [value for value in spread if value is not None]
-        lines[f"d = {size}"] = (
-            [K for K, _ in points],
-            [value.mean for _, value in points],
-            known if len(known) == len(points) else None,
-        )
+def _draw_sizes(by_factors: Curves, measure: str, title: str) -> Axes:
+    lines = {f"d = {d}": points(curve) for d, curve in by_factors.items()}
     return plot_parameter_lines(lines, parameter="number of groups K", measure=measure, title=title)
 
 
@@ -300,21 +289,18 @@ EXPERIMENTS = (
     Experiment(
         name="thesis-figure-6.1",
         title="Group sparsity of the factors of the labels of medical",
-        source=f"{THESIS}, figure 6.1",
         cells=_sparsity_cells,
         outcome=_sparsity_outcome,
     ),
     Experiment(
         name="thesis-figure-6.2",
         title="Accuracy of GroPLE by the weights λ₁ and λ₂, on medical and genbase",
-        source=f"{THESIS}, figure 6.2",
         cells=_influence_cells,
         outcome=_influence_outcome,
     ),
     Experiment(
         name="thesis-figure-6.3",
         title="Accuracy and macro-F1 of GroPLE by the number of groups and of factors, on rcv1",
-        source=f"{THESIS}, figure 6.3",
         cells=_size_cells,
         outcome=_size_outcome,
     ),

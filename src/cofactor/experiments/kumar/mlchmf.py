@@ -13,19 +13,20 @@ from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.evaluation.stats.scores import Scores
 from cofactor.experiments.base.beside import Reason, beside, samples
 from cofactor.experiments.base.cells import label_cell
-from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Row, Sample
+from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Row
 from cofactor.experiments.base.label_work import folds
 from cofactor.experiments.base.ranks import (
     PRINTED,
-    Sources,
+    Tested,
     best_rank,
+    both_tests,
     diagrams,
     methods_differ,
     printed_scores,
     statistic_rows,
 )
-from cofactor.experiments.base.series import means, unfinished
-from cofactor.experiments.kumar.realignment import REALIGNED, REALIGNMENT, realignment
+from cofactor.experiments.base.series import Curves, curves, points
+from cofactor.experiments.kumar.realignment import REALIGNMENT, alignments, realignment
 from cofactor.plots.parameters import plot_parameter_lines
 from cofactor.published import METRICS, Published
 
@@ -80,13 +81,12 @@ def comparison_cells(extent: Extent) -> list[Cell]:
     cells = []
     for names, n in zip((SMALL, LARGE), sizes, strict=True):
         for data in names:
-            ways = [{"aligned": "published"}, {"aligned": "realigned", "variant": REALIGNED}]
-            for way in ways if data.startswith("rcv1") else [{}]:
+            for way in alignments(data):
                 cells += [_cell(method, data, split, **way) for method in METHODS for split in folds(10, n)]
     if extent == "full":
         finer = {"grid": {"alpha": ALPHAS, "tolerance": TOLERANCES}, "variant": "all tolerances"}
         for data in SMALL + LARGE:
-            way = {"aligned": "published"} if data.startswith("rcv1") else {}
+            way = alignments(data)[0]
             cells += [_cell("MLCHMF", data, split, **finer, **way) for split in folds(10)]
     return cells
 
@@ -109,9 +109,9 @@ def _cell(method: str, data: str, split: str, **way: Any) -> Cell:
 def _comparison_outcome(name: str, results: Sequence[Result]) -> Outcome:
     table = published.load(name)
     return Outcome(
-        rows=beside(table, results, metrics=table.metrics, reasons=REASONS, absent=ABSENT),
+        rows=beside(table, results, reasons=REASONS, absent=ABSENT),
         claims=[*better_on_more_sets(table, results), *realignment(results, table.metrics[-1])],
-        notes=[*NOTES, *table.notes, *unfinished(results)],
+        notes=NOTES,
     )
 
 
@@ -163,14 +163,14 @@ def _wins(scores: Scores, first: str, second: str) -> tuple[int, int]:
 # ---------------------------------------------------------------- table 5.11 and figure 5.5
 
 
-def _sources(results: Sequence[Result]) -> Sources:
-    """Return the scores of both tables by metric, as printed and with ours in place."""
+def _tests(results: Sequence[Result]) -> list[Tested]:
+    """Return the tests of both tables by metric, as printed and with our numbers in place."""
     tables = [(table, metric) for table in map(published.load, _TABLES) for metric in table.metrics]
-    return {
-        (metric, words): printed_scores(table, metric) if words == PRINTED else here_in_place(table, metric, results)
-        for table, metric in tables
-        for words in (PRINTED, "ours in place")
-    }
+    sources: dict[tuple[str, str], Scores] = {}
+    for table, metric in tables:
+        sources[metric, PRINTED] = printed_scores(table, metric)
+        sources[metric, "ours in place"] = here_in_place(table, metric, results)
+    return both_tests(sources)
 
 
 _TABLES = ("thesis-5.9", "thesis-5.10")
@@ -178,12 +178,12 @@ _IN_PLACE = "Ours in place: the columns of BinaryRelevance, MLkNN and MLCHMF are
 
 
 def _statistics_outcome(results: Sequence[Result]) -> Outcome:
-    table, sources = published.load("thesis-5.11"), _sources(results)
-    rows = statistic_rows(table, sources)
+    table, tests = published.load("thesis-5.11"), _tests(results)
+    rows = statistic_rows(table, tests)
     return Outcome(
         rows=rows,
-        claims=[statistics_follow(rows), *methods_differ(sources)],
-        notes=[_IN_PLACE, *table.notes, *unfinished(results)],
+        claims=[statistics_follow(rows), *methods_differ(tests)],
+        notes=[_IN_PLACE],
     )
 
 
@@ -201,11 +201,11 @@ def statistics_follow(rows: Sequence[Row]) -> Claim:
 
 
 def _diagram_outcome(results: Sequence[Result]) -> Outcome:
-    sources = _sources(results)
+    tests = _tests(results)
     return Outcome(
-        claims=best_rank(sources, "MLCHMF"),
-        pictures=diagrams(sources, "thesis-figure-5.5"),
-        notes=[_IN_PLACE, *unfinished(results)],
+        claims=best_rank(tests, "MLCHMF"),
+        pictures=diagrams(tests, "thesis-figure-5.5"),
+        notes=[_IN_PLACE],
     )
 
 
@@ -230,16 +230,13 @@ def _penalty_cells(extent: Extent) -> list[Cell]:
 
 
 def _penalty_outcome(results: Sequence[Result]) -> Outcome:
-    found = means(results, "hamming", "share", "settings.alpha")
-    curves: dict[float, dict[float, Sample]] = {}
-    for (share, alpha), sample in found.items():
-        curves.setdefault(share, {})[alpha] = sample
-    notes = ["Test and training parts are drawn anew each time; the source keeps one test part.", *unfinished(results)]
-    if not curves:
+    by_share = curves(results, "hamming", "share", "settings.alpha")
+    notes = ["Test and training parts are drawn anew each time; the source keeps one test part."]
+    if not by_share:
         return Outcome(claims=[Claim(_ONE_PENALTY, None, "nothing was measured")], notes=notes)
     caption = "Hamming loss of MLC-HMF along λ on emotions, for several shares of the training instances"
-    picture = Picture("thesis-figure-5.4", caption, partial(_draw_penalty, curves))
-    return Outcome(claims=[one_penalty(curves)], pictures=[picture], notes=notes)
+    picture = Picture("thesis-figure-5.4", caption, partial(_draw_penalty, by_share))
+    return Outcome(claims=[one_penalty(by_share)], pictures=[picture], notes=notes)
 
 
 _ONE_PENALTY = (
@@ -248,7 +245,7 @@ _ONE_PENALTY = (
 )
 
 
-def one_penalty(curves: Mapping[float, Mapping[float, Sample]]) -> Claim:
+def one_penalty(curves: Curves) -> Claim:
     """Return the claim of figure 5.4 on the losses by share and λ."""
     common = sorted(set.intersection(*(set(curve) for curve in curves.values())))
     overall = min(common, key=lambda alpha: sum(curve[alpha].mean for curve in curves.values()))
@@ -265,19 +262,10 @@ def one_penalty(curves: Mapping[float, Mapping[float, Sample]]) -> Claim:
     return Claim(_ONE_PENALTY, holds if known else None, f"best at {measured}")
 
 
-def _draw_penalty(curves: Mapping[float, Mapping[float, Sample]]) -> Axes:
-    lines = {
-        f"{share:.0%} of the training instances": (
-            list(curve),
-            [sample.mean for sample in curve.values()],
-            [sample.std or 0.0 for sample in curve.values()],
-        )
-        for share, curve in curves.items()
-    }
+def _draw_penalty(curves: Curves) -> Axes:
+    lines = {f"{share:.0%} of the training instances": points(curve) for share, curve in curves.items()}
     return plot_parameter_lines(lines, parameter="λ", measure="Hamming loss", logarithmic=True)
 
-
-_THESIS = "V. Kumar's thesis (Hyderabad 2018)"
 
 _MISSING = [f"{method}: not in this package" for method in OTHERS]
 
@@ -285,14 +273,12 @@ EXPERIMENTS = (
     Experiment(
         name="thesis-figure-5.4",
         title="Hamming loss of MLC-HMF along λ, with more or fewer training instances",
-        source=f"{_THESIS}, figure 5.4",
         cells=_penalty_cells,
         outcome=_penalty_outcome,
     ),
     Experiment(
         name="thesis-table-5.9",
         title="Hamming loss, accuracy and subset accuracy of MLC-HMF on twelve data sets",
-        source=f"{_THESIS}, table 5.9",
         cells=comparison_cells,
         outcome=partial(_comparison_outcome, "thesis-5.9"),
         missing=_MISSING,
@@ -301,7 +287,6 @@ EXPERIMENTS = (
     Experiment(
         name="thesis-table-5.10",
         title="Example-based, macro and micro F1 of MLC-HMF on twelve data sets",
-        source=f"{_THESIS}, table 5.10",
         cells=comparison_cells,
         outcome=partial(_comparison_outcome, "thesis-5.10"),
         missing=_MISSING,
@@ -310,7 +295,6 @@ EXPERIMENTS = (
     Experiment(
         name="thesis-table-5.11",
         title="Friedman statistics of tables 5.9 and 5.10",
-        source=f"{_THESIS}, table 5.11",
         cells=comparison_cells,
         outcome=_statistics_outcome,
         missing=_MISSING,
@@ -319,7 +303,6 @@ EXPERIMENTS = (
     Experiment(
         name="thesis-figure-5.5",
         title="Critical-difference diagrams of tables 5.9 and 5.10",
-        source=f"{_THESIS}, figure 5.5",
         cells=comparison_cells,
         outcome=_diagram_outcome,
         missing=_MISSING,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.base.beside import Reason, samples
 from cofactor.experiments.base.experiment import Claim
 from cofactor.published import METRICS
 
-__all__ = ["REALIGNED", "REALIGNMENT", "realignment"]
+__all__ = ["REALIGNED", "REALIGNMENT", "alignments", "realignment"]
 
 REALIGNED = "realigned labels"
 """Variant of the cells whose labels of rcv1 are where they belong."""
@@ -18,6 +19,19 @@ REALIGNMENT = Reason(
     "all labels stand in their columns; as published half do not", variant=f"*{REALIGNED}*", verdict="better"
 )
 """Why their numbers are not those printed."""
+
+
+def alignments(data: str) -> list[dict[str, Any]]:
+    """Return what the cells of a data set say of its labels: of rcv1 as published and as they belong; else nothing.
+
+    Examples
+    --------
+    >>> [way.get("aligned") for way in alignments("rcv1-sample1")], alignments("medical")
+    (['published', 'realigned'], [{}])
+    """
+    if not data.startswith("rcv1"):
+        return [{}]
+    return [{"aligned": "published"}, {"aligned": "realigned", "variant": REALIGNED}]
 
 
 def realignment(results: Sequence[Result], metric: str) -> list[Claim]:

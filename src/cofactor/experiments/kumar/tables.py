@@ -12,7 +12,7 @@ from cofactor.experiments.base.beside import Reason, beside
 from cofactor.experiments.base.cells import rating_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Row, Sample
 from cofactor.experiments.base.rating_work import THESIS, errors_of_groups, errors_tuned
-from cofactor.experiments.base.series import means, unfinished
+from cofactor.experiments.base.series import means
 
 __all__ = ["EXPERIMENTS"]
 
@@ -81,11 +81,11 @@ _REASONS_319 = (
 
 def _outcome_319(results: Sequence[Result]) -> Outcome:
     table, own = published.load("thesis-3.19"), list(by_protocol(results))
-    rows = beside(table, own, metrics=["nmae"], reasons=_REASONS_319, absent=_ABSENT_319)
+    rows = beside(table, own, reasons=_REASONS_319, absent=_ABSENT_319)
     return Outcome(
         rows=rows,
         claims=[_claim_combined(rows), _claim_first(rows)],
-        notes=[*unfinished(results), *_NOTES_319],
+        notes=_NOTES_319,
     )
 
 
@@ -160,7 +160,7 @@ _REASONS_41 = (Reason(_SETTLED, verdict="better"),)
 
 
 def _outcome_41(results: Sequence[Result]) -> Outcome:
-    rows = beside(published.load("thesis-4.1"), results, metrics=["mae", "rmse"], reasons=_REASONS_41)
+    rows = beside(published.load("thesis-4.1"), results, reasons=_REASONS_41)
     here = {(row.method, row.metric): row.here for row in rows}
     claims = []
     for metric in ("mae", "rmse"):
@@ -177,14 +177,13 @@ def _outcome_41(results: Sequence[Result]) -> Outcome:
     reached = means(results, "train_mae", "method")
     trained = ", ".join(f"{name} {sample.text(3)}" for (name,), sample in reached.items())
     notes = [f"Training MAE: {trained}; asked: .07 to .09."] if reached else []
-    return Outcome(rows=rows, claims=claims, notes=[*unfinished(results), *notes])
+    return Outcome(rows=rows, claims=claims, notes=notes)
 
 
 EXPERIMENTS = (
     Experiment(
         name="thesis-table-3.19",
         title="NMAE of rating models under weak and strong generalization",
-        source=published.load("thesis-3.19").source,
         cells=_cells_319,
         outcome=_outcome_319,
         missing=("EachMovie: no longer distributed, so its columns are published only",),
@@ -193,7 +192,6 @@ EXPERIMENTS = (
     Experiment(
         name="thesis-table-4.1",
         title="PMMMF, MMMF and ALS on MovieLens 100K at the same training error",
-        source=published.load("thesis-4.1").source,
         cells=_cells_41,
         outcome=_outcome_41,
         tables=("thesis-4.1",),

@@ -11,7 +11,7 @@ from cofactor.evaluation.run.cells import Cell, Result, cell
 from cofactor.experiments.base.beside import Reason, beside
 from cofactor.experiments.base.cells import checksum
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
-from cofactor.experiments.base.series import means, unfinished
+from cofactor.experiments.base.series import means, points
 from cofactor.experiments.li.work import GRIDS, LEARNERS, SCALES, learned_split, random_split
 from cofactor.plots import plot_parameter_lines
 
@@ -120,10 +120,10 @@ def _outcome(name: str, claims: Callable[[Found], Sequence[Claim]], results: Seq
         for metric in (*MEASURES, "expected_label_accuracy")
     }
     return Outcome(
-        rows=beside(table, mine, metrics=table.metrics, reasons=_REASONS, absent=_ABSENT),
+        rows=beside(table, mine, reasons=_REASONS, absent=_ABSENT),
         claims=claims(found),
         pictures=_pictures(found["micro_f1"], found["macro_f1"]) if name == "li-7.6" else (),
-        notes=[*([_SPLITS_NOTE] if results else []), *table.notes, *unfinished(results)],
+        notes=[_SPLITS_NOTE] if results else [],
     )
 
 
@@ -266,21 +266,18 @@ def _draw_dimensions(micro: Mapping[str, Sample], macro: Mapping[str, Sample]) -
     table = published.load("li-7.6")
     lines: dict[str, Any] = {}
     for words, metric, here in (("micro-F1", "micro_f1", micro), ("macro-F1", "macro_f1", macro)):
-        spread = [here[f"PLST ({d})"].std or 0.0 for d in DIMENSIONS]
-        lines[f"{words}, here"] = (DIMENSIONS, [here[f"PLST ({d})"].mean for d in DIMENSIONS], spread)
+        lines[f"{words}, here"] = points({d: here[f"PLST ({d})"] for d in DIMENSIONS})
         printed = [table.get("cal500", f"PLST ({d})", metric) for d in DIMENSIONS]
         lines[f"{words}, printed"] = (DIMENSIONS, [row.mean for row in printed if row], None)
     return plot_parameter_lines(lines, parameter="dimensions of the labels", measure="F1", logarithmic=True)
 
 
-_LI = "C.-X. Li's thesis (San Diego 2011)"
 _CRF = "Conditional random fields, multi-class, label clustering and CCA: not in this package"
 
 EXPERIMENTS = tuple(
     Experiment(
         name=f"li-table-{number}",
         title=published.load(f"li-{number}").title,
-        source=f"{_LI}, table {number}",
         cells=cells,
         outcome=partial(_outcome, f"li-{number}", claims),
         missing=missing,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,8 @@ from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.experiments.base.beside import Reason, beside, samples
 from cofactor.experiments.base.cells import label_cell
-from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
-from cofactor.experiments.base.series import means, unfinished
+from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture
+from cofactor.experiments.base.series import Curves, curves, groups, points
 from cofactor.plots.parameters import plot_parameter_lines
 from cofactor.published import METRICS, Published
 
@@ -70,9 +70,9 @@ def _table_cells(extent: Extent) -> list[Cell]:
 def _table_outcome(results: Sequence[Result]) -> Outcome:
     table = published.load("mnmtf-2")
     return Outcome(
-        rows=beside(table, results, metrics=table.metrics, reasons=REASONS, absent=ABSENT),
+        rows=beside(table, results, reasons=REASONS, absent=ABSENT),
         claims=better_than_all_features(table, results),
-        notes=[*NOTES, *table.notes, *unfinished(results)],
+        notes=NOTES,
     )
 
 
@@ -125,34 +125,26 @@ def _figure_cells(extent: Extent) -> list[Cell]:
     ]
 
 
-Curves = Mapping[str, Mapping[float, Sample]]
-"""Hamming loss of each method by the share of dimensions; ML-kNN on all features has one number, at 1."""
-
-
-def _curves(results: Iterable[Result]) -> dict[str, dict[str, dict[float, Sample]]]:
-    curves: dict[str, dict[str, dict[float, Sample]]] = {}
-    for (data, method, share), sample in means(results, "hamming", "data", "method", "dimensions").items():
-        curves.setdefault(data, {}).setdefault(method, {})[share] = sample
-    return curves
-
-
 def _figure_outcome(results: Sequence[Result]) -> Outcome:
-    curves = _curves(results)
+    # ML-kNN on all features has one number, at the share 1.
+    losses = {
+        data: curves(ones, "hamming", "method", "dimensions") for (data,), ones in groups(results, "data").items()
+    }
     pictures = [
         Picture(
             f"mnmtf-figure-2-{data}",
             f"Hamming loss of ML-kNN along the share of dimensions that are left, {data}",
             partial(_draw, of_data),
         )
-        for data, of_data in curves.items()
+        for data, of_data in losses.items()
     ]
-    return Outcome(claims=no_gain_by_nmf(curves), pictures=pictures, notes=[*NOTES, *unfinished(results)])
+    return Outcome(claims=no_gain_by_nmf(losses), pictures=pictures, notes=NOTES)
 
 
-def no_gain_by_nmf(curves: Mapping[str, Curves]) -> list[Claim]:
+def no_gain_by_nmf(losses: Mapping[str, Curves]) -> list[Claim]:
     """Return the claims of figure 2: MNMTF gains at most dimensions, NMF does not."""
     gains: dict[str, dict[tuple[str, float], float]] = {"MNMTF": {}, "NMF": {}}
-    for data, methods in curves.items():
+    for data, methods in losses.items():
         if "MLkNN" in methods:
             for method in gains.keys() & methods.keys():
                 for share, sample in methods[method].items():
@@ -176,24 +168,17 @@ def _draw(curves: Curves) -> Axes:
     lines = {}
     for method, curve in curves.items():
         level = method == "MLkNN"
-        found = dict.fromkeys(shares, curve[1.0]) if level else curve
-        bars = [sample.std or 0.0 for sample in found.values()]
-        means_of = [sample.mean for sample in found.values()]
-        lines["all features" if level else method] = (list(found), means_of, None if level else bars)
+        places, means, deviations = points(dict.fromkeys(shares, curve[1.0]) if level else curve)
+        lines["all features" if level else method] = (places, means, None if level else deviations)
     return plot_parameter_lines(lines, parameter="dimensions as a share of the features", measure="Hamming loss")
 
 
-_KIMURA = (
-    "K. Kimura, M. Kudo, L. Sun, Dimension Reduction Using Nonnegative Matrix Tri-Factorization in Multi-label "
-    "Classification"
-)
 _MISSING = [f"{method}: not in this package" for method in OTHERS]
 
 EXPERIMENTS = (
     Experiment(
         name="mnmtf-table-2",
         title="ML-kNN on features reduced by MNMTF and by NMF",
-        source=f"{_KIMURA}, table 2",
         cells=_table_cells,
         outcome=_table_outcome,
         missing=_MISSING,
@@ -202,7 +187,6 @@ EXPERIMENTS = (
     Experiment(
         name="mnmtf-figure-2",
         title="Hamming loss along the number of dimensions that MNMTF and NMF leave",
-        source=f"{_KIMURA}, figure 2",
         cells=_figure_cells,
         outcome=_figure_outcome,
         missing=_MISSING,
