@@ -29,7 +29,7 @@ class Numbers(Task):
     """Guesses numbers, one in a line of a file."""
 
     name, one_model, many_models = "numbers", "guess", "guesses"
-    default_model = "constant"
+    default_model, best = "constant", "error"
 
     def read(self, file: str, options: Mapping[str, Any], progress: Any = None) -> Loaded:
         y = np.array(Path(file).read_text().split(), dtype=float)
@@ -48,7 +48,7 @@ class Numbers(Task):
         fitted = model.fit(np.zeros((len(loaded.data.y), 1)), loaded.data.y)
         return fitted, Facts("a guess", {"guess": float(fitted.constant_[0, 0])}, {"guess": "a number"})
 
-    def metrics(self) -> tuple[Column, ...]:
+    def metrics(self, models: Mapping[str, Any]) -> tuple[Column, ...]:
         return (Column("error", "error", 2),)
 
     def splits(self, loaded: Loaded, protocol: Protocol) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -163,7 +163,9 @@ def _cell(value: Any) -> str:
 
 
 def show_measured(measured: Measured) -> None:
-    """Print a row for each model, mean ± deviation over splits, the best one in bold; a dash for what it has not.
+    """Print a row for each model: mean ± deviation over splits, the best model in bold, a dash for what it has not.
+
+    Columns for which there is no room stand in a table of their own.
 
     Parameters
     ----------
@@ -178,22 +180,32 @@ def show_measured(measured: Measured) -> None:
     columns = [one for one in measured.columns if one.room == "any" or (one.room == "wide" and console.width >= _WIDE)]
     # A deviation stands beside its mean where there is room for that in all columns, else below.
     joint = " " if console.width >= _NAMES + sum(2 * one.digits + 9 for one in columns) else "\n"
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        title=escape(measured.title),
-        title_justify="left",
-        title_style="bold",
-        padding=(0, 1, 0, 0),
-    )
-    table.add_column("model", no_wrap=True)
+    best, title = measured.leader(), escape(measured.title)
+    for part in [columns] if joint == " " else _parts(columns, console.width - _NAMES):
+        table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", padding=(0, 1, 0, 0))
+        table.add_column("model", no_wrap=True)
+        for column in part:
+            table.add_column(column.heading, justify="right", no_wrap=True)
+        for name in measured.results:
+            cells = [_mean_and_deviation(measured, name, column, joint) for column in part]
+            shown = name if joint == " " else name.replace(" + ", "\n+ ")
+            table.add_row(escape(shown), *cells, style="bold" if name == best else None)
+        console.print(table)
+        title = ""
+
+
+def _parts(columns: Sequence[Column], room: int) -> list[list[Column]]:
+    """Divide columns among tables below each other; deviations stand below the means."""
+    parts: list[list[Column]] = []
+    left = 0
     for column in columns:
-        table.add_column(column.heading, justify="right", no_wrap=True)
-    best = measured.leader()
-    for name in measured.results:
-        cells = [_mean_and_deviation(measured, name, column, joint) for column in columns]
-        shown = name if joint == " " else name.replace(" + ", "\n+ ")
-        table.add_row(escape(shown), *cells, style="bold" if name == best else None)
-    console.print(table)
+        width = max(len(column.heading), column.digits + 4) + 2
+        if not parts or width > left:
+            parts.append([])
+            left = room
+        parts[-1].append(column)
+        left -= width
+    return parts
 
 
 def _mean_and_deviation(measured: Measured, name: str, column: Column, joint: str) -> str:

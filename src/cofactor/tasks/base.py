@@ -23,7 +23,7 @@ from cofactor.typing import Listener
 
 __all__ = ["ABILITIES", "Task", "about"]
 
-Ability: TypeAlias = Literal["predict", "recommend", "fold_in", "update", "similar", "explain", "describe", "evaluate"]
+Ability: TypeAlias = Literal["predict", "recommend", "fold_in", "update", "describe", "evaluate"]
 
 #: What not every task can do, and the method that a task which can overrides.
 ABILITIES: dict[Ability, str] = {
@@ -31,8 +31,6 @@ ABILITIES: dict[Ability, str] = {
     "recommend": "recommend",
     "fold_in": "fold_in",
     "update": "update",
-    "similar": "similar",
-    "explain": "explain",
     "describe": "describe",
     "evaluate": "measure",
 }
@@ -57,8 +55,10 @@ class Task(ABC):
         Names of the models that are compared where none are asked for.
     default_protocol, default_splits
         How it is evaluated where nothing else is said.
+    best : str
+        Key of the measure that decides which model is the best.
     highest : bool
-        Whether high values of its first measure are good.
+        Whether high values of that measure are good.
     """
 
     name: ClassVar[str]
@@ -69,6 +69,7 @@ class Task(ABC):
     compared_models: ClassVar[tuple[str, ...]] = ()
     default_protocol: ClassVar[str] = "holdout"
     default_splits: ClassVar[int] = 3
+    best: ClassVar[str]
     highest: ClassVar[bool] = False
 
     def can(self, ability: Ability) -> bool:
@@ -244,22 +245,14 @@ class Task(ABC):
         """Return a model that has learned from more data."""
         self._cannot("update")
 
-    def similar(self, model: Any, which: str, n: int = 10) -> Table:
-        """Return what is most like one item, user or label."""
-        self._cannot("similar")
-
-    def explain(self, model: Any, which: Sequence[str]) -> Table:
-        """Return why something was predicted."""
-        self._cannot("explain")
-
     def describe(self, model: Any) -> Facts:
         """Return what is to be known about a fitted model."""
         self._cannot("describe")
 
     # ---------------------------------------------------------------- evaluation
 
-    def metrics(self) -> tuple[Column, ...]:
-        """Return the measures of this task, the one that decides first."""
+    def metrics(self, models: Mapping[str, Any]) -> tuple[Column, ...]:
+        """Return all that is measured of these models, in the order of tables."""
         self._cannot("evaluate")
 
     def protocols(self) -> tuple[str, ...]:
@@ -312,10 +305,6 @@ class Task(ABC):
         if "callback" in model.get_params(deep=False):
             model.set_params(callback=listener)
 
-    def shown(self, models: Mapping[str, Any]) -> tuple[Column, ...]:
-        """Return the measures to show for these models."""
-        return self.metrics()
-
     def evaluate(
         self,
         models: Mapping[str, Any],
@@ -362,8 +351,8 @@ class Task(ABC):
             title=f"{loaded.name}: {name}, {counted(len(parts), 'split')}, seed {protocol.seed}",
             facts={"data": loaded.name, "protocol": name, "splits": len(parts), "seed": protocol.seed},
             results=results,
-            columns=self.shown(models),
-            best=self.metrics()[0].key,
+            columns=self.metrics(models),
+            best=self.best,
             highest=self.highest,
             notes=notes,
         )

@@ -18,6 +18,7 @@ from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation import Search
 from cofactor.evaluation.labels import decodings, measure_labels
 from cofactor.labels import LabelModel
+from cofactor.metrics import LABEL_METRICS
 from cofactor.model.convergence import NothingPredictedWarning
 from cofactor.model.selection.grid import select_parameters
 from cofactor.model.splits import LABEL_PROTOCOLS, splitter_of
@@ -35,16 +36,22 @@ __all__ = ["LabelTask"]
 
 _FEW = 40  #: instances of a fit whose time does not count
 
-_COLUMNS = (
-    Column("micro_f1", "micro", 3),
-    Column("hamming", "Hamming", 3),
-    Column("accuracy", "accur.", 3),
-    Column("subset_accuracy", "subset", 3),
-    Column("example_f1", "ex. F1", 3),
-    Column("macro_f1", "macro", 3),
-    Column("seconds", "s", 2),
+#: What stands above a measure in tables, where that is not its name.
+_HEADINGS = {
+    "hamming": "Hamming",
+    "accuracy": "accur.",
+    "subset_accuracy": "subset",
+    "example_f1": "ex. F1",
+    "macro_f1": "macro",
+    "micro_f1": "micro",
+}
+#: Measures for which tables have no room.
+_NOT_SHOWN = frozenset(
+    {
+        *("one_error", "coverage", "ranking_loss", "average_precision"),
+        *("precision_at_1", "precision_at_3", "ndcg_at_3", "precision_at_5", "ndcg_at_5"),
+    }
 )
-_SHOWN = ("hamming", "accuracy", "subset_accuracy", "example_f1", "macro_f1", "micro_f1", "seconds")
 
 
 class LabelTask(Task):
@@ -66,7 +73,7 @@ class LabelTask(Task):
     default_model = "plst"
     compared_models = ("plst", "mlknn")
     default_protocol, default_splits = "kfold", 5
-    highest = True
+    best, highest = "micro_f1", True
 
     # ---------------------------------------------------------------- files and models
 
@@ -205,14 +212,13 @@ class LabelTask(Task):
 
     # ---------------------------------------------------------------- evaluation
 
-    def metrics(self) -> tuple[Column, ...]:
-        """Return the measures of labels, micro-F1 first."""
-        return _COLUMNS
-
-    def shown(self, models: Mapping[str, Any]) -> tuple[Column, ...]:
-        """Return the measures in the order of tables."""
-        by_key = {column.key: column for column in _COLUMNS}
-        return tuple(by_key[key] for key in _SHOWN)
+    def metrics(self, models: Mapping[str, Any]) -> tuple[Column, ...]:
+        """Return all measures of labels."""
+        headings = {name: _HEADINGS.get(name, name.replace("_", " ")) for name in LABEL_METRICS}
+        measures = (
+            Column(name, heading, 3, "none" if name in _NOT_SHOWN else "any") for name, heading in headings.items()
+        )
+        return (*measures, Column("seconds", "s", 2))
 
     def protocols(self) -> tuple[str, ...]:
         """Return the names of the ways to split instances."""

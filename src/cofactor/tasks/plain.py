@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from cofactor.errors import InvalidInputError, Text
 
-__all__ = ["Built", "Column", "Facts", "Loaded", "Measured", "Progress", "Protocol", "Request", "Settings", "Table"]
+__all__ = [
+    "Built",
+    "Column",
+    "Facts",
+    "Loaded",
+    "Measured",
+    "Progress",
+    "Protocol",
+    "Request",
+    "Room",
+    "Settings",
+    "Table",
+]
 
 
 # ---------------------------------------------------------------- what goes in
@@ -192,6 +204,10 @@ class Table:
     notes: tuple[Text, ...] = ()
 
 
+#: Where a column is shown: always, only on wide terminals, or not at all.
+Room: TypeAlias = Literal["any", "wide", "none"]
+
+
 @dataclass(frozen=True)
 class Column:
     """A measure in a table of results.
@@ -205,13 +221,13 @@ class Column:
     digits : int
         Digits after the point.
     room : {"any", "wide", "none"}
-        Whether it is shown always, only where there is room, or not at all.
+        Whether it is shown always, only on wide terminals, or not at all. Machines get all columns.
     """
 
     key: str
     heading: str
     digits: int
-    room: Literal["any", "wide", "none"] = "any"
+    room: Room = "any"
 
 
 @dataclass(frozen=True)

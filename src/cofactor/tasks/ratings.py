@@ -15,6 +15,7 @@ from sklearn.base import clone
 from cofactor import ratings
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation.protocols import chosen_alpha, measure_ratings
+from cofactor.metrics import PROBABILITY_METRICS, RATING_METRICS
 from cofactor.model.splits import PROTOCOLS, parts_of, splitter_of
 from cofactor.ratings import MMMF, RatingModel
 from cofactor.tasks import rating_files
@@ -23,7 +24,7 @@ from cofactor.tasks.baselines import MostFrequentLevel, UserMedian
 from cofactor.tasks.matching import match_ids
 from cofactor.tasks.models import Wanted, assemble, having_probabilities, short_names
 from cofactor.tasks.options import RATINGS
-from cofactor.tasks.plain import Built, Column, Facts, Loaded, Protocol, Request, Settings, Table
+from cofactor.tasks.plain import Built, Column, Facts, Loaded, Protocol, Request, Room, Settings, Table
 from cofactor.tasks.words import numbers, shortest
 from cofactor.typing import Listener
 
@@ -31,19 +32,10 @@ __all__ = ["RatingTask"]
 
 _FEW = 200  #: ratings of a fit whose time does not count
 
-_COLUMNS = (
-    Column("mae", "MAE", 4),
-    Column("nmae", "NMAE", 4),
-    Column("rmse", "RMSE", 4),
-    Column("fre", "FRE", 4),
-    Column("zero_one", "zero-one", 4),
-    Column("log_loss", "log-loss", 4, "none"),
-    Column("rps", "RPS", 4, "none"),
-    Column("ece", "ECE", 4, "none"),
-    Column("seconds", "seconds", 2),
-)
-#: Where some models have probabilities, their measures take the place of others.
-_WITH_PROBABILITIES = {"nmae": "wide", "fre": "wide", "log_loss": "any", "ece": "any"}
+#: What stands above a measure in tables, where that is not its name.
+_HEADINGS = {"mae": "MAE", "nmae": "NMAE", "rmse": "RMSE", "fre": "FRE", "rps": "RPS", "ece": "ECE"}
+#: Measures that make room for those of probabilities.
+_GIVING_WAY = ("nmae", "fre")
 
 
 class RatingTask(Task):
@@ -52,7 +44,7 @@ class RatingTask(Task):
     Examples
     --------
     >>> task = RatingTask()
-    >>> "binary-mmmf" in task.models(), task.can("recommend"), task.can("explain")
+    >>> "binary-mmmf" in task.models(), task.can("recommend"), task.can("update")
     (True, True, False)
     """
 
@@ -62,6 +54,7 @@ class RatingTask(Task):
     default_model = "mmmf"
     compared_models = ("mmmf", "als")
     default_protocol, default_splits = "holdout", 3
+    best = "mae"
 
     # ---------------------------------------------------------------- files and models
 
@@ -206,18 +199,15 @@ class RatingTask(Task):
 
     # ---------------------------------------------------------------- evaluation
 
-    def metrics(self) -> tuple[Column, ...]:
-        """Return the measures of ratings."""
-        return _COLUMNS
-
-    def shown(self, models: Mapping[str, Any]) -> tuple[Column, ...]:
-        """Return the measures to show; those of probabilities where a model has such."""
-        if not any(hasattr(model, "predict_proba") for model in models.values()):
-            return _COLUMNS
-        room: dict[str, Any] = _WITH_PROBABILITIES
-        return tuple(
-            Column(column.key, column.heading, column.digits, room.get(column.key, column.room)) for column in _COLUMNS
-        )
+    def metrics(self, models: Mapping[str, Any]) -> tuple[Column, ...]:
+        """Return all measures of ratings; those of probabilities are shown where a model has such."""
+        probable = any(hasattr(model, "predict_proba") for model in models.values())
+        room: dict[str, Room] = dict.fromkeys(PROBABILITY_METRICS, "any" if probable else "none")
+        room |= dict.fromkeys(_GIVING_WAY, "wide" if probable else "any") | {"rps": "none"}
+        names = (*RATING_METRICS, *PROBABILITY_METRICS)
+        headings = {name: _HEADINGS.get(name, name.replace("_", "-")) for name in names}
+        measures = (Column(name, headings[name], 4, room.get(name, "any")) for name in names)
+        return (*measures, Column("seconds", "seconds", 2))
 
     def protocols(self) -> tuple[str, ...]:
         """Return the names of the ways to split ratings."""
