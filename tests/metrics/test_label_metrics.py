@@ -186,6 +186,8 @@ def test_propensities_of_jain_and_others():
     expected = [1 / (1 + c * math.exp(-0.55 * math.log(count + 1.5))) for count in counts]
     assert label_propensities(labels) == pytest.approx(expected, rel=1e-12)
     assert (label_propensities([[1, 0]]) == 1).all()  # one row: log N - 1 is negative
+    assert (label_propensities([[1, 0]], b=0) == 1).all()  # also for a label without rows
+    assert label_propensities([[1, 0]] * 3, b=0)[1] == 0
     with pytest.raises(ValueError, match="a must be positive"):
         label_propensities(labels, a=0)
 

@@ -247,7 +247,8 @@ def label_propensities(Y: Any, a: float = 0.55, b: float = 1.5) -> NDArray[np.fl
     Returns
     -------
     ndarray of shape (L,)
-        Propensities in (0, 1]; at most 1 also where N is so small that C would be negative.
+        Propensities in (0, 1]; 0 for a label without rows if b is 0. All are 1 where N is so small that C would not
+        be positive.
 
     Notes
     -----
@@ -264,6 +265,8 @@ def label_propensities(Y: Any, a: float = 0.55, b: float = 1.5) -> NDArray[np.fl
     n, n_labels = labels.shape
     frequencies = np.bincount(labels.indices, minlength=n_labels) + b
     c = max(np.log(n) - 1, 0.0) * (b + 1) ** a
+    if c == 0:
+        return np.ones(n_labels)
     with np.errstate(divide="ignore"):  # b = 0 and a label that never occurs: propensity 0
         return 1 / (1 + c * frequencies**-a)
 
