@@ -22,7 +22,7 @@ from selenium.webdriver.common.by import By
 from cofactor import pages
 from cofactor.evaluation.comparison import Comparison
 from cofactor.evaluation.run.cells import Result
-from cofactor.pages import Html, document, escape, figure, link, paragraph, section, table, write_page
+from cofactor.pages import Html, document, figure, link, paragraph, section, table, write_page
 from cofactor.plots import plot_tradeoff, save_figure
 from cofactor.reports.comparison import comparison_page, write_report
 from cofactor.reports.pictures import drawn
@@ -253,7 +253,6 @@ def test_text_is_escaped_once_wherever_it_goes_in() -> None:
     page = document(hostile, section(hostile, table([hostile], [[hostile]], caption=hostile), hostile))
     assert hostile not in page
     assert page.count("&lt;i a=&#34;1&#34;&gt;&amp;&lt;/i&gt;") == 8
-    assert escape(escape(hostile)) == escape(hostile)
     assert 'href="&lt;i a=&#34;1&#34;&gt;&amp;&lt;/i&gt;"' in link("there", hostile)
     assert 'alt="&lt;i a=&#34;1&#34;&gt;&amp;&lt;/i&gt;"' in figure(b"", "caption", alt=hostile, form="png")
 

@@ -1,7 +1,7 @@
-"""How columns of a matrix resemble each other, and groups of columns made from that.
+"""How similar the columns of a matrix are, and groups of similar columns.
 
-Made for label matrices, but knows nothing of labels: columns may be sparse or dense and hold any numbers. All results
-are dense arrays of one number for each pair of columns, computed from inner products (YᵀY), never from pairs of rows.
+The functions are made for label matrices, but take any: columns may be sparse or dense and hold any numbers. All
+similarities are dense arrays with one number for each pair of columns, computed from inner products (YᵀY).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _counts(Y: Any) -> sparse.csr_array:
 
 
 def co_occurrence(Y: Any) -> Floats:
-    """Return YᵀY: for columns of 0 and 1, how often two of them are on together.
+    """Return YᵀY: for columns of 0 and 1, the number of rows where two of them are both 1.
 
     Parameters
     ----------
@@ -64,10 +64,10 @@ def co_occurrence(Y: Any) -> Floats:
 
 
 def normalized(gram: NDArray[Any]) -> Floats:
-    """Return G_ij / √(G_ii G_jj), with ones on the diagonal, and zeros beside it where G_ii or G_jj is 0.
+    """Return G_ij / √(G_ii G_jj), with ones on the diagonal, and zeros off it where G_ii or G_jj is 0.
 
-    Of inner products of columns it makes their cosines, of covariances their correlations. The zeros settle what is
-    0/0 for a column which is zero or constant (corrections.md, C36, C59).
+    It turns inner products of columns into cosines, and covariances into correlations. For a column that is zero or
+    constant they would be 0/0, and count as 0 (corrections.md, C36, C59).
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def pearson(Y: Any) -> Floats:
 
 
 def jaccard(Y: Any) -> Floats:
-    """Return |both on| / |either on| of columns of 0 and 1; 0 with a column never on, 1 on the diagonal.
+    """Return the Jaccard indices |both 1| / |any 1| of columns of 0 and 1; 0 with a zero column, 1 on the diagonal.
 
     Parameters
     ----------
@@ -200,16 +200,16 @@ def self_tuning_affinity(Y: Any, neighbour: int = 7) -> Floats:
 
     .. math:: A_{ij} = \exp\left(-\frac{\|Y_i - Y_j\|^2}{s_i s_j}\right), \qquad A_{ii} = 0
 
-    with s_i the distance of column i from its 7th nearest other column (from the farthest one, if there are fewer
-    than 7). Zelnik-Manor and Perona ("Self-tuning spectral clustering", NIPS 2004) call it self-tuning. Where s_i would
-    be 0 because 7 columns equal column i, the distance of the nearest different column stands for it; if all columns
-    are equal, all affinities are 1.
+    with s_i the distance of column i from its k-th nearest other column (from the farthest one, if there are fewer
+    than k). Zelnik-Manor and Perona ("Self-tuning spectral clustering", NIPS 2004) call it self-tuning. Where k columns
+    equal column i, s_i would be 0, and is the distance of the nearest different column instead; if all columns are
+    equal, all affinities are 1 (corrections.md, C41).
 
     Parameters
     ----------
     Y : ndarray, or sparse array or matrix, of shape (n, L)
     neighbour : int, default=7
-        Which neighbour sets the scale.
+        k, which neighbour sets the scale; 7 is the choice of these authors.
 
     Returns
     -------
@@ -243,17 +243,17 @@ def self_tuning_affinity(Y: Any, neighbour: int = 7) -> Floats:
 def spectral_groups(affinity: NDArray[Any], n_groups: int, random_state: int = 0) -> NDArray[np.intp]:
     r"""Group columns by spectral clustering of their affinities.
 
-    The rows of the matrix of the K leading eigenvectors of :math:`D^{-1/2} A D^{-1/2}`, D = diag(A 1), are brought to
-    length 1 and clustered by k-means: they are the points, not the seeds (corrections.md, C41).
+    The K leading eigenvectors of :math:`D^{-1/2} A D^{-1/2}`, D = diag(A 1), are the columns of a matrix. Its rows, one
+    for each column of the data, are scaled to length 1 and clustered by k-means (corrections.md, C41).
 
     Parameters
     ----------
     affinity : ndarray of shape (L, L)
         Symmetric, not negative.
     n_groups : int
-        Number K of groups, at least 1; L of them if K is larger.
+        Number K of groups, at least 1; if it is above L, there are L groups.
     random_state : int, default=0
-        Seed of k-means, which is started ten times.
+        Seed of k-means, which runs from ten starting points and keeps the best result.
 
     Returns
     -------
@@ -272,13 +272,13 @@ def spectral_groups(affinity: NDArray[Any], n_groups: int, random_state: int = 0
     n_groups = min(n_groups, n_columns)
     if n_groups == 1:
         return np.zeros(n_columns, dtype=np.intp)
-    scale = 1 / np.sqrt(np.maximum(affinity.sum(axis=1), np.finfo(float).eps))  # a column of its own has no affinity
+    scale = 1 / np.sqrt(np.maximum(affinity.sum(axis=1), np.finfo(float).eps))  # an isolated column has no affinity
     laplacian = affinity * scale[:, None] * scale
     _, vectors = linalg.eigh(laplacian, subset_by_index=[n_columns - n_groups, n_columns - 1])
     points = vectors * np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(n_groups)])
     length = np.linalg.norm(points, axis=1, keepdims=True)
     points = points / np.where(length > 0, length, 1)
-    with library_limit(1):  # its sums depend on the order in which threads end
+    with library_limit(1):  # with several threads, its sums would depend on the order in which these end
         clusters = KMeans(n_groups, n_init=10, random_state=random_state).fit_predict(points)
     _, first, group = np.unique(clusters, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[group], dtype=np.intp)

@@ -24,7 +24,7 @@ class Penalty(ABC):
     Attributes
     ----------
     smooth : bool
-        Whether it has a gradient everywhere; if not, it takes a solver with proximal steps.
+        Whether it has a gradient everywhere; if not, only solvers with proximal steps can minimise it.
     """
 
     smooth: ClassVar[bool]
@@ -78,7 +78,7 @@ class L2(SmoothPenalty):
         return 0.5 * self.alpha * vectors.dot(flat, flat)
 
     def add_gradient(self, A: np.ndarray, gradient: np.ndarray) -> float:  # noqa: D102
-        if not (A.flags.c_contiguous and gradient.flags.c_contiguous):  # flattening would copy them
+        if not (A.flags.c_contiguous and gradient.flags.c_contiguous):  # flattening them would make copies
             gradient += self.alpha * A
             return self.value(A)
         return vectors.add_ridge(self.alpha, A.reshape(-1), gradient.reshape(-1))
@@ -88,7 +88,7 @@ class L2(SmoothPenalty):
 
 
 class RowL2(SmoothPenalty):
-    """Squared norms of rows, each with a share of its own: alpha/2 Σ_i c_i ‖A_i‖².
+    """Squared norms of rows, each with a weight of its own: alpha/2 Σ_i c_i ‖A_i‖².
 
     Parameters
     ----------
@@ -126,8 +126,8 @@ class RowL2(SmoothPenalty):
 class CentredL2(SmoothPenalty):
     """Squared distance of the rows from their mean: alpha/2 Σ_i ‖A_i - mean(A)‖².
 
-    It draws the rows together wherever they are. A common row as a further variable would give the same optimum,
-    but a much worse conditioned problem.
+    It draws the rows towards each other, wherever their mean is. A common row as a further variable would give the same
+    optimum, but a problem whose condition is much worse.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class L21(Penalty):
 
 
 class GroupL21(Penalty):
-    r"""Sum over blocks of columns of the lengths of their rows: alpha Σ_k ‖V^k‖₂,₁, see `L21`.
+    """Sum over blocks of columns of the lengths of their rows: alpha Σ_k ‖V^k‖₂,₁, see `L21`.
 
     Parameters
     ----------

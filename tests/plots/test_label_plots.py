@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from scipy import sparse
 
+from cofactor.correlation import jaccard
 from cofactor.datasets import load_labels
 from cofactor.labels import GroPLE
 from cofactor.plots import (
@@ -21,10 +22,8 @@ from cofactor.plots import (
     save_figure,
 )
 from cofactor.plots.figures import shortened
-from cofactor.plots.labels import label_jaccard
 from cofactor.plots.trees import tree_positions
 
-RNG = np.random.default_rng(0)
 Y = np.array([[1, 0, 1, 0, 0], [1, 0, 1, 0, 0], [0, 1, 0, 1, 0], [0, 1, 1, 1, 0]])
 GROUPS = [4, 2, 4, 2, 7]
 V = np.array([[0, 2, 0, -1, 0], [3, 0, 0.5, 0, 0], [0, 0, 0, 0, 1.0]])
@@ -99,22 +98,13 @@ def test_without_matplotlib(name, monkeypatch):
 # --- co-occurrence ----------------------------------------------------------------------------------------------
 
 
-def test_jaccard_index_of_labels():
-    table = RNG.random((40, 7)) < 0.4
-    table[:, 3] = False
-    expected = [
-        [(table[:, k] & table[:, m]).sum() / max((table[:, k] | table[:, m]).sum(), 1) for m in range(7)]
-        for k in range(7)
-    ]
-    np.testing.assert_allclose(label_jaccard(table), expected, rtol=1e-15)
-    np.testing.assert_array_equal(label_jaccard(sparse.csr_array(table)), label_jaccard(table))
-
-
 def test_cooccurrence_as_it_comes():
     ax = plot_cooccurrence(Y)
     drawn = ax.images[0].get_array()
     assert drawn.mask.tolist() == np.eye(5, dtype=bool).tolist()
-    np.testing.assert_array_equal(drawn.filled(1), label_jaccard(Y) + np.diag([0, 0, 0, 0, 1]))
+    np.testing.assert_array_equal(drawn.filled(1), jaccard(Y))
+    signs = plot_cooccurrence(sparse.csr_array(2 * Y - 1))
+    np.testing.assert_array_equal(signs.images[0].get_array().filled(1), jaccard(Y))
     assert not ax.patches
     assert not ax.get_title(loc="left")
 
@@ -123,7 +113,7 @@ def test_cooccurrence_by_group():
     ax = plot_cooccurrence(Y, GROUPS)
     placed = [1, 3, 0, 2, 4]
     drawn = ax.images[0].get_array()
-    np.testing.assert_array_equal(drawn.data, label_jaccard(Y)[np.ix_(placed, placed)])
+    np.testing.assert_array_equal(drawn.filled(1), jaccard(Y)[np.ix_(placed, placed)])
     frames = [(patch.get_x(), patch.get_width()) for patch in ax.patches if isinstance(patch, Rectangle)]
     assert frames == [(-0.5, 2), (1.5, 2), (3.5, 1)]
     # Pairs within groups: (0, 2) 2/3 and (1, 3) 1. Between: only (1, 2) and (2, 3) overlap, in 1 row of 4.

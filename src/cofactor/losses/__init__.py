@@ -1,9 +1,9 @@
 """Losses between a target and a real-valued score: pointwise mathematics, nothing else.
 
-Three families (thesis, section 2.2): `binary` (margin losses of z = y·x, y = ±1), `ordinal` (levels 1..R, by
-thresholds on the real line) and `real` (squared error and divergences). Every loss declares facts which solvers ask
-for: `smooth`, `convex`, `curvature_bound` (a bound of the second derivative, None where there is none) and `target`
-("sign", "ordinal", "real", "nonneg").
+Three families (Kumar's thesis, section 2.2): `binary` (margin losses of z = y·x, y = ±1), `ordinal` (levels 1..R, by
+thresholds on the real line) and `real` (squared error and divergences). Every loss states its properties as attributes:
+`smooth`, `convex`, `curvature_bound` (a bound of the second derivative, None where there is none) and `target` ("sign",
+"ordinal", "real", "nonneg").
 """
 
 from cofactor.losses.base import EntryLoss, Work

@@ -1,4 +1,4 @@
-"""What every loss on observed entries offers to a problem."""
+"""The base class of losses on observed entries, and the arrays that they share with a problem."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ class Work:
     Attributes
     ----------
     indptr : ndarray of shape (n + 1,)
-        Where each row's entries stand in the arrays over entries.
+        Where each row's entries stand in the arrays over entries. The loss reads it.
     targets, scores : ndarray of shape (n_entries,)
-        Target and score of every entry: read.
+        Target and score of every entry. The loss reads them.
     thresholds : ndarray of shape (n, n_thresholds)
-        Thresholds of every row, no columns where a loss has none: read.
+        Thresholds of every row; without columns if the loss has no thresholds. The loss reads them.
     d_scores : ndarray of shape (n_entries,)
-        Derivative by each score: written.
+        Derivative by each score. The loss writes it.
     d_thresholds : ndarray of shape (n, n_thresholds)
-        Derivative by each threshold: written.
+        Derivative by each threshold. The loss writes it.
     losses : ndarray of shape (n,)
-        Sum of the losses of each row, float64: written.
+        Sum of the losses of each row, float64. The loss writes it.
     """
 
     indptr: np.ndarray
@@ -59,7 +59,7 @@ class EntryLoss(ABC):
     curvature_bound: float | None
 
     def check_targets(self, targets: np.ndarray, n_thresholds: int) -> None:
-        """Refuse targets which the loss does not take; kernels would read beyond their arrays.
+        """Refuse targets that the loss does not accept: kernels would read beyond their arrays.
 
         Parameters
         ----------
@@ -89,12 +89,12 @@ class EntryLoss(ABC):
 
     @abstractmethod
     def evaluate(self, lo: int, hi: int, work: Work) -> None:
-        """Write losses and derivatives of the rows lo..hi into `work`; nothing outside these rows is touched.
+        """Write losses and derivatives of the rows lo..hi-1 into `work`; other rows are neither read nor written.
 
         Parameters
         ----------
         lo, hi : int
-            The range of rows.
+            First row, and the row after the last one.
         work : Work
             What to read and where to write.
         """

@@ -1,4 +1,4 @@
-"""Margin losses h(z) of z = y·x for targets y = ±1 (thesis, section 2.2.1)."""
+"""Margin losses h(z) of z = y·x for targets y = ±1 (Kumar's thesis, section 2.2.1; numbers in brackets are its)."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
@@ -51,7 +51,7 @@ class MarginLoss(EntryLoss):
 
 @kernel
 def row_losses(lo, hi, indptr, z, losses):  # type: ignore[no-untyped-def]
-    """Sum the losses of each row's entries; `z` begins with row lo."""
+    """Sum the losses of each row's entries; `z` holds the losses of the entries from row lo on."""
     first = indptr[lo]
     for i in range(lo, hi):
         total = 0.0
@@ -61,7 +61,7 @@ def row_losses(lo, hi, indptr, z, losses):  # type: ignore[no-untyped-def]
 
 
 class ZeroOne(MarginLoss):
-    """Zero-one loss: h(z) = 0 for z >= 0, 1 otherwise (2.2); to measure with, it has no useful slope.
+    """Zero-one loss: h(z) = 0 for z >= 0, 1 otherwise (2.2). Its slope is 0, so it cannot be minimised by gradients.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""Losses for levels 1..R: margins to thresholds, or nearness to proximal planes (thesis, sections 2.2.2 and 4.2)."""
+"""Losses for levels 1..R: margins to thresholds, or distances to proximal planes.
+
+They are from Kumar's thesis, sections 2.2.2 and 4.2; numbers in brackets are its equations.
+"""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
@@ -69,7 +72,7 @@ class _Thresholded(_OnMargins):
 class AllThreshold(_Thresholded):
     """All-threshold loss (2.8), (3.11): Σ_{r<y} h(x - θ_r) + Σ_{r>=y} h(θ_r - x).
 
-    Every threshold on the wrong side costs, so the loss grows with the distance between levels.
+    Every threshold on the wrong side of the score adds to the loss, so it grows with the distance between levels.
 
     Parameters
     ----------
@@ -118,8 +121,8 @@ class Proximal(_OnMargins):
         + \sum_{ij} \sum_{r \ne y_{ij}} h(T^r_{ij} (x_{ij} - \theta^*_{i,r}))
 
     with θ*_{i,r} the mean score of user i's entries of level r, T = +1 for r < y and -1 for r > y (4.3). The planes
-    are functions of the scores, and the derivative goes through them (corrections.md, C16). They are linear, so the
-    loss is convex where h is. A level which a user never used has no plane and takes no part (corrections.md, C17).
+    are functions of the scores, so the derivative includes theirs (corrections.md, C16). They are linear, so the loss
+    is convex where h is. A level that a user never used has no plane, and no term in the loss (corrections.md, C17).
 
     Parameters
     ----------
@@ -147,7 +150,7 @@ class Proximal(_OnMargins):
         return self.n_levels
 
     def evaluate(self, lo: int, hi: int, work: Work) -> None:  # noqa: D102
-        # The kernels number rows and entries from `lo` and `first` on, so the work arrays are no larger than the block.
+        # The kernels get the rows and entries of this block only, so the arrays below are no larger than the block.
         first, last = int(work.indptr[lo]), int(work.indptr[hi])
         rows, local = hi - lo, work.indptr[lo : hi + 1] - first
         levels, x, slopes = work.targets[first:last], work.scores[first:last], work.d_scores[first:last]

@@ -1,4 +1,4 @@
-"""Losses between a real target y and its estimate x (thesis, section 2.2.3)."""
+"""Losses between a real target y and its estimate x (Kumar's thesis, section 2.2.3; numbers in brackets are its)."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, Literal
@@ -50,7 +50,7 @@ class Squared(_Pointwise):
     target: ClassVar[Literal["sign", "ordinal", "real", "nonneg"]] = "real"
 
     def value(self, y: Any, x: Any) -> np.ndarray:  # noqa: D102
-        with np.errstate(over="ignore"):  # float32 ends at 3.4e38: +∞ makes a line search step back
+        with np.errstate(over="ignore"):  # in float32, above 3.4e38: at +∞ a line search takes a shorter step
             return np.asarray(np.square(np.subtract(y, x)))
 
     def derivative(self, y: Any, x: Any) -> np.ndarray:  # noqa: D102
@@ -112,7 +112,7 @@ class BetaDivergence(_Pointwise):
 
     l(y, x) = y^β / (β (β - 1)) + x^β / β - y x^(β-1) / (β - 1); its limits are `KullbackLeibler` at β = 1 and
     `ItakuraSaito` at β = 0; β = 2 is half the squared loss. The derivative is x^(β-2) (x - y) for every β.
-    A score of 0 or less costs +∞, so a line search steps back from it.
+    A score of 0 or less has the loss +∞, so a line search takes a shorter step.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class BetaDivergence(_Pointwise):
 
 
 def _positive(y: Any, x: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return targets, scores lifted to the smallest one that keeps powers finite, and where no lifting was needed."""
+    """Return targets, scores raised to at least 1e-12 so that powers stay finite, and where scores are above 0."""
     x = np.asarray(x)
     x = x if x.dtype.kind == "f" else x.astype(float)
     y = np.asarray(y, dtype=x.dtype)

@@ -18,12 +18,13 @@ _GREATER = {
 
 
 def greater_is_better(metric: str) -> bool:
-    """Return whether a measure is a score (greater is better), and not an error or a time.
+    """Return whether greater values of a measure are better: true of scores, not of errors and times.
 
     Parameters
     ----------
     metric : str
-        Name of a measure in `rating_report`, `probability_report` or `label_report`, or of seconds.
+        Name of a measure in `rating_report`, `probability_report` or `label_report`, or of a time in seconds, such as
+        "fit_seconds".
 
     Raises
     ------

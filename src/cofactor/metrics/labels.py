@@ -10,9 +10,9 @@ Notation: :math:`Y_i` and :math:`\hat Y_i` are the sets of true and of predicted
 
 A row with neither true nor predicted labels, and a label with neither, has no F1: both parts of the ratio are 0.
 The argument ``undefined`` says what it counts as: 0, 1, or "skip" to leave it out of the mean (NaN if nothing
-remains). The documents differ: Kumar's thesis reports macro-F1 at the level that 0 gives, Li's skips such labels
-(``docs/corrections.md``, C61); on text data with rare labels the choice changes macro-F1 threefold. 0 and 1 are
-scikit-learn's ``zero_division``.
+remains). The documents differ: Kumar's thesis reports macro-F1 at the level that 0 gives, Li's thesis skips such labels
+(``docs/corrections.md``, C61). Where many labels are rare, the choice can change macro-F1 by a factor of three. 0 and 1
+are scikit-learn's ``zero_division``.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def accuracy(Y: Any, predicted: Any, undefined: Undefined = 1) -> float:
     Y, predicted : array-like or sparse matrix of shape (n, L)
         True and predicted labels: booleans, 0 and 1, or -1 and 1.
     undefined : {1, 0, "skip"}, default=1
-        What a row with neither true nor predicted labels counts as: nothing was there, and nothing was found.
+        What a row with neither true nor predicted labels counts as (``docs/corrections.md``, C61: 1).
 
     Returns
     -------
@@ -169,8 +169,8 @@ def macro_f1(Y: Any, predicted: Any, undefined: Undefined = 0) -> float:
     Y, predicted : array-like or sparse matrix of shape (n, L)
         True and predicted labels: booleans, 0 and 1, or -1 and 1.
     undefined : {0, 1, "skip"}, default=0
-        What a label counts as which no row has and for none was predicted. With 0 the level of Kumar's thesis is
-        reached, Li's skips such labels (``docs/corrections.md``, C61).
+        What a label counts as that no row has and that was predicted for no row. 0 gives the level of Kumar's thesis;
+        Li's thesis skips such labels (``docs/corrections.md``, C61).
 
     Returns
     -------
@@ -234,7 +234,8 @@ def label_report(
     scores : array-like of shape (n, L), optional
         Real scores, for the ranking measures.
     undefined : {0, 1, "skip"}, default=0
-        What a label without true and predicted rows counts as in macro-F1 (and micro-F1 if that holds for all).
+        What a label without true and predicted rows counts as in macro-F1; and what micro-F1 is if all labels are
+        without.
     empty : {1, 0, "skip"}, default=1
         What a row without true and predicted labels counts as in accuracy and example F1.
 
@@ -340,7 +341,7 @@ class LabelMetric:
     greater_is_better: bool
 
     def __call__(self, Y: Any, values: Any) -> float:
-        """Return the measure of predicted labels or of scores, with its default convention."""
+        """Return the measure of predicted labels or of scores, with its own default of ``undefined``."""
         return self.function(Y, values)
 
 
@@ -367,7 +368,7 @@ LABEL_METRICS: dict[str, LabelMetric] = {
 }
 """Metric of each name, as in `label_report`."""
 
-#: What `label_report` makes of shared counts and ranks; it calls the function of every other metric.
+#: The metrics that `label_report` computes together, from shared counts and ranks; it calls every other one by itself.
 _AT_ONCE = frozenset(
     {
         "hamming",

@@ -1,8 +1,9 @@
-r"""How good probabilities of levels are: how sharp, and whether they can be believed.
+r"""How good the predicted probabilities of levels are: how certain, and how well calibrated.
 
 All functions take the true ratings, the probabilities of the levels as `predict_proba` returns them, and the scale:
-column r - 1 holds the probability :math:`p_{kr}` that rating k is the level r. A model that knows nothing but how
-frequent the levels are is well calibrated, and has a high log-loss; one that is sure and often wrong has both high.
+column r - 1 holds the probability :math:`p_{kr}` that rating k is the level r. A model that knows only how frequent
+the levels are is well calibrated, but has a high log-loss. One that is certain and often wrong has a high log-loss and
+a high calibration error.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ __all__ = [
 
 _LEAST = float(np.finfo(np.float64).eps)  # what a probability of 0 counts as
 _SUM = 1e-3  # how far from 1 the sum of a row may be: probabilities may come rounded
-_OVER = ("top", "all")
+_OVER = ("top", "all")  # choices of `over`
 
 
 def log_loss(y: ArrayLike, probabilities: ArrayLike, scale: ArrayLike) -> float:
@@ -49,7 +50,7 @@ def log_loss(y: ArrayLike, probabilities: ArrayLike, scale: ArrayLike) -> float:
     -------
     float
         The loss; 0 is best, :math:`\ln R` is that of uniform probabilities. A probability of 0 counts as
-        :math:`2^{-52}`, so that one rating thought impossible costs 36 and not infinity.
+        :math:`2^{-52}`, so that a rating with probability 0 costs 36 and not infinity.
 
     Notes
     -----
@@ -61,7 +62,7 @@ def log_loss(y: ArrayLike, probabilities: ArrayLike, scale: ArrayLike) -> float:
     0.693147
     """
     levels, p = _checked(y, probabilities, scale)
-    return float(-np.log(np.maximum(_at(p, levels), _LEAST)).mean())
+    return float(-np.log(np.maximum(_at_levels(p, levels), _LEAST)).mean())
 
 
 def ranked_probability_score(y: ArrayLike, probabilities: ArrayLike, scale: ArrayLike) -> float:
@@ -69,8 +70,8 @@ def ranked_probability_score(y: ArrayLike, probabilities: ArrayLike, scale: Arra
 
     .. math:: \frac{1}{n}\sum_k \sum_{r=1}^{R-1} \Bigl(\sum_{q \le r} p_{kq} - [y_k \le r]\Bigr)^2
 
-    Unlike the log-loss it knows that the levels are ordered: probability next to the true level is better than far
-    away. For probabilities of 0 and 1 alone it is the mean absolute error counted in levels.
+    Unlike the log-loss it knows that the levels are ordered: probability near the true level is better than
+    probability far from it. If all probabilities are 0 or 1, it is the mean absolute error counted in levels.
 
     Parameters
     ----------
@@ -105,11 +106,11 @@ class CalibrationBins:
     Attributes
     ----------
     edges : ndarray of shape (n_bins + 1,)
-        From 0 to 1. A bin holds its upper edge and not its lower one; the first holds 0 too.
+        From 0 to 1. A bin includes its upper edge and not its lower one; the first bin also includes 0.
     counts : ndarray of shape (n_bins,)
         Number of predictions in each bin.
     predicted, observed : ndarray of shape (n_bins,)
-        Mean predicted probability, and how often it came true; NaN in empty bins.
+        Mean predicted probability, and the share of predictions that came true; NaN in empty bins.
     """
 
     edges: NDArray[np.float64]
@@ -153,7 +154,7 @@ def calibration_bins(
     hit = levels[:, None] == np.arange(1, p.shape[1] + 1)
     if over == "top":
         top = np.argmax(p, axis=1) + 1
-        p, hit = _at(p, top), _at(hit, top)
+        p, hit = _at_levels(p, top), _at_levels(hit, top)
     values, true = p.ravel(), hit.ravel()
     edges = np.linspace(0, 1, n_bins + 1)
     bins = np.clip(np.searchsorted(edges, values, side="left") - 1, 0, n_bins - 1)
@@ -181,14 +182,14 @@ def expected_calibration_error(
     n_bins : int, default=15
         Number B of bins of equal width.
     over : {"top", "all"}, default="top"
-        What the predictions s are: for each rating its most probable level, the lowest of several, as is usual; or all
-        n R pairs of a rating and a level, each an event with a probability of its own.
+        What the predictions s are. "top", the usual choice: the most probable level of each rating (the lowest if
+        several are equally probable). "all": all n R pairs of a rating and a level, each with a probability of its own.
 
     Returns
     -------
     float
-        The error, 0 to 1; 0 is best. More bins, or fewer ratings, make it larger: compare at equal numbers only. With
-        "all" it is smaller, as most pairs are improbable, and known to be.
+        The error, 0 to 1; 0 is best. More bins, or fewer ratings, make it larger: compare only errors with the same
+        numbers of both. With "all" it is smaller, because most pairs rightly have a small probability.
 
     References
     ----------
@@ -237,7 +238,7 @@ PROBABILITY_METRICS: dict[str, Callable[[Any, Any, Any], float]] = {
 """Metric of each name, called as ``metric(y, probabilities, scale)``; smaller is better."""
 
 
-def _at(values: NDArray[Any], levels: NDArray[Any]) -> NDArray[Any]:
+def _at_levels(values: NDArray[Any], levels: NDArray[Any]) -> NDArray[Any]:
     """Return the entry of each row in the column of its level."""
     return values[np.arange(len(values)), levels.astype(np.intp) - 1]
 

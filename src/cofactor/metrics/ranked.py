@@ -89,9 +89,9 @@ class Ranked:
 
     def gains(self, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return the expected weight of the relevant label at each place, ties in random order."""
-        worth = self.relevant if weights is None else self.relevant * weights[self.order]
-        before = np.zeros((worth.shape[0], worth.shape[1] + 1))
-        np.cumsum(worth, axis=1, out=before[:, 1:])
+        placed = self.relevant if weights is None else self.relevant * weights[self.order]
+        before = np.zeros((placed.shape[0], placed.shape[1] + 1))
+        np.cumsum(placed, axis=1, out=before[:, 1:])
         in_run = np.take_along_axis(before, self.last + 1, axis=1) - np.take_along_axis(before, self.first, axis=1)
         return in_run / (self.last - self.first + 1)
 
@@ -100,7 +100,7 @@ Measure = Callable[[Ranked], NDArray[np.float64]]  # a value for each row, NaN w
 
 
 def one_errors(block: Ranked) -> NDArray[np.float64]:
-    """Return for each row whether its highest label is irrelevant."""
+    """Return for each row whether its highest label is irrelevant; with ties, the share of irrelevant ones."""
     return np.where(block.n_relevant > 0, 1 - block.gains()[:, 0], np.nan)
 
 
@@ -132,7 +132,7 @@ def precisions_at(k: int) -> Measure:
 
 
 def ndcgs_at(k: int) -> Measure:
-    """Return the measure: the discounted gain of the k highest labels of each row, beside the largest possible."""
+    """Return the measure: the discounted gain of the k highest labels of each row, divided by the largest possible."""
 
     def ndcgs(block: Ranked) -> NDArray[np.float64]:
         check_k(k, block.truth.shape[1])
@@ -150,9 +150,8 @@ def divided(top: NDArray[Any], bottom: NDArray[Any]) -> NDArray[np.float64]:
 
 def mean_over_rows(Y: Any, scores: Any, measure: Measure, undefined: Undefined) -> float:
     """Return the mean of a measure over all rows."""
-    return mean_defined(
-        np.concatenate([measure(block) for block in ranked_blocks(*labels_and_scores(Y, scores))]), undefined
-    )
+    values = [measure(block) for block in ranked_blocks(*labels_and_scores(Y, scores))]
+    return mean_defined(np.concatenate(values), undefined)
 
 
 def labels_and_scores(Y: Any, scores: Any) -> tuple[sparse.csr_array, NDArray[Any]]:
@@ -172,7 +171,7 @@ def ranked_blocks(labels: sparse.csr_array, scores: NDArray[Any]) -> Iterator[Ra
 
 
 def check_k(k: int, n_labels: int) -> None:
-    """Refuse a number of labels which is none, or above that of all labels."""
+    """Refuse a k that is not a whole number from 1 to the number of labels."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= n_labels:
         raise InvalidInputError(
             f"k must be an integer from 1 to the number of labels, {n_labels}, found {k!r}", argument="k"

@@ -54,7 +54,7 @@ __all__ = [
 
 
 def one_error(Y: Any, scores: ArrayLike, undefined: Undefined = 1) -> float:
-    r"""Share of rows whose first label is wrong, :math:`\frac{1}{n}\sum_i [\arg\max_l s_{il} \notin Y_i]`.
+    r"""Share of rows whose highest label is wrong, :math:`\frac{1}{n}\sum_i [\arg\max_l s_{il} \notin Y_i]`.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def ranking_loss(Y: Any, scores: ArrayLike, undefined: Undefined = 0) -> float:
     scores : array-like of shape (n, L)
         Real scores; a tied pair is wrong.
     undefined : {0, 1, "skip"}, default=0
-        What a row counts as which has no relevant label, or no other.
+        What a row without relevant labels, or without irrelevant ones, counts as.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def ranking_loss(Y: Any, scores: ArrayLike, undefined: Undefined = 0) -> float:
 
 
 def average_precision(Y: Any, scores: ArrayLike, undefined: Undefined = 1) -> float:
-    r"""Mean precision at the relevant labels' places in the ranking.
+    r"""Mean precision at the places of the relevant labels in the ranking.
 
     .. math:: \frac{1}{n}\sum_i \frac{1}{|Y_i|} \sum_{l \in Y_i}
               \frac{|\{k \in Y_i : \mathrm{rank}_i(k) \le \mathrm{rank}_i(l)\}|}{\mathrm{rank}_i(l)}
@@ -159,8 +159,8 @@ def average_precision(Y: Any, scores: ArrayLike, undefined: Undefined = 1) -> fl
 
     Notes
     -----
-    Equal to scikit-learn's ``label_ranking_average_precision_score``. The measure of this name in 002 (NMTF with
-    ML-kNN) is another one (``docs/corrections.md``, C58).
+    Equal to scikit-learn's ``label_ranking_average_precision_score``. The measure of this name in table 2 of Kimura,
+    Kudo and Sun (`cofactor.labels.MNMTF`) is another one (``docs/corrections.md``, C58).
 
     Examples
     --------
@@ -287,8 +287,8 @@ def propensity_scored_precision_at_k(
     k : int, default=5
         Number of labels, 1 to L.
     normalize : bool, default=True
-        Divide by the largest value that any scores can reach on these rows, as the published tables do. Without
-        it the value can be larger than 1.
+        Whether to divide by the largest value that any scores can reach on these rows, as the published tables do. If
+        not, the value can be larger than 1.
 
     Returns
     -------
@@ -308,19 +308,19 @@ def propensity_scored_precision_at_k(
     labels, table = labels_and_scores(Y, scores)
     n, n_labels = labels.shape
     check_k(k, n_labels)
-    weights = _inverse(propensities, n_labels)
+    weights = _inverse_propensities(propensities, n_labels)
     reached = largest = 0.0
     for block in ranked_blocks(labels, table):
         reached += block.gains(weights)[:, :k].sum()
-        worth = block.truth * weights
-        largest += np.partition(worth, n_labels - k, axis=1)[:, n_labels - k :].sum()
+        relevant_weights = block.truth * weights
+        largest += np.partition(relevant_weights, n_labels - k, axis=1)[:, n_labels - k :].sum()
     if not normalize:
         return float(reached / (n * k))
     return float(reached / largest) if largest else float("nan")
 
 
 def ranking_report(Y: Any, scores: ArrayLike) -> dict[str, float]:
-    """Return the ranking metrics with their own conventions, every block of rows ranked once.
+    """Return all ranking metrics with the default of `undefined` of each; every block of rows is ranked only once.
 
     Parameters
     ----------
@@ -358,8 +358,8 @@ def ranking_report(Y: Any, scores: ArrayLike) -> dict[str, float]:
     return {name: mean_defined(np.concatenate(found[name]), measures[name][1]) for name in measures}
 
 
-def _inverse(propensities: ArrayLike, n_labels: int) -> NDArray[np.float64]:
-    """Return the weights of labels."""
+def _inverse_propensities(propensities: ArrayLike, n_labels: int) -> NDArray[np.float64]:
+    """Return 1 / p_l of each label: its weight."""
     values = np.asarray(propensities, dtype=np.float64)
     if values.shape != (n_labels,) or not (values > 0).all():
         raise InvalidInputError(

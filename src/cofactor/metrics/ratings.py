@@ -47,7 +47,7 @@ def mean_absolute_error(y: ArrayLike, pred: ArrayLike) -> float:
 
     Notes
     -----
-    Kumar's thesis, section 3.6.4; the sum runs over the test entries (the printed Ω stands for them).
+    Kumar's thesis, section 3.6.4. The sum runs over the test entries (``docs/corrections.md``, C13).
 
     Examples
     --------
@@ -82,7 +82,7 @@ def normalized_mean_absolute_error(y: ArrayLike, pred: ArrayLike, scale: ArrayLi
 
     Notes
     -----
-    Kumar's thesis, section 3.6.4.
+    Kumar's thesis, section 3.6.4 (``docs/corrections.md``, C13).
 
     Examples
     --------
@@ -137,7 +137,7 @@ def frobenius_relative_error(y: ArrayLike, pred: ArrayLike) -> float:
 
     Notes
     -----
-    Kumar's thesis, section 3.6.4; the sums run over the test entries.
+    Kumar's thesis, section 3.6.4. The sums run over the test entries (``docs/corrections.md``, C13).
 
     Examples
     --------

@@ -11,7 +11,8 @@ from cofactor.text import counted, some_of
 
 __all__ = ["as_scale", "nearest_levels", "to_levels"]
 
-_SAME = 1e-4  # a rating this part of the smallest step away from a level is that level (float32 input)
+#: A rating counts as a level if it is at most this share of the smallest step away from it: the input may be float32.
+_SAME = 1e-4
 
 
 def as_scale(scale: ArrayLike) -> NDArray[np.float64]:
@@ -84,7 +85,7 @@ def nearest_levels(values: ArrayLike, scale: ArrayLike) -> NDArray[np.uint8]:
     """
     levels = as_scale(scale)
     steps = np.diff(levels)
-    # The slack keeps a mean such as (0.1 + 0.2) / 2, rounded a little too low, on the upper side of a tie.
+    # A mean such as (0.1 + 0.2) / 2 may be rounded a little too low: it must still get the upper level.
     boundaries = levels[:-1] + steps / 2 - 1e-9 * steps
     found = np.searchsorted(boundaries, np.asarray(values, dtype=np.float64), side="left")
     return (found + 1).astype(np.uint8)
@@ -122,7 +123,6 @@ def to_levels(values: ArrayLike, scale: ArrayLike) -> NDArray[np.uint8]:
         found = some_of(np.unique(ratings[off]))
         raise InvalidInputError(
             f"{counted(np.count_nonzero(off), 'rating is', 'ratings are')} not on the scale {some_of(checked, 10)}, "
-            f"found {found}: "
-            "correct them, or pass the levels that these data have"
+            f"found {found}: correct them, or pass the levels that these data have"
         )
     return levels

@@ -1,4 +1,4 @@
-"""Label matrices and scores as the label metrics want them: checked, and sparse where they are sets."""
+"""Label matrices and scores in the form that the label metrics need: checked, and label sets as sparse matrices."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Pages which need nothing from elsewhere: one HTML file with its style, its tables and its pictures inside.
+"""Pages which need no other files: one HTML file with its style, its tables and its pictures inside.
 
-A page opens from disk, in any browser and without a network, is readable on a phone, and follows the browser into dark
-mode. It asks for nothing: no fonts, no scripts, no images, and its content security policy forbids them. Text is
-escaped wherever it goes in, unless it is `Html`, which only the templates of this package make.
+A page opens from disk, in any browser and without a network. It can be read on a phone, and is dark if the browser asks
+for dark pages. It loads no fonts, scripts or images from elsewhere, and its content security policy forbids them. All
+text is escaped, unless it is `Html`, which only the templates of this package make.
 
 A page is a `document` of parts and sections::
 
@@ -29,7 +29,7 @@ from cofactor.pages.parts import (
     strong,
     table,
 )
-from cofactor.pages.rendering import Html, escape
+from cofactor.pages.rendering import Html
 
 __all__ = [
     "Html",
@@ -39,7 +39,6 @@ __all__ = [
     "bullets",
     "code",
     "document",
-    "escape",
     "figure",
     "fold",
     "good",

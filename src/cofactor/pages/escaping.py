@@ -1,7 +1,7 @@
-r"""Text that is not ours, in the forms in which results are written.
+r"""Escaping of text from elsewhere, for the formats in which results are written.
 
-Names of methods and data, messages of errors and titles may hold anything; whatever they hold, a reader must see them
-as they are, and they must not change what stands beside them.
+Names of methods and data, messages of errors and titles may contain any characters. Readers must see them as they are,
+and they must not change the text around them.
 
 =============  =====================================================
 `one_line`     plain text: no line breaks, nothing that moves a cursor
@@ -16,19 +16,19 @@ import re
 
 __all__ = ["in_latex", "in_markdown", "one_line"]
 
-#: Line breaks, and all else that a terminal or a table would obey instead of showing it.
+#: Line breaks, and all other characters that a terminal or a table obeys instead of showing them.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
-#: What means something in Markdown; an underscore inside a word does not, as in ``micro_f1``.
+#: Characters with a meaning in Markdown. An underscore inside a word, as in ``micro_f1``, has none.
 _MARKDOWN = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")
-#: What means something where a paragraph begins: headings, lists, quotations, lines.
+#: Characters with a meaning at the beginning of a paragraph: headings, lists, lines.
 _BEGINNING = re.compile(r"^(\d+(?=[.)](?:\s|$))|(?=[#=]|[+-](?:[\s-]|$)))")
 _HTML = {"<": "&lt;", ">": "&gt;"}
 
 _LATEX = {
     "\\": r"\textbackslash{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
-    # After the end of a line of a table, brackets and stars would be its arguments.
+    # At the beginning of a table's row, LaTeX would read brackets and stars as arguments of the line break before.
     **{character: f"{{{character}}}" for character in "[]*"},
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
@@ -42,7 +42,7 @@ _LATEX = {
     "↑": r"$\uparrow$",
     "↓": r"$\downarrow$",
 }
-#: Of hyphens only those before another one: they would become one dash.
+#: Only a hyphen before another hyphen is escaped: LaTeX would make one dash of two.
 _IN_LATEX = re.compile("-(?=-)|[" + re.escape("".join(set(_LATEX) - {"-"})) + "]")
 
 
@@ -67,7 +67,7 @@ def in_markdown(text: str) -> str:
     >>> print(in_markdown("# no heading"))
     \# no heading
     """
-    written = re.sub(r"&(?=#?\w+;)", "&amp;", one_line(text).strip())  # before others are made
+    written = re.sub(r"&(?=#?\w+;)", "&amp;", one_line(text).strip())  # first: the lines below make ampersands
     written = _MARKDOWN.sub(lambda found: f"\\{found[0]}", written)
     written = re.sub("[<>]", lambda found: _HTML[found[0]], written)
     return _BEGINNING.sub(r"\1\\", written)

@@ -11,12 +11,12 @@ from cofactor.pages.rendering import environment, style_sheet
 
 __all__ = ["Section", "document", "section", "write_page"]
 
-_MIN_CONTENTS = 3  #: sections, from which on a page has a table of contents
+_MIN_CONTENTS = 3  #: A page with so many sections or more has a table of contents.
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page with a heading, which its table of contents names.
+    """A part of a page with a heading, which the table of contents lists.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Section:
     parts : tuple
         What stands below it; sections may stand in sections.
     anchor : str
-        What links call it; a page gives each section a name which no other has.
+        Its name in links. A page gives each section a name of its own.
     """
 
     title: str
@@ -86,7 +86,7 @@ def write_page(path: PathLike, page: str) -> None:
 
 
 def _with_anchors(parts: Iterable[Part], taken: set[str]) -> list[Part]:
-    """Return the parts, with a name for each section which no other has, in the order of the page."""
+    """Return the parts, each section with an anchor of its own, which is added to `taken`."""
     found: list[Part] = []
     for part in parts:
         if isinstance(part, Section):
@@ -99,7 +99,7 @@ def _with_anchors(parts: Iterable[Part], taken: set[str]) -> list[Part]:
 
 
 def _names(title: str) -> Iterator[str]:
-    """Yield names for a section: its title in small letters, then with numbers."""
+    """Yield possible anchors of a section: its title in small letters, then the same with numbers."""
     plain = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "section"
     yield plain
     number = 2

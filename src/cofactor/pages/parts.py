@@ -1,6 +1,6 @@
 """The parts of a page: paragraphs, lists, tables, pictures, notes.
 
-A part is `Html`; whatever else stands in one is text, and is escaped.
+A part is `Html`. All that it is made of is text, which is escaped, or `Html`, which is kept.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PIXELS_PER_INCH = 96  # of CSS
 
 
 def paragraph(*content: object, soft: bool = False) -> Html:
-    """Return a paragraph; a `soft` one is a remark, smaller and paler.
+    """Return a paragraph; a `soft` one is a remark in smaller and paler letters.
 
     Examples
     --------
@@ -114,15 +114,15 @@ def link(text: object, target: str) -> Html:
     return write_part("link", text, target)
 
 
-def fold(summary: object, *parts: object, unfolded: bool = False) -> Html:
-    """Return parts which show when the reader asks for them.
+def fold(summary: object, *parts: object) -> Html:
+    """Return parts which are hidden until the reader opens them.
 
     Examples
     --------
     >>> print(fold("Details", paragraph("More.")))
     <details><summary>Details</summary><p>More.</p></details>
     """
-    return write_part("fold", summary, parts, unfolded)
+    return write_part("fold", summary, parts)
 
 
 def highlights(figures: Iterable[tuple[object, object]]) -> Html:
@@ -159,7 +159,9 @@ def block(title: object, *parts: object) -> Html:
 
 
 def scrolling(content: object, name: str) -> Html:
-    """Return what may be wider than the screen, in a frame which scrolls sideways; `name` is read out.
+    """Return content that may be wider than the screen, in a frame which scrolls sideways.
+
+    Screen readers read `name` out.
 
     Examples
     --------
@@ -189,15 +191,15 @@ def table(
     rows : iterable of sequences
         Cells; the best of a column is `strong`.
     caption, name : str
-        What the table shows: a line above it, or only read out.
+        What the table shows: `caption` is a line above it, `name` is only read out by screen readers.
     text : collection of int
-        Columns of words, which may break; the others are figures, to the right.
+        Columns of words, whose lines may break. The others are numbers, aligned to the right.
     soft : collection of int
-        Rows which are for comparison only, and paler.
+        Rows which are for comparison only, in a paler colour.
     words : bool, default=False
         Whether all columns are words.
     framed : bool, default=True
-        Whether the table scrolls in a frame of its own; a table alone has no caption.
+        Whether the table scrolls in a frame of its own. A table without a frame has no caption.
 
     Raises
     ------
@@ -221,7 +223,7 @@ def table(
 
 
 def measured(value: object, spread: str = "", *, best: bool = False, mark: str = "") -> Html:
-    """Return the content of a cell: a number, its spread below it, the mark of a footnote.
+    """Return the content of a cell: a number, below it its spread, and the mark of a footnote.
 
     Examples
     --------
@@ -243,11 +245,11 @@ def figure(
     caption : str
         Stands below the picture.
     alt : str
-        What the picture shows, for those who do not see it; by default the caption.
+        What the picture shows, for readers who cannot see it; by default the caption.
     form : {"svg", "png"}, optional
-        Which of the two the content is; by default the end of the name of the file.
+        Which of the two the content is; by default by the ending of the file's name.
     inches : float, optional
-        Its natural width; by default what a PNG file says.
+        Natural width of the picture; by default the one that a PNG file states.
 
     Raises
     ------
@@ -290,7 +292,7 @@ def _data(kind: str, content: bytes) -> str:
 
 
 def _png_width(content: bytes) -> float | None:
-    """Return the width of a PNG file in inches, or None where it does not say how large a pixel is."""
+    """Return the width of a PNG file in inches, or None if it does not state how large a pixel is."""
     start = content.find(b"pHYs") + 4
     per_metre = int.from_bytes(content[start : start + 4], "big")
     return int.from_bytes(content[16:20], "big") / (per_metre * 0.0254) if start > 4 and per_metre else None

@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-__all__ = ["Html", "environment", "escape", "style_sheet", "write_part"]
+__all__ = ["Html", "environment", "style_sheet", "write_part"]
 
 _FOLDER = Path(__file__).parent
 
@@ -18,7 +18,7 @@ Html = Markup
 
 @cache
 def environment() -> Environment:
-    """Return what renders the templates; a name that a template does not know is an error."""
+    """Return Jinja's environment of the templates; a template that uses an unknown name is an error."""
     found = Environment(
         loader=FileSystemLoader(_FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, auto_reload=False
     )

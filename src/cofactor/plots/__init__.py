@@ -8,11 +8,12 @@
 `plot_tradeoff`             test error against training error along alpha, for several methods
 `plot_validation`           validation error along alpha, with its spread and the chosen alpha
 `plot_splits`               score of each method on each split, with the mean
-`plot_critical_difference`  average ranks of methods, and which do not differ (``cofactor[stats]``)
+`plot_critical_difference`  average ranks of methods, and which of them do not differ (``cofactor[stats]``)
 `plot_error_by_level`       error for each true level of the ratings, for several methods
 `plot_learning_curves`      test error against the share of the training data, for several methods
 `plot_scaling`              seconds against size, log–log, with a reference slope
 `plot_embedding`            items in the plane, with the thresholds of one user as parallel lines
+`plot_hyperplanes`          items in the plane, and each user as the line that separates them
 `plot_cooccurrence`         which labels go together, as they come or sorted by group
 `plot_group_sparsity`       which labels use which latent factor
 `plot_threshold_curves`     micro-F1 against the cut of the scores, with the learned cut
@@ -23,11 +24,11 @@
 `save_figure`               a picture to a PNG, SVG or PDF file, whole or not at all
 ==========================  =========================================================================
 
-Each ``plot_`` function takes data, draws into `ax` or into a new figure, and returns the Axes. New figures do
-not pass through ``matplotlib.pyplot``: they need no display, are never shown by themselves, and are freed
-like any other object. Names are drawn as they are: a ``$`` begins no formula. Legends stand to the right of the data;
-a figure of your own makes room for them if its ``layout`` is ``"constrained"``. The colours, `OKABE_ITO`, can be told
-apart with any kind of colour vision, and each series also has a marker or a line style of its own.
+Each ``plot_`` function takes data, draws into `ax` or into a new figure, and returns the Axes. New figures are made
+without ``matplotlib.pyplot``: they need no display, are not shown automatically, and are freed like any other object.
+Names are drawn as they are: a ``$`` begins no formula. Legends stand to the right of the data; a figure of your own
+makes room for them if its ``layout`` is ``"constrained"``. Readers with any kind of colour vision can distinguish the
+colours, `OKABE_ITO`, and each series also has a marker or a line style of its own.
 """
 
 from cofactor.plots.comparison import plot_critical_difference, plot_error_by_level, plot_learning_curves

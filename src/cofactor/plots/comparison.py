@@ -77,8 +77,8 @@ def plot_critical_difference(outcome: AverageRanks, ax: Axes | None = None, *, t
     Returns
     -------
     matplotlib Axes
-        The better a method, the farther to the left. A thick bar joins methods among which no difference is shown; the
-        bar above the axis is as long as the critical difference.
+        The better a method, the farther to the left it stands. A thick bar joins methods among which no difference is
+        shown; the bar above the axis is as long as the critical difference.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def plot_critical_difference(outcome: AverageRanks, ax: Axes | None = None, *, t
     names = [shortened(name) for name in outcome.methods]
     room = 2 * inches(names) + 1  # for names and ranks on both sides
     ax = new_axes(ax, max(6.4, 4 + room), 1.3 + 0.24 * len(names))
-    # Methods go by their number, as two names may be the same when they are shortened.
+    # Methods are named by their numbers, since two names may be equal once they are shortened.
     drawn = critical_difference_diagram(
         Series(outcome.average_ranks),
         DataFrame(outcome.p_values),
@@ -148,7 +148,8 @@ def plot_critical_difference(outcome: AverageRanks, ax: Axes | None = None, *, t
 def _write_names(ax: Axes, drawn: Mapping[str, Any], names: Sequence[str], ranks: Sequence[float]) -> None:
     """Write names and ranks at the two ends of the axis, and join them to their methods.
 
-    There the room that they need beside the axes does not depend on the width of the axes, so that the layout finds it.
+    At the ends, the room that names need beside the axes does not depend on the width of the axes, so the layout can
+    find it.
     """
     ends = ax.get_xlim()
     n_left = (len(names) + 1) // 2
@@ -225,7 +226,7 @@ def plot_error_by_level(
     middle = (len(checked) - 1) / 2
     for index, (name, table) in enumerate(checked.items()):
         mean, spread = _mean_and_spread(table)
-        # A little to the side, so that bars at the same level stand beside each other.
+        # Each method a little to the side, so that bars at the same level stand beside each other.
         places = np.arange(levels.size) + 0.05 * (index - middle)
         ax.errorbar(places, mean, spread, label=name, linewidth=1.6, markersize=5, capsize=3, **series_style(index))
     ax.set_xticks(range(levels.size), words)
@@ -267,7 +268,8 @@ def plot_learning_curves(
     Raises
     ------
     TypeError, ValueError
-        If a curve does not hold equally long, finite sequences, a deviation is negative, or a share is none.
+        If a curve does not hold equally long, finite sequences, a deviation is negative, or a share is not above 0 and
+        at most 1.
     ImportError
         If matplotlib is not installed.
 
@@ -308,7 +310,10 @@ def _by_level(values: ArrayLike, name: str, n_levels: int) -> NDArray[np.float64
 
 
 def _mean_and_spread(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    """Return mean and standard deviation of the numbers in each column, NaN where there are none, or one."""
+    """Return mean and standard deviation of each column, NaN left out: of a single row there are no deviations.
+
+    The mean of no numbers is NaN, and so is the deviation of fewer than two.
+    """
     columns = [column[~np.isnan(column)] for column in table.T]
     mean = np.array([column.mean() if column.size else np.nan for column in columns])
     if len(table) == 1:

@@ -19,6 +19,7 @@ from cofactor.plots.figures import (
     series,
     series_style,
     tidy,
+    titled,
 )
 
 if TYPE_CHECKING:
@@ -40,15 +41,15 @@ def plot_convergence(
     Parameters
     ----------
     histories : mapping of str to (seconds, objective)
-        For each solver or starting point, the seconds since the start and the objective at the start and
-        after every iteration: ``(result.seconds, result.history)`` of a solver's result.
+        For each solver or starting point, two sequences: the seconds since the start, and the objective, both at the
+        start and after every iteration. These are ``(result.seconds, result.history)`` of a solver's result.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
     x : {"seconds", "iterations"}, default="seconds"
         The horizontal axis.
     gap : bool, default=False
-        Plot the objective less the lowest value which any of the solvers reached, on a logarithmic axis: this
-        shows the rate of convergence. The lowest value itself has no place on such an axis.
+        Whether to plot the objective minus the lowest value that any of the solvers reached, on a logarithmic axis:
+        this shows the rate of convergence. The lowest value itself has no place on such an axis.
     title : str, default=""
         Title of the picture.
 
@@ -263,7 +264,7 @@ def plot_validation(
     ax.axvline(chosen, color=OKABE_ITO[1], linestyle="--", linewidth=1.4, label=f"chosen {parameter}")
     _plain_ticks(ax.xaxis, across)
     words = f"chosen {parameter} = {chosen:.4g}"
-    tidy(ax, f"{parameter} (weight of the penalty)", f"validation {score}", f"{title}: {words}" if title else words)
+    tidy(ax, f"{parameter} (weight of the penalty)", f"validation {score}", titled(title, words))
     legend(ax)
     return ax
 
@@ -356,7 +357,7 @@ def plot_scaling(
 def _timings(
     seconds: ArrayLike | Mapping[str, ArrayLike], sizes: NDArray[np.float64]
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """Yield label and seconds of each method, having checked them."""
+    """Yield label and seconds of each method, checked."""
     timed = seconds if isinstance(seconds, Mapping) else {"measured": seconds}
     if not timed:
         raise InvalidInputError("seconds is empty: give the seconds of at least one method", argument="seconds")
@@ -370,8 +371,8 @@ def _timings(
 def _plain_ticks(axis: Any, values: NDArray[np.float64], *, at_values: bool = False) -> None:
     """Write 0.5, 20, 100k on a logarithmic axis.
 
-    Ticks stand at the values themselves on request, if these are few and well apart, else at round numbers:
-    1, 2, 5 where the range is narrow.
+    With `at_values`, ticks stand at the values themselves, if these are few and far enough apart. Otherwise they stand
+    at powers of ten, and in a narrow range also at twice and five times these.
     """
     from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
@@ -388,7 +389,7 @@ def _plain_ticks(axis: Any, values: NDArray[np.float64], *, at_values: bool = Fa
 
 
 def _short(value: float) -> str:
-    """Write a number as in speech: 20, 100k, 2.5M."""
+    """Write a number with a suffix for its size: 20, 100k, 2.5M."""
     for factor, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= factor:
             return f"{value / factor:g}{suffix}"

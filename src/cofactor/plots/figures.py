@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 __all__ = [
+    "BLANK",
     "INK",
     "MARKERS",
     "MUTED",
     "OKABE_ITO",
+    "as_floats",
     "as_written",
     "colour_bar",
     "draw",
@@ -40,6 +42,7 @@ __all__ = [
     "new_axes",
     "new_panels",
     "numbers",
+    "readable_on",
     "require_matplotlib",
     "root_figure",
     "same_size",
@@ -49,6 +52,7 @@ __all__ = [
     "share_legend",
     "shortened",
     "tidy",
+    "titled",
 ]
 
 _LOG = logging.getLogger(__name__)
@@ -58,12 +62,14 @@ OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "
 
 INK = "#262626"
 MUTED = "#8C8C8C"
+BLANK = "#F2F2F2"  # a cell without a value
 _GRID = "#E6E6E6"
 _LINES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 _FORMATS = ("png", "svg", "pdf")
-_LONGEST = 40  # letters of a name at an axis; beyond them the names would leave no room for the data
+_LONGEST = 40  # letters of a name at an axis: longer names would leave no room for the data
 _LINE = 32  # letters in a line of the legend, for the same reason
+#: Fonts with Chinese, Japanese and Korean letters, the first choice first.
 _CJK = (
     "Noto Sans CJK JP",
     "Noto Sans CJK SC",
@@ -103,10 +109,10 @@ def new_panels(n: int, width: float = 6.4, height: float = 4.2) -> list[Axes]:
 
 
 def _settled_layout() -> Any:
-    """Return the constrained layout of matplotlib, made until it settles.
+    """Return the constrained layout of matplotlib, repeated until nothing moves any more.
 
-    Axes of another size may have other ticks, whose labels need other room. Made once, the layout now and then cuts a
-    label off, and a figure drawn twice is not the same.
+    When the layout changes the size of axes, their ticks may change, and the labels of these need other room. If the
+    layout is made only once, it sometimes cuts a label off, and a figure drawn twice is not the same.
     """
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -153,9 +159,9 @@ def colour_bar(ax: Axes, mapped: Any, label: str, width: float = 0.045) -> None:
 
 
 def legend(ax: Axes, title: str | None = None, pad: float = 1.0) -> None:
-    """Explain the series to the right of the axes, where no data are; long names go over several lines.
+    """Explain the series to the right of the axes, where no data are; long names are broken into several lines.
 
-    The distance is in letters, not a share of the axes: so the layout is the same however often it is made.
+    The distance `pad` is in letters, not a share of the axes: so the layout is the same however often it is made.
     """
     drawn = ax.legend(
         frameon=False,
@@ -172,7 +178,7 @@ def legend(ax: Axes, title: str | None = None, pad: float = 1.0) -> None:
 
 
 def share_legend(panels: Sequence[Axes]) -> None:
-    """Leave panels side by side, of the same series, the legend of the last."""
+    """Remove the legends of all panels but the last: panels side by side show the same series."""
     for ax in panels[:-1]:
         drawn = ax.get_legend()
         if drawn is not None:
@@ -189,8 +195,8 @@ def name_ticks(axis: Axis, names: Sequence[str], longest: int = _LONGEST, **styl
 def as_written(text: Text) -> None:
     """Draw a text as it is: a dollar sign begins no formula, and letters which the font lacks come from others.
 
-    Every text that comes from the caller passes through here: those of `tidy`, `colour_bar`, `legend` and `name_ticks`.
-    The text is not escaped, so that it can be read from the picture as it was given.
+    Every text that comes from the caller must pass through here; `tidy`, `colour_bar`, `legend` and `name_ticks` see to
+    it. The text is not escaped, so that a program can read it from the picture as it was given.
     """
     text.set_parse_math(False)
     if not text.get_text().isascii():
@@ -199,7 +205,7 @@ def as_written(text: Text) -> None:
 
 @cache
 def _cjk_fonts() -> tuple[str, ...]:
-    """Return the fonts for Chinese, Japanese and Korean that this machine has: matplotlib complains of others."""
+    """Return the fonts for Chinese, Japanese and Korean that this machine has: matplotlib warns of missing ones."""
     from matplotlib.font_manager import fontManager
 
     known = set(fontManager.get_font_names())
@@ -207,13 +213,13 @@ def _cjk_fonts() -> tuple[str, ...]:
 
 
 def inches(names: Sequence[str]) -> float:
-    """Return about how wide the longest of these names is, in the letters of nine points that stand at an axis."""
+    """Return about how wide the longest of these names is at an axis, in inches: letters there have nine points."""
     wide = [sum(letter.isupper() or not letter.isascii() for letter in name) for name in names]
     return max(0.075 * min(len(name), _LONGEST) + 0.045 * min(n, _LONGEST) for name, n in zip(names, wide, strict=True))
 
 
 def shortened(text: str, longest: int = _LONGEST) -> str:
-    """Cut a text to a length, and say so by an ellipsis.
+    """Cut a text to a length; an ellipsis shows that it was cut.
 
     Examples
     --------
@@ -224,7 +230,7 @@ def shortened(text: str, longest: int = _LONGEST) -> str:
 
 
 def series_style(index: int) -> dict[str, Any]:
-    """Return colour, line style and marker of a series: no two of the first 56 are alike."""
+    """Return colour, line style and marker of a series: no two of the first 56 series have all three in common."""
     return {
         "color": OKABE_ITO[index % 7],
         "linestyle": _LINES[index % len(_LINES)],
@@ -232,12 +238,35 @@ def series_style(index: int) -> dict[str, Any]:
     }
 
 
+def titled(title: str, words: str) -> str:
+    """Return the title that the caller gave, followed by what the picture says itself.
+
+    Examples
+    --------
+    >>> titled("medical", "3 nodes"), titled("", "3 nodes")
+    ('medical: 3 nodes', '3 nodes')
+    """
+    return ": ".join(part for part in (title, words) if part)
+
+
+def readable_on(rgba: Any) -> str:
+    """Return white or black, whichever has the higher contrast (WCAG 2) on a colour: it is at least 4.5."""
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3])
+    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"
+
+
+def as_floats(values: ArrayLike, name: str, what: str = "a matrix of numbers") -> NDArray[np.float64]:
+    """Return a new array of numbers of any shape, or refuse what is not `what`."""
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidTypeError(f"{name} must be {what}, found {values!r:.60}", argument=name) from None
+
+
 def numbers(values: ArrayLike, name: str, *, positive: bool = False) -> NDArray[np.float64]:
     """Return a non-empty one-dimensional array of finite numbers, or say what is wrong with it."""
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidTypeError(f"{name} must be numbers, found {values!r:.60}", argument=name) from None
+    array = as_floats(values, name, "numbers")
     if array.ndim != 1 or not array.size:
         raise InvalidInputError(
             f"{name} must be one-dimensional and not empty, found shape {array.shape}", argument=name
@@ -253,7 +282,7 @@ def numbers(values: ArrayLike, name: str, *, positive: bool = False) -> NDArray[
 def series(
     curves: Mapping[str, tuple[ArrayLike, ArrayLike]], name: str, parts: tuple[str, str]
 ) -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield label, x and y of each curve, having checked them."""
+    """Yield label, x and y of each curve, checked."""
     if not isinstance(curves, Mapping):
         raise InvalidTypeError(
             f"{name} must be a mapping from names to ({parts[0]}, {parts[1]}), found {type(curves).__name__}",
@@ -330,7 +359,7 @@ def save_figure(ax_or_fig: Axes | Figure, path: PathLike) -> None:
 def draw(ax_or_fig: Axes | Figure, form: str) -> bytes:
     """Return the whole figure as PNG, SVG or PDF; the bytes depend on the picture alone.
 
-    Of letters that no font has matplotlib warns one by one, at every drawing; here they are named once, in the log.
+    Matplotlib warns of each letter that no font has, at every drawing; here all of them are named once, in the log.
     """
     from matplotlib import rc_context
 
@@ -345,7 +374,7 @@ def draw(ax_or_fig: Axes | Figure, form: str) -> bytes:
 
 
 def _report(seen: list[warnings.WarningMessage]) -> None:
-    """Name the letters without a glyph, and pass on what else was warned of."""
+    """Log the letters without a glyph, and pass all other warnings on."""
     letters: dict[str, None] = {}
     for one in seen:
         found = _NO_GLYPH.match(str(one.message))

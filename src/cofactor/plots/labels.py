@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import InvalidInputError
 from cofactor.metrics.tables import as_label_sets
 from cofactor.plots.figures import (
+    BLANK,
     INK,
     MUTED,
     OKABE_ITO,
+    as_floats,
     colour_bar,
     legend,
     name_ticks,
@@ -22,43 +24,16 @@ from cofactor.plots.figures import (
     series,
     series_style,
     tidy,
+    titled,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["label_jaccard", "plot_cooccurrence", "plot_group_sparsity", "plot_threshold_curves"]
+__all__ = ["plot_cooccurrence", "plot_group_sparsity", "plot_threshold_curves"]
 
 _NAMED = 40  # up to so many labels their names stand at the axes
 _LONGEST = 22  # letters of a name
-_BLANK = "#F2F2F2"  # a cell without a value
-
-
-def label_jaccard(Y: Any) -> NDArray[np.float64]:
-    r"""Return how much the rows of two labels overlap, :math:`|Y^k \cap Y^l| / |Y^k \cup Y^l|`, for all pairs.
-
-    Parameters
-    ----------
-    Y : array-like or sparse matrix of shape (n, L)
-        Labels: booleans, 0 and 1, or -1 and 1.
-
-    Returns
-    -------
-    ndarray of shape (L, L)
-        0 for labels that never occur.
-
-    Examples
-    --------
-    >>> label_jaccard([[1, 1, 0], [1, 0, 0]])
-    array([[1. , 0.5, 0. ],
-           [0.5, 1. , 0. ],
-           [0. , 0. , 0. ]])
-    """
-    labels = as_label_sets(Y).astype(np.float64)
-    common = (labels.T @ labels).toarray()
-    counts = common.diagonal()
-    union = counts[:, None] + counts[None, :] - common
-    return np.divide(common, union, out=np.zeros_like(common), where=union > 0)
 
 
 def plot_cooccurrence(
@@ -70,10 +45,10 @@ def plot_cooccurrence(
     names: Sequence[Any] | None = None,
     title: str = "",
 ) -> Axes:
-    """Plot how much the rows of each pair of labels overlap, as they come or sorted by group.
+    """Plot how much the rows of each pair of labels overlap, in the given order or sorted by group.
 
-    Drawn twice, without and with `groups`, it shows what a clustering of the labels has found: squares along the
-    diagonal.
+    Two such pictures, one without and one with `groups`, show what a clustering of the labels has found: squares along
+    the diagonal.
 
     Parameters
     ----------
@@ -84,7 +59,7 @@ def plot_cooccurrence(
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
     order : array-like of shape (L,), optional
-        The labels in the order in which to draw them; by default as they come, or by group.
+        The labels in the order in which to draw them; by default in the order of the columns, or by group.
     names : sequence of length L, optional
         Names of the labels, written where there are at most 40.
     title : str, default=""
@@ -93,8 +68,10 @@ def plot_cooccurrence(
     Returns
     -------
     matplotlib Axes
-        The colour of cell (k, l) is the Jaccard index of `label_jaccard`, on a square-root scale up to the largest
-        off the diagonal, which is left blank. With groups the title gives the mean within and between groups.
+        The colour of cell (k, l) is the Jaccard index of two labels (`cofactor.correlation.jaccard`): the number of
+        rows with both, divided by the number of rows with at least one. The colour scale is a square root, up to the
+        largest index off the diagonal, which is left blank. With groups the title gives the means within and between
+        groups.
 
     Raises
     ------
@@ -109,7 +86,9 @@ def plot_cooccurrence(
     >>> ax.images[0].get_array().tolist()
     [[None, 1.0, 0.0], [1.0, None, 0.0], [0.0, 0.0, None]]
     """
-    overlap = label_jaccard(Y)
+    from cofactor.correlation import jaccard  # heavy: only where it is used
+
+    overlap = jaccard(as_label_sets(Y))
     n_labels = len(overlap)
     of_label = None if groups is None else _one_per_label(groups, "groups", n_labels)
     placed = _placed(order, of_label, n_labels)
@@ -120,8 +99,8 @@ def plot_cooccurrence(
     if of_label is not None:
         _frame_runs(ax, of_label[placed])
         words = _within_and_between(overlap, of_label)
-    tidy(ax, "label", "label", title=": ".join(part for part in (title, words) if part), grid=False)
-    _name_ticks(ax, names, placed, both=True)
+    tidy(ax, "label", "label", title=titled(title, words), grid=False)
+    _name_labels(ax, names, placed, both=True)
     ax.spines[:].set_visible(False)
     return ax
 
@@ -136,16 +115,16 @@ def plot_group_sparsity(
 ) -> Axes:
     r"""Plot which labels use which latent factor, labels sorted by group.
 
-    With the penalty :math:`\sum_k \|V^k\|_{2,1}`, whole rows of the part :math:`V^k` of a group are zero: factors
-    that the group does without.
+    With the penalty :math:`\sum_k \|V^k\|_{2,1}`, whole rows of the part :math:`V^k` of a group are zero: these are
+    the factors that the group does not use.
 
     Parameters
     ----------
     V : array-like of shape (d, L)
         Latent factors of the labels (`GroPLE.V_`).
     groups : array-like of shape (L,)
-        Group of each column of V, any numbers. `GroPLE.groups_` has a -1 for each label that was constant in training
-        besides, which V has no column for; these are left out.
+        Group of each column of V, any numbers. `GroPLE.groups_` also has a -1 for each label that was constant in
+        training; V has no columns for these labels, and they are left out.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
     names : sequence, optional
@@ -194,9 +173,9 @@ def plot_group_sparsity(
     for edge in np.flatnonzero(np.diff(np.searchsorted(kinds, of_label[placed]))):
         ax.axvline(edge + 0.5, color=INK, linewidth=1.0)
     words = f"{100 * np.mean(lengths == 0):.0f} % of the rows of groups are zero"
-    tidy(ax, "label, by group", "latent factor", title=f"{title}: {words}" if title else words, grid=False)
+    tidy(ax, "label, by group", "latent factor", title=titled(title, words), grid=False)
     ax.set_yticks([])
-    _name_ticks(ax, names, placed, both=False)
+    _name_labels(ax, names, placed, both=False)
     return ax
 
 
@@ -275,7 +254,7 @@ def _square_root_heat(
     from matplotlib.colors import PowerNorm
 
     top = float(values.max()) if values.count() else 0.0
-    colours = colormaps["Blues"].with_extremes(bad=_BLANK)
+    colours = colormaps["Blues"].with_extremes(bad=BLANK)
     norm = PowerNorm(0.5, vmin=0, vmax=top if top > 0 else 1)
     image = ax.imshow(values, cmap=colours, norm=norm, aspect=aspect, interpolation="nearest")  # type: ignore[arg-type]
     colour_bar(ax, image, label)
@@ -321,16 +300,14 @@ def _one_per_label(values: ArrayLike, name: str, n_labels: int) -> NDArray[Any]:
     return found
 
 
-def _name_ticks(ax: Axes, names: Sequence[Any] | None, placed: NDArray[np.int64], *, both: bool) -> None:
+def _name_labels(ax: Axes, names: Sequence[Any] | None, placed: NDArray[np.int64], *, both: bool) -> None:
     """Write the names of the labels at the axes, where there is room for them."""
-    if names is None or len(placed) > _NAMED:
-        if names is not None:
-            _one_per_label(np.array(names, dtype=object), "names", len(placed))
+    known = None if names is None else _one_per_label(np.array(names, dtype=object), "names", len(placed))
+    if known is None or len(placed) > _NAMED:
         ax.set_xticks([])
         if both:
             ax.set_yticks([])
         return
-    known = _one_per_label(np.array(names, dtype=object), "names", len(placed))
     words = [str(name) for name in known[placed]]
     size = 8 if len(placed) <= 25 else 6
     name_ticks(ax.xaxis, words, _LONGEST, rotation=90, fontsize=size)
@@ -340,10 +317,7 @@ def _name_ticks(ax: Axes, names: Sequence[Any] | None, placed: NDArray[np.int64]
 
 
 def _checked_matrix(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    try:
-        matrix = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidTypeError(f"{name} must be a matrix of numbers, found {values!r:.60}", argument=name) from None
+    matrix = as_floats(values, name)
     if matrix.ndim != 2 or not matrix.size:
         raise InvalidInputError(f"{name} must be a non-empty matrix, found shape {matrix.shape}", argument=name)
     if not np.isfinite(matrix).all():

@@ -9,16 +9,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.plots.figures import colour_bar, legend, name_ticks, new_axes, numbers, same_size, series_style, tidy
-from cofactor.plots.ratings import _readable_on
+from cofactor.plots.figures import (
+    BLANK,
+    as_floats,
+    colour_bar,
+    legend,
+    name_ticks,
+    new_axes,
+    numbers,
+    readable_on,
+    same_size,
+    series_style,
+    tidy,
+)
 from cofactor.text import without_zero
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["plot_parameter_lines", "plot_parameter_map"]
-
-_BLANK = "#F2F2F2"  # a cell that was not measured
 
 
 def plot_parameter_map(
@@ -48,19 +57,20 @@ def plot_parameter_map(
     measure : str, default="accuracy"
         What is measured, with its unit if it has one.
     limits : (float, float), optional
-        The measures at the two ends of the colours, for maps to be compared; by default the least and the largest.
+        The measures at the two ends of the colours, so that several maps can be compared; by default the least and the
+        largest of this map.
     title : str, default=""
         Title of the picture.
 
     Returns
     -------
     matplotlib Axes
-        Each cell has its number; light cells are larger. Cells that were not measured are blank.
+        Each cell has its number; the larger the number, the lighter the cell. Cells that were not measured are blank.
 
     Raises
     ------
-    ValueError
-        If `values` does not fit the two parameters, or nothing was measured.
+    TypeError, ValueError
+        If `values` are no numbers, do not fit the two parameters, or nothing was measured.
     ImportError
         If matplotlib is not installed.
 
@@ -74,10 +84,10 @@ def plot_parameter_map(
     >>> [text.get_text() for text in ax.texts]
     ['.700', '.600', '.500', '.400']
     """
-    table = np.array(values, dtype=np.float64)
+    table = as_floats(values, "values")
     if table.shape != (len(rows), len(columns)):
         raise InvalidInputError(
-            f"values must have {len(rows)} rows and {len(columns)} columns, as the parameters have values, "
+            f"values must have {len(rows)} rows and {len(columns)} columns, one for each value of the parameters, "
             f"found shape {table.shape}",
             argument="values",
         )
@@ -87,12 +97,12 @@ def plot_parameter_map(
     ax = new_axes(ax, 2.6 + 0.75 * len(columns), 1.4 + 0.5 * len(rows))
     from matplotlib import colormaps
 
-    colours = colormaps["cividis"].with_extremes(bad=_BLANK)
+    colours = colormaps["cividis"].with_extremes(bad=BLANK)
     low, high = limits or (None, None)
     image = ax.imshow(np.ma.masked_array(table, ~known), cmap=colours, aspect="auto", vmin=low, vmax=high)
     for row, column in np.argwhere(known):
         value = table[row, column]
-        colour = _readable_on(image.to_rgba(value))
+        colour = readable_on(image.to_rgba(value))
         ax.text(column, row, without_zero(value), ha="center", va="center", fontsize=9, color=colour)
     name_ticks(ax.xaxis, [_word(value) for value in columns])
     name_ticks(ax.yaxis, [_word(value) for value in rows])

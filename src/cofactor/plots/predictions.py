@@ -25,7 +25,7 @@ def prediction_table(
     rows: Sequence[Any] | None = None,
     form: Literal["text", "html"] = "text",
 ) -> str:
-    """Write down for each instance which labels were found, which were added wrongly, and which were missed.
+    """Return a table which says of each instance which labels were found, which are wrong, and which were missed.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def prediction_table(
     Returns
     -------
     str
-        ✓ before labels that were found, ✗ before wrong ones, – before those missed: they differ by sign, not by
-        colour.
+        ✓ before labels that were found, ✗ before wrong ones, – before those missed: they differ by their signs, not by
+        their colours.
 
     Raises
     ------

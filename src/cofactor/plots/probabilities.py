@@ -1,4 +1,4 @@
-"""Pictures of models that give probabilities: can they be believed, and have the chains met?"""
+"""Pictures of models that give probabilities: how well these are calibrated, and whether the chains agree."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_reliability", "plot_trace"]
 
-#: Part of the picture below the frequencies, where the counts stand.
+#: Height of the part below the frequencies where the counts stand, as a share of that of the frequencies.
 _STRIP = 0.26
 _SHADE = "#EFEFEF"
-_FEWEST = 4  # sweeps of which R-hat can be told
+_FEWEST = 4  # sweeps from which R-hat can be computed
 
 
 def plot_reliability(
@@ -36,9 +36,10 @@ def plot_reliability(
     over: str = "top",
     title: str = "",
 ) -> Axes:
-    r"""Plot how often predictions came true against how probable they were called: a reliability diagram.
+    r"""Plot how often predictions came true against their predicted probability: a reliability diagram.
 
-    On the diagonal, probabilities are what they say. Below it a model is too sure, above it not sure enough.
+    On the diagonal, predictions come true as often as their probabilities say. Below it the probabilities are too high,
+    above it too low.
 
     Parameters
     ----------
@@ -53,16 +54,16 @@ def plot_reliability(
     n_bins : int, default=15
         Number of bins of equal width.
     over : {"top", "all"}, default="top"
-        What is predicted: the most probable level of each rating, or every level of each rating.
+        Which predictions are counted: the most probable level of each rating, or every level of each rating.
     title : str, default=""
         Title of the picture.
 
     Returns
     -------
     matplotlib Axes
-        One point for each bin that is not empty, at its mean probability and its frequency, with the 95 % interval of
-        Wilson. Bars and numbers below count the predictions in each bin, bars on a logarithmic scale. The legend gives
-        the expected calibration error.
+        One point for each bin that is not empty, at its mean probability and its frequency, with Wilson's interval of
+        95 %. Bars and numbers below show how many predictions each bin has; the bars have a logarithmic scale. The
+        legend gives the expected calibration error.
 
     Raises
     ------
@@ -113,11 +114,11 @@ def plot_reliability(
 
 
 def _wilson(share: NDArray[np.float64], n: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the ends of the 95 % interval of Wilson for the share of n events."""
+    """Return the ends of Wilson's interval of 95 % for a share observed in n events."""
     z = 1.96
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    # A share of 0 or 1 is an end itself, but for rounding.
+    # A share of 0 or 1 is itself an end of the interval; rounding must not put the end on its other side.
     return np.minimum(middle - reach, share), np.maximum(middle + reach, share)
 
 
@@ -146,7 +147,7 @@ def _draw_counts(ax: Axes, bins: CalibrationBins) -> None:
 
 
 def _short(count: int) -> str:
-    """Write a count with three characters or a few more."""
+    """Write a count in about three characters: 950, 9.5k, 95k."""
     for size, letter in ((10**6, "M"), (10**3, "k")):
         if count >= size:
             return f"{count / size:.{1 if count < 10 * size else 0}f}{letter}"
@@ -156,7 +157,7 @@ def _short(count: int) -> str:
 def plot_trace(model: Any, ax: Axes | None = None, *, title: str = "") -> Axes:
     """Plot the log-likelihood after every sweep of each chain of a model drawn from its posterior.
 
-    Chains that have met look like one band of noise, without a trend, from the end of burn-in on.
+    Chains that agree look like one band of noise without a trend after the end of burn-in.
 
     Parameters
     ----------
@@ -170,9 +171,9 @@ def plot_trace(model: Any, ax: Axes | None = None, *, title: str = "") -> Axes:
     Returns
     -------
     matplotlib Axes
-        One line per chain; burn-in is shaded. Of several chains the legend gives the rank-normalized split R-hat of
-        the log-likelihood after burn-in: above 1.01 they have not met yet. The climb of the first sweeps is cut off, as
-        what comes later would not be seen beside it.
+        One line per chain; burn-in is shaded. For several chains the legend gives the rank-normalized split R-hat of
+        the log-likelihood after burn-in: above 1.01 they do not agree yet. The steep rise of the first sweeps is cut
+        off: beside it, nobody could see what comes later.
 
     Raises
     ------

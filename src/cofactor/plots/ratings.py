@@ -1,4 +1,4 @@
-"""Pictures of rating models: errors by level, and items in the plane."""
+"""Pictures of rating models: which level was predicted for which, and users and items in the plane."""
 
 from __future__ import annotations
 
@@ -7,9 +7,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import InvalidInputError
 from cofactor.metrics.scale import as_scale
-from cofactor.plots.figures import INK, MARKERS, MUTED, OKABE_ITO, colour_bar, legend, new_axes, numbers, tidy
+from cofactor.plots.figures import (
+    INK,
+    MARKERS,
+    MUTED,
+    OKABE_ITO,
+    as_floats,
+    colour_bar,
+    legend,
+    new_axes,
+    numbers,
+    readable_on,
+    tidy,
+    titled,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,14 +30,14 @@ if TYPE_CHECKING:
 __all__ = ["plot_confusion", "plot_embedding", "plot_hyperplanes"]
 
 _CROWDED = 7  # from so many levels on, a cell has room for one line of text only
-_WORDLESS = 25  # beyond so many levels it has room for none
+_MOST_WRITTEN = 25  # beyond so many levels it has room for none
 
 
 def plot_confusion(counts: ArrayLike, scale: ArrayLike, ax: Axes | None = None, *, title: str = "") -> Axes:
     r"""Plot how often each level was predicted for each true level.
 
     Cell (a, b) has the colour of its share of its row,
-    :math:`p_{ab} = n_{ab} / \sum_c n_{ac}`, so that rare levels are seen as clearly as frequent ones.
+    :math:`p_{ab} = n_{ab} / \sum_c n_{ac}`, so that rare levels show as clearly as frequent ones.
 
     Parameters
     ----------
@@ -42,8 +55,8 @@ def plot_confusion(counts: ArrayLike, scale: ArrayLike, ax: Axes | None = None, 
     -------
     matplotlib Axes
         Shares in percent and counts stand in the cells, as far as there is room for them: from 7 levels on
-        only shares, beyond 25 nothing. A dash marks a level which does not occur. The title gives the share
-        of all ratings which were predicted exactly, and at most one level off.
+        only shares, beyond 25 nothing. A dash marks a level that does not occur. The title gives the share of all
+        ratings that were predicted exactly, and the share that is at most one level off.
 
     Raises
     ------
@@ -67,9 +80,9 @@ def plot_confusion(counts: ArrayLike, scale: ArrayLike, ax: Axes | None = None, 
     side = min(2.6 + 0.5 * n_levels, 9.0)
     ax = new_axes(ax, 1.1 * side + 0.5, side)
     image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=top, aspect="equal")
-    if n_levels <= _WORDLESS:
+    if n_levels <= _MOST_WRITTEN:
         _write_cells(ax, image, table, shares)
-    ticks = range(0, n_levels, -(-n_levels // _WORDLESS))
+    ticks = range(0, n_levels, -(-n_levels // _MOST_WRITTEN))
     names = [f"{levels[tick]:g}" for tick in ticks]
     ax.set_xticks(ticks, names)
     ax.set_yticks(ticks, names)
@@ -79,7 +92,7 @@ def plot_confusion(counts: ArrayLike, scale: ArrayLike, ax: Axes | None = None, 
         ax,
         "predicted rating",
         "true rating",
-        title=f"{title}{': ' if title else ''}{exact:.1f} % exact, {near:.1f} % at most one level off",
+        title=titled(title, f"{exact:.1f} % exact, {near:.1f} % at most one level off"),
         grid=False,
     )
     ax.tick_params(which="both", length=0)
@@ -93,10 +106,7 @@ def plot_confusion(counts: ArrayLike, scale: ArrayLike, ax: Axes | None = None, 
 
 
 def _checked_counts(counts: ArrayLike, n_levels: int) -> NDArray[np.float64]:
-    try:
-        table = np.array(counts, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidTypeError(f"counts must be a matrix of numbers, found {counts!r:.60}", argument="counts") from None
+    table = as_floats(counts, "counts")
     if table.shape != (n_levels, n_levels):
         raise InvalidInputError(
             f"counts must have one row and one column for each of the {n_levels} levels of scale, "
@@ -111,7 +121,7 @@ def _checked_counts(counts: ArrayLike, n_levels: int) -> NDArray[np.float64]:
 
 
 def _write_cells(ax: Axes, image: Any, table: NDArray[np.float64], shares: NDArray[np.float64]) -> None:
-    """Write share and count into each cell, black or white, whichever can be read better."""
+    """Write share and count into each cell, in black or white, whichever is easier to read."""
     n_levels = len(table)
     crowded = n_levels >= _CROWDED
     size = max(4.0, 9.0 - 0.25 * max(n_levels - _CROWDED, 0))
@@ -131,15 +141,8 @@ def _write_cells(ax: Axes, image: Any, table: NDArray[np.float64], shares: NDArr
             va="center",
             fontsize=size,
             linespacing=1.3,
-            color=_readable_on(image.to_rgba(shares[row, column])),
+            color=readable_on(image.to_rgba(shares[row, column])),
         )
-
-
-def _readable_on(rgba: Any) -> str:
-    """Return white or black, whichever has the higher contrast (WCAG 2) on a colour: it is at least 4.5."""
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3])
-    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"
 
 
 def plot_embedding(
@@ -163,7 +166,7 @@ def plot_embedding(
     U_row : array-like of shape (2,)
         Factors u of the user, not zero; drawn as an arrow in the direction in which the ratings rise.
     thresholds : array-like of shape (n_thresholds,)
-        Thresholds of the user. Lines which lie outside the picture are left out.
+        Thresholds of the user. Lines outside the picture are left out.
     levels : array-like of shape (n_items,)
         Level 1..R of each item for this user, rated or predicted; 0 for items without one, drawn in grey.
     ax : matplotlib Axes, optional
@@ -195,10 +198,15 @@ def plot_embedding(
     >>> [line.get_xdata().tolist() for line in ax.lines]
     [[0.0, 0.0]]
     """
-    points, direction = _checked_plane(V, U_row)
+    points = _checked_points(V, "V", "n_items")
+    direction = numbers(U_row, "U_row")
+    if direction.shape != (2,) or not direction.any():
+        raise InvalidInputError(
+            f"U_row must be two numbers, not both zero, found {direction.tolist()!r:.60}", argument="U_row"
+        )
     theta = numbers(thresholds, "thresholds")
     ranks, names = _checked_levels(levels, len(points), scale)
-    ax = new_axes(ax, 6.6, 5.2)
+    ax, low, high = _new_plane(ax, points)
     colours = _level_colours(len(names))
     if (ranks == 0).any():
         ax.scatter(
@@ -223,10 +231,6 @@ def plot_embedding(
                 linewidths=0.5,
                 label=f"{names[level - 1]:g}",
             )
-    low, high = _window(points)
-    ax.set_xlim(low[0], high[0])
-    ax.set_ylim(low[1], high[1])
-    ax.set_aspect("equal", adjustable="box")
     _draw_thresholds(ax, direction, theta, low, high)
     _draw_direction(ax, direction, low, high)
     tidy(ax, "item factor 1", "item factor 2", grid=False)
@@ -272,17 +276,13 @@ def plot_hyperplanes(U: ArrayLike, V: ArrayLike, threshold: float = 0.0, ax: Axe
     >>> [line.get_xydata().round(2).tolist() for line in ax.lines]
     [[[0.5, -1.16], [0.5, 1.16]], [[1.16, 0.25], [-1.16, 0.25]]]
     """
-    users = np.atleast_2d(np.array(U, dtype=np.float64))
-    points = _checked_plane(V, users[0])[0]
+    users, points = _checked_points(U, "U", "n_users"), _checked_points(V, "V", "n_items")
+    lengths = np.linalg.norm(users, axis=1)
+    if not lengths.all():
+        raise InvalidInputError(f"U must have no row of zeros, found row {np.argmin(lengths)}", argument="U")
     theta = float(numbers([threshold], "threshold")[0])
-    ax = new_axes(ax, 6.6, 5.2)
-    low, high = _window(points)
-    ax.set_xlim(low[0], high[0])
-    ax.set_ylim(low[1], high[1])
-    ax.set_aspect("equal", adjustable="box")
-    directions = np.array([_checked_plane(V, row)[1] for row in users])
-    lengths = np.linalg.norm(directions, axis=1)
-    normals, offsets = directions / lengths[:, None], theta / lengths
+    ax, low, high = _new_plane(ax, points)
+    normals, offsets = users / lengths[:, None], theta / lengths
     taken = [*points, *(points + 0.04 * (high - low).min())]  # items, and their names beside them
     for index in range(len(users)):
         _draw_side(ax, index, normals, offsets, (low, high), taken)
@@ -301,10 +301,10 @@ def _draw_side(
     window: tuple[NDArray[np.float64], NDArray[np.float64]],
     taken: list[NDArray[np.float64]],
 ) -> None:
-    """Draw the line of a user with an arrow to its upper side and the user's name, and add their place to those taken.
+    """Draw the line of a user with an arrow to its upper side and the user's name; add their places to `taken`.
 
-    The arrow stands where its foot and the name are the farthest from places taken, and the name from the lines of
-    others and from the frame.
+    The arrow stands where its foot and the name are as far as possible from all places taken, and the name from the
+    lines of others and from the frame.
     """
     normal = normals[index]
     ends = _clip(normal * offsets[index], np.array([-normal[1], normal[0]]), *window)
@@ -337,23 +337,16 @@ def _draw_side(
     )
 
 
-def _checked_plane(V: ArrayLike, U_row: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    try:
-        points = np.array(V, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidTypeError(f"V must be a matrix of numbers, found {V!r:.60}", argument="V") from None
+def _checked_points(values: ArrayLike, name: str, rows: str) -> NDArray[np.float64]:
+    """Return factors as points in the plane, or say what is wrong with them."""
+    points = as_floats(values, name)
     if points.ndim != 2 or points.shape[1] != 2 or not len(points):
         raise InvalidInputError(
-            f"V must have shape (n_items, 2), from n_factors=2, found shape {points.shape}", argument="V"
+            f"{name} must have shape ({rows}, 2), from n_factors=2, found shape {points.shape}", argument=name
         )
     if not np.isfinite(points).all():
-        raise InvalidInputError("V must be finite, found NaN or infinite factors", argument="V")
-    direction = numbers(U_row, "U_row")
-    if direction.shape != (2,) or not direction.any():
-        raise InvalidInputError(
-            f"U_row must be two numbers, not both zero, found {direction.tolist()!r:.60}", argument="U_row"
-        )
-    return points, direction
+        raise InvalidInputError(f"{name} must be finite, found NaN or infinite factors", argument=name)
+    return points
 
 
 def _checked_levels(
@@ -385,11 +378,16 @@ def _level_colours(n_levels: int) -> list[Any]:
     return list(colormaps["viridis"](np.linspace(0, 0.95, n_levels)))
 
 
-def _window(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the corners of a picture around the points and the origin."""
+def _new_plane(ax: Axes | None, points: NDArray[np.float64]) -> tuple[Axes, NDArray[np.float64], NDArray[np.float64]]:
+    """Return axes around the points and the origin, and their lower left and upper right corners."""
     low, high = np.minimum(points.min(axis=0), 0), np.maximum(points.max(axis=0), 0)
     margin = 0.08 * max((high - low).max(), 1e-12)
-    return low - margin, high + margin
+    low, high = low - margin, high + margin
+    ax = new_axes(ax, 6.6, 5.2)
+    ax.set_xlim(low[0], high[0])
+    ax.set_ylim(low[1], high[1])
+    ax.set_aspect("equal", adjustable="box")
+    return ax, low, high
 
 
 def _draw_thresholds(
@@ -445,7 +443,7 @@ def _clip(
 def _draw_direction(
     ax: Axes, direction: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
 ) -> None:
-    """Draw an arrow from the origin along u; its length says nothing, since u and θ share their scale."""
+    """Draw an arrow from the origin along u; its length has no meaning, since u and θ share their scale."""
     tip = direction / np.linalg.norm(direction) * 0.16 * (high - low).min()
     ax.annotate(
         "",

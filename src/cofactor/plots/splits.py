@@ -18,7 +18,7 @@ __all__ = ["plot_splits"]
 
 _ROW = 0.3  # inches
 _WIDTH = 4.8  # inches: legible on a phone, too; more for long names
-_TITLE = 50  # letters, which that width has room for
+_TITLE = 50  # letters: that width has room for so many
 
 
 def plot_splits(scores: Mapping[str, ArrayLike], ax: Axes | None = None, *, metric: str = "", title: str = "") -> Axes:
@@ -27,13 +27,13 @@ def plot_splits(scores: Mapping[str, ArrayLike], ax: Axes | None = None, *, metr
     Parameters
     ----------
     scores : mapping from str to array-like
-        For each method its scores, one for each split; from top to bottom.
+        For each method its scores, one for each split; the first method is on top.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        Where to draw; by default in a new figure.
     metric : str, default=""
-        What is measured, with its unit.
+        What is measured, with its unit if it has one.
     title : str, default=""
-        For instance the data set.
+        Title of the picture, for instance the data set.
 
     Returns
     -------

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cofactor.errors import InvalidInputError
-from cofactor.plots.figures import INK, MUTED, colour_bar, new_axes, tidy
+from cofactor.plots.figures import INK, MUTED, colour_bar, new_axes, tidy, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,16 +15,17 @@ __all__ = ["plot_label_tree", "tree_positions"]
 
 _WRITTEN = 24  # up to so many leaves, numbers stand beside the nodes
 _LARGEST = 1100.0  # area of the root, in square points
+_SMALLEST = 12.0  # that of a node with few instances
 
 
 def plot_label_tree(nodes: Sequence[Mapping[str, Any]], ax: Axes | None = None, *, title: str = "") -> Axes:
-    """Draw the tree of MLC-HMF: a circle for each node, its area the instances that reach it.
+    """Draw the tree of MLC-HMF: a circle for each node, whose area is the number of instances that reach the node.
 
     Parameters
     ----------
     nodes : sequence of dict
-        Each with ``id``, ``parent`` (None for the root), ``depth``, ``n`` (instances), ``n_retained`` (of them, served
-        by the node itself), ``children`` (ids): `MLCHMF.tree_`.
+        Each with ``id``, ``parent`` (None for the root), ``depth``, ``n`` (number of instances), ``n_retained`` (how
+        many of them stay with the node itself), ``children`` (ids): `MLCHMF.tree_`.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
     title : str, default=""
@@ -63,7 +64,7 @@ def plot_label_tree(nodes: Sequence[Mapping[str, Any]], ax: Axes | None = None, 
     circles = ax.scatter(
         [places[key][0] for key in known],
         [places[key][1] for key in known],
-        s=[max(_LARGEST * node["n"] / total, 12.0) for node in nodes],
+        s=[_area(node["n"], total) for node in nodes],
         c=[100 * node["n_retained"] / max(node["n"], 1) for node in nodes],
         cmap="Blues",
         vmin=0,
@@ -76,13 +77,18 @@ def plot_label_tree(nodes: Sequence[Mapping[str, Any]], ax: Axes | None = None, 
         _write_numbers(ax, nodes, places)
     left = total - sum(int(node["n_retained"]) for node in nodes)
     words = f"{len(nodes)} node{'s' * (len(nodes) != 1)}, {left:,} of {total:,} instances retained by none"
-    tidy(ax, "area: instances that reach the node", "depth", title=f"{title}: {words}" if title else words, grid=False)
+    tidy(ax, "area: instances that reach the node", "depth", title=titled(title, words), grid=False)
     ax.set_xticks([])
     ax.set_yticks(range(depth + 1))
     ax.set_xlim(-0.9, n_leaves - 0.1)
     ax.set_ylim(depth + 0.55, -0.5)
     colour_bar(ax, circles, "retained by the node (%)", width=0.025)
     return ax
+
+
+def _area(n: int, total: int) -> float:
+    """Return the area of a circle for n of all instances, in square points."""
+    return max(_LARGEST * n / total, _SMALLEST)
 
 
 def tree_positions(nodes: Sequence[Mapping[str, Any]]) -> dict[Any, tuple[float, int]]:
@@ -112,14 +118,14 @@ def tree_positions(nodes: Sequence[Mapping[str, Any]]) -> dict[Any, tuple[float,
             f"nodes must have distinct ids and one root, found {len(nodes)} nodes and {len(roots)} roots",
             argument="nodes",
         )
-    before = _depth_first(known, roots[0])
+    order = _depth_first(known, roots[0])
     places: dict[Any, tuple[float, int]] = {}
     n_leaves = 0
-    for key in before:
+    for key in order:
         if not known[key]["children"]:
             places[key] = (float(n_leaves), int(known[key]["depth"]))
             n_leaves += 1
-    for key in reversed(before):  # children come after their parents
+    for key in reversed(order):  # so that children have their places before their parents
         children = known[key]["children"]
         if children:
             across = [places[child][0] for child in children]
@@ -146,10 +152,10 @@ def _depth_first(known: Mapping[Any, Mapping[str, Any]], root: Any) -> list[Any]
 
 
 def _write_numbers(ax: Axes, nodes: Sequence[Mapping[str, Any]], places: Mapping[Any, tuple[float, int]]) -> None:
-    """Write retained and reaching instances below each node."""
+    """Write below each node how many instances it retained, and how many reached it."""
     total = max(int(node["n"]) for node in nodes)
     for node in nodes:
-        radius = (max(_LARGEST * node["n"] / total, 12.0) / 3.14) ** 0.5
+        radius = (_area(node["n"], total) / 3.14) ** 0.5
         ax.annotate(
             f"{node['n_retained']} / {node['n']}",
             places[node["id"]],

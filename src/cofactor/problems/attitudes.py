@@ -1,4 +1,4 @@
-"""Users as sets of expressed factors which multiply the odds of levels: the mean-field bound of Attitude."""
+"""Users as sets of factors, each of which multiplies the odds of levels: the mean-field bound of Attitude."""
 
 import numpy as np
 from scipy.special import expit, logit
@@ -10,12 +10,12 @@ from cofactor.problems.observed import Entries
 from cofactor.problems.penalized import PenalizedProblem
 
 _ENTRIES_PER_BLOCK = 2_000
-#: What a rating adds to the curvature of J in the parameters it bears on, about.
+#: About what one rating adds to the curvature of J in the parameters that its term depends on.
 CURVATURES = {"logits": 0.005, "shift": 0.16, "factors": 0.1}
 
 
 class AttitudeProblem(PenalizedProblem):
-    r"""Minus the mean-field bound of Attitude, with the best frequencies π of factors put in, and its penalties.
+    r"""Minus the mean-field bound of Attitude at the best frequencies π of factors, plus penalties.
 
     .. math::
 
@@ -37,7 +37,7 @@ class AttitudeProblem(PenalizedProblem):
     levels : ndarray of shape (n_entries,)
         Levels 1..R in row order.
     base : ndarray of shape (m, R)
-        Logarithms of the level shares that an item is pulled to.
+        Logarithms of the shares of levels towards which the penalty pulls each item.
     n_factors : int
         K.
     alpha : float
@@ -86,7 +86,7 @@ class AttitudeProblem(PenalizedProblem):
         return float(value - np.log(pi * (1 - pi)).sum()) + self.add_penalties(x, gradient)
 
     def inverse_curvatures(self, x: np.ndarray) -> np.ndarray:
-        """Return a rough guess of 1 / (second derivative of J) for each parameter, for solvers to scale with."""
+        """Return a rough guess of 1 / (second derivative of J) for each parameter: solvers scale their steps by it."""
         scale = np.empty(self.size)
         views = self.layout.views(scale)
         n_row, n_column = np.diff(self.entries.indptr), np.diff(self.entries.col_indptr)

@@ -68,7 +68,7 @@ class GaussianPosterior:
         }
 
     def start(self, key: Key) -> State:
-        """Return what a few rounds of alternating least squares make of small random factors."""
+        """Return the factors after a few rounds of alternating least squares from small random ones."""
         random, (n, m), d = key.generator(), self.entries.shape, self.users.n_columns
         # A ridge of d is about right for any d where the noise has variance one half: it stands for entries of u and v
         # with variance 1 / (2 d), and thus scores of a variance that does not explode with d.
@@ -89,7 +89,7 @@ class GaussianPosterior:
         return 0.5 * float(len(self.targets) * np.log(alpha / (2 * np.pi)) - alpha * state["errors"].sum())
 
     def tune(self, state: State, sweep: int) -> None:
-        """There is nothing to tune."""
+        """Do nothing: there is nothing to tune."""
 
     def draw_users(self, state: State, key: Key) -> None:
         """Draw the rows of users given the items."""

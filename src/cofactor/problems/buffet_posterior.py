@@ -22,15 +22,16 @@ class BuffetPosterior(HingePosterior):
         x_{ij} = \sum_k z_{ik} v_{jk} \; (+ c_j), \quad v_{jk} \sim N(0, \sigma^2), \quad c_j \sim N(0, \sigma_c^2)
 
     where σ = 1, or :math:`\sigma^{-2}, \sigma_c^{-2} \sim \mathrm{Gamma}(1, 1)`. In the state, the columns of Z that
-    some user has come first, all others are zero; ``counts`` says how many users have each, and
-    ``shares`` how likely one more user is to have it. With biases, U has a column of zeros more, and V one of the c.
+    some user has come first, all others are zero; ``counts`` are the numbers of users who have each feature, and
+    ``shares`` the probabilities that one more user has it. With biases, U has one more column of zeros, and V one more
+    with the c.
 
     Parameters
     ----------
     data, n_levels, threshold_prior, c, width, biased
         As in `HingePosterior`.
     n_columns : int
-        Most features that fit in.
+        Largest number of features.
     concentration : float
         a.
     learned : bool
@@ -67,9 +68,9 @@ class BuffetPosterior(HingePosterior):
         }
 
     def start(self, key: Key) -> State:
-        """Return half of the columns as features that users have or not at random, and small random weights.
+        """Return a state where half of the columns are features that users have at random, with small random weights.
 
-        Few features to begin with, as the prior has them, would keep the chain in a poor mode for long.
+        A start with as few features as the prior expects would keep the chain in a poor mode for a long time.
         """
         state = super().start(key)
         for name in ("user_mean", "user_precision", "user_weights", "user_weight_precision"):
@@ -88,7 +89,7 @@ class BuffetPosterior(HingePosterior):
         return int(np.count_nonzero(state["counts"]))
 
     def factors(self, state: State) -> tuple[Array, Array]:
-        """Return copies of the columns in use, of the bias too."""
+        """Return copies of the columns in use, including those of the bias."""
         use = self._columns(state)
         return np.take(state["U"], use, axis=1), np.take(state["V"], use, axis=1)
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from cofactor.kernels import gaussian_processes as kernels
 from cofactor.kernels.threads import parallel_for
-from cofactor.problems.layout import Layout
+from cofactor.problems.penalized import PenalizedProblem
 
-#: Users whose gradients are computed side by side before their steps are taken. It is not the number of threads, so
-#: that results do not depend on that; and less than the ten or so users whose gradients a momentum of .9 mixes anyhow.
+#: Users whose gradients are computed at the same time before their steps are taken. It is not the number of threads, so
+#: that results do not depend on that, and below the ten or so users whose gradients a momentum of 0.9 mixes anyway.
 USERS_AT_ONCE = 8
 
 #: Largest number of ratings of a process; a user with more counts as several while positions are learned.
@@ -27,7 +27,7 @@ _LOG_BOUNDS = math.log(LEAST), math.log(MOST)
 KERNEL_STEP = 0.01
 
 
-class LatentProcesses:
+class LatentProcesses(PenalizedProblem):
     r"""Positions V of items and a covariance, from ratings which are a Gaussian process of each user.
 
     .. math::
@@ -68,8 +68,6 @@ class LatentProcesses:
         True.
     """
 
-    smooth = True
-
     def __init__(
         self,
         indptr: np.ndarray,
@@ -84,26 +82,20 @@ class LatentProcesses:
         most_ratings: int = MOST_RATINGS,
         dtype: np.typing.DTypeLike = np.float32,
     ) -> None:
-        self.layout = Layout({"V": shape, "kernel": (kernels.N_KAPPA,)})
-        self.dtype = np.dtype(dtype)
+        super().__init__({"V": shape, "kernel": (kernels.N_KAPPA,)}, {}, True, dtype)
         self.alpha, self.momentum = float(alpha), float(momentum)
         self.free, self.present = np.array(free), np.array(present)
         self._indptr, order = _processes(indptr, most_ratings)
         self._items, self._targets = items[order], targets[order].astype(self.dtype)
         self.n_rows = len(self._indptr) - 1
-        # A user's step bears the share of the penalty of an item that falls on one of those who rated it.
+        # The penalty of an item is divided among the users who rated it: the step of each includes one share.
         counts = np.maximum(np.bincount(items, minlength=shape[0]), 1)
         self._shares = (self.alpha / counts).astype(self.dtype)
-        # So much of the penalty falls on the users whose steps momentum still adds up.
+        # This much of the penalty belongs to the users whose steps momentum still adds up.
         self._mixed = self.alpha * np.maximum(1 / counts, min(1, 1 / ((1 - self.momentum) * max(self.n_rows, 1))))
         self._rows = np.empty((len(items), shape[1]), self.dtype)
         self._dlog = np.empty((self.n_rows, kernels.N_KAPPA))
         self._loglik = np.empty(self.n_rows)
-
-    @property
-    def size(self) -> int:
-        """Number of parameters."""
-        return self.layout.size
 
     def arrays(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return V, a view of x, and κ."""
@@ -121,16 +113,8 @@ class LatentProcesses:
         views["kernel"][...] = -self._dlog.sum(axis=0) * self.free
         return 0.5 * self.alpha * float(np.square(V, dtype=np.float64).sum()) - float(self._loglik.sum())
 
-    def nonsmooth_value(self, x: np.ndarray) -> float:
-        """Return zero."""
-        return 0.0
-
-    def prox(self, x: np.ndarray, step: float, out: np.ndarray) -> None:
-        """Copy x."""
-        out[...] = x
-
     def certificate(self, x: np.ndarray, gradient: np.ndarray) -> float:
-        """Return the norm of the gradient."""
+        """Return the norm of the gradient, summed in double precision."""
         return float(np.sqrt(np.square(gradient, dtype=np.float64).sum()))
 
     def stochastic_pass(self, x: np.ndarray, order: np.ndarray, inverse_step: float) -> float:
@@ -150,8 +134,8 @@ class LatentProcesses:
                 some, self._indptr, self._items, self._rows, self._dlog, self._shares, V, velocity, steps,
                 logs, log_velocity, eta * KERNEL_STEP * self.free, self.momentum, *_LOG_BOUNDS,
             )  # fmt: skip
-        # The momentum that is left is used up: then all users count alike, whenever they came, and a pass of short
-        # steps goes along the gradient of J.
+        # The remaining momentum is applied at once: so all users count alike, whatever their place in the order, and a
+        # pass of short steps goes along the gradient of J.
         rest = self.momentum / (1 - self.momentum)
         V += rest * velocity
         views["kernel"][...] = np.clip(logs + rest * log_velocity, *_LOG_BOUNDS)
@@ -168,10 +152,10 @@ class LatentProcesses:
 
 
 class HeldOutProcesses(LatentProcesses):
-    """Latent processes, of which a solver sees how badly they predict ratings held out, in place of J.
+    """Latent processes whose value, for a solver, is not J but how badly they predict held-out ratings.
 
     The value is the perplexity of held-out ratings: one over the geometric mean of their densities, each given all
-    others of its user. Solvers which undo what raises the value thereby stop before positions fit single ratings.
+    other ratings of its user. Solvers that undo a rise of the value thereby stop before positions fit single ratings.
 
     Parameters
     ----------
@@ -195,7 +179,7 @@ class HeldOutProcesses(LatentProcesses):
         self._held_out = held_out
 
     def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
-        """Return the perplexity; it is watched, not descended on, so the gradient is left as zero."""
+        """Return the perplexity; it is only watched, not minimised by gradients, so the gradient is set to zero."""
         gradient[...] = 0
         V, kappa = self.arrays(x)
         users, items, targets = self._held_out
@@ -219,8 +203,8 @@ class HeldOutProcesses(LatentProcesses):
 def _processes(indptr: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Return offsets of processes with at most `most` ratings, and the order of the entries they refer to.
 
-    Those of a user are of equal size, and each takes entries at a fixed distance, since items next to each other may be
-    alike. Users without ratings have no process.
+    If a user has p processes, each takes every p-th entry: so they have about the same size, and neighbouring items,
+    which may be similar, are in different processes. Users without ratings have no process.
     """
     counts = np.diff(indptr)
     pieces = -(-counts // most)
@@ -228,6 +212,5 @@ def _processes(indptr: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     user = np.repeat(np.arange(len(counts)), counts)
     position = np.arange(indptr[-1]) - indptr[user]
     process = first[user] + position % np.maximum(pieces[user], 1)
-    return np.concatenate([[0], np.cumsum(np.bincount(process, minlength=first[-1]))]), np.argsort(
-        process, kind="stable"
-    )
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(process, minlength=first[-1]))])
+    return offsets, np.argsort(process, kind="stable")

@@ -1,4 +1,4 @@
-r"""What rows share that come from one unknown Gaussian, in the variational bound.
+r"""Rows that all come from one unknown Gaussian, in the variational bound.
 
 .. math::
 
@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 def best_gaussian(rows: Array, scatter: Array) -> tuple[Array, Array]:
-    """Return µ' and S for the means Λ of the rows, with Ξ as it belongs to the given S."""
+    """Return the best µ' and S for the means Λ of the rows, where Ξ is that of the given S."""
     m, d = rows.shape
     mean = np.add.reduce(rows, axis=0) / (1 + m)
     inner = np.einsum("jk,jl->kl", rows, rows)

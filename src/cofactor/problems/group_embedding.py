@@ -1,4 +1,4 @@
-"""Label matrices explained by a few columns, of which every group of labels uses its own."""
+"""Label matrices explained by a few latent factors, where each group of labels uses factors of its own."""
 
 import numpy as np
 
@@ -9,18 +9,18 @@ from cofactor.solvers.apg import proximal_gradient
 
 
 class GroupEmbeddingProblem(PenalizedProblem):
-    r"""Objective of GroPLE's embedding of labels, (6.1) of the thesis.
+    r"""Objective of GroPLE's embedding of labels, (6.1) of Kumar's thesis.
 
     .. math:: J(U, V) = \|Y - U V\|_F^2 + \lambda_1 \|U\|_F^2 + \lambda_2 \sum_{k=1}^{K} \|V^k\|_{2,1}
 
-    with Y in {-1, 1} and V^k the columns of V which belong to the labels of group k. Whatever V, the best U is
+    with Y in {-1, 1} and V^k the columns of V which belong to the labels of group k. For any V, the best U is
     :math:`Y W` with :math:`W = V^\top (V V^\top + \lambda_1 I)^{-1}` (6.3). So the free arrays are W (L × d) and V
     (d × L), and of Y only YᵀY is needed: a round costs O(L² d) for any number of instances.
 
-    `update` minimises over V by accelerated proximal gradients from the V at hand, with
-    :math:`2 \sigma_{\max}(U)^2` for the first step length (correction C30), then over the factors' scales, then over
-    U. None raises J, even if the first is not taken to its end (corrections.md, C31). The scales are no part of
-    Algorithm 6, but save most of its rounds: J(U diag(c), diag(c)⁻¹V) is least where
+    `update` minimises over V by accelerated proximal gradients from the present V, whose first step length is one over
+    :math:`2 \sigma_{\max}(U)^2` (corrections.md, C30), then over the scales of the factors, then over U. None of these
+    raises J, even if the first is not finished (corrections.md, C31). The scales are no part of algorithm 6 of the
+    thesis, but save most of its rounds: J(U diag(c), diag(c)⁻¹V) is least where
     :math:`2 \lambda_1 c_j^3 \|U_j\|^2 = \lambda_2 \sum_k \|V^k_j\|` for each factor j.
 
     Parameters
@@ -54,7 +54,7 @@ class GroupEmbeddingProblem(PenalizedProblem):
         self._norm = float(np.trace(gram))
 
     def start(self, V: np.ndarray) -> np.ndarray:
-        """Return the vector of parameters with this V, at the scales that suit the penalties, and the best U for it."""
+        """Return the vector of parameters with this V, at the best scales, and the best U for it."""
         V = self._balanced(self._best(V), V)
         return self.pack({"W": self._best(V), "V": V})
 
@@ -85,7 +85,7 @@ class GroupEmbeddingProblem(PenalizedProblem):
         return self._norm - 2 * float(np.vdot(GW.T, V)) + float(np.vdot(square, outer))
 
     def _balanced(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """Return the rows of V at the scales which are best together with this U, rescaled inversely."""
+        """Return V with its rows at the best scales, given that those of U are rescaled inversely."""
         square = 2 * self.alpha_u * np.einsum("lj,lj->j", W, self._gram @ W)
         length = self.groups.alpha * self.groups.lengths(V).sum(axis=1)
         used = (square > 0) & (length > 0)

@@ -16,7 +16,7 @@ from cofactor.samplers import Key, State, Step
 
 
 class FixedPrior:
-    """Rows N(0, I), of which nothing is drawn: stands where a `LinkedPrior` would.
+    """Rows N(0, I): a prior without parameters, in place of a `LinkedPrior`.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class FixedPrior:
         return np.zeros((n, self.n_columns))
 
     def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
-        """Leave all as it is."""
+        """Do nothing: this prior has no parameters."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class HingePosterior:
 
     A sweep
 
-    1. draws the scales λ that make squares of hinges, and given these the thresholds (`thresholds`: weights and
+    1. draws the scales λ, which turn hinges into squares, and given these the thresholds (`thresholds`: weights and
        targets of ratings are valid only after it),
     2. the rows of users given both (`users`), and their prior (`user prior`),
     3. the rows of items and their prior likewise,
@@ -91,7 +91,7 @@ class HingePosterior:
     Parameters
     ----------
     data : Ratings
-        Anything with its arrays.
+        Or any object with the arrays of `LevelData`.
     n_levels : int
         R.
     users, items : LinkedPrior or FixedPrior
@@ -149,14 +149,14 @@ class HingePosterior:
         }
 
     def log_likelihood(self, state: State) -> float:
-        """Return minus the weighted loss, λ integrated out: a likelihood but for its normalization."""
+        """Return minus the weighted loss, λ integrated out: a log-likelihood, except for its normalization."""
         return float(state["value"].sum())
 
     def tune(self, state: State, sweep: int) -> None:
-        """Nothing: all is drawn."""
+        """Do nothing: there is nothing to tune."""
 
     def factors(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the columns of U and V that scores are made of."""
+        """Return the columns of U and V that scores depend on."""
         return state["U"], state["V"]
 
     def draw_thresholds(self, state: State, key: Key) -> None:

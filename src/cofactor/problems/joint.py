@@ -11,9 +11,9 @@ from cofactor.kernels.threads import library_limit
 from cofactor.penalties import L2
 from cofactor.problems.penalized import PenalizedProblem
 
-_WORST_CONDITION = 1e8  #: of the small factor in which stochastic steps gather; it costs eight of sixteen digits
-_POWER_STEPS = 2  #: a third one saves ALS less than it costs
-_DENSE_ROWS = 1024  #: rows of dense features which stand in memory as sparse ones at a time
+_WORST_CONDITION = 1e8  # of the small matrix that collects stochastic steps: there it loses eight of sixteen digits
+_POWER_STEPS = 2  # a third one costs more time than it saves in ALS
+_DENSE_ROWS = 1024  # rows of dense features that are in memory in sparse form at a time
 
 
 class JointLeastSquaresProblem(PenalizedProblem):
@@ -24,7 +24,8 @@ class JointLeastSquaresProblem(PenalizedProblem):
         J(P, Q) = \min_H \; (1 - a) \|X - H P^\top\|_F^2 + a \|Y - H Q^\top\|_F^2
         + \lambda (\|P\|_F^2 + \|Q\|_F^2 + \|H\|_F^2)
 
-    which is (1) of the paper on online matrix factorization with the codes eliminated: they are
+    which is (1) of the paper on online matrix factorization (Otálora-Montenegro et al. 2013) with the codes eliminated:
+    they are
 
     .. math:: H = B \left((1-a) P^\top P + a Q^\top Q + \lambda I\right)^{-1}, \qquad B = (1-a) X P + a Y Q,
 
@@ -79,7 +80,7 @@ class JointLeastSquaresProblem(PenalizedProblem):
 
     @cached_property
     def _transposed(self) -> tuple[Any, Any]:
-        """Xᵀ and Yᵀ, sparse ones by rows again, which doubles the speed of their products."""
+        """Xᵀ and Yᵀ; sparse ones are stored by rows, which doubles the speed of their products."""
         return _transpose(self._X), _transpose(self._Y)
 
     @cached_property
@@ -87,7 +88,7 @@ class JointLeastSquaresProblem(PenalizedProblem):
         return (1 - self.label_weight) * _squares(self._X) + self.label_weight * _squares(self._Y)
 
     def codes(self, x: np.ndarray) -> np.ndarray:
-        """Return the best codes H (N, s) for the matrices in `x`; those of the last x asked for are remembered."""
+        """Return the best codes H (N, s) for the matrices in `x`; those of the last `x` are kept."""
         if not np.array_equal(x, self._at):
             a = self.label_weight
             arrays = self.layout.views(x)
@@ -109,7 +110,7 @@ class JointLeastSquaresProblem(PenalizedProblem):
         return self._norm - self._products + self.add_penalties(x, gradient)
 
     def update_rows(self, x: np.ndarray) -> None:
-        """Minimise over the codes (corrections.md, C51)."""
+        """Minimise over the codes (corrections.md, C45, C51)."""
         self.codes(x)
 
     def update_columns(self, x: np.ndarray) -> None:
@@ -138,16 +139,16 @@ class JointLeastSquaresProblem(PenalizedProblem):
     def stochastic_pass(
         self, x: np.ndarray, order: np.ndarray, inverse_step: float, n_rows: float | None = None
     ) -> float:
-        r"""Take a stochastic gradient step for each row of `order`, in place; return what `inverse_step` has become.
+        r"""Take a stochastic gradient step for each row of `order`, in place; return the new `inverse_step`.
 
         Row i has its code h computed first, then moves P and Q along the negative gradient of
 
         .. math:: f_i = (1-a) \|x_i - P h\|^2 + a \|y_i - Q h\|^2 + \tfrac{\lambda}{n} (\|P\|_F^2 + \|Q\|_F^2)
             + \lambda \|h\|^2
 
-        by half of γ = 1 / `inverse_step`, which grows by λ / n (correction C43 to C47), but no further than where x_i
-        or y_i is fitted nearly exactly. A row with k stored entries costs O(k s + s³), however many columns there are;
-        every hundred rows or so, P and Q are multiplied by s × s matrices.
+        by half of γ = 1 / `inverse_step`, but no further than where x_i or y_i is fitted nearly exactly
+        (corrections.md, C43 to C47). After each row `inverse_step` grows by λ / n. A row with k stored entries costs
+        O(k s + s³), however many columns there are; every hundred rows or so, P and Q are multiplied by s × s matrices.
 
         Parameters
         ----------
@@ -158,7 +159,7 @@ class JointLeastSquaresProblem(PenalizedProblem):
         inverse_step : float
             1/γ at the first of them.
         n_rows : float, optional
-            n; by default N. Where the rows are a part of those to come, their whole number.
+            n; by default N. If X and Y hold only a part of the rows, the number of all of them.
         """
         arrays = self.layout.views(x)
         sides, conditions = (_Lazy(arrays["P"]), _Lazy(arrays["Q"])), np.ones(2)

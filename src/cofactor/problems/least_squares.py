@@ -10,7 +10,7 @@ from cofactor.losses import Squared
 from cofactor.penalties import L2, Penalty, RowL2
 from cofactor.problems.observed import Entries, ObservedProblem
 
-CG_STEPS = 3  #: steps for each row; the row starts from its last solution (Takács, Pilászy & Tikk 2011)
+CG_STEPS = 3  # steps for each row, which start from its last solution (Takács, Pilászy & Tikk 2011)
 
 
 class LeastSquaresProblem(ObservedProblem):

@@ -9,7 +9,7 @@ from cofactor.losses import LogisticSquared, Squared
 from cofactor.penalties import RowL2
 from cofactor.problems.observed import Entries, ObservedProblem
 
-_GROWTH = 1.05  #: of step lengths from pass to pass
+_GROWTH = 1.05  # of step lengths from pass to pass
 
 
 class LinkedProblem(ObservedProblem):
@@ -66,14 +66,14 @@ class LinkedProblem(ObservedProblem):
         super().__init__(entries, targets, loss, shapes, penalties, fixed, dtype)
         self.n_rows = len(entries.indices)
         self._link = (loss.low, loss.high - loss.low, loss.offset) if isinstance(loss, LogisticSquared) else (0.0,) * 3
-        # The penalty of a row is shared out among its entries.
+        # The penalty of a row is divided among its entries.
         self._ridges = [alpha * shares[name] / np.maximum(self._counts[name], 1) for name in "UV"]
 
     def stochastic_pass(self, x: np.ndarray, order: np.ndarray, inverse_step: float) -> float:
         """Take a step for each entry of `order`, in place; return 1 / step length of the next pass.
 
-        Steps grow a little from pass to pass, and the solver halves them where a pass raises J. On MovieLens 100K
-        step lengths that only shrink ended farther from the optimum.
+        Steps grow a little from pass to pass, and the solver halves them when a pass raises J. On MovieLens 100K,
+        schedules whose steps only become shorter ended farther from the optimum.
         """
         arrays, e = self.layout.views(x), self.entries
         rows = np.repeat(np.arange(e.shape[0], dtype=np.int32), self._counts["U"])

@@ -12,8 +12,8 @@ from cofactor.losses import MarginLoss, Squared
 from cofactor.penalties import Penalty
 from cofactor.problems.penalized import PenalizedProblem
 
-_SCORES_PER_BLOCK = 1 << 20  #: scores which stand in memory at a time: 4 MB in float32, and as much for the slopes
-_SCORES_PER_TASK = 1 << 16  #: scores which one thread turns into losses at a time
+_SCORES_PER_BLOCK = 1 << 20  # scores in memory at a time: 4 MB in float32, and as much for the slopes
+_SCORES_PER_TASK = 1 << 16  # scores that one thread turns into losses at a time
 
 
 class LowRankProblem(PenalizedProblem):
@@ -32,8 +32,7 @@ class LowRankProblem(PenalizedProblem):
     (corrections.md, C21: the indices in (5.21) and (5.22) do not fit U and V of these shapes).
 
     An evaluation with a margin loss costs O(nnz(X) d + N d L) and goes through the rows in blocks of about a million
-    scores, so an N × L array never stands in memory. The squared loss needs no scores at all: with E = [X U, 1],
-    W = [V; c]
+    scores, so an N × L array is never in memory. The squared loss needs no scores at all: with E = [X U, 1], W = [V; c]
 
     .. math:: \|Y - E W\|^2 = \|Y\|^2 - 2 \langle E^\top Y, W \rangle + \langle E^\top E \, W, W \rangle
 
@@ -61,7 +60,7 @@ class LowRankProblem(PenalizedProblem):
     dtype : dtype, default=float32
         Of the vector of parameters.
     scores_per_block : int, default=1048576
-        Bound on the scores which a margin loss holds at a time (one row at least).
+        Largest number of scores that a margin loss holds in memory at a time (but at least one row).
 
     Attributes
     ----------
@@ -153,10 +152,10 @@ class LowRankProblem(PenalizedProblem):
 
         .. math:: t = \max(s \sigma - \alpha, s \sigma / 100) \, / \, (\kappa \, \|X p\|^2),
 
-        with slope s and curvature κ of the loss and the weight α of the ridges. No factor is quite zero, since it would
-        stay so, except those beyond the rank of :math:`X^\top Z`. On medical and genbase L-BFGS takes half as many
-        iterations from here as from small random factors, and it needs no seed. U and V must both be free. Takes
-        8 D L bytes.
+        with slope s and curvature κ of the loss and the weight α of the ridges. Factors beyond the rank of
+        :math:`X^\top Z` are zero; no other factor is, since it would stay zero. On medical and genbase L-BFGS takes
+        half as many iterations from here as from small random factors, and no seed is needed. U and V must both be
+        free. It takes 8 D L bytes.
         """
         positives = self._XT @ self._weighted(self._Y)
         products = (positives.toarray() if sparse.issparse(self._X) else np.asarray(positives)).astype(np.float64)
@@ -207,7 +206,7 @@ class LowRankProblem(PenalizedProblem):
         return total
 
     def _losses(self, margins: np.ndarray, slopes: np.ndarray) -> None:
-        """Overwrite margins by losses, write derivatives; entries are independent, so threads may share them."""
+        """Overwrite margins by losses, and write derivatives; threads share the entries, which are independent."""
         in_place = type(self.loss).in_place  # type: ignore[union-attr]
 
         def task(k: int) -> None:
@@ -217,7 +216,7 @@ class LowRankProblem(PenalizedProblem):
         parallel_for(task, -(-len(margins) // _SCORES_PER_TASK))
 
     def _set_positives(self) -> None:
-        """Note where +1 stands: positions in the flattened N × L matrix, and where each row's begin."""
+        """Note where +1 stands: its positions in the flattened N × L matrix, and where those of each row begin."""
         rows = np.repeat(np.arange(self._n, dtype=np.int64), np.diff(self._Y.indptr))
         self._positives = rows * self._n_labels + self._Y.indices
         self._first_positive = self._Y.indptr

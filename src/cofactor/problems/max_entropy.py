@@ -7,16 +7,18 @@ import numpy as np
 from cofactor.kernels import maxmargin
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.problems.gaussian_rows import best_gaussian, gaussian_divergence, inverse_of_root, root
-from cofactor.problems.layout import Layout
 from cofactor.problems.observed import Entries
+from cofactor.problems.penalized import PenalizedProblem
 from cofactor.problems.stick_breaking import best_sticks, prior_logits, sticks_divergence
 
 _ENTRIES_PER_BLOCK = 5_000
-_ROUND_PASSES = 4  #: over the ratings of a row in one round; the next round goes on from there (20: twice as slow)
+#: Passes over the ratings of a row in one update; the next update goes on from there. With 20 a fit takes twice as
+#: long.
+_UPDATE_PASSES = 4
 _STICK_STEPS = 3
 
 
-class MaxEntropyProblem:
+class MaxEntropyProblem(PenalizedProblem):
     r"""Hinges of expected scores at every threshold, plus the divergence from the prior.
 
     .. math::
@@ -48,18 +50,15 @@ class MaxEntropyProblem:
     concentration : float
         Of the sticks, Beta(concentration, 1).
     learn_items : bool
-        Whether the items' factors come from an unknown Gaussian, with a normal-Wishart prior, and not from N(0, I).
+        Whether the items' factors come from an unknown Gaussian with a normal-Wishart prior; if not, from N(0, I).
     tol : float
         A row is solved when its duality gap is at most a tenth of this share of its objective.
 
     Attributes
     ----------
     gap : float
-        How far the users' problems, and the items', were above their minimum when last solved, at most; summed.
+        Bound on how far the problems of all users and items were above their minima when last solved, summed.
     """
-
-    smooth = False
-    dtype = np.dtype(np.float64)
 
     def __init__(
         self,
@@ -82,7 +81,7 @@ class MaxEntropyProblem:
             shapes["c"] = (m,)
         if learn_items:
             shapes |= {"mean": (n_factors,), "scatter": (n_factors, n_factors)}
-        self.layout = Layout(shapes)
+        super().__init__(shapes, {}, False, np.float64)
         self.entries, self.alpha, self.alpha_bias = entries, alpha, alpha_bias
         self.width, self.concentration, self.learn_items = width, concentration, learn_items
         self.cost, self.row_tol = 1 / alpha, 0.1 * tol
@@ -98,21 +97,12 @@ class MaxEntropyProblem:
 
     # ---------------------------------------------------------------- what a solver sees
 
-    @property
-    def size(self) -> int:
-        """Number of parameters."""
-        return self.layout.size
-
-    def pack(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the vector of parameters which holds the arrays given."""
-        return self.layout.pack(arrays, self.dtype)
-
     def arrays(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return the arrays as views of `x`."""
         return self.layout.views(x)
 
     def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
-        """Return J without the hinges; its gradient is not needed by updates of blocks, and left NaN."""
+        """Return J without the hinges; updates of blocks do not need its gradient, which is set to NaN."""
         gradient[...] = np.nan
         a = self.arrays(x)
         n, m = self.entries.shape
@@ -133,11 +123,11 @@ class MaxEntropyProblem:
         return float(np.add.reduce(self._hinges))
 
     def prox(self, x: np.ndarray, step: float, out: np.ndarray) -> None:
-        """There is none: the hinges are coupled through the scores."""
+        """Refuse: the hinges are coupled through the scores, so there is no proximal map in closed form."""
         raise NotImplementedError("hinges of scores have no proximal map in closed form: update blocks")
 
     def certificate(self, x: np.ndarray, gradient: np.ndarray) -> float:
-        """Return by how much J may still fall in the users' block or in the items', as last solved."""
+        """Return how much J can still fall, at most, in the blocks of users and of items as last solved."""
         return self.gap
 
     @property
@@ -148,14 +138,14 @@ class MaxEntropyProblem:
     # ---------------------------------------------------------------- blocks
 
     def update(self, x: np.ndarray) -> None:
-        """Renew one block after the other, in place: the users last, so that folding them in finds them again."""
+        """Renew one block after the other, in place; the users last, so that fold-in of a user gives the same again."""
         self.update_items(x)
         if self.learn_items:
             self.update_gaussian(x)
         self.update_sticks(x)
         self.update_users(x)
 
-    def update_items(self, x: np.ndarray, max_passes: int = _ROUND_PASSES) -> None:
+    def update_items(self, x: np.ndarray, max_passes: int = _UPDATE_PASSES) -> None:
         """Minimise J over V and c: one support vector machine for each item."""
         a, e = self.arrays(x), self.entries
         features, offsets, rows = a["U"], np.zeros(len(a["U"])), a["V"].copy()
@@ -184,7 +174,7 @@ class MaxEntropyProblem:
         a["V"][...] = np.einsum("jl,kl->jk", rows, L) + a["mean"] if self.learn_items else rows
 
     def update_gaussian(self, x: np.ndarray) -> None:
-        """Minimise J over what the items' Gaussian is."""
+        """Lower J over the mean and the scatter of the items' Gaussian."""
         a = self.arrays(x)
         a["mean"][...], a["scatter"][...] = best_gaussian(a["V"], a["scatter"])
 
@@ -195,7 +185,7 @@ class MaxEntropyProblem:
         for _ in range(_STICK_STEPS):
             a["gamma"][...] = best_sticks(a["gamma"], ones, len(a["U"]), self.concentration)
 
-    def update_users(self, x: np.ndarray, max_passes: int = _ROUND_PASSES) -> None:
+    def update_users(self, x: np.ndarray, max_passes: int = _UPDATE_PASSES) -> None:
         """Minimise J over U and own: one convex problem for each user."""
         a, e = self.arrays(x), self.entries
         logits, c = prior_logits(a["gamma"]), a.get("c", np.zeros(len(a["V"])))

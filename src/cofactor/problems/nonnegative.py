@@ -10,12 +10,12 @@ from cofactor.losses import BetaDivergence, Squared
 from cofactor.penalties import L2
 from cofactor.problems.observed import Entries, ObservedProblem
 
-#: Where the loss is a divergence, factors stay above it: a score of 0 costs infinitely much, and multiplication could
-#: never leave it.
+#: Least value of a factor where the loss is a divergence: a score of 0 has an infinite loss, and multiplication could
+#: never leave 0.
 LEAST_FACTOR = 1e-6
 
-#: Sweeps over the coordinates of a row in one update. Multiplication goes through the entries each time; coordinate
-#: descent only before the first sweep. On MovieLens 100K these take the least time.
+#: Sweeps over the coordinates of a row in one update, by `multiplicative`. Multiplication reads the entries in each
+#: sweep, coordinate descent only before the first. On MovieLens 100K these numbers take the least time.
 _SWEEPS = {True: 2, False: 8}
 
 
@@ -40,7 +40,7 @@ class NonnegativeProblem(ObservedProblem):
     loss : Squared or BetaDivergence
         ℓ.
     multiplicative : bool
-        Whether rows are updated by multiplication, or by coordinate descent ("HALS"; squared loss only).
+        Whether rows are updated by multiplication; if not, by coordinate descent ("HALS", for the squared loss only).
     fixed : mapping from str to ndarray, optional
         V, for fold-in.
     dtype : dtype, default=float32

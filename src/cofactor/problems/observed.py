@@ -13,10 +13,10 @@ from cofactor.losses.base import EntryLoss, Work
 from cofactor.penalties import L2, Penalty
 from cofactor.problems.penalized import PenalizedProblem
 
-_LEAST_CURVATURE = 0.1  #: for parameters on which no rating and no penalty depends
-_ROTATION_WORTH = 5  #: a rotation takes about d (n + m + d) / n_entries evaluations of J
-_WORTH_COMPILING = 50_000  #: entries from which kernels for just this number of factors pay
-_ENTRIES_PER_BLOCK = 8_000  #: margins and slopes of a block of this size stay in a first-level cache
+_LEAST_CURVATURE = 0.1  # of parameters that no rating and no penalty depends on
+_ROTATION_COST = 5  # evaluations of J that a rotation may cost; it costs about d (n + m + d) / n_entries
+_LEAST_COMPILED = 50_000  # entries from which compiling kernels for just this number of factors saves time
+_ENTRIES_PER_BLOCK = 8_000  # margins and slopes of a block of this size stay in a first-level cache
 
 
 class Entries(Protocol):
@@ -55,8 +55,8 @@ class ObservedProblem(PenalizedProblem):
         J = \sum_{(i,j) \in \Omega} \ell(y_{ij}, x_{ij}; \theta_i) + \sum_A p_A(A), \qquad
         x_{ij} = U_i \cdot V_j + b_i + c_j, \qquad \theta_i = \theta_0 + \delta_i
 
-    over those of U, V, b, c, θ0 (named `common`), δ (named `own`) which are *free*; the others are *fixed* or absent
-    (zero). `p_A` is the penalty of the array A.
+    It is minimised over those of U, V, b, c, θ0 (named `common`), δ (named `own`) which are *free*; the others are
+    *fixed* or absent (zero). `p_A` is the penalty of the array A.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class ObservedProblem(PenalizedProblem):
         given = {name: a.shape for name, a in self._fixed.items()} | dict(shapes)
         n_thresholds = next((given[name][-1] for name in ("common", "own") if name in given), 0)
         _check_shapes(given, n, m, n_thresholds)
-        width = given["U"][-1] if n_entries >= _WORTH_COMPILING else 0
+        width = given["U"][-1] if n_entries >= _LEAST_COMPILED else 0
         self._scores, self._accumulate = observed.passes(width)
         loss.check_targets(self.targets, n_thresholds)
         self._work = Work(
@@ -127,22 +127,22 @@ class ObservedProblem(PenalizedProblem):
     def rotate(self, x: np.ndarray) -> None:
         """Turn the rows of U and V together onto their principal axes, in place; J stays as it is.
 
-        There the curvatures of J differ from factor to factor but hardly mix, as `inverse_curvatures` assumes.
-        Nothing is done where V or U is fixed, where a penalty cares for the axes, or where it would take longer than
-        some evaluations of J.
+        There each factor has its own curvature of J, which hardly depends on the other factors, as
+        `inverse_curvatures` assumes. Nothing is done if V or U is fixed, if a penalty depends on the axes, or if it
+        would take longer than some evaluations of J.
         """
         free = self.layout.views(x)
         if not all(name in free and isinstance(self.penalties.get(name, L2(0)), L2) for name in ("U", "V")):
             return
         U, V = free["U"], free["V"]
         d = U.shape[1]
-        if d > 1 and d * (d + len(U) + len(V)) < _ROTATION_WORTH * len(self.entries.indices):
+        if d > 1 and d * (d + len(U) + len(V)) < _ROTATION_COST * len(self.entries.indices):
             axes = principal_axes((U, V))
             rotate(U, axes)
             rotate(V, axes)
 
     def inverse_curvatures(self, x: np.ndarray) -> np.ndarray:
-        """Return a rough guess of 1 / (second derivative of J) for each parameter near x, for solvers to scale with.
+        """Return a rough guess of 1 / (second derivative of J) for each parameter near x: solvers scale steps by it.
 
         Every rating adds about 1 to the curvature in a bias or threshold, and about the mean square of the other
         matrix's column to that in a factor; penalties add their weights.
@@ -196,7 +196,7 @@ class ObservedProblem(PenalizedProblem):
         lo, hi = self._col_cuts[block], self._col_cuts[block + 1]
         e = self.entries
         first, last = e.col_indptr[lo], e.col_indptr[hi]
-        # The scores are not needed any more: their place takes the slopes in column order.
+        # The scores are not needed any more: the slopes in column order take their place.
         observed.gather(first, last, e.to_csr, self._work.d_scores, self._work.scores)
         if "V" in out:
             self._accumulate(lo, hi, e.col_indptr, e.col_indices, self._work.scores, arrays["U"], out["V"])
@@ -210,7 +210,7 @@ def _mean_squares(counts: np.ndarray, A: np.ndarray) -> np.ndarray:
 
 
 def _check_shapes(given: Mapping[str, tuple[int, ...]], n: int, m: int, n_thresholds: int) -> None:
-    """Refuse arrays that do not fit the entries: the kernels read without looking."""
+    """Refuse arrays that do not fit the entries: the kernels do not check their indices."""
     missing = [name for name in ("U", "V") if name not in given]
     if missing:
         raise InvalidInputError(

@@ -63,7 +63,7 @@ class OrdinalUsers:
         self.z = np.empty(len(data.levels))
 
     def start(self, rows: Array, thresholds: Array) -> State:
-        """Return their part of the state, with these rows, and these thresholds for everybody."""
+        """Return their part of the state, with these rows, and these thresholds for all users."""
         arrays = {
             "U": rows,
             "gaps": np.tile(log_gaps(thresholds), (self.n, 1)),
@@ -75,7 +75,7 @@ class OrdinalUsers:
         return {self.prefix + name: array for name, array in arrays.items()}
 
     def tune(self, state: State, sweep: int) -> None:
-        """Move the reach of the proposals towards 30 % of them being accepted."""
+        """Change the reach of the proposals so that about 30 % of them are accepted."""
         state[self.prefix + "reach"] *= np.exp((state[self.prefix + "accepted"] - 0.3) / np.sqrt(sweep))
 
     def draw_thresholds(self, state: State, key: Key) -> None:
@@ -113,13 +113,13 @@ class OrdinalProbitPosterior:
     2. the rows of users given z and items (`users`), and their prior (`user prior`),
     3. the rows of items and their prior likewise,
     4. m and s (`gap prior`),
-    5. of *shadow users*, if there are any, a and z, then the rows, given all of the above. Nothing of the above depends
-       on them.
+    5. a, z and the rows of *shadow users*, if there are any, given all of the above. Nothing of the above depends on
+       them.
 
     Parameters
     ----------
     data : Ratings
-        Anything with its arrays.
+        Or any object with the arrays of `LevelData`.
     n_levels : int
         R.
     users, items : LinkedPrior

@@ -1,4 +1,4 @@
-"""What objectives with penalized arrays have in common."""
+"""The base class of objectives with penalized arrays."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from cofactor.problems.layout import Layout
 class PenalizedProblem:
     """Named arrays in one vector, each with its penalty: J = loss + Σ_A p_A(A).
 
-    Subclasses add `value_gradient`, which ends with `add_penalties`. Everything else that solvers ask for is here.
+    Subclasses add `value_gradient`, which ends with `add_penalties`. Everything else that solvers need is here.
 
     Parameters
     ----------

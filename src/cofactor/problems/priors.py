@@ -1,4 +1,4 @@
-"""Priors of factor rows, drawn themselves: independent factors, perhaps regressed on features, or correlated ones."""
+"""Priors of factor rows whose parameters are drawn too: independent factors, perhaps with features, or correlated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LinkedPrior:
         W_{kp} \sim N(0, 1 / \omega_p), \quad \omega_p \sim \mathrm{Gamma}(a, b)
 
     (Gamma with shape and rate). The columns of the features must be orthogonal: then all of W is drawn at once. Any
-    table becomes so by turning it onto its principal axes, which leaves this prior what it is.
+    table can be turned onto its principal axes to have such columns (`turned`), which does not change this prior.
 
     Parameters
     ----------
@@ -200,8 +200,8 @@ def draw_normal_gamma(
 
 
 def moments(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and variance of each column: those of NumPy, to the bit, which takes seven times as long."""
-    if rows.shape[1] == 1:  # whose entries NumPy adds up in another order
+    """Return mean and variance of each column: the same as NumPy's to the bit, in a seventh of its time."""
+    if rows.shape[1] == 1:  # here NumPy adds up in another order
         return rows.mean(axis=0), rows.var(axis=0)
     mean, variance = np.empty(rows.shape[1]), np.empty(rows.shape[1])
     column_moments(rows, mean, variance)

@@ -9,11 +9,11 @@ from cofactor.problems.observed import Entries
 from cofactor.problems.penalized import PenalizedProblem
 
 _ENTRIES_PER_BLOCK = 5_000
-_HALVINGS = 30  #: of a Newton step that leads out of the domain, or not upwards
+_HALVINGS = 30  # at most, of a Newton step that leaves the domain or lowers the bound
 
 
 class ProfileProblem(PenalizedProblem):
-    r"""Minus the variational bound of URP, with the best shares ϕ of attitudes for every rating put in.
+    r"""Minus the variational bound of URP at the best shares ϕ of attitudes for every rating.
 
     .. math::
 
@@ -24,10 +24,11 @@ class ProfileProblem(PenalizedProblem):
 
     with :math:`\ln e_{ik} = \psi(\gamma_{ik}) - \psi(\sum_k \gamma_{ik})`. The parameters are ln γ (n × K), the
     logarithms of β (m × R × K) up to a constant for each item and attitude, and ln a (K). The last term, a Gamma prior
-    with shape 2 and rate 1, weighs no more than a user or two; without it the best a of few users may be 0.
+    with shape 2 and rate 1, counts no more than one or two users; without it the best a of few users may be 0.
 
-    `update` is a step of variational EM: from the best shares at hand, the best a (a Newton step), the best γ for this
-    a, and the best β. None of them raises J. All need one pass over users and one over items, the same as J itself.
+    `update` is a step of variational EM: from the best shares at the present point it computes a better a (by a Newton
+    step), the best γ for this a, and the best β. None of them raises J. All need one pass over users and one over
+    items, the same as J itself.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ class ProfileProblem(PenalizedProblem):
         return {"gamma": np.exp(logs["gamma"]), "beta": beta, "concentration": np.exp(logs["concentration"])}
 
     def start(self, gamma: np.ndarray, concentration: np.ndarray) -> np.ndarray:
-        """Return the vector with these parameters, and β all alike: the first shares are those that γ gives."""
+        """Return the vector with these parameters and the same β for all attitudes: γ alone sets the first shares."""
         beta = np.broadcast_to(np.log(self.prior)[:, :, None], self.layout.shapes["beta"])
         return self.pack({"gamma": np.log(gamma), "beta": beta, "concentration": np.log(concentration)})
 
@@ -124,7 +125,7 @@ class ProfileProblem(PenalizedProblem):
 
 
 def concentration_bound(a: np.ndarray, sums: np.ndarray, n: int) -> float:
-    """Return n (ln Γ(Σ a) - Σ ln Γ(a_k)) + Σ (a_k sums_k + ln a_k - a_k), the part of the bound where a is."""
+    """Return n (ln Γ(Σ a) - Σ ln Γ(a_k)) + Σ (a_k sums_k + ln a_k - a_k), the part of the bound that depends on a."""
     return float(n * (gammaln(a.sum()) - gammaln(a).sum()) + (a * sums + np.log(a) - a).sum())
 
 

@@ -87,7 +87,7 @@ class ReducedRankProblem(PenalizedProblem):
     def start(self) -> np.ndarray:
         """Return the d leading singular directions of ridge regression, shared evenly by A and V; 0 beyond its rank.
 
-        From A = 0 and V = 0, which are stationary, no update would get away.
+        A = 0 and V = 0 would be no start: they are stationary, and no update would change them.
         """
         r, d = self.layout.shapes["A"]
         left, sizes, right = linalg.svd(self._s * self._T / (self._s**2 + self._alpha), full_matrices=False)

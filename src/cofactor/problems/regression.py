@@ -10,7 +10,7 @@ from cofactor.kernels import vectors
 from cofactor.penalties import Penalty
 from cofactor.problems.penalized import PenalizedProblem
 
-_DENSE_EIGENVALUES = 400  #: columns up to which all eigenvalues come faster than the largest one alone
+_DENSE_EIGENVALUES = 400  # columns up to which computing all eigenvalues is faster than the largest one alone
 #: Multiplications with a dense matrix which take as long as one with a stored entry of a sparse matrix.
 _SPARSE_COST = 32
 
@@ -21,9 +21,10 @@ class RegressionProblem(PenalizedProblem):
     .. math:: J(W) = \|A W - B\|_F^2 + \alpha \operatorname{tr}(W R W^\top) + p(W)
 
     The problem sees A and B through AᵀA, AᵀB and ‖B‖² alone, so an evaluation costs O(D² d + D d²), whatever the
-    number of rows. Both convex steps of GroPLE (thesis, chapter 6) are of this form: (6.4) with A = U and no coupling,
-    (6.11) with A = X, B = U and R the dissimilarities of the columns of U, where the sum must run over both i and j
-    (corrections.md, C33). The gradient is :math:`2 (A^\top A W - A^\top B + \alpha W R)` (corrections.md, C29, C34).
+    number of rows. Both convex steps of GroPLE (Kumar's thesis, chapter 6) are of this form: (6.4) with A = U and no
+    coupling, (6.11) with A = X, B = U and R the dissimilarities of the columns of U, where the sum must run over both i
+    and j (corrections.md, C33). The gradient is :math:`2 (A^\top A W - A^\top B + \alpha W R)` (corrections.md, C29,
+    C34).
 
     J is convex if :math:`\lambda_{\min}(A^\top A) + \alpha \lambda_{\min}(R) \ge 0`, and unbounded below if this number
     is negative (corrections.md, C35).

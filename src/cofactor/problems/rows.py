@@ -29,7 +29,7 @@ class Rows:
     indptr, indices : ndarray
         Offsets of rows among the entries, and the row of the other side that each entry belongs to.
     position : ndarray
-        Where each entry stands among those by user; an empty array where it is.
+        Position of each entry in the order by users; an empty array if the entries are in this order.
     """
 
     def __init__(self, indptr: NDArray[Any], indices: NDArray[Any], position: NDArray[Any] = _IN_PLACE) -> None:
@@ -48,7 +48,7 @@ class Rows:
         return cls(entries.col_indptr, entries.col_indices, entries.to_csr)
 
     def each(self, task: Callable[[int, int], object]) -> None:
-        """Call ``task(lo, hi)`` for blocks lo..hi that make up all rows, in any order."""
+        """Call ``task(lo, hi)`` for blocks of rows lo..hi-1, which together are all rows, in any order."""
         cuts = self._cuts
         parallel_for(lambda k: task(cuts[k], cuts[k + 1]), len(cuts) - 1)
 

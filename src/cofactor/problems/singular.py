@@ -10,12 +10,12 @@ from cofactor.problems.observed import Entries
 from cofactor.problems.penalized import PenalizedProblem
 
 _ENTRIES_PER_BLOCK = 25_000
-_ROUNDING = 1e-12  #: share of ‖A‖² below which what is left of it is rounding
-_LEAST_SHARE = 1e-14  #: of the largest eigenvalue of a Gram matrix, below which a direction is noise
+_ROUNDING = 1e-12  # share of ‖A‖²: a smaller J is rounding
+_LEAST_SHARE = 1e-14  # share of the largest eigenvalue of a Gram matrix: a direction with less is noise
 
 
 class PatchedMatrix:
-    """A matrix A = S + L Rᵀ, S sparse and L, R narrow, of which only products are ever formed; float64.
+    """A matrix A = S + L Rᵀ, S sparse and L, R narrow, which is never formed: it only gives products; float64.
 
     Parameters
     ----------
@@ -76,11 +76,11 @@ def _product(
 
 
 class SingularProblem(PenalizedProblem):
-    r"""Objective of a truncated singular value decomposition: what k orthonormal right vectors leave of A.
+    r"""Objective of a truncated singular value decomposition: the part of A that k right vectors do not explain.
 
     .. math:: J(V) = \|A\|_F^2 - \sum_{r=1}^{k} \sigma_r(A V)^2, \qquad V^\top V = I
 
-    V has more than k columns, which lets the first k settle sooner. `update` is a step of subspace iteration,
+    V has more than k columns, so that the first k converge faster. `update` is a step of subspace iteration,
     V ← orth(AᵀA V), which never raises J (Halko, Martinsson & Tropp 2011, section 4.5).
 
     Parameters

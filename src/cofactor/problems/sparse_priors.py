@@ -20,8 +20,8 @@ _ENTRIES = 1 << 14
 class SparseLinkedPrior(LinkedPrior):
     """A `LinkedPrior` whose features are sparse: W is drawn coefficient by coefficient, each given the others.
 
-    For a factor the coefficients are drawn in order, so any features will do; factors are independent of each other
-    given the rows, and are drawn side by side.
+    The coefficients of a factor are drawn one after the other, so the features need not be orthogonal. Given the rows,
+    factors are independent of each other, and threads draw several at the same time.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class SparseLinkedPrior(LinkedPrior):
     n_columns : int
         Length p of a row.
     features : csr_array of shape (n, K)
-        Stored entries cost time, others none.
+        Only stored entries cost time.
     shape, rate, strength : float, default=1.0
         a, b and κ.
     """

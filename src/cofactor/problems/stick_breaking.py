@@ -38,18 +38,18 @@ def log_bounds(gamma: Array) -> tuple[Array, Array, Array]:
 
 
 def prior_logits(gamma: Array) -> Array:
-    """Return ln(p/(1-p)) of the features of a cold user, of whom nothing is known."""
+    """Return ln(p/(1-p)) of the features of a cold user."""
     on, off, _ = log_bounds(gamma)
     return on - off
 
 
 def best_sticks(gamma: Array, expected_ones: Array, n: int, concentration: float) -> Array:
-    """Return γ which minimises the bound with the multinomials of L_k as they are best for the given γ.
+    """Return the γ which minimises the bound, where the multinomials of L_k are the best ones for the given γ.
 
     Parameters
     ----------
     gamma : ndarray of shape (2, K)
-        Where the multinomials are taken.
+        The γ for which the multinomials are computed.
     expected_ones : ndarray of shape (K,)
         Σ_i ψ_ik.
     n : int
@@ -71,7 +71,7 @@ def best_sticks(gamma: Array, expected_ones: Array, n: int, concentration: float
 
 
 def sticks_divergence(gamma: Array, n: int, concentration: float) -> float:
-    """Return Σ_k KL(q(ν_k) | prior), and what the bound adds to n rows whose ψ is the prior's."""
+    """Return Σ_k KL(q(ν_k) | prior), plus what the bound adds for n rows whose ψ is that of the prior."""
     log_on, log_off = expected_logs(gamma)
     on, off, _ = log_bounds(gamma)
     divergence = (

@@ -2,20 +2,21 @@
 
 import numpy as np
 
+from cofactor.penalties import NonNegative
 from cofactor.problems.penalized import PenalizedProblem
 from cofactor.solvers.multiplicative import scale_by_ratio
 
 
 class TriFactorizationProblem(PenalizedProblem):
-    r"""Objective of non-negative matrix tri-factorization with labels, (3) of its paper, rows being instances.
+    r"""Objective of non-negative matrix tri-factorization with labels, (3) of Kimura, Kudo and Sun; rows are instances.
 
     .. math:: J(B, S) = \|X - Y S B\|_F^2 + \lambda \sum_{j=1}^{J} w_j \, s_j^\top (D - K) s_j,
         \qquad K = Y^\top Y, \quad D = \operatorname{diag}(K 1)
 
     over bases B (J × D, the rows are Uᵀ of the paper) and codes of labels S (L × J, Sᵀ of the paper; s_j is its column
     j), both non-negative; X (n × D) non-negative, Y (n × L) of 0 and 1. The penalty is
-    :math:`\frac{\lambda}{2} \sum_j w_j \sum_{l,m} K_{lm} (S_{lj} - S_{mj})^2`: codes of labels that occur together
-    shall be alike. The paper prints the Laplacian with the wrong sign and K with the wrong size (corrections.md, C52).
+    :math:`\frac{\lambda}{2} \sum_j w_j \sum_{l,m} K_{lm} (S_{lj} - S_{mj})^2`: labels that occur together should have
+    similar codes. The paper prints the Laplacian with the wrong sign and K with the wrong size (corrections.md, C52).
 
     =================  ==============================================================================================
     scale-invariant    w_j = ‖b_j‖²: J does not change under (c b_j, s_j / c), and is (3) for bases of length 1
@@ -24,7 +25,7 @@ class TriFactorizationProblem(PenalizedProblem):
     =================  ==============================================================================================
 
     `update` multiplies B, then S, by the ratio of the two parts of their gradients; neither raises J. It needs XᵀY and
-    YᵀY only, once: a step costs O(D L J + D J² + L² J).
+    YᵀY only, which are computed once: a step costs O(D L J + D J² + L² J).
 
     Parameters
     ----------
@@ -90,7 +91,7 @@ class TriFactorizationProblem(PenalizedProblem):
 
     def certificate(self, x: np.ndarray, gradient: np.ndarray) -> float:
         """Return the distance from stationarity under B, S >= 0."""
-        return float(np.linalg.norm(np.where(x > 0, gradient, np.minimum(gradient, 0))))
+        return NonNegative().distance(x, gradient)
 
     def _weights(self, B: np.ndarray) -> np.ndarray:
         return np.einsum("jd,jd->j", B, B) if self.scale_invariant else np.ones(len(B))

@@ -1,4 +1,4 @@
-"""The reader of the published tables: numbers in ``tables/NAME.csv``, what they are in ``index.toml``."""
+"""The reader of the published tables: ``tables/NAME.csv`` holds the numbers, ``index.toml`` says what they are."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.text import did_you_mean, without_zero
 
 __all__ = [
+    "FOLDER",
     "METRICS",
     "SOURCES",
     "Metric",
@@ -39,7 +40,7 @@ _INDEX = tomllib.loads((FOLDER / "index.toml").read_text(encoding="utf-8"))
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A measure of the tables: its title, which direction is better, between which bounds it lies."""
+    """A measure of the tables: its title, which direction is better ("" for neither), its least and largest value."""
 
     title: str
     better: Literal["lower", "higher", ""] = ""
@@ -48,7 +49,7 @@ class Metric:
 
 
 METRICS: Mapping[str, Metric] = {name: Metric(**facts) for name, facts in _INDEX["metrics"].items()}
-"""Every measure in the tables; `rating_report` and `label_report` call them the same where they have them."""
+"""Every measure in the tables, by the names that `rating_report` and `label_report` use where they have it."""
 
 SOURCES: Mapping[str, str] = _INDEX["sources"]
 """Where the tables are published."""
@@ -95,7 +96,7 @@ class Printed:
 
 @dataclass(frozen=True, kw_only=True)
 class Misprint:
-    """What cannot be right in a table: `printed` is, `right` should be; `right` is empty where it is not known.
+    """A misprint in a table: it prints `printed` where `right` would be right; `right` is empty if it is not known.
 
     Examples
     --------
@@ -139,11 +140,11 @@ class Published:
     name : str
         Such as ``"thesis-3.19"``.
     title, source, protocol : str
-        What it shows, in our words; where it is published; how it was measured there.
+        What it shows, in the words of this package; where it is published; how its numbers were measured there.
     rows : tuple of Printed
         Its numbers, in the order of the source.
     printed_names : mapping
-        What the source calls methods that have another name here.
+        The names in the source of methods that have another name here.
     errors : tuple of Misprint
         What cannot be right in it.
     notes : tuple of str

@@ -47,9 +47,9 @@ __all__ = ["comparison_page", "write_report"]
 
 Record = Mapping[str, Any]
 
-_MANY_PAIRS = 10  #: more are shown only when the reader asks for them
-_MANY_PICTURES = 4
-_MANY_RECORDS = 20_000  #: more would make the page slow to open
+_MANY_PAIRS = 10  # more are folded: the reader sees them by opening the fold
+_MANY_PICTURES = 4  # the same
+_MANY_RECORDS = 20_000  # more would make the page slow to open
 
 
 def write_report(path: PathLike, comparison: Comparison, title: str = "Comparison") -> None:
@@ -70,7 +70,7 @@ def write_report(path: PathLike, comparison: Comparison, title: str = "Compariso
 
 
 def comparison_page(comparison: Comparison, *, title: str = "Comparison", digits: int = 3, alpha: float = 0.05) -> str:
-    """Return the report of a comparison, as one HTML page which needs nothing from elsewhere.
+    """Return the report of a comparison, as one HTML page which needs no other files and no network.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ def comparison_page(comparison: Comparison, *, title: str = "Comparison", digits
     records = comparison.records()
     if not records:
         raise InvalidInputError("there are no results to report", advice="run the comparison first")
-    measured = {record["metric"] for record in records}
-    shown = [metric for metric in comparison.metrics if metric in measured]
+    present = {record["metric"] for record in records}
+    shown = [metric for metric in comparison.metrics if metric in present]
     tables = {metric: comparison.table(metric) for metric in shown}
     return document(
         title,
@@ -170,7 +170,7 @@ def _n_complete(means: MeanTable) -> int:
 
 
 def _best(means: MeanTable) -> tuple[str, str]:
-    """Return the methods with the lowest average rank, and what that says."""
+    """Return the methods with the lowest average rank, and a line which says so."""
     complete = means.scores.complete
     ranks = complete.ranks.mean(axis=0)
     best = [name for name, rank in zip(complete.methods, ranks, strict=True) if rank == ranks.min()]
@@ -243,7 +243,7 @@ def _split_pictures(records: Sequence[Record], means: MeanTable, digits: int) ->
 
 
 def _picture(draw: Callable[[], Any], caption: str, alt: str) -> Html:
-    """Return a picture, or, where it cannot be drawn, its numbers: the page does not depend on what draws."""
+    """Return a picture; if drawing it fails, its numbers, so that the page is written in any case."""
     try:
         return drawn(draw(), caption, alt=alt)
     except Exception as error:
@@ -261,7 +261,7 @@ def _installed(*packages: str) -> bool:
 
 def _tests(outcome: Conclusions) -> Iterator[Html]:
     """Yield the tests in words, Nemenyi's also as a picture, Wilcoxon's as a table."""
-    words = replace(outcome, wilcoxon=None, absent={}).lines()  # the table names those
+    words = replace(outcome, wilcoxon=None, absent={}).lines()  # Wilcoxon's results are in the table below
     yield bullets(f"{line}." for line in dict.fromkeys(words))
     if outcome.nemenyi is not None and _installed("matplotlib", "scikit_posthocs"):
         yield _diagram(outcome.nemenyi)
@@ -303,7 +303,7 @@ def _p(value: float) -> str:
 
 
 def _chosen(results: Iterable[Result]) -> list[Section]:
-    """Return which parameters were chosen inside training parts, and how often."""
+    """Return a table of the parameters chosen inside training parts, and how often each was."""
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for result in results:
         if parameters := result.measures.get("parameters"):
@@ -318,7 +318,7 @@ def _chosen(results: Iterable[Result]) -> list[Section]:
 
 def _setting(named: tuple[str, Any]) -> str:
     name, value = named
-    if isinstance(value, dict):  # a tuple, and what else JSON has no form of its own for
+    if isinstance(value, dict):  # the form in which results hold a tuple, or another value that JSON does not know
         value = value.get("items", value)
     values = value if isinstance(value, list) else [value]
     return f"{name} {' / '.join(f'{one:.4g}' if isinstance(one, float) else str(one) for one in values)}"
@@ -351,7 +351,7 @@ def _failures(records: Sequence[Record]) -> list[Section]:
 
 
 def _places(cells: Iterable[Record]) -> str:
-    """Return on which data sets cells failed, and how many."""
+    """Return on which data sets cells failed, and how many on each."""
     return ", ".join(f"{data} ({counted(n, 'cell')})" for data, n in Counter(cell["data"] for cell in cells).items())
 
 

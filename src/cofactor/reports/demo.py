@@ -1,4 +1,4 @@
-"""The parts that the report of every demo has: pictures, recommendations, what to do next; and the two files."""
+"""The parts that the report of every demo has: pictures, recommendations, what to do next; and its two files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["how_to_go_on", "pictures", "recommendations", "run", "write_files"]
 
 
 def run(machine: str, seconds: float) -> str:
-    """Return what ran where, and how long.
+    """Return a line which says which version ran on which machine, and how long it took.
 
     Examples
     --------
@@ -39,14 +39,14 @@ def run(machine: str, seconds: float) -> str:
 
 
 def pictures(folder: Path, captions: Mapping[str, str]) -> list[Section]:
-    """Return the part of a page with pictures, if there are any.
+    """Return the part of a page with pictures; nothing if there are none.
 
     Parameters
     ----------
     folder : Path
-        Where they are.
+        Where the pictures are.
     captions : mapping
-        From the names of their files to what they show.
+        From the names of their files to their captions.
     """
     shown = [figure(folder / name, caption) for name, caption in captions.items()]
     return [section("Pictures", *shown)] if shown else []
@@ -85,9 +85,9 @@ def recommendations(
     Parameters
     ----------
     title, lead : str
-        Heading, and the words before what they like.
+        Heading, and the words before the items that they like.
     liked : sequence of (title, rating)
-        What they rated best.
+        Items with their highest ratings.
     recommended : sequence of (title, predicted rating, true rating)
         None where the true rating is not known; without any, that column is left out.
 

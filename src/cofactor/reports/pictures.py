@@ -24,14 +24,14 @@ def drawn(picture: Axes | Figure, caption: str, *, alt: str = "", form: str = "s
     caption : str
         Stands below the picture.
     alt : str
-        What the picture shows, for those who do not see it; by default what the axes say, or the caption.
+        What the picture shows, for readers who cannot see it; by default the texts of the axes, or the caption.
     form : {"svg", "png"}, default="svg"
         SVG is sharp at any size, PNG is smaller where there are thousands of points.
 
     Raises
     ------
     InvalidInputError
-        If `picture` is nothing that matplotlib draws, or `form` is neither of the two.
+        If `picture` is no Axes or Figure of matplotlib, or `form` is neither of the two.
 
     Examples
     --------

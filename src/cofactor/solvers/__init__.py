@@ -1,8 +1,8 @@
 """Solvers: each minimises a problem, knows nothing of ratings or labels, and never prints.
 
-A problem offers `value_gradient(x, gradient)`, `certificate(x, gradient)`, `size`, `dtype`, `smooth` and, for solvers
-with proximal steps, `nonsmooth_value(x)` and `prox(x, step, out)`. It may offer `inverse_curvatures(x)`, by which steps
-are scaled, and `rotate(x)`, which finds coordinates fit for that. All solvers are called alike:
+A problem has `value_gradient(x, gradient)`, `certificate(x, gradient)`, `size`, `dtype`, `smooth` and, for solvers with
+proximal steps, `nonsmooth_value(x)` and `prox(x, step, out)`. It may have `inverse_curvatures(x)`, which solvers scale
+their steps by, and `rotate(x)`, which moves to coordinates where this works better. All solvers are called alike:
 `solver(problem, x0, max_iter=..., tol=..., callback=...) -> Result`.
 """
 

@@ -5,7 +5,7 @@ import numpy as np
 from cofactor.kernels import vectors
 from cofactor.solvers.result import Callback, Problem, Result, SolverMismatchError, Trace
 
-_TINY = 1e-30  #: a step that projects and does nothing else
+_TINY = 1e-30  # a step so short that the proximal map only projects
 
 
 def proximal_gradient(
@@ -55,7 +55,7 @@ def proximal_gradient(
         )
     trace = Trace(problem, max_iter, tol, callback)
     x = np.empty(problem.size, problem.dtype)
-    # Into the domain of g; a step of any length would shrink the start itself, perhaps to 0, where factors get stuck.
+    # Move the start into the domain of g. A longer step would also shrink it, perhaps to 0, which factors never leave.
     problem.prox(x0.astype(problem.dtype), _TINY, x)
     g, g_new, x_new = np.empty_like(x), np.empty_like(x), np.empty_like(x)
     smooth = trace.evaluate(x, g)

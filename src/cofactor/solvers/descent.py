@@ -10,8 +10,9 @@ from cofactor.solvers.result import Problem, Result, Trace
 def descend(problem: Problem, x0: np.ndarray, update: Callable[[np.ndarray], None], trace: Trace) -> Result:
     """Repeat `update`, which changes a point in place, until `trace` says stop or the objective rises.
 
-    A rise is taken back. By less than the root of the working precision, as a share of the first objective, it is
-    rounding and the run has converged; by more, the update is not what it should be, and the run has not.
+    A step that raises the objective is taken back and ends the run. If the rise, as a share of the first objective, is
+    at most the square root of the working precision, it comes from rounding, and the run has converged. If it is
+    larger, the update failed, and the run has not converged.
 
     Parameters
     ----------
@@ -20,9 +21,9 @@ def descend(problem: Problem, x0: np.ndarray, update: Callable[[np.ndarray], Non
     x0 : ndarray
         Starting point; it is not changed.
     update : callable
-        A step which does not raise the objective, but for rounding.
+        A step that does not raise the objective, except by rounding.
     trace : Trace
-        A new one; it holds the stopping rule.
+        A new trace; it holds the stopping rule.
 
     Returns
     -------

@@ -16,12 +16,12 @@ def gradient_descent(
     step: float = 1.0,
     callback: Callback | None = None,
 ) -> Result:
-    """Minimise a smooth problem by gradient descent: x ← x - c ∇J(x) (thesis, (3.2), (3.3), Alg. 1 and 2).
+    """Minimise a smooth problem by gradient descent: x ← x - c ∇J(x).
 
-    The papers leave the step length c open. Here it starts at `step`, is halved until the objective falls enough
-    (Armijo), and grows by half after every step that was taken at once, so the objective never rises. The printed
-    loop of Alg. 1 and 2 runs *while* the stopping criterion is met and uses iterates before they exist; this one runs
-    until it is met.
+    These are (3.2), (3.3) and algorithms 1 and 2 of Kumar's thesis, which does not say how long the step c is. Here it
+    starts at `step`, is halved until the objective falls enough (Armijo), and grows by half after every step that
+    needed no halving, so the objective never rises. The loop runs until the stopping criterion is met, not while it is
+    met as printed (corrections.md, C1).
 
     Parameters
     ----------

@@ -5,7 +5,11 @@ import numpy as np
 from cofactor.errors import InvalidInputError
 from cofactor.kernels import vectors
 from cofactor.solvers.linesearch import wolfe_step
-from cofactor.solvers.result import TURN_AFTER, Callback, Problem, Result, Trace, curvature_scale, require_smooth, turn
+from cofactor.solvers.result import Callback, Problem, Result, Trace, curvature_scale, require_smooth
+
+#: Iteration after which the problem may choose other coordinates, and is asked for its curvatures again: the first
+#: steps from a random start show which directions matter. On MovieLens 100K L-BFGS then takes 24 iterations, not 38.
+_ROTATE_AFTER = 3
 
 
 def lbfgs(
@@ -21,9 +25,9 @@ def lbfgs(
 
     The direction is a combination of the 2·memory + 1 stored vectors; its coefficients follow from their inner
     products (Nocedal & Wright 2006, algorithm 7.4, in the form of Chen, Wang & Zhou 2014). So an iteration reads the
-    stored vectors twice: once for the new inner products, once for the combination. The recursion starts from a
-    multiple of D = diag(`inverse_curvatures`) of the problem if it has them, taken at the start and, in the coordinates
-    that the problem's `rotate` chooses, again after three iterations.
+    stored vectors twice: once for the new inner products, once for the combination. If the problem has
+    `inverse_curvatures`, the recursion starts from a multiple of the diagonal matrix D of these. They are computed at
+    the start, and again after three iterations, once the problem's `rotate` has chosen other coordinates.
 
     Parameters
     ----------
@@ -36,8 +40,8 @@ def lbfgs(
     tol : float, default=1e-5
         Converged when the objective fell by less than this share of itself per iteration over five iterations.
     memory : int, optional
-        Number of stored pairs (step, difference of gradients); by default 4, or 2 where the problem guesses its
-        curvatures: on MovieLens 100K more of them hardly save an iteration then, and each makes all slower.
+        Number of stored pairs (step, difference of gradients); by default 4, or 2 where the problem has
+        `inverse_curvatures`: on MovieLens 100K more pairs then save hardly any iterations, and each makes all slower.
     callback : callable, optional
         Called with a `Progress` after every iteration.
 
@@ -73,7 +77,7 @@ def lbfgs(
             break
         t, objective = wolfe_step(trace, x, objective, slope, p, 1.0, x_new, g_new)
         if t == 0:
-            if pairs.order:  # perhaps the stored curvature misleads: start again from the gradient
+            if pairs.order:  # the stored pairs may be misleading: start again from the gradient
                 pairs.order.clear()
                 continue
             trace.stop("no step along the gradient lowers the objective: working precision reached", converged=True)
@@ -81,8 +85,9 @@ def lbfgs(
         pairs.advance(x, x_new, g_new)
         if trace.done(objective):
             break
-        if trace.n_iter == TURN_AFTER:
-            turn(problem, x)
+        if trace.n_iter == _ROTATE_AFTER:
+            if hasattr(problem, "rotate"):
+                problem.rotate(x)
             objective = min(objective, trace.evaluate(x, pairs.gradient))  # they differ by rounding at most
             pairs.begin(curvature_scale(problem, x))
     return trace.result(x, pairs.gradient)
@@ -104,13 +109,13 @@ class _Pairs:
         self.products = np.zeros((2 * memory + 1, 2 * memory + 1))
 
     def begin(self, scale: np.ndarray) -> None:
-        """Forget all pairs; begin with the gradient in its place, and `scale`."""
+        """Forget all pairs and take a new `scale`; the gradient must be in its place."""
         self.order.clear()
         self.scale = scale
         self.products[-1, -1] = vectors.dot(scale * self.gradient, self.gradient)
 
     def advance(self, x: np.ndarray, x_new: np.ndarray, g_new: np.ndarray) -> None:
-        """Move to the new point; the newest pair takes the oldest one's place, unless its curvature is not positive."""
+        """Move to the new point; the new pair replaces the oldest one, and is used if its curvature is positive."""
         m = self.memory
         k = self._last = (self._last + 1) % m
         if k in self.order:

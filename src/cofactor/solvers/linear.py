@@ -19,8 +19,8 @@ def solve_positive(
 ) -> NDArray[np.float64]:
     r"""Solve AX = B for a symmetric positive definite operator A by conjugate gradients, each column on its own.
 
-    One application of A serves all columns, each of which has its own step length; columns which have converged
-    stand still.
+    A is applied to all columns at once, and each column has its own step length; columns that have converged no longer
+    change.
 
     Parameters
     ----------

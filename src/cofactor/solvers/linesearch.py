@@ -5,7 +5,7 @@ import numpy as np
 from cofactor.kernels import vectors
 from cofactor.solvers.result import Trace
 
-#: Sufficient decrease and curvature constants (Nocedal & Wright 2006, section 3.1).
+#: A step must lower the objective by this share of what the slope promises (Nocedal & Wright 2006, section 3.1).
 DECREASE = 1e-4
 
 
@@ -24,8 +24,8 @@ def wolfe_step(
 ) -> tuple[float, float]:
     """Find a step t with J(x + t p) <= J(x) + 1e-4 t s and a slope there of at least `curvature` times s < 0.
 
-    The step shrinks to the minimiser of the parabola through what is known when it is too long, and doubles when it
-    is too short. Writes the new point and its gradient.
+    A step that is too long shrinks to the minimiser of a parabola through the known values; one that is too short
+    doubles. The new point and its gradient are written.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def wolfe_step(
     curvature : float, default=0.9
         0.9 for quasi-Newton directions, 0.1 for conjugate gradients.
     max_evaluations : int, default=20
-        After so many trials the last one that lowers the objective is taken.
+        After so many trials the last one that lowered the objective enough is taken.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def wolfe_step(
 
 
 def _parabola(low: float, high: float, objective: float, slope: float, value: float) -> float:
-    """Return the minimiser of the parabola with the known start and the value at `high`, kept inside the bracket."""
+    """Return the minimiser of the parabola with the value and slope at 0 and the value at `high`, in the bracket."""
     if low > 0 or not np.isfinite(value):
         return 0.5 * (low + high) if np.isfinite(value) else low + 0.1 * (high - low)
     curvature = value - objective - slope * high

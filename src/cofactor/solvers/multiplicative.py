@@ -12,7 +12,7 @@ _TINY = 1e-12
 
 
 class Updated(Problem, Protocol):
-    """A problem with an update which does not raise its objective."""
+    """A problem with an update that does not raise its objective."""
 
     def update(self, x: np.ndarray) -> None:
         """Renew all parameters, in place."""
@@ -47,19 +47,19 @@ def repeat_updates(
     tol: float = 1e-5,
     callback: Callback | None = None,
 ) -> Result:
-    """Minimise by repeating the problem's own update, as long as the objective falls; the best point is kept.
+    """Minimise by repeating the problem's own update as long as the objective falls; return the best point.
 
     Parameters
     ----------
     problem : Updated
         A problem with `update`.
     x0 : ndarray
-        Starting point; it is not changed. Multiplicative updates leave zeros zero: start above it.
+        Starting point; it is not changed. Multiplicative updates leave zeros zero: start above zero.
     max_iter : int, default=200
         Largest number of updates.
     tol : float, default=1e-5
-        Converged when the objective fell by less than this share of itself per update over five updates; 0 for
-        `max_iter` updates in any case, unless working precision ends the descent before.
+        Converged when the objective fell by less than this share of itself per update over five updates. With 0 there
+        are `max_iter` updates, unless the working precision is reached earlier.
     callback : callable, optional
         Called with a `Progress` after every update.
 

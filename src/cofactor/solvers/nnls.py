@@ -5,7 +5,7 @@ import numpy as np
 from cofactor.kernels.nonnegative import nonnegative_rows
 from cofactor.kernels.threads import parallel_for
 
-_ROWS = 64  #: rows in one task of a thread
+_ROWS = 64  # rows in one task of a thread
 
 
 def nonnegative_least_squares(
@@ -22,14 +22,14 @@ def nonnegative_least_squares(
     tol : float, default=1e-8
         A row is done when its distance from stationarity, in the largest norm, is this share of max |x_i Bᵀ|.
     max_sweeps : int, default=10000
-        Largest number of passes over the coordinates of one row. Bases that nearly depend on each other take many.
+        Largest number of passes over the coordinates of one row. Bases that are nearly linearly dependent need many.
 
     Returns
     -------
     V : ndarray of shape (n, J)
         Solutions, by coordinate descent from 0; the same to the bit for any number of threads.
     n_unfinished : int
-        Number of rows that `max_sweeps` ended.
+        Number of rows that were not done after `max_sweeps` passes.
 
     Examples
     --------

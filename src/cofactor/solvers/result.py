@@ -1,4 +1,4 @@
-"""What solvers take and give: the problem's interface, progress, results, and the stopping rule they share."""
+"""What all solvers share: the interface of problems, progress, results, and the stopping rule."""
 
 import time
 from collections.abc import Callable
@@ -15,7 +15,7 @@ class SolverMismatchError(InvalidInputError):
 
 
 class Problem(Protocol):
-    """What a solver sees of a problem."""
+    """What a solver needs of a problem."""
 
     dtype: np.dtype
     smooth: bool
@@ -39,7 +39,7 @@ class Problem(Protocol):
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a solver stands, as handed to callbacks.
+    """How far a solver is: what callbacks are given.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Progress:
     elapsed : float
         Seconds since the solver began.
     stage : str
-        What is being solved, where a fit solves several problems.
+        Which problem is being solved, where a fit solves several.
     """
 
     iteration: int
@@ -103,7 +103,7 @@ class Trace:
     """History of a run and its stopping rule.
 
     A run has converged when the objective fell by less than `tol` of itself per iteration, on average over the last
-    `window` iterations: single short steps are common in quasi-Newton methods and mean nothing.
+    `window` iterations: single short steps are common in quasi-Newton methods and do not mean that the minimum is near.
     """
 
     problem: Problem
@@ -144,7 +144,7 @@ class Trace:
         self._note(objective)
 
     def done(self, objective: float) -> bool:
-        """Note the objective after an iteration and tell whether to stop."""
+        """Note the objective after an iteration and return whether to stop."""
         self._note(objective)
         n_iter = self.n_iter
         if self.callback is not None:
@@ -158,7 +158,7 @@ class Trace:
         return False
 
     def stop(self, message: str, *, converged: bool) -> bool:
-        """End the run for the reason given; always true."""
+        """End the run for the reason given; return True."""
         self.message, self.converged = message, converged
         return True
 
@@ -189,17 +189,6 @@ def require_smooth(problem: Problem, solver: str) -> None:
             "nonnegative?) has none: take solver='apg' for such penalties, and a smooth loss (smooth-hinge, "
             "modified-square, logistic)"
         )
-
-
-#: Iteration after which coordinates and scale are set anew: the first steps from a random start show the directions
-#: that matter. On MovieLens 100K L-BFGS then takes 24 iterations instead of 38.
-TURN_AFTER = 3
-
-
-def turn(problem: Problem, x: np.ndarray) -> None:
-    """Move x, in place, to a point of the same objective whose curvatures mix less, if the problem knows one."""
-    if (rotate := getattr(problem, "rotate", None)) is not None:
-        rotate(x)
 
 
 def curvature_scale(problem: Problem, x: np.ndarray) -> np.ndarray:

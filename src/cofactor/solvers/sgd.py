@@ -29,8 +29,8 @@ def stochastic_gradient(
 ) -> Result:
     """Minimise a sum over rows by steps along the gradients of single rows, in a new random order in each pass.
 
-    Where a pass raises the objective, it is undone, and step lengths are halved besides what the problem's schedule
-    takes off them; so the history never rises.
+    A pass that raises the objective is undone, and step lengths are halved in addition to what the problem's schedule
+    does; so the history never rises.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def stochastic_gradient(
         value = trace.evaluate(x, g)
         if value <= objective:
             best, objective = x.copy(), value
-        else:  # the rows' gradients contradict each other: only shorter steps can make progress
+        else:  # the steps of single rows undo each other: only shorter ones can lower the objective
             x, inverse_step = best.copy(), 2 * inverse_step
         if trace.done(objective):
             break
