@@ -119,12 +119,20 @@ def _settled_layout() -> Any:
     class SettledLayout(ConstrainedLayoutEngine):  # here, since matplotlib need not be installed
         def execute(self, fig: Any) -> None:
             for _ in range(3):
+                before = _places(fig)
                 super().execute(fig)
+                if _places(fig) == before:
+                    break
 
         def __reduce__(self) -> tuple[Any, ...]:  # so that figures can be pickled
             return _settled_layout, ()
 
     return SettledLayout()
+
+
+def _places(figure: Any) -> list[tuple[float, ...]]:
+    """Return where the axes of a figure stand."""
+    return [ax.get_position(original=True).bounds for ax in figure.axes]
 
 
 def require_matplotlib() -> None:
