@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
@@ -95,6 +95,7 @@ def test_nothing_at_all():
             macro_f1(nothing, nothing, bad)
 
 
+@settings(max_examples=40, deadline=None)
 @given(pairs(), st.sampled_from([0, 1]))
 def test_set_metrics_equal_scikit_learn(case, zero):
     Y, found = case
@@ -106,6 +107,7 @@ def test_set_metrics_equal_scikit_learn(case, zero):
         assert metric(Y, found, zero) == pytest.approx(sk.f1_score(Y, found, average=average, **options), abs=1e-14)
 
 
+@settings(max_examples=40, deadline=None)
 @given(pairs())
 def test_skipping_equals_scikit_learn_on_the_rest(case):
     Y, found = case
@@ -122,6 +124,7 @@ def test_skipping_equals_scikit_learn_on_the_rest(case):
         assert math.isnan(macro_f1(Y, found, "skip"))
 
 
+@settings(max_examples=40, deadline=None)
 @given(scored())
 def test_ranking_metrics_equal_scikit_learn(case):
     Y, scores = case
@@ -135,6 +138,7 @@ def test_ranking_metrics_equal_scikit_learn(case):
         assert coverage(Y, scores) == pytest.approx(coverage(Y, scores, "skip") * some.mean())
 
 
+@settings(max_examples=40, deadline=None)
 @given(scored(), st.integers(1, 2))
 def test_ties_are_broken_in_every_way(case, k):
     """One-error and precisions are means over all orders of the labels in which scores do not increase."""
@@ -152,6 +156,7 @@ def test_ties_are_broken_in_every_way(case, k):
     assert found == pytest.approx(np.mean(weighted))
 
 
+@settings(max_examples=40, deadline=None)
 @given(scored())
 def test_only_the_order_of_scores_matters(case):
     Y, scores = case

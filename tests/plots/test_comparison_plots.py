@@ -1,6 +1,5 @@
 """Pictures that compare methods: what is drawn where, labels, files, and what is refused."""
 
-import subprocess
 import sys
 
 import numpy as np
@@ -122,23 +121,6 @@ def test_a_long_bar_and_long_names_have_room():
     ax.figure.canvas.draw()
     pixels = np.asarray(ax.figure.canvas.buffer_rgba())[..., :3]
     assert (pixels[:, [0, -1]] == 255).all()
-
-
-@pytest.mark.evidence
-def test_figure_is_none_of_pyplots():
-    code = """
-import matplotlib
-before = matplotlib.rcParams.copy()
-from cofactor.evaluation import Scores, nemenyi
-from cofactor.plots import plot_critical_difference
-plot_critical_difference(nemenyi(Scores([[1, 2, 3]] * 4, list("abc"), greater_is_better=True)))
-from matplotlib import pyplot
-assert pyplot.get_fignums() == []
-changed = {key for key in before if key != "backend" and matplotlib.rcParams[key] != before[key]}
-assert not changed, changed
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def test_without_scikit_posthocs(monkeypatch):

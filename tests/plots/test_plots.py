@@ -118,6 +118,15 @@ for ending in ("png", "svg", "pdf"):
     plots.save_figure(ax, {str(tmp_path)!r} + "/a." + ending)
 assert "matplotlib.pyplot" not in sys.modules, "no pyplot"
 assert matplotlib.rcParams.copy() == before, "settings are as they were"
+
+import warnings
+warnings.simplefilter("default")  # for what scikit-posthocs imports
+from cofactor.evaluation import Scores, nemenyi
+plots.plot_critical_difference(nemenyi(Scores([[1, 2, 3]] * 4, list("abc"), greater_is_better=True)))
+from matplotlib import pyplot  # scikit-posthocs imports it
+assert pyplot.get_fignums() == [], "no figure of pyplot"
+changed = {{key for key in before if key != "backend" and matplotlib.rcParams[key] != before[key]}}
+assert not changed, changed
 """
     environment = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "MPLBACKEND")}
     done = subprocess.run(
@@ -339,13 +348,16 @@ def test_confusion_takes_the_matrix_of_the_metrics():
 
 
 def test_text_can_be_read_on_every_colour():
-    counts = np.array([[k, 1000 - k] for k in range(0, 1001, 25)])
-    for row in counts:
-        ax = plot_confusion([row, row[::-1]], [1, 2])
-        image = ax.images[0]
-        for text in ax.texts:
-            column, line = text.get_position()
-            assert contrast(text.get_color(), image.to_rgba(image.get_array()[line, column])[:3]) >= 4.5
+    counts = np.zeros((25, 25))
+    counts[:, 0] = np.linspace(0, 1000, 25)
+    counts[:, 1] = 1000 - counts[:, 0]
+    ax = plot_confusion(counts, range(25))
+    (image,) = ax.images
+    shares = image.get_array()
+    assert len(np.unique(shares.round(6))) == 25
+    for text in ax.texts:
+        column, line = text.get_position()
+        assert contrast(text.get_color(), image.to_rgba(shares[line, column])[:3]) >= 4.5
 
 
 def test_many_levels_have_less_text(tmp_path):

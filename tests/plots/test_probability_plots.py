@@ -75,7 +75,7 @@ def test_reliability_refuses_what_the_metric_refuses():
         plot_reliability([1], [[0.5, 0.5]], [1, 2], over="each")
 
 
-def test_trace_has_every_sweep_and_tells_whether_chains_met():
+def test_trace_has_every_sweep_and_shows_whether_chains_agree():
     model = sampled()
     ax = plot_trace(model)
     for line, chain in zip(ax.lines, model.chains_, strict=True):
