@@ -25,6 +25,7 @@ from cofactor.model.splits import LABEL_PROTOCOLS, splitter_of
 from cofactor.tasks import label_files
 from cofactor.tasks.base import Task, about
 from cofactor.tasks.baselines import LabelFrequencies
+from cofactor.tasks.matching import align_features, align_labels
 from cofactor.tasks.models import Wanted, assemble, short_names
 from cofactor.tasks.options import LABELS
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Protocol, Settings, Table
@@ -187,10 +188,18 @@ class LabelTask(Task):
         )
 
     def update(self, model: Any, loaded: Loaded) -> Any:
-        """Return a model that has learned from more instances, if it is one of those which can."""
+        """Return a copy of a model that has learned from more instances, by its `partial_fit`; see `Task.update`.
+
+        Features and labels are matched by name.
+        """
         if not hasattr(model, "partial_fit"):
             raise InvalidInputError(f"{type(model).__name__} learns from all instances at once: fit it again")
-        return copy.deepcopy(model).partial_fit(loaded.data.X, loaded.data.Y)
+        updated = without_names(copy.deepcopy(model))
+        with about(loaded.file):
+            updated.partial_fit(align_features(loaded.data, model, named=False), align_labels(loaded.data, model))
+        if hasattr(model, "feature_names_in_"):
+            updated.feature_names_in_ = model.feature_names_in_
+        return updated
 
     def describe(self, model: Any) -> Facts:
         """Return sizes and threshold of a fitted model."""
