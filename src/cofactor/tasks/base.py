@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
 from cofactor.errors import InvalidInputError, Place, Text
 from cofactor.files import display_name
-from cofactor.tasks.options import OptionTable, without_unknown
+from cofactor.tasks.options import without_unknown
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Measured, Progress, Protocol, Request, Settings, Table
 from cofactor.tasks.registry import TASKS
 from cofactor.text import counted, did_you_mean, folded, nearest
@@ -25,7 +25,7 @@ __all__ = ["ABILITIES", "Task", "about"]
 
 Ability: TypeAlias = Literal["predict", "recommend", "fold_in", "update", "describe", "evaluate"]
 
-#: What not every task can do, and the method that a task which can overrides.
+#: What some tasks cannot do, and the method which a task that can overrides.
 ABILITIES: dict[Ability, str] = {
     "predict": "predict",
     "recommend": "recommend",
@@ -39,7 +39,7 @@ ABILITIES: dict[Ability, str] = {
 class Task(ABC):
     """What shells may ask about one kind of data.
 
-    Subclasses read files, build models, fit and measure. What else a task can do, `can` tells.
+    Subclasses read files, build models, fit and measure. `can` says what else a task can do.
 
     Attributes
     ----------
@@ -47,8 +47,6 @@ class Task(ABC):
         "ratings" or "labels".
     one_model, many_models : str
         What its models are called in messages.
-    options : mapping from str to tuple of Option
-        The options it takes, by what is done.
     default_model : str
         Name of the model where none is asked for.
     compared_models : tuple of str
@@ -64,7 +62,6 @@ class Task(ABC):
     name: ClassVar[str]
     one_model: ClassVar[str]
     many_models: ClassVar[str]
-    options: ClassVar[OptionTable] = {}
     default_model: ClassVar[str]
     compared_models: ClassVar[tuple[str, ...]] = ()
     default_protocol: ClassVar[str] = "holdout"
@@ -86,7 +83,7 @@ class Task(ABC):
         return getattr(type(self), method) is not getattr(Task, method)
 
     def values(self, verb: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options of this task as Python takes them; refuse those that it does not have.
+        """Return the values of the options of this task; refuse options that it does not have.
 
         Parameters
         ----------
@@ -95,7 +92,7 @@ class Task(ABC):
         given : mapping from str to object
             What a user gave, by name of the option.
         """
-        return without_unknown(given, self.options.get(verb, ()), self.name)
+        return without_unknown(given, TASKS[self.name].options.get(verb, ()), self.name)
 
     # ---------------------------------------------------------------- files and models
 
@@ -130,7 +127,7 @@ class Task(ABC):
         name : str
             Name of the model; case, hyphens and underscores do not matter.
         settings : Settings
-            What it is to be like.
+            Its parameters, and options of the task.
 
         Raises
         ------
@@ -139,14 +136,14 @@ class Task(ABC):
         """
 
     def contestant(self, name: str, settings: Settings) -> Built:
-        """Return a model for an evaluation, which chooses inside each training part what is not said.
+        """Return a model for an evaluation: parameters that the settings leave open are chosen in each training part.
 
         Parameters
         ----------
         name : str
             Name of the model.
         settings : Settings
-            What it is to be like.
+            Its parameters, and options of the task.
         """
         return self.build(name, settings)
 
@@ -161,7 +158,7 @@ class Task(ABC):
         Raises
         ------
         InvalidInputError
-            With the nearest names, and with all; or with the task that the model is for.
+            If there is none: with the nearest names and all names, or with the task that has this model.
         """
         known = self.models()
         found = {folded(one): model for one, model in known.items()}.get(folded(name))
@@ -185,7 +182,7 @@ class Task(ABC):
 
     @abstractmethod
     def fit(self, model: Any, loaded: Loaded, settings: Settings, listen: Listener | None = None) -> tuple[Any, Facts]:
-        """Fit a model, its settings chosen where nothing is said, and tell about it.
+        """Fit a model, choose the parameters that the settings leave open, and describe the result.
 
         Parameters
         ----------
@@ -238,25 +235,39 @@ class Task(ABC):
         self._cannot("recommend")
 
     def fold_in(self, model: Any, file: str, options: Mapping[str, Any]) -> Built:
-        """Return a model for the new users of a file, without training again."""
+        """Return a model for the new users of a file, without training again.
+
+        Parameters
+        ----------
+        model : estimator
+            Fitted. It is not changed.
+        file : str
+            Path, or ``-``.
+        options : mapping from str to object
+            As `values` returns them for "recommend".
+        """
         self._cannot("fold_in")
 
     def update(self, model: Any, loaded: Loaded) -> Any:
-        """Return a model that has learned from more data."""
+        """Return a copy of a fitted model that has also learned from more data.
+
+        Parameters
+        ----------
+        model : estimator
+            Fitted. It is not changed.
+        loaded : Loaded
+            What `read` returned.
+        """
         self._cannot("update")
 
     def describe(self, model: Any) -> Facts:
-        """Return what is to be known about a fitted model."""
+        """Return sizes and settings of a fitted model."""
         self._cannot("describe")
 
     # ---------------------------------------------------------------- evaluation
 
     def metrics(self, models: Mapping[str, Any]) -> tuple[Column, ...]:
-        """Return all that is measured of these models, in the order of tables."""
-        self._cannot("evaluate")
-
-    def protocols(self) -> tuple[str, ...]:
-        """Return the names of the ways to split data."""
+        """Return the measures of these models, in the order of tables."""
         self._cannot("evaluate")
 
     def splits(self, loaded: Loaded, protocol: Protocol) -> list[Any]:
@@ -282,26 +293,26 @@ class Task(ABC):
         Returns
         -------
         mapping from str to dict
-            The measures, for each way of the model to decide: ``{"": measures}`` where there is but one.
+            The measures, by the way in which the model decides: ``{"": measures}`` where there is only one.
         """
         self._cannot("evaluate")
 
     def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
-        """Return rules to beat, by name."""
+        """Return simple rules with which the models are compared, by name."""
         return {}
 
     def prepared(
         self, models: Mapping[str, Any], loaded: Loaded, settings: Settings
     ) -> tuple[dict[str, Any], tuple[Text, ...]]:
-        """Return copies of models that know what the data tell beforehand, and notes for the user."""
+        """Return copies of models, with parameters that the data determine, and notes for the user."""
         return dict(models), ()
 
     def warm_up(self, models: Sequence[Any], loaded: Loaded) -> None:
-        """Load and compile what the models run, so that no fit that is measured does it; by default nothing."""
+        """Load and compile the code of the models, so that no measured fit has to; by default do nothing."""
         return
 
-    def listen(self, model: Any, listener: Listener) -> None:
-        """Let a model report its progress, if it can."""
+    def listen(self, model: Any, listener: Listener | None) -> None:
+        """Let a model report its progress to a listener, if it can; None: to nobody."""
         if "callback" in model.get_params(deep=False):
             model.set_params(callback=listener)
 
@@ -365,7 +376,7 @@ class Task(ABC):
 
 @contextmanager
 def about(file: str) -> Iterator[None]:
-    """Within the block, what is refused is the content of this file; what is wrong with an argument is left as it is.
+    """Within the block, errors name this file; those which name an argument or another place stay as they are.
 
     Parameters
     ----------

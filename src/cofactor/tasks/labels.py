@@ -21,13 +21,12 @@ from cofactor.labels import LabelModel
 from cofactor.metrics import LABEL_METRICS
 from cofactor.model.convergence import NothingPredictedWarning
 from cofactor.model.selection.grid import select_parameters
-from cofactor.model.splits import LABEL_PROTOCOLS, splitter_of
+from cofactor.model.splits import splitter_of
 from cofactor.tasks import label_files
 from cofactor.tasks.base import Task, about
 from cofactor.tasks.baselines import LabelFrequencies
 from cofactor.tasks.matching import align_features, align_labels
 from cofactor.tasks.models import Wanted, assemble, short_names
-from cofactor.tasks.options import LABELS
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Protocol, Settings, Table
 from cofactor.tasks.words import shortest
 from cofactor.text import folded
@@ -35,7 +34,7 @@ from cofactor.typing import Listener
 
 __all__ = ["LabelTask"]
 
-_FEW = 40  #: instances of a fit whose time does not count
+_FEW = 40  #: instances of a fit that only warms up
 
 #: What stands above a measure in tables, where that is not its name.
 _HEADINGS = {
@@ -70,7 +69,6 @@ class LabelTask(Task):
 
     name = "labels"
     one_model, many_models = "label model", "label models"
-    options = LABELS
     default_model = "plst"
     compared_models = ("plst", "mlknn")
     default_protocol, default_splits = "kfold", 5
@@ -113,7 +111,7 @@ class LabelTask(Task):
         return assemble(model, replace(settings, params=params), Wanted(fixed=fixed))
 
     def contestant(self, name: str, settings: Settings) -> Built:
-        """Return a model which chooses inside each training part what is not said; see `Task.contestant`."""
+        """Return a model which chooses its open parameters in each training part; see `Task.contestant`."""
         built = self.build(name, settings)
         grid = self.grid(built.model, settings)
         threshold = built.model.threshold
@@ -124,7 +122,7 @@ class LabelTask(Task):
         return Built(search, built.notes)
 
     def grid(self, model: Any, settings: Settings) -> dict[str, list[Any]]:
-        """Return what is tried for the parameters that matter most and of which nothing is said.
+        """Return the values to try of the parameters that matter most, of those which the settings leave open.
 
         Parameters
         ----------
@@ -162,8 +160,7 @@ class LabelTask(Task):
                 warnings.simplefilter("ignore", NothingPredictedWarning)  # a note says it with the names of options
                 fitted.fit(data.X, data.Y, label_names=data.label_names)
         seconds = time.perf_counter() - began
-        if "callback" in fitted.get_params(deep=False):
-            fitted.set_params(callback=None)
+        self.listen(fitted, None)
         # As if X had been a frame: the file of the model keeps the names, so that `predict` can match columns by them.
         fitted.feature_names_in_ = np.array(data.feature_names, dtype=object)
         return fitted, _fit_facts(fitted, loaded, chosen, seconds)
@@ -229,10 +226,6 @@ class LabelTask(Task):
         )
         return (*measures, Column("seconds", "s", 2))
 
-    def protocols(self) -> tuple[str, ...]:
-        """Return the names of the ways to split instances."""
-        return LABEL_PROTOCOLS
-
     def splits(self, loaded: Loaded, protocol: Protocol) -> list[Any]:
         """Return training and test rows of each split."""
         data = loaded.data
@@ -261,11 +254,11 @@ class LabelTask(Task):
         return {"" if row["decoding"] == "plain" else row["decoding"]: row for row in rows}
 
     def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
-        """Return the rule that gives everyone the frequent labels."""
+        """Return the rule that gives every instance the frequent labels."""
         threshold = settings.options.get("threshold", 0.0)
         return {"frequent labels": LabelFrequencies(threshold=threshold, random_state=settings.seed)}
 
-    def listen(self, model: Any, listener: Listener) -> None:
+    def listen(self, model: Any, listener: Listener | None) -> None:
         """Let a model, or the one whose parameters are chosen, report its progress."""
         super().listen(_inside(model), listener)
 
@@ -317,7 +310,7 @@ def _known_estimator(model: LabelModel, name: str) -> Any:
 
 
 def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], seconds: float) -> Facts:
-    """Tell about a model that was fitted just now."""
+    """Describe a model that was just fitted."""
     data, known = loaded.data, LabelTask().describe(model)
     score = without_names(model).score(data.X, data.Y)
     values = {

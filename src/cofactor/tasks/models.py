@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,8 +120,3 @@ def parameters_of(model: Any) -> list[str]:
     True
     """
     return sorted(name for name in model.get_params() if name.split("__")[-1] not in HIDDEN)
-
-
-def having_probabilities(kinds: Mapping[str, type[Any]]) -> Iterable[str]:
-    """Return the names of models that give every level a probability."""
-    return [name for name, kind in kinds.items() if hasattr(kind(), "predict_proba")]

@@ -1,4 +1,4 @@
-"""The task of ratings: users, items, and how much they like them."""
+"""The task of ratings: users, items, and how much users like items."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ from cofactor import ratings
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation.protocols import chosen_alpha, measure_ratings
 from cofactor.metrics import PROBABILITY_METRICS, RATING_METRICS
-from cofactor.model.splits import PROTOCOLS, parts_of, splitter_of
+from cofactor.model.splits import parts_of, splitter_of
 from cofactor.ratings import MMMF, RatingModel
 from cofactor.tasks import rating_files
 from cofactor.tasks.base import Task, about
 from cofactor.tasks.baselines import MostFrequentLevel, UserMedian
 from cofactor.tasks.matching import match_ids
-from cofactor.tasks.models import Wanted, assemble, having_probabilities, short_names
-from cofactor.tasks.options import RATINGS
+from cofactor.tasks.models import Wanted, assemble, short_names
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Protocol, Request, Room, Settings, Table
 from cofactor.tasks.words import numbers, shortest
 from cofactor.typing import Listener
 
 __all__ = ["RatingTask"]
 
-_FEW = 200  #: ratings of a fit whose time does not count
+_FEW = 200  #: ratings of a fit that only warms up
 
 #: What stands above a measure in tables, where that is not its name.
 _HEADINGS = {"mae": "MAE", "nmae": "NMAE", "rmse": "RMSE", "fre": "FRE", "rps": "RPS", "ece": "ECE"}
@@ -50,7 +49,6 @@ class RatingTask(Task):
 
     name = "ratings"
     one_model, many_models = "model of ratings", "models of ratings"
-    options = RATINGS
     default_model = "mmmf"
     compared_models = ("mmmf", "als")
     default_protocol, default_splits = "holdout", 3
@@ -106,7 +104,7 @@ class RatingTask(Task):
     # ---------------------------------------------------------------- fit, and what a fitted model does
 
     def fit(self, model: Any, loaded: Loaded, settings: Settings, listen: Listener | None = None) -> tuple[Any, Facts]:
-        """Fit a model of ratings, and tell about it; see `Task.fit`."""
+        """Fit a model of ratings; see `Task.fit`."""
         ready, notes = self.prepared({"": model}, loaded, settings)
         fitted = ready[""]
         if listen is not None:
@@ -115,8 +113,7 @@ class RatingTask(Task):
         with about(loaded.file):
             fitted.fit(loaded.ready)
         seconds = time.perf_counter() - began
-        if "callback" in fitted.get_params(deep=False):
-            fitted.set_params(callback=None)
+        self.listen(fitted, None)
         return fitted, _fit_facts(fitted, loaded, seconds, notes)
 
     def predict(self, model: Any, file: str, options: Mapping[str, Any], called: str = "the model") -> Table:
@@ -191,9 +188,9 @@ class RatingTask(Task):
         return Facts(values["model"], values, shown)
 
     def _require_probabilities(self, model: Any, option: str, called: str) -> None:
-        """Refuse a model that gives levels no probability, with names of those that do."""
+        """Refuse a model without probabilities of levels; the message names the models that have them."""
         if not hasattr(model, "predict_proba"):
-            having = ", ".join(having_probabilities(self.models()))
+            having = ", ".join(name for name, kind in self.models().items() if hasattr(kind(), "predict_proba"))
             kind = f"{called} is a model of {type(model).__name__}, without probabilities"
             raise InvalidInputError((Argument(option), f": {kind}; {having} have them"))
 
@@ -208,10 +205,6 @@ class RatingTask(Task):
         headings = {name: _HEADINGS.get(name, name.replace("_", "-")) for name in names}
         measures = (Column(name, headings[name], 4, room.get(name, "any")) for name in names)
         return (*measures, Column("seconds", "seconds", 2))
-
-    def protocols(self) -> tuple[str, ...]:
-        """Return the names of the ways to split ratings."""
-        return PROTOCOLS
 
     def splits(self, loaded: Loaded, protocol: Protocol) -> list[Any]:
         """Return training, fold-in and test rows of each split."""
@@ -235,7 +228,7 @@ class RatingTask(Task):
         return {"": measure_ratings(model, data.X, data.y, parts, data.scale, keep)}
 
     def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
-        """Return two rules to beat."""
+        """Return the most frequent level, and the median of each user."""
         scale = loaded.data.scale
         return {"most frequent": MostFrequentLevel(scale), "user median": UserMedian(scale)}
 
@@ -257,7 +250,7 @@ class RatingTask(Task):
 
 
 def _fit_facts(model: Any, loaded: Loaded, seconds: float, notes: tuple[Text, ...]) -> Facts:
-    """Tell about a model that was fitted just now."""
+    """Describe a model that was just fitted."""
     data, about_it = loaded.data, RatingTask().describe(model)
     training_error = -model.score(data.X, data.y)
     values = {
@@ -279,7 +272,7 @@ def _fit_facts(model: Any, loaded: Loaded, seconds: float, notes: tuple[Text, ..
 
 
 def _effort(model: Any) -> dict[str, Any]:
-    """Return iterations; of a model drawn from its posterior sweeps, and what its samples take."""
+    """Return the iterations; of a sampled model the sweeps, and the memory of its samples."""
     samples = getattr(model, "samples_", None)
     if samples is None:
         return {"iterations": iterations(model)}
