@@ -2,10 +2,10 @@
 
 ============  =====================================================================
 `Task`        the contract: read, build, fit, predict, recommend, evaluate, describe
-`TASKS`       the tasks there are, by name, with the options they take
+`TASKS`       all tasks by name, with the options they take
 `task_named`  a task by its name
-`sniff`       which task a file is for
-`task_of`     which task a fitted model is for
+`sniff`       the task of a file
+`task_of`     the task of a fitted model
 ============  =====================================================================
 
 A task returns plain data (`cofactor.tasks.plain`) and never prints. Nothing heavy is loaded before

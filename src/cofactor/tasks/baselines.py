@@ -1,4 +1,4 @@
-"""What to beat: rules without a model, two for ratings and one for labels."""
+"""Baselines: rules without a model, two for ratings and one for labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ __all__ = ["LabelFrequencies", "MostFrequentLevel", "UserMedian"]
 
 
 class MostFrequentLevel(BaseEstimator):
-    """Predict for everyone the rating that occurs most often, the lowest of several; levels as probable as frequent.
+    """Predict the most frequent rating for all pairs, the lowest one of several.
+
+    The probability of a level is its share of the ratings, with one more rating of each level.
 
     Parameters
     ----------
@@ -37,13 +39,13 @@ class MostFrequentLevel(BaseEstimator):
         values, counts = np.unique(np.asarray(y, dtype=np.float64), return_counts=True)
         self.rating_ = float(values[np.argmax(counts)])
         self.scale_ = values if self.levels is None else np.asarray(self.levels, dtype=np.float64)
-        # One more of each level, so that none is impossible.
+        # One more of each level, so that no level is impossible.
         seen = np.bincount(np.searchsorted(self.scale_, values), counts, len(self.scale_)) + 1
         self.shares_ = seen / seen.sum()
         return self
 
     def fold_in(self, X: Any, y: ArrayLike) -> Self:
-        """Return the same rule: it knows no users."""
+        """Return the same rule, which does not depend on users."""
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -56,7 +58,7 @@ class MostFrequentLevel(BaseEstimator):
 
 
 class UserMedian(BaseEstimator):
-    """Predict for each user the lower median of his ratings, for unknown users that of all ratings.
+    """Predict for each user the lower median of their ratings, for unknown users the lower median of all ratings.
 
     Parameters
     ----------

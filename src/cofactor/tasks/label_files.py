@@ -18,7 +18,7 @@ from cofactor.tasks.matching import align_features, bases_of, refuse_sizes
 
 __all__ = ["read_features", "read_label_file"]
 
-#: Options which not every format has, and the value that says nothing.
+#: Options which not every format has, and their values when they are not given.
 _NOT_EVERYWHERE = {"encoding": "utf-8", "sep": None, "header": None, "zero_based": None}
 
 
@@ -57,7 +57,7 @@ def _columns(options: Mapping[str, Any]) -> Any:
 def read_features(file: str, model: Any, options: Mapping[str, Any]) -> Any:
     """Read the features of new instances, in the order of those that a model was fitted to.
 
-    Columns which are labels of the model are left out: the file may be one with labels, or without.
+    The file may have columns of labels, or not: columns which are labels of the model are left out.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def _format_of(found: Found, options: Mapping[str, Any]) -> str:
 
 
 def _unknown(found: Found) -> InvalidInputError:
-    """Return what to say of a name that is neither a file nor a data set of labels."""
+    """Return the error for a name that is neither a file nor a data set of labels."""
     if found.holds == "ratings":
         advice = (": leave out ", Argument("task", "labels"), " and options for labels")
         return InvalidInputError((f"{found.path} holds ratings, not labels", *advice))

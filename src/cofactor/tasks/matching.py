@@ -22,7 +22,7 @@ _NUMBERED = re.compile(r"c\d+")  #: names which readers give to the columns of a
 
 
 def match_ids(texts: Sequence[Any] | NDArray[Any], known: IdMap) -> list[Any]:
-    """Return for each text the id of the model that is written so, and the text itself where there is none.
+    """Return for each text the id of the model that has this text, or the text itself where there is none.
 
     Parameters
     ----------
@@ -43,13 +43,15 @@ def match_ids(texts: Sequence[Any] | NDArray[Any], known: IdMap) -> list[Any]:
 
 
 def match_pairs(X: NDArray[Any], users: IdMap | None, items: IdMap) -> NDArray[Any]:
-    """Return pairs of user and item with the ids of a model; users as they are where there is no map of them.
+    """Return pairs of user and item with the ids of a model.
 
     Parameters
     ----------
     X : ndarray of shape (n, 2)
         Ids as a file has them.
-    users, items : IdMap
+    users : IdMap or None
+        Ids of the model; None leaves the users as they are.
+    items : IdMap
         Ids of the model.
     """
     matched = np.empty(X.shape, dtype=object)
@@ -68,7 +70,7 @@ def align_features(data: LabelDataset, model: Any, *, named: bool) -> Any:
     model : LabelModel
         Fitted.
     named : bool
-        Whether the columns of the file have names, so that those of labels can be left out.
+        Whether the file names its columns. Columns with names of labels are left out then.
     """
     known = getattr(model, "feature_names_in_", None)
     if known is None:  # fitted in Python to arrays: positions are all there is
@@ -110,14 +112,16 @@ def align_labels(data: LabelDataset, model: Any) -> Any:
 
 
 def counts_from_zero(names: Sequence[Any] | NDArray[Any], letter: str) -> bool | None:
-    """Return whether columns that were named by their numbers in a libsvm file count from 0; None if they were not.
+    """Return whether the columns of a libsvm file count from 0, judged by their names.
+
+    None where the names are not those which the reader of such files gives.
 
     Parameters
     ----------
     names : sequence of str
         Of features or labels.
     letter : str
-        With which such names begin.
+        The letter with which such names begin.
 
     Examples
     --------
@@ -138,7 +142,7 @@ def bases_of(model: Any, asked: bool | None) -> tuple[Any, Any]:
     model : LabelModel
         Fitted.
     asked : bool, optional
-        What the user says.
+        The option of the user.
     """
     known = counts_from_zero(getattr(model, "feature_names_in_", ()), "x")
     if known is not None and asked is not None and known != asked:

@@ -12,7 +12,7 @@ from cofactor.tasks.plain import Built, Settings
 
 __all__ = ["Wanted", "assemble", "parameters_of", "short_names"]
 
-#: Parameters which a task sets by itself, or by settings and options of their own.
+#: Parameters which users do not set by name: a task sets them, or there is an option for them.
 HIDDEN = frozenset({"callback", "verbose", "random_state", "levels", "duplicates", "estimator", "threshold"})
 
 
@@ -24,7 +24,7 @@ def short_names(kinds: Mapping[str, type[Any]], parting: str) -> dict[str, type[
     kinds : mapping from str to type
         Classes by their own names.
     parting : str
-        Regular expression of the places where a hyphen goes.
+        Regular expression of the places where a hyphen is put.
 
     Examples
     --------
@@ -36,16 +36,16 @@ def short_names(kinds: Mapping[str, type[Any]], parting: str) -> dict[str, type[
 
 @dataclass(frozen=True)
 class Wanted:
-    """What settings ask of a kind of model, in the words of its task.
+    """The names that general settings have in the models of a task.
 
     Attributes
     ----------
     inner : str
-        Beginning of the names of parameters of the model inside, such as ``"estimator__"``.
+        Prefix of the parameters of an inner model, such as ``"estimator__"``.
     alpha, factors : tuple of str
         Names which the parameter may have.
     no_alpha, no_factors : str
-        What a model lacks that has none of them.
+        What messages say that a model without such a parameter lacks.
     fixed : mapping from str to object
         Parameters that the task sets.
     """
@@ -66,7 +66,7 @@ def assemble(model: Any, settings: Settings, wanted: Wanted) -> Built:
     model : estimator
         New; it is changed.
     settings : Settings
-        What was asked for. A parameter ``estimator`` must have been taken care of.
+        What was asked for. A parameter ``estimator`` must have been set already.
     wanted : Wanted
         What the parameters are called.
 

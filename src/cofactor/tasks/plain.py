@@ -43,7 +43,8 @@ class Settings:
     options : mapping from str to object
         Options of the task, such as the threshold.
     lenient : bool, default=False
-        Leave alpha or factors out, with a note, where the model has no such parameter; by default that is an error.
+        Where a model has no parameter for alpha or factors, leave the setting out and add a note. By default that is
+        an error.
     """
 
     alpha: Any = "auto"
@@ -90,7 +91,7 @@ class Request:
     n : int, default=10
         Number of items for each user.
     include_seen : bool, default=False
-        Also items that the user has rated.
+        Whether to recommend also items that the user has rated.
     ratings : str, optional
         File with ratings of users who were not in training; `users` are then some of these.
     candidates : str, optional
@@ -128,7 +129,7 @@ class Loaded:
     data : RatingDataset or LabelDataset
         Its content.
     ready : object, optional
-        The content in the form that the models of the task take, where that is another one.
+        The content in the form that the models take, if that is another form.
     """
 
     file: str
@@ -170,7 +171,7 @@ class Facts:
     shown : mapping from str to str
         Some of them, as people read them.
     notes : tuple of Text
-        What the user should know beside.
+        What the user should also know.
     """
 
     title: str
@@ -190,11 +191,11 @@ class Table:
     columns : mapping from str to array-like
         The columns.
     records : callable, optional
-        Returns an object for each row, where that says more than the columns do.
+        Returns an object for each row, if objects say more than the columns.
     fault : InvalidInputError, optional
         Why the columns must not be written, where the records may be.
     notes : tuple of Text
-        What the user should know beside.
+        What the user should also know.
     """
 
     title: str
@@ -249,7 +250,7 @@ class Measured:
     highest : bool
         Whether high values of it are good.
     notes : tuple of Text
-        What the user should know beside.
+        What the user should also know.
     """
 
     title: str

@@ -56,7 +56,7 @@ def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None
     Returns
     -------
     RatingDataset
-        With levels: continuous ratings are refused unless the option bins cuts them.
+        With a scale: continuous ratings are refused unless the option bins cuts them into levels.
     """
     found, levels = sniff(file), options["levels"]
     if found.kind == "known" and found.holds == "ratings":
@@ -74,7 +74,7 @@ def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None
 
 
 def _unknown(found: Found) -> InvalidInputError:
-    """Return what to say of a name that is neither a file nor a data set of ratings."""
+    """Return the error for a name that is neither a file nor a data set of ratings."""
     if found.holds == "labels":
         advice = (": leave out ", Argument("task", "ratings"), " and options for ratings")
         return InvalidInputError((f"{found.path} holds labels, not ratings", *advice))
@@ -85,7 +85,7 @@ def _unknown(found: Found) -> InvalidInputError:
 
 @contextmanager
 def _hint_of_labels() -> Iterator[None]:
-    """Where neither users nor items are found, say that the file may hold features and labels."""
+    """Within the block, an error about columns adds that the file may hold features and labels."""
     try:
         yield
     except ColumnsError as error:
@@ -121,7 +121,7 @@ def _with_levels(data: RatingDataset, options: Mapping[str, Any], file: str) -> 
 
 
 def checked_ratings(data: RatingDataset, file: str, duplicates: str) -> Ratings:
-    """Return ratings in the form which models take; errors name the file.
+    """Return ratings in the form which models take.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def checked_ratings(data: RatingDataset, file: str, duplicates: str) -> Ratings:
 
 
 def _refuse_duplicates(data: RatingDataset, file: str, advice: tuple[str | Argument, ...]) -> None:
-    """Name the first rating which repeats a pair, and the one it repeats."""
+    """Refuse ratings of which two have the same pair; the message names the first such rating and the earlier one."""
     _, pairs = pair_numbers(data.X)
     _, first, number = np.unique(pairs, return_index=True, return_inverse=True)
     again = np.flatnonzero(first[number] != np.arange(len(pairs)))

@@ -1,4 +1,4 @@
-"""The tasks there are, and which one a file or a model is for. Nothing heavy is loaded before a task is asked for."""
+"""The tasks, and the task of a file or of a model. Nothing heavy is loaded before a task is asked for."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _loader(module: str, name: str) -> Callable[[], Any]:
     return lambda: getattr(import_module(module), name)()
 
 
-#: The tasks by name. A file that cannot be told holds what the first one is about.
+#: The tasks by name. The first one is for files whose task cannot be found out.
 TASKS: dict[str, Entry] = {
     "ratings": Entry(_options.RATINGS, _loader("cofactor.tasks.ratings", "RatingTask")),
     "labels": Entry(_options.LABELS, _loader("cofactor.tasks.labels", "LabelTask")),
@@ -64,7 +64,7 @@ def task_named(name: str) -> Task:
 
 
 def sniff(file: str) -> str | None:
-    """Return the name of the task that a file, or a known data set, is for; None where its beginning does not tell.
+    """Return the name of the task of a file or a known data set; None if its first bytes do not show it.
 
     Parameters
     ----------
