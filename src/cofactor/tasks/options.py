@@ -10,6 +10,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 from cofactor.errors import Argument, InvalidInputError
@@ -105,18 +106,26 @@ def parse_levels(text: str) -> list[float]:
     levels: list[float] = []
     try:
         if ":" in text:
-            low, high, step = (*map(float, text.split(":")), 1.0)[:3]
-            count = round((high - low) / step) + 1
-            if step > 0 and 2 <= count <= 1000:
-                levels = [low + k * step for k in range(count)]
+            levels = _range(*map(Fraction, text.split(":")))
         else:
             levels = [float(part) for part in text.split(",")]
-    except (ValueError, ZeroDivisionError, OverflowError):
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
         levels = []
     if len(levels) < 2 or any(not a < b for a, b in itertools.pairwise(levels)):
         wanted = "expected increasing numbers such as 1,2,3,4,5, or a range such as 1:5 or 0.5:5:0.5"
         raise InvalidInputError(wanted, argument="levels", found=text)
     return levels
+
+
+def _range(low: Fraction, high: Fraction, step: Fraction = Fraction(1)) -> list[float]:
+    """Return the numbers of a range, none if `high` is not one of them.
+
+    Fractions are exact, so that the numbers are those which a file gives: the float of 0.3, not 0.1 + 2 · 0.1.
+    """
+    steps = (high - low) / step
+    if step < 0 or steps.denominator != 1 or not 0 < steps < 1000:
+        return []
+    return [float(low + k * step) for k in range(int(steps) + 1)]
 
 
 def parse_column(text: str) -> str | int:
