@@ -103,12 +103,9 @@ def parse_levels(text: str) -> list[float]:
     >>> parse_levels("1,2,5"), parse_levels("0.5:2:0.5"), parse_levels("1:3")
     ([1.0, 2.0, 5.0], [0.5, 1.0, 1.5, 2.0], [1.0, 2.0, 3.0])
     """
-    levels: list[float] = []
     try:
-        if ":" in text:
-            levels = _range(*map(Fraction, text.split(":")))
-        else:
-            levels = [float(part) for part in text.split(",")]
+        ends = [Fraction(part) for part in text.split(":")] if ":" in text else []
+        levels = _range(*ends) if ends else [float(part) for part in text.split(",")]
     except (TypeError, ValueError, ZeroDivisionError, OverflowError):
         levels = []
     if len(levels) < 2 or any(not a < b for a, b in itertools.pairwise(levels)):
