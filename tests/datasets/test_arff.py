@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 
 from cofactor.datasets import read_arff, read_label_names
 from cofactor.datasets.cells import truth_of
+from cofactor.datasets.readers import arff_plain, arff_rows
 from cofactor.datasets.readers.arff_header import read_header
 
 HEAD = (
@@ -44,6 +45,52 @@ def test_dense_and_sparse_rows_say_the_same(write):
         np.testing.assert_array_equal(data.Y.toarray(), expected[:, 2:])
         assert data.Y.dtype == np.int8
         assert (data.feature_names, data.label_names) == (("a", "b"), ("l1", "l2"))
+
+
+PLAIN = ["0", "1", "1.5", "-2e-3", "1e22", "01", " 1 ", ".5"]
+ODD = ["+1", "", "?", "nan", "-inf", "1e400", "1_0", "0x1F", "x", "'1'", '"0"', "1 2", "1,1", "{0 1}", "%", "\u0663"]
+ODD_PAIRS = ["4 1", "0 1", "-1 1", "x 1", "0x1 1", "1", "", " 3  1", "+3 1"]
+
+
+@given(
+    rows=st.lists(st.lists(st.none() | st.sampled_from(PLAIN), min_size=4, max_size=4), min_size=1, max_size=5),
+    odd=st.none() | st.sampled_from(ODD),
+    odd_pair=st.none() | st.sampled_from(ODD_PAIRS),
+    sparse=st.booleans(),
+    blank=st.sampled_from(["", " "]),
+)
+@settings(max_examples=200, deadline=None)
+def test_arrow_and_the_library_agree(rows, odd, odd_pair, sparse, blank, tmp_path_factory):
+    """A cell which is None is left out of a sparse row; odd ones are at the end."""
+    rows[-1][-1] = rows[-1][-1] if odd is None else odd
+    if sparse:
+        pairs = [[f"{j} {cell}" for j, cell in enumerate(row) if cell is not None] for row in rows]
+        pairs[-1] += [] if odd_pair is None else [odd_pair]
+        lines = ["{" + f",{blank}".join(row) + "}" for row in pairs]
+    else:
+        lines = [f",{blank}".join(cell or "0" for cell in row) for row in rows]
+    head = "@relation r\n" + "".join(f"@attribute a{j} real\n" for j in range(4)) + "@data\n"
+    path = tmp_path_factory.getbasetemp() / "agree.arff"
+    path.write_text(head + "\n".join(lines), encoding="utf-8")
+
+    def outcome():
+        try:
+            return read_arff(path, (), sparse=False).X.tobytes()
+        except ValueError as error:
+            return str(error)
+
+    usual = outcome()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arff_plain, "dense_numbers", lambda rows, n: None)
+        patch.setattr(arff_plain, "sparse_numbers", lambda rows, n: None)
+        assert outcome() == usual
+
+
+@pytest.mark.parametrize("rows", ["1.5,0,1,0\n0,1,1,1\n", " 1 , 0,0, 1", "{0 1.5,2 1}\n{}\n{3 1}\n", "{0 2, 3 1}"])
+def test_rows_of_plain_numbers_are_read_by_arrow(write, monkeypatch, rows):
+    expected = read_arff(write(HEAD + rows))
+    monkeypatch.setattr(arff_rows, "_Stream", None)
+    np.testing.assert_array_equal(dense(read_arff(write(HEAD + rows)).X), dense(expected.X))
 
 
 def test_form_of_x(write):
@@ -111,7 +158,7 @@ def test_numbers_and_quoted_values_survive(rows, tmp_path_factory):
         f"@relation r\n@attribute x real\n@attribute n {{{','.join(values.values())},unused}}\n@attribute l {{0,1}}\n"
     )
     text = head + "@data\n" + "".join(f"{x!r},{values[n]},1\n" for x, n in rows)
-    path = tmp_path_factory.mktemp("arff") / "f.arff"
+    path = tmp_path_factory.getbasetemp() / "quoted.arff"
     path.write_text(text)
     data = read_arff(path, ["l"], sparse=False)
     np.testing.assert_array_equal(data.X[:, 0], [x for x, _ in rows])

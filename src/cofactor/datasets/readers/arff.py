@@ -1,8 +1,6 @@
 """Multi-label ARFF files: Mulan (labels named by an XML file) and MEKA (``-C n`` in the relation), dense and sparse.
 
-The rows are read by liac-arff, one at a time, so that the Python objects of only one row are in memory. On the
-machine of the benchmarks it takes 0.5 s for delicious (16,105 rows, 1,483 attributes, sparse), 0.6 s for rcv1subset1
-(6,000 rows, 47,337 attributes, sparse) and 1.4 s for Corel16k001 (13,766 rows, 653 attributes, dense).
+Rows of plain numbers are read by Arrow, all others by liac-arff, one row at a time.
 """
 
 from __future__ import annotations

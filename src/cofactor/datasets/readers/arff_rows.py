@@ -1,10 +1,10 @@
-"""The rows of an ARFF file as numbers, read by liac-arff, with errors which name the line and what is wrong in it."""
+"""The rows of an ARFF file as numbers, read by Arrow or liac-arff; errors name the line and what is wrong in it."""
 
 from __future__ import annotations
 
 import importlib
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.datasets.readers import arff_plain
 from cofactor.datasets.readers.arff_header import Attribute, Header
 from cofactor.errors import InvalidInputError, MissingPackageError, Place
 from cofactor.text import counted
@@ -32,9 +33,9 @@ class Rows:
     header: Header
     sparse: bool
     textual: tuple[int, ...]
-    lines: array = field(default_factory=lambda: array("q"))
-    lengths: array = field(default_factory=lambda: array("q"))
-    columns: array = field(default_factory=lambda: array("i"))
+    lines: Any = field(default_factory=lambda: array("q"))
+    lengths: Any = field(default_factory=lambda: array("q"))
+    columns: Any = field(default_factory=lambda: array("i"))
     numbers: Any = field(default_factory=lambda: array("d"))
     codes: dict[int, Any] = field(default_factory=dict)
 
@@ -47,19 +48,18 @@ class Rows:
 class _Stream:
     """The lines which liac-arff reads, after a header written for it; knows which line was the last."""
 
-    def __init__(self, header: Header, first: tuple[int, str], rest: Iterator[tuple[int, str]], textual: set[int]):
+    def __init__(self, header: Header, numbered: Sequence[tuple[int, str]], textual: set[int]):
         self.attributes = len(header.attributes)
         self.textual = textual
-        self.number, self.line = first
-        self.rest = rest
+        self.numbered = numbered
+        self.number, self.line = numbered[0]
 
     def __iter__(self) -> Iterator[str]:
         yield "@relation r"
         for j in range(self.attributes):
             yield f"@attribute a{j} {'string' if j in self.textual else 'numeric'}"
         yield "@data"
-        yield self.line
-        for number, line in self.rest:
+        for number, line in self.numbered:
             self.number, self.line = number, line
             yield line
 
@@ -90,16 +90,36 @@ def read_rows(header: Header, lines: Iterator[tuple[int, str]]) -> Rows:
     sparse = first[1].startswith("{")
     textual = tuple(j for j, attribute in enumerate(header.attributes) if _is_textual(attribute, sparse))
     rows = Rows(header, sparse, textual)
-    stream = _Stream(header, first, lines, set(textual))
-    kind = library.LOD_GEN if sparse else library.DENSE_GEN
-    try:
-        found = library.ArffDecoder().decode(stream, return_type=kind)["data"]
-        (_take_sparse if sparse else _take_dense)(rows, found, stream)
-    except library.ArffException:
-        raise _fault(header, stream.number, stream.line, sparse) from None
+    numbered = [first, *lines]
+    if textual or not _take_plain(rows, numbered):
+        stream = _Stream(header, numbered, set(textual))
+        kind = library.LOD_GEN if sparse else library.DENSE_GEN
+        try:
+            found = library.ArffDecoder().decode(stream, return_type=kind)["data"]
+            (_take_sparse if sparse else _take_dense)(rows, found, stream)
+        except library.ArffException:
+            raise _fault(header, stream.number, stream.line, sparse) from None
     _check_finite(rows)
     _check_truths(rows)
     return rows
+
+
+def _take_plain(rows: Rows, numbered: Sequence[tuple[int, str]]) -> bool:
+    """Take rows which hold nothing but numbers; whether they are such rows."""
+    numbers, lines = zip(*numbered, strict=True)
+    n = len(rows.header.attributes)
+    if rows.sparse:
+        found = arff_plain.sparse_numbers(lines, n)
+        if found is None:
+            return False
+        rows.lengths, rows.columns, rows.numbers = found
+    else:
+        values = arff_plain.dense_numbers(lines, n)
+        if values is None:
+            return False
+        rows.numbers = values
+    rows.lines = np.array(numbers)
+    return True
 
 
 def _take_dense(rows: Rows, found: Iterator[list], stream: _Stream) -> None:
@@ -233,7 +253,7 @@ def _check_finite(rows: Rows) -> None:
         raise InvalidInputError(
             f"the value {rows.numbers[tuple(bad[0])]} of "
             f"{rows.header.attributes[_attribute_of(rows, bad[0])].name!r} is no finite number",
-            place=Place(rows.header.name, rows.lines[_row_of(rows, bad[0])]),
+            place=Place(rows.header.name, int(rows.lines[_row_of(rows, bad[0])])),
         )
 
 
@@ -266,5 +286,5 @@ def _check_truths(rows: Rows) -> None:
         raise InvalidInputError(
             f"the attribute {attribute.name!r} has the value {values[tuple(wrong[0])]:g}, expected one of "
             f"{', '.join(attribute.values)}",
-            place=Place(rows.header.name, rows.lines[_row_of(rows, wrong[0])]),
+            place=Place(rows.header.name, int(rows.lines[_row_of(rows, wrong[0])])),
         )
