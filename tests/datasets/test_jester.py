@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 from cofactor.datasets import bin_ratings, load_jester, load_ratings
 
 
-def test_counts_and_range(data_dir):
-    data = load_jester(data_dir)
+@pytest.fixture(scope="module")
+def jester(data_dir):
+    return load_jester(data_dir)
+
+
+def test_counts_and_range(jester):
+    data = jester
     assert (data.n_users, data.n_items, data.n_ratings) == (24983, 100, 1_810_455)
     assert (data.y.min(), data.y.max()) == (-9.95, 10.0)
     assert data.scale is None
@@ -19,9 +24,9 @@ def test_counts_and_range(data_dir):
     assert data.y[:5].tolist() == [-7.82, 8.79, -9.66, -8.16, -7.52]
 
 
-def test_agrees_with_a_parse_by_hand(data_dir):
+def test_agrees_with_a_parse_by_hand(data_dir, jester):
     raw = gzip.decompress((data_dir / "jester" / "jester-data-1.csv.gz").read_bytes()).decode()
-    data = load_jester(data_dir)
+    data = jester
     for user in (1, 500, 24983):
         cells = [float(c) for c in raw.split("\n")[user - 1].split(",")][1:]
         expected = {joke: y for joke, y in enumerate(cells, start=1) if y != 99}
@@ -29,8 +34,8 @@ def test_agrees_with_a_parse_by_hand(data_dir):
         assert dict(zip(data.X[mine, 1].tolist(), data.y[mine].tolist(), strict=True)) == expected
 
 
-def test_binned(data_dir):
-    plain = load_jester(data_dir)
+def test_binned(data_dir, jester):
+    plain = jester
     data = load_ratings("jester-1", data_dir, bins=4)
     assert data.scale.tolist() == [1, 2, 3, 4]
     np.testing.assert_array_equal(data.y, 1 + (plain.y >= -5) + (plain.y >= 0) + (plain.y >= 5))
@@ -61,8 +66,9 @@ def test_small_file(tmp_path):
         (line() + line(3), "line 2: column 1 counts 3 ratings, but 2 are there"),
         (line() + line(3, j5="10.5"), "line 2: the rating of joke 5 is 10.5, expected -10 to 10, or 99"),
         (line(3, j5="nan"), "line 1: the rating of joke 5 is nan"),
-        (line() + line(3, j5="x"), "line 2: expected a number, found 'x'"),
-        (line() + "1,2,3\n", "line 2: expected 101 columns separated by commas, found 3"),
+        (line() + line(3, j5="x"), "line 2, column 6: expected a number, found 'x'"),
+        (line() + "1,2,3\n", "line 2: expected 101 columns as in line 1, found 3"),
+        ("1,2,3\n" + line(), "line 1: expected 101 columns separated by commas, found 3"),
         ("", "the file is empty"),
     ],
 )

@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.datasets import registry
+from cofactor.datasets.cells import numbers_of
+from cofactor.datasets.readers.text import read_text
+from cofactor.datasets.table import Table, TableOptions
 from cofactor.datasets.types import RatingDataset
 from cofactor.errors import Argument, InvalidInputError, Place
-from cofactor.files import read_bytes, to_utf8
+from cofactor.files import read_bytes
 
 __all__ = ["bin_ratings", "load_jester"]
 
@@ -38,10 +41,10 @@ def bin_ratings(
     bins : int or array-like of shape (R + 1,)
         Number R >= 2 of bins of equal width, or their increasing edges.
     scale : array-like of shape (R,), optional
-        Increasing values which stand for the levels; by default 1..R.
+        Increasing values of the levels; by default 1..R.
     limits : (float, float), optional
         First and last edge of bins of equal width; by default the smallest and largest rating. Give them
-        where the scale is known, so that the bins do not depend on the sample.
+        if the scale is known, so that the bins do not depend on the sample.
 
     Returns
     -------
@@ -104,7 +107,7 @@ def _edges(
         return np.linspace(low, high, int(bins) + 1)
     if limits is not None:
         raise InvalidInputError(
-            (Argument("limits"), " goes with a number of bins; edges already tell where the bins end"),
+            (Argument("limits"), " goes with a number of bins; edges already say where the bins end"),
             argument="limits",
         )
     edges = np.array(bins, dtype=np.float64)
@@ -133,7 +136,7 @@ def load_jester(
     Returns
     -------
     RatingDataset
-        Users 1..24983 (line of the file) and items 1..100 (number of the joke), user by user.
+        Users 1..24983 (row of the file) and items 1..100 (number of the joke), user by user.
 
     Raises
     ------
@@ -155,12 +158,13 @@ def load_jester(
     RatingDataset('jester-1': 1810455 ratings, 24983 users, 100 items, scale 1 to 5 in 5 levels)
     """
     folder = registry.locate("jester-1", data_home)
-    path = registry.find_file("jester-1", "ratings", folder)
-    table = _read_matrix(path)
-    rated = table[:, 1:] != _NOT_RATED
+    table = _table(registry.find_file("jester-1", "ratings", folder))
+    counts, *columns = (numbers_of(table, k) for k in range(table.n_columns))
+    ratings = np.column_stack(columns)
+    rated = ratings != _NOT_RATED
+    _check(table, counts, ratings, rated)
     users, items = np.nonzero(rated)
-    y = table[:, 1:][rated]
-    _check_matrix(path, table, rated)
+    y = ratings[rated]
     scale = None
     if bins is not None:
         is_count = isinstance(bins, int | np.integer)
@@ -174,48 +178,31 @@ def load_jester(
     )
 
 
-def _read_matrix(path: Path) -> NDArray[np.float64]:
-    text = to_utf8(read_bytes(path), str(path)).decode().rstrip("\n")
-    if not text:
-        raise InvalidInputError("the file is empty, expected one line for each user", place=Place(str(path)))
-    lines = text.split("\n")
-    for number, line in enumerate(lines, start=1):
-        if line.count(",") != _N_JOKES:
-            raise InvalidInputError(
-                f"expected {_N_JOKES + 1} columns separated by commas, found {line.count(',') + 1}",
-                place=Place(str(path), number),
-            )
-    try:
-        return np.loadtxt(lines, delimiter=",", dtype=np.float64, comments=None, ndmin=2)
-    except ValueError:
-        for number, line in enumerate(lines, start=1):
-            for cell in line.split(","):
-                _check_cell(path, number, cell)
-        raise
-
-
-def _check_cell(path: Path, line: int, cell: str) -> None:
-    try:
-        float(cell)
-    except ValueError:
-        raise InvalidInputError(f"expected a number, found {cell!r}", place=Place(str(path), line)) from None
-
-
-def _check_matrix(path: Path, table: NDArray[np.float64], rated: NDArray[np.bool_]) -> None:
-    low, high = _LIMITS
-    with np.errstate(invalid="ignore"):
-        bad = rated & ~((table[:, 1:] >= low) & (table[:, 1:] <= high))
-    if bad.any():
-        row, joke = np.argwhere(bad)[0]
+def _table(path: Path) -> Table:
+    """Read the file: a column with the numbers of ratings, and a column for each joke."""
+    options = TableOptions(lambda first, second: False, "the ratings of a user", ",")
+    table = read_text(read_bytes(path), str(path), options)
+    if table.n_columns != _N_JOKES + 1:
         raise InvalidInputError(
-            f"the rating of joke {joke + 1} is {table[row, joke + 1]:g}, "
-            f"expected {low:g} to {high:g}, or 99 for not rated",
-            place=Place(str(path), int(row) + 1),
+            f"expected {_N_JOKES + 1} columns separated by commas, found {table.n_columns}", place=Place(str(path), 1)
         )
-    wrong = np.flatnonzero(table[:, 0] != rated.sum(axis=1))
+    table.load(range(table.n_columns))
+    return table
+
+
+def _check(table: Table, counts: NDArray[np.float64], ratings: NDArray[np.float64], rated: NDArray[np.bool_]) -> None:
+    low, high = _LIMITS
+    bad = np.argwhere(rated & ~((ratings >= low) & (ratings <= high)))
+    if len(bad):
+        row, joke = bad[0].tolist()
+        raise InvalidInputError(
+            f"the rating of joke {joke + 1} is {ratings[row, joke]:g}, "
+            f"expected {low:g} to {high:g}, or {_NOT_RATED:g} for not rated",
+            place=table.place(row),
+        )
+    wrong = np.flatnonzero(counts != rated.sum(axis=1))
     if len(wrong):
         row = int(wrong[0])
         raise InvalidInputError(
-            f"column 1 counts {table[row, 0]:g} ratings, but {rated[row].sum()} are there",
-            place=Place(str(path), row + 1),
+            f"column 1 counts {counts[row]:g} ratings, but {rated[row].sum()} are there", place=table.place(row)
         )
