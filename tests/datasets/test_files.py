@@ -401,7 +401,7 @@ CELLS += [
 @settings(max_examples=300, deadline=None)
 def test_fast_and_careful_way_agree(rows, width, sep, end, last, tmp_path_factory):
     rows = [(row * 3)[:width] if width else row for row in rows]
-    path = tmp_path_factory.mktemp("agree") / "x.csv"
+    path = tmp_path_factory.getbasetemp() / "agree.csv"
     path.write_text(end.join(sep.join(row) for row in rows) + (end if last else ""))
 
     def outcome():

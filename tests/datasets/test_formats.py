@@ -79,7 +79,7 @@ def test_a_format_of_labels(toy, tmp_path):
 
 
 def test_every_format_says_how_it_is_read():
-    assert FORMATS[-1].recognises(b"")  # whatever nobody knows is text
+    assert FORMATS[-1].recognises(b"")  # a file of no other format is text
     assert len({known.name for known in FORMATS}) == len(FORMATS)
     for known in FORMATS:
         assert known.may_hold_labels or known.holds in ("model", "names of labels")

@@ -58,7 +58,7 @@ def test_parquet_says_the_same(write, tmp_path):
 )
 @settings(max_examples=40, deadline=None)
 def test_round_trip(X, Y, suffix, tmp_path_factory):
-    path = tmp_path_factory.mktemp("tables") / f"f{suffix}"
+    path = tmp_path_factory.getbasetemp() / f"labels{suffix}"
     frame = pd.DataFrame(np.hstack([X, Y.astype(float)]), columns=["a", "b", "c", "l1", "l2"])
     frame.to_parquet(path) if suffix == ".parquet" else frame.to_csv(path, index=False)
     data = read_label_table(path, "l", sparse=False)

@@ -89,7 +89,7 @@ def test_round_trip_in_blocks_of_any_size(rows, header, size, tmp_path_factory):
     for i, (labels, pairs) in enumerate(rows):
         Y[i, labels] = 1
         X[i, list(pairs)] = list(pairs.values())
-    path = tmp_path_factory.mktemp("svm") / "f.svm"
+    path = tmp_path_factory.getbasetemp() / "f.svm"
     write_libsvm(path, X, csr_array(Y), header=header)
     data = read_libsvm(path, **({} if header else {"n_features": 100, "n_labels": 41, "zero_based": False}))
     np.testing.assert_array_equal(data.X.toarray(), X)

@@ -3,6 +3,7 @@
 import gzip
 import subprocess
 import sys
+from functools import cache
 
 import numpy as np
 import pytest
@@ -23,10 +24,16 @@ COUNTS = {
 }
 
 
+@cache
+def known(name, folder):
+    """A known set, read once for all tests."""
+    return load_movielens(name, folder)
+
+
 @pytest.mark.parametrize("name", COUNTS)
 def test_counts(name, data_dir):
     n_users, n_items, n_ratings, levels, n_titles = COUNTS[name]
-    data = load_movielens(name, data_dir)
+    data = known(name, data_dir)
     assert (data.n_users, data.n_items, data.n_ratings) == (n_users, n_items, n_ratings)
     assert data.level_counts().tolist() == levels
     assert len(data.item_names) == n_titles
@@ -37,12 +44,12 @@ def test_counts(name, data_dir):
 
 
 def test_scales(data_dir):
-    assert load_movielens("100k", data_dir).scale.tolist() == [1, 2, 3, 4, 5]
-    assert load_movielens("latest-small", data_dir).scale.tolist() == [0.5 * k for k in range(1, 11)]
+    assert known("100k", data_dir).scale.tolist() == [1, 2, 3, 4, 5]
+    assert known("latest-small", data_dir).scale.tolist() == [0.5 * k for k in range(1, 11)]
 
 
 def test_first_and_last_rows_of_100k(data_dir):
-    data = load_movielens("100k", data_dir)
+    data = known("100k", data_dir)
     assert data.X[0].tolist() == [196, 242]
     assert (data.y[0], data.timestamps[0]) == (3.0, 881250949)
     assert data.X[-1].tolist() == [12, 203]
@@ -50,7 +57,7 @@ def test_first_and_last_rows_of_100k(data_dir):
 
 
 def test_1m_agrees_with_the_matlab_copy(data_dir):
-    data = load_movielens("1m", data_dir)
+    data = known("1m", data_dir)
     matrix = scipy.io.loadmat(data_dir / "movielens" / "ml-1m" / "movielens_1m.mat")["X"].tocoo()
     expected = np.column_stack((matrix.row + 1, matrix.col + 1, matrix.data))
     found = np.column_stack((data.X, data.y))
@@ -72,7 +79,7 @@ def test_1m_agrees_with_the_matlab_copy(data_dir):
     ],
 )
 def test_titles_with_accents_and_quotes(name, item, title, data_dir):
-    assert load_movielens(name, data_dir).item_names[item] == title
+    assert known(name, data_dir).item_names[item] == title
 
 
 def test_names_with_and_without_prefix(data_dir):

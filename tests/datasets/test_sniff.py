@@ -1,4 +1,4 @@
-"""What a file is, told by its beginning."""
+"""What a file is, found from its beginning."""
 
 import gzip
 import io
