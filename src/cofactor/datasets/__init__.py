@@ -5,7 +5,7 @@
 `load_movielens`              MovieLens 100K, 1M, latest-small, with titles
 `load_jester`                 Jester 1, continuous or binned
 `read_ratings`, `read_pairs`  any CSV, TSV, ``::``-separated or Parquet file
-`write_table`                 a table to CSV, TSV or Parquet, whole or not at all
+`write_table`                 a table to CSV, TSV or Parquet, completely or not at all
 `bin_ratings`                 continuous ratings to levels
 `make_ratings`                synthetic ratings whose complete matrix is known
 `load_labels`                 a known multi-label set by name (emotions, bibtex, ...), or any file below
@@ -16,7 +16,7 @@
 `LabelChunks`                 libsvm and Parquet in chunks, for data larger than memory; `write_chunks`
 `make_labels`                 synthetic labels with known groups
 `sniff.sniff`                 what a file is, by its beginning
-`available`, `locate`,        the registry: what there is, where it is, download it,
+`available`, `locate`,        the registry: which sets there are, where they are, download them,
 `fetch`, `verify`             compare checksums
 ============================  ======================================================================
 

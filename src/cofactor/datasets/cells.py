@@ -1,4 +1,4 @@
-"""The one validator of tables: columns as ids, numbers, times and labels; a fault names file, row and column."""
+"""The one validator of tables: columns as ids, numbers, times and labels; an error names file, row and column."""
 
 from __future__ import annotations
 
@@ -28,15 +28,22 @@ IdMode = Literal["auto", "int", "str", "each"]
 _INTEGER = re.compile(r"-?[1-9][0-9]*|0")
 _INT64 = np.iinfo(np.int64)
 
-#: Pairs of words which say off and on.
+#: Pairs of words for off and on.
 _TRUTH = (
-    *(("0", "1"), ("-1", "1"), ("-1", "+1"), ("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t")),
-    *(("off", "on"), ("absent", "present")),
+    ("0", "1"),
+    ("-1", "1"),
+    ("-1", "+1"),
+    ("no", "yes"),
+    ("n", "y"),
+    ("false", "true"),
+    ("f", "t"),
+    ("off", "on"),
+    ("absent", "present"),
 )
 
 
 def truth_of(values: tuple[str, ...]) -> tuple[int, ...] | None:
-    """0 or 1 for each of the values if they are words for off and on, in any order and case; otherwise None."""
+    """Return 0 or 1 for each value if the values are words for off and on, in any order and case; otherwise None."""
     lower = [value.lower() for value in values]
     for pair in _TRUTH:
         if lower and set(lower) <= set(pair):
@@ -45,7 +52,7 @@ def truth_of(values: tuple[str, ...]) -> tuple[int, ...] | None:
 
 
 def ids_of(table: Table, position: int, mode: IdMode, what: str = "id") -> NDArray[np.int64] | NDArray[np.object_]:
-    """Ids of a column: int64 where every cell is an integer (or, with mode "each", those cells only).
+    """Return the ids of a column, as int64 if every cell is an integer, otherwise as objects.
 
     Parameters
     ----------
@@ -56,7 +63,7 @@ def ids_of(table: Table, position: int, mode: IdMode, what: str = "id") -> NDArr
     mode : {"auto", "int", "str", "each"}
         As in `read_ratings`.
     what : str
-        What messages call such a cell: "user id".
+        What messages call such a cell, for example "user id".
     """
     words = table.words(position) if mode == "str" else table.ids(position)
     if isinstance(words, np.ndarray):
@@ -79,13 +86,13 @@ def ids_of(table: Table, position: int, mode: IdMode, what: str = "id") -> NDArr
 
 
 def _integers(cells: list[str]) -> dict[str, int]:
-    """Integers of 64 bits among some cells, written as one writes integers."""
+    """Values of those cells which are written as integers (7, not 007 and not 7.0) and fit into 64 bits."""
     found = {cell: int(cell) for cell in cells if _INTEGER.fullmatch(cell)}
     return {cell: value for cell, value in found.items() if _INT64.min <= value <= _INT64.max}
 
 
 def numbers_of(table: Table, position: int) -> NDArray[np.float64]:
-    """Numbers of a column, finite or not; the first cell which is none is an error."""
+    """Return the numbers of a column, finite or not; a cell which is no number is an error."""
     found = table.cells(position)
     if not isinstance(found, Words):
         return found
@@ -103,7 +110,7 @@ def numbers_of(table: Table, position: int) -> NDArray[np.float64]:
 
 
 def times_of(table: Table, position: int, asked: bool) -> NDArray[np.int64] | None:
-    """Times of a column as integers; if it was not asked for, None where it holds anything else."""
+    """Return times as integers; anything else is an error if the column was asked for, otherwise gives None."""
     found = table.integers(position) if asked or not table.has_gaps(position) else None
     if isinstance(found, np.ndarray):
         return found if found.flags.writeable else found.copy()
@@ -123,7 +130,7 @@ def times_of(table: Table, position: int, asked: bool) -> NDArray[np.int64] | No
 
 
 def finite_cells(table: Table, position: int) -> Cells:
-    """Cells of a feature: finite numbers, or text without gaps; anything else is an error."""
+    """Return the cells of a feature: finite numbers, or text without empty cells; anything else is an error."""
     found = table.cells(position)
     if isinstance(found, Words):
         gap = found.first_row(lambda cell: not cell)
@@ -138,14 +145,14 @@ def finite_cells(table: Table, position: int) -> Cells:
 
 
 def label_of(table: Table, position: int) -> NDArray[np.bool_]:
-    """One column of labels, on or off; the first cell which is neither is an error."""
+    """Return a column of labels, on or off; a cell which is neither is an error."""
     found = table.cells(position)
     if isinstance(found, Words):
         truth = truth_of(tuple(found.values))
         if truth is not None:
             return np.array(truth, dtype=bool)[found.codes]
         row = found.first_row(lambda cell: truth_of((cell,)) is None)
-        # Each word for itself may be one for off or on, but not all of them together.
+        # Each word alone may mean off or on, but together the words may be of different pairs.
         row = len(found.codes) - 1 if row is None else row
         shown = repr(found.at(row)) if found.at(row) else "no value"
     else:
@@ -161,7 +168,7 @@ def label_of(table: Table, position: int) -> NDArray[np.bool_]:
 
 
 def stack_pairs(users: NDArray, items: NDArray) -> NDArray:
-    """Ids of users and items as the two columns of X."""
+    """Return ids of users and items as the two columns of X."""
     if users.dtype == np.int64 and items.dtype == np.int64:
         return np.column_stack((users, items))
     X = np.empty((len(users), 2), dtype=object)

@@ -26,49 +26,49 @@ __all__ = ["LabelChunks", "write_chunks"]
 
 
 class LabelChunks:
-    r"""A libsvm, extreme-classification or Parquet file as chunks ``(X, Y)``, of which one is in memory at a time.
+    r"""A libsvm, extreme-classification or Parquet file as chunks ``(X, Y)``, with one chunk in memory at a time.
 
-    It can be iterated over any number of times; each iteration reads the file anew.
+    It can be iterated over any number of times; each iteration reads the file again.
 
     Parameters
     ----------
     path : str or path-like
         The file; libsvm text may be gzip-compressed. Standard input is refused, since it can be read only once.
     chunk_rows : int, default 10,000
-        Instances in a chunk; the last one has the rest.
+        Instances in a chunk; the last chunk has the rest.
     labels : str or sequence of str, optional
-        For Parquet with a column for each label: the labels, by a prefix of their names or by their names. Not needed
-        for files which `write_chunks` wrote.
+        For Parquet with a column for each label: which columns are labels, by a prefix of their names or by their
+        names. Not needed for files which `write_chunks` wrote.
     drop : sequence of str, default ()
         For Parquet with a column for each feature: columns which are neither feature nor label.
     n_features, n_labels : int, optional
         Numbers of columns of X and Y, for libsvm files without sizes in the first line, and for Parquet files with
-        lists which `write_chunks` did not write. What is not given is found by reading the file once beforehand.
+        lists which `write_chunks` did not write. By default the file is read once to find them.
     zero_based : {"auto", True, False}, default "auto"
-        For libsvm files, as in `read_libsvm`; ``"auto"`` reads the file once beforehand, unless it has sizes. Lists
-        in Parquet count from 0.
+        For libsvm files, as in `read_libsvm`; for ``"auto"`` the file is read once to find it, unless it has sizes.
+        Lists in Parquet count from 0.
 
     Attributes
     ----------
     n_features, n_labels : int
         Numbers of columns.
     feature_names, label_names : tuple of str
-        Their names, x0, x1, ... and y0, y1, ... where the file has none; where libsvm text counts from 1, x1, x2, ...
+        Their names. Where the file has none, x0, x1, ... and y0, y1, ...; if libsvm text counts from 1, x1, x2, ...
         and y1, y2, ....
     n_rows : int or None
-        Number of instances, where it is known without reading the file.
+        Number of instances; None if the file does not say it.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
         If there is no such file.
     ValueError
-        If something in the file is malformed (also while iterating; the message names the line or the row).
+        If something in the file is malformed, also during iteration; the message names the line or the row.
 
     Notes
     -----
-    Memory: text needs some ten megabytes beside the chunk. Parquet needs the row group that is read (16,384 rows in
-    files of `write_chunks`, up to a million in those of other programs).
+    Memory: text needs about ten megabytes beside the chunk. Parquet needs the row group that is read (16,384 rows in
+    files of `write_chunks`, up to a million in files of other programs).
 
     X is a CSR array (from text and lists) or dense (from columns), float32 where a Parquet file has nothing wider,
     otherwise float64; Y is a CSR array of int8.
@@ -119,7 +119,7 @@ class LabelChunks:
 
 
 def _reader(path: PathLike, options: ChunkOptions) -> Callable[[PathLike, ChunkOptions], ChunkSource]:
-    """Who reads a file in chunks, by the file's beginning."""
+    """Return what reads a file in chunks, by the beginning of the file."""
     with opened(path) as stream:
         start = stream.read(START)
     place = Place(display_name(path))
@@ -129,7 +129,7 @@ def _reader(path: PathLike, options: ChunkOptions) -> Callable[[PathLike, ChunkO
     if known.chunks is None:
         raise InvalidInputError(
             "is neither libsvm text nor Parquet, the formats read in chunks",
-            advice="read a CSV or ARFF file whole (load_labels), and write it anew with write_chunks",
+            advice="read a CSV or ARFF file whole (load_labels), and write it again with write_chunks",
             place=place,
         )
     if (options.labels is not None or options.drop) and "labels" not in known.options:
@@ -140,7 +140,7 @@ def _reader(path: PathLike, options: ChunkOptions) -> Callable[[PathLike, ChunkO
 
 
 def _rechunked(pieces: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
-    """The same rows in chunks of exactly this many, but for the last one."""
+    """Yield the same rows in chunks of exactly this many; the last chunk has the rest."""
     held: list[Chunk] = []
     n_held = 0
     for X, Y in pieces:
@@ -173,7 +173,7 @@ def write_chunks(
     path : str or path-like
         With the suffix ``.parquet`` or ``.pq`` a Parquet file, which keeps the names and the precision of X: lists
         where X is sparse, otherwise a column for each feature and label. With any other suffix text in the
-        extreme-classification format, see `write_libsvm`. The file appears when it is complete.
+        extreme-classification format, see `write_libsvm`. The file has its name only when it is complete.
     chunks : iterable of (X, Y)
         Features and labels, all chunks of the same widths and the same form.
     feature_names, label_names : sequence of str, optional

@@ -29,14 +29,14 @@ class Format:
         From the first 64 KiB of a file, unpacked, to whether the file has this format.
     holds : {"ratings", "labels", "names of labels", "model"} or callable, optional
         What such files hold; None for a table, which may hold ratings or labels. If it depends on the file, a function
-        from its first bytes, unpacked, and its path to one of these; the path is None where there is no file to look
-        into, as for standard input.
+        from its first bytes, unpacked, and its path to one of these; the path is None if there is no file which can be
+        opened, as for standard input.
     table : callable, optional
         Reads a table, whose columns may be ratings or labels: from the content of a file, its name for messages and
         `TableOptions` to a `Table`.
     labels : callable, optional
-        Reads a file which tells its labels as a `LabelDataset`: its arguments are the path, `sparse`, `name` and
-        `options`.
+        Reads a file which says itself what its labels are, as a `LabelDataset`: its arguments are the path, `sparse`,
+        `name` and `options`.
     chunks : callable, optional
         Opens a file of features and labels for reading in chunks, from the path and `ChunkOptions`.
     options : tuple of str
@@ -116,7 +116,7 @@ def format_of(start: bytes) -> Format:
 
 
 def read_table(path: PathLike, options: TableOptions) -> Table:
-    """Read a table in any of the formats of tables; what is none of the others is read as text.
+    """Read a table in any of the formats of tables; a file of no other format is read as text.
 
     Parameters
     ----------

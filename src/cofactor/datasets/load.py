@@ -1,4 +1,4 @@
-"""One door to the known data sets by name, and for features and labels to files of the user's own."""
+"""Known data sets by their names; features and labels also from files of the user."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from cofactor.datasets.readers.arff import LabelAttributes, read_arff
 from cofactor.datasets.readers.jester import load_jester
 from cofactor.datasets.readers.label_tables import read_label_table
 from cofactor.datasets.readers.matlab import read_mat
-from cofactor.datasets.readers.matrices import Form, in_form, indicator
+from cofactor.datasets.readers.matrices import Form, in_form, indicator, stacked
 from cofactor.datasets.readers.movielens import load_movielens
 from cofactor.datasets.registry.known_labels import KnownLabels
 from cofactor.datasets.sniff import sniff
-from cofactor.datasets.types import LabelDataset, RatingDataset, is_sparse
+from cofactor.datasets.types import LabelDataset, RatingDataset
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.files import PathLike, display_name, read_bytes
 from cofactor.text import did_you_mean
@@ -43,7 +43,7 @@ def load_ratings(
     bins: int | Sequence[float] | NDArray | None = None,
     download: bool = True,
 ) -> RatingDataset:
-    """Load a data set of ratings of the registry by its name.
+    """Load a known data set of ratings by its name.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def load_labels(
     data_home: PathLike | None = None,
     **options: Any,
 ) -> LabelDataset:
-    r"""Load features and labels, of a known data set by its name or from a file.
+    r"""Load features and labels of a known data set, by its name, or of a file.
 
     Parameters
     ----------
@@ -107,18 +107,18 @@ def load_labels(
         extreme-classification text, MATLAB, CSV, TSV or Parquet.
     labels : optional
         Which columns of an ARFF file or a table are labels, see `read_arff` and `read_label_table`; an empty sequence
-        for a file without labels, of which features are wanted only. The other formats tell it themselves.
+        for a file without labels. Files of the other formats say it themselves.
     aligned : {"published", "realigned"}, optional
-        For the sets of rcv1 only, whose labels are shifted in half of the rows. ``"published"`` takes the columns
-        that the header names for all rows, as the literature does. ``"realigned"`` takes the labels of each half from
-        where they are. The default is ``"published"`` with a warning.
+        Only for the sets of rcv1, whose labels are shifted in half of the rows. ``"published"`` takes for all rows
+        the columns that the header names, as the literature does. ``"realigned"`` takes the labels of each half from
+        the columns where they are. The default is ``"published"`` with a warning.
     sparse : {"auto", True, False}, default "auto"
         Whether X is a CSR array. ``"auto"``: if at most a fifth of its numbers differ from 0, whatever form the
-        file has. X is float64 in either form; ``X.astype(np.float32)`` halves its memory.
+        file has. X is float64 in both forms; ``X.astype(np.float32)`` halves its memory.
     drop : sequence of str, default ()
         Columns of an ARFF file or a table which are neither features nor labels, such as row names.
     format : {"arff", "mat", "libsvm", "table"}, optional
-        Format of a file; by default its content decides.
+        Format of a file; by default found from its content.
     data_home : str or path-like, optional
         Folder in which a known set is looked for instead of $COFACTOR_DATA and the cache.
     **options
@@ -133,7 +133,7 @@ def load_labels(
     ValueError
         If the name is unknown, the file malformed (the message names the line), or an option does not apply.
     DatasetNotFoundError
-        If a known set is not there; the message tells what to put where.
+        If a known set is not there; the message says which files to put into which folder.
 
     Warns
     -----
@@ -143,8 +143,8 @@ def load_labels(
     Notes
     -----
     Known sets with an official split have ``train_rows``; scene, flags and bibtex are made of their train and test
-    files, train first, the others keep the order of their full file. The split of genbase is left out, since its files
-    share one protein and lack another; so are its row names. No split of rcv1subset1..5 is known for certain.
+    files, train first, the others keep the order of their full file. Genbase has no split here, since its two files
+    share one protein and lack another; its row names are left out. No split of rcv1subset1..5 is known for certain.
 
     Examples
     --------
@@ -230,25 +230,21 @@ def _mask(n: int, start: int, stop: int) -> NDArray[np.bool_]:
 
 
 def _stack(first: LabelDataset, second: LabelDataset) -> LabelDataset:
-    """Rows of the first, then those of the second, whose columns must be the same."""
+    """Rows of the first, then rows of the second; both must have the same columns."""
     if first.label_names != second.label_names:
         raise InvalidInputError(f"{first.name} and {second.name} have different labels")
-    X, Xt = first.X, second.align(first.feature_names)
-    if is_sparse(X) or is_sparse(Xt):
-        X = csr_array(vstack([csr_array(X), csr_array(Xt)], format="csr"))
-    else:
-        X = np.vstack([X, Xt])
-    return replace(first, X=X, Y=csr_array(vstack([first.Y, second.Y], format="csr")))
+    X = stacked([first.X, second.align(first.feature_names)])
+    return replace(first, X=X, Y=stacked([first.Y, second.Y]))
 
 
 # ------------------------------------------------------------------------------------------ shifted labels
 
 
 def _shifted(name: str, path: Path, offsets: Path, aligned: Aligned, sparse: Form) -> LabelDataset:
-    """A file of rcv1, with the labels where the header says, or where they are.
+    """Read a file of rcv1, with the labels from the columns that the header names, or from where they are.
 
-    In the rows of one half the labels begin before the column that the header names: label j of a row is in column
-    start + j, its features are the columns before start.
+    In one half of the rows the labels begin before the column that the header names: label j of such a row is in column
+    start + j, and its features are the columns before start.
     """
     starts = json.loads(read_bytes(offsets))[name]
     header = starts["header"]

@@ -1,4 +1,4 @@
-"""What a file is, told by its beginning: the one place which knows."""
+"""What a file is, found from its beginning: the only place that decides it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cofactor.files import GZIP_MAGIC, START, PathLike, display_name, start_of, 
 
 __all__ = ["Found", "sniff"]
 
-#: Suffixes which say of a file of nothing, or of nothing but sizes, that it is one of labels.
+#: Suffixes by which a file that is empty, or holds only sizes, is a file of labels.
 _LABEL_SUFFIXES = (".arff", ".svm", ".libsvm")
 
 
@@ -32,17 +32,17 @@ class Found:
         What `path` names: a file, standard input, a data set of the registry, a folder, or nothing.
     format : str
         Name of the format, one of `cofactor.datasets.formats.FORMATS`: "arff", "libsvm", "mat", "parquet", "table",
-        "xml" or "model". Empty for what is no file, and for one whose beginning cannot be read.
+        "xml" or "model". Empty if there is no file, or its beginning cannot be read.
     holds : {"ratings", "labels", "names of labels", "model"} or None
-        What is in it, where the beginning alone tells; None for a table, whose columns may be ratings or labels.
+        What is in it, if its beginning shows it; None for a table, whose columns may be ratings or labels.
     compressed : bool
         Whether it is packed with gzip.
     has_sizes : bool
         Whether a libsvm file begins with a line of the numbers of instances, features and labels.
     separator : str or None
-        What separates the columns of a table of text, as far as its first line tells.
+        What separates the columns of a table of text, as far as its first line shows it.
     known : KnownDataset or None
-        What the registry says of a known data set.
+        The entry of a known data set in the registry.
     """
 
     path: str
@@ -71,7 +71,7 @@ def sniff(path: PathLike) -> Found:
     Returns
     -------
     Found
-        Also for a file that is not there or is damaged: what is wrong with it, the reader says.
+        Also for a file that is not there or is damaged: its reader will say what is wrong.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def sniff(path: PathLike) -> Found:
     if not start.strip() and text == "-":
         return Found(text, "stdin")
     if b"\n" not in start and (text == "-" or len(packed) >= START):
-        start = start.rpartition(b" ")[0] or start  # a first line which is cut off must not end within a word
+        start = start.rpartition(b" ")[0] or start  # the first line goes on: cut it between two words
     return _of_start(text, start, packed.startswith(GZIP_MAGIC))
 
 
@@ -113,6 +113,6 @@ def _of_start(path: str, start: bytes, compressed: bool) -> Found:
     holds = known.holds(start, to_look_into) if callable(known.holds) else known.holds
     nothing = not start.strip() or svm_text.sizes_of(start) is not None
     if nothing and path.lower().removesuffix(".gz").endswith(_LABEL_SUFFIXES):
-        holds = "labels"  # the reader of labels is to say that there are none
+        holds = "labels"  # so that the reader of labels says that there are no instances
     separator = separator_of(start) if known.name == "table" else None
     return Found(path, "stdin" if path == "-" else "file", known.name, holds, compressed, has_sizes, separator)

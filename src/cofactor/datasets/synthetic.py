@@ -1,5 +1,6 @@
 """Synthetic ratings whose complete matrix is known."""
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, Literal, overload
 
@@ -9,10 +10,9 @@ from numpy.typing import NDArray
 from cofactor.datasets.types import RatingDataset
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import library_limit
+from cofactor.typing import RandomState
 
 __all__ = ["make_ratings"]
-
-RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
 @overload
@@ -88,15 +88,15 @@ def make_ratings(
     density : float, default 0.1
         Share of the entries which are sampled, 0 < density <= 1 (at least one entry).
     start : {"factors", "uniform"}, default "factors"
-        The source leaves open how Y and U are drawn, and it matters. ``"factors"``: U has a constant column
-        and d - 1 standard normal ones, Y is a product of normal factors with these columns cut at its
-        quantiles into R levels of equal frequency; so the complete matrix keeps all levels, and its
-        structure has rank d. ``"uniform"``: the entries of Y are uniform on 1..R, those of U on [0, 1),
-        independent of each other. There is no structure to start from then: for N = M = 1000 and d = 2, 5,
-        10 between 89 and 98 % of the variance of the result are the users' means. (With normal U, nearly
-        all of Y becomes 1.)
+        How Y and U are drawn; the source does not say it, and the result depends on it. ``"factors"``: U has a
+        constant column and d - 1 standard normal ones; Y is the product of these normal columns and normal
+        factors of the items, cut at its quantiles into R levels of equal frequency. So the complete matrix
+        keeps all levels, and its structure has rank d. ``"uniform"``: the entries of Y are uniform on 1..R,
+        those of U on [0, 1), independent of each other. Then there is no structure at the start: for
+        N = M = 1000 and d = 2, 5, 10 between 89 and 98 % of the variance of the result are the users' means.
+        (With normal U, nearly all of Y becomes 1.)
     max_iter : int, default 2000
-        Largest number of rounds (both steps); the defaults need about 70.
+        Largest number of rounds, each of both steps; with the defaults about 70 are needed.
     random_state : int, Generator, RandomState or None
         Seed; the same seed gives the same data, for any number of BLAS threads.
     return_complete : bool, default False
@@ -117,7 +117,7 @@ def make_ratings(
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
-        If Y still changes after `max_iter` rounds; it is then integer and near low rank, but not stable.
+        If Y still changes after `max_iter` rounds; then it is integer and close to low rank, but not stable.
 
     Notes
     -----
@@ -203,8 +203,6 @@ def _stabilise(Y: NDArray[np.float64], U: NDArray[np.float64], n_levels: int, ma
 
 
 def _warn_unstable(max_iter: int) -> None:
-    import warnings
-
     from sklearn.exceptions import ConvergenceWarning
 
     warnings.warn(
@@ -225,6 +223,7 @@ def check_whole(given: Mapping[str, Any], least: int) -> None:
 
 
 def generator(random_state: RandomState) -> np.random.Generator:
+    """Return the generator for a random state; one seeded from a `RandomState` of NumPy, which it advances."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(0, 2**32, size=4, dtype=np.uint32))
     return np.random.default_rng(random_state)

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cofactor.datasets.readers.matrices import generic_names, small_indices
-from cofactor.datasets.synthetic import RandomState, check_whole, generator
+from cofactor.datasets.synthetic import check_whole, generator
 from cofactor.datasets.types import LabelDataset
 from cofactor.errors import Argument, InvalidInputError
+from cofactor.typing import RandomState
 
 __all__ = ["LabelTruth", "make_labels"]
 
@@ -67,7 +68,7 @@ def make_labels(
     n_instances, n_features, n_labels : int, default 1000, 100, 20
         N, D and L.
     n_groups : int, default 4
-        Number of groups; labels are dealt to them in turn, so that sizes differ by 1 at most.
+        Number of groups; label l is in group ``l % n_groups``, so that sizes differ by 1 at most.
     n_factors : int, default 3
         Factors of each group; ``n_groups * n_factors`` must not exceed D. With 1, all labels of a group have the same
         score before noise.
@@ -76,8 +77,8 @@ def make_labels(
     cardinality : float, default 2.0
         Mean number of labels of an instance.
     tail : float, default 0.0
-        Frequencies fall as (rank of the label)^-tail, as in text where many labels are rare; 0 makes all equal. The
-        order of labels in this is random.
+        Frequencies fall as (rank of the label)^-tail, as in texts, where many labels are rare; with 0 all are equal.
+        The ranks of the labels are random.
     noise : float, default 0.1
         ν, share of the variance of S which features do not explain, 0 to 1.
     density : float, default 1.0
@@ -129,7 +130,7 @@ def make_labels(
         label_names=generic_names("y", n_labels),
         description=f"synthetic, {n_groups} groups of labels, rank {n_groups * n_factors}",
     )
-    # Noise has mean 0, so that a cut of S is one of the scores, but for its scale.
+    # Noise has mean 0, so a cut of S is a cut of the scores without noise, up to their scale.
     thresholds = cuts / np.sqrt(1 - noise) + shift if noise < 1 else np.full(n_labels, np.inf)
     return data, LabelTruth(groups, B.T @ B, coef, thresholds)
 
@@ -149,7 +150,7 @@ def _features(rng: np.random.Generator, n: int, D: int, density: float) -> tuple
 def _directions(
     rng: np.random.Generator, groups: NDArray[np.int64], n_groups: int, k: int, correlation: float
 ) -> NDArray[np.float64]:
-    """B: unit columns, with the part of each group in rows of its own."""
+    """Return B: unit columns, where each group of labels has its own rows."""
     B = np.zeros((n_groups, k, len(groups)))
     own = rng.standard_normal((k - 1, len(groups)))
     own /= np.linalg.norm(own, axis=0) if k > 1 else 1.0
@@ -176,7 +177,7 @@ def _frequencies(rng: np.random.Generator, n_labels: int, cardinality: float, ta
 
 
 def _highest(scores: NDArray[np.float64], counts: NDArray[np.int64]) -> tuple[csr_array, NDArray[np.float64]]:
-    """Labels on in the rows with the highest scores, `counts[l]` rows for label l; and the cuts between."""
+    """Labels that are on in the rows with the highest scores, label l in `counts[l]` rows; and the cuts below them."""
     n = len(scores)
     order = np.sort(scores, axis=0)
     labels = np.arange(scores.shape[1])

@@ -21,7 +21,7 @@ __all__ = ["ArrowTable", "Cells", "Table", "TableOptions", "Words", "numpy_of"]
 
 @dataclass(frozen=True)
 class Words:
-    """Cells of text: the distinct ones, without blanks around them, and for each row which one it has.
+    """Cells of text: the distinct values, without blanks around them, and for each row the position of its value.
 
     Examples
     --------
@@ -83,16 +83,16 @@ Cells: TypeAlias = NDArray[np.float64] | Words
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What a reader of tables is told; a format which needs none of it passes it over.
+    """Options for a reader of tables; a reader uses those which its format needs.
 
     Parameters
     ----------
     is_header : callable
-        From the cells of the first row and of the second one to whether the first row names the columns.
+        From the cells of the first row and of the second row to whether the first row names the columns.
     content : str
         What a row holds, for messages: "a user, an item and a rating".
     sep : str, optional
-        What separates columns; by default the first line tells.
+        What separates columns; by default found from the first line.
     encoding : str, default "utf-8"
         Encoding of text.
     """
@@ -129,7 +129,7 @@ class Table(ABC):
 
     @abstractmethod
     def load(self, positions: Sequence[int]) -> None:
-        """Read these columns; the other methods are for columns that were read."""
+        """Read these columns; the methods below are for columns which were read."""
 
     @abstractmethod
     def words(self, position: int) -> Words:
@@ -137,7 +137,7 @@ class Table(ABC):
 
     @abstractmethod
     def ids(self, position: int) -> NDArray[np.int64] | Words:
-        """Return integers if all cells are integers as one writes them (7, not 007 and not 7.0), otherwise text."""
+        """Return integers if all cells are written as integers (7, not 007 and not 7.0), otherwise text."""
 
     @abstractmethod
     def cells(self, position: int) -> Cells:
@@ -152,7 +152,7 @@ class Table(ABC):
         """Return the place of a row, and of a column in it, for errors."""
 
     def has_gaps(self, position: int) -> bool:
-        """Whether some cell of a column has no value at all; text has none, only empty cells."""
+        """Whether some cell of a column has no value; cells of text always have one, which may be empty."""
         return False
 
     def column_place(self, position: int) -> Place:

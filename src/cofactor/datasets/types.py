@@ -1,4 +1,4 @@
-"""The two forms in which loaders and readers hand over their data: ratings, and features with labels."""
+"""What loaders and readers return: ratings, and features with labels."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def _n_distinct(ids: NDArray) -> int:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RatingDataset:
-    """Ratings as they stand in a file: pairs of ids, one number for each pair, and the scale.
+    """Ratings as in a file: pairs of ids, one number for each pair, and the scale.
 
-    Any estimator takes the parts as they are, ``model.fit(data.X, data.y)``.
+    Every estimator of ratings takes these parts, ``model.fit(data.X, data.y)``.
 
     Parameters
     ----------
@@ -143,15 +143,17 @@ class RatingDataset:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelDataset:
-    """Features and labels of instances, as any estimator of the label half takes them.
+    """Features and labels of instances.
+
+    Every estimator of labels takes these parts, ``model.fit(data.X, data.Y)``.
 
     Parameters
     ----------
     name : str
         Name of the data set, or of the file it was read from.
     X : ndarray of shape (n, D), float64, or csr_array
-        Features. Nominal ones with two truth values (0/1, no/yes, ...) are one column of 0 and 1, all other nominal
-        ones a column of 0 and 1 for each value, named ``feature=value``.
+        Features. A nominal one with words for off and on (0/1, no/yes, ...) is one column of 0 and 1, any other
+        nominal one a column of 0 and 1 for each value, named ``feature=value``.
     Y : csr_array of shape (n, L), int8
         Labels: a stored 1 where a label is on.
     feature_names, label_names : tuple of str
@@ -159,7 +161,7 @@ class LabelDataset:
     train_rows : ndarray of shape (n,), bool, or None
         The training part of an official split; None where there is none.
     nominal : tuple of str
-        Names of the nominal features which were spread over columns ``feature=value``.
+        Names of the nominal features which became columns ``feature=value``.
     description : str
         Origin and peculiarities, in a sentence or two.
 
@@ -277,9 +279,9 @@ class LabelDataset:
     def align(self, feature_names: Sequence[str]) -> Any:
         """X with the columns of another data set, for example of the one a model was trained on.
 
-        Values of a nominal feature which occur in only one of the two files are no reason to refuse it: those which
-        this one lacks become columns of zeros, and an instance with a value which the other one lacks gets zeros in
-        all columns of that feature, with a warning.
+        A value of a nominal feature may occur in only one of the two data sets. If it is missing in this one, its
+        column is zero; if it is missing in the other one, an instance with this value has zeros in all columns of the
+        feature, with a warning.
 
         Parameters
         ----------
@@ -346,6 +348,6 @@ def is_sparse(X: Any) -> bool:
 
 
 def few(names: Sequence[str]) -> str:
-    """The first three of some names, for a message."""
+    """Write the first three of some names, for a message."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(map(repr, names[:3])) + more

@@ -21,14 +21,14 @@ __all__ = ["write_table"]
 def write_table(path: PathLike, columns: Mapping[str, ArrayLike]) -> None:
     """Write columns as CSV, TSV or Parquet, by the suffix of the file.
 
-    The file appears under its name only when it is complete: an error or an interruption leaves an
-    earlier file of that name as it was. Numbers are written so that they read back unchanged.
+    The file has its name only when it is complete: after an error or an interruption an earlier file of this
+    name is as it was. Numbers are written so that they are read back unchanged.
 
     Parameters
     ----------
     path : str or path-like
-        Suffix ``.csv``, ``.tsv``, ``.parquet`` (or ``.pq``), text also with ``.gz`` after it. ``"-"``
-        writes CSV to standard output.
+        With the suffix ``.csv``, ``.tsv``, ``.parquet`` or ``.pq``; for text ``.gz`` may follow. ``"-"`` writes
+        CSV to standard output.
     columns : mapping from name to array-like
         Columns of equal length, in this order.
 

@@ -14,10 +14,10 @@ from cofactor.text import counted
 
 __all__ = ["LabelColumns", "first_or_last", "label_roles", "positions_of", "warn_of_row_names"]
 
-#: Which columns are labels: those whose names begin with a text; the first n, or for n < 0 the last ones; or names.
+#: Which columns are labels: those whose names begin with a text; the first n, or the last ones for n < 0; or names.
 LabelColumns = str | int | Sequence[str] | None
 
-_ROWS_TO_JUDGE = 20
+_ROWS_TO_JUDGE = 20  # with fewer rows, all values of a feature may be different by chance
 
 
 def label_roles(
@@ -62,7 +62,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def first_or_last(count: int, n: int, file: str, what: str) -> list[int]:
-    """Positions of the labels among n columns: the first ones, or the last ones where their number is negative."""
+    """Positions of the labels among n columns: the first `count` ones, or the last ones if `count` is negative."""
     if not 0 < abs(count) < n:
         raise InvalidInputError(
             f"{count} labels among {counted(n, what)}; expected 1 to {n - 1}", argument="labels", place=Place(file)
@@ -73,7 +73,7 @@ def first_or_last(count: int, n: int, file: str, what: str) -> list[int]:
 def positions_of(
     present: Sequence[str], names: Sequence[str], file: str, what: str, source: str | Argument
 ) -> list[int]:
-    """Positions of columns by their names; one which is not there, or is named twice, is an error.
+    """Positions of columns by their names; a name which is not there, or is given twice, is an error.
 
     Parameters
     ----------
@@ -99,7 +99,10 @@ def positions_of(
 
 
 def warn_of_row_names(file: str, what: str, name: str, codes: NDArray) -> None:
-    """Warn, from a reader's helper, of a nominal feature which has another value in each of at least 20 rows."""
+    """Warn of a nominal feature which has a different value in every row, if there are at least 20 rows.
+
+    The warning points to the caller of the reader, which must call this through one helper.
+    """
     if len(codes) < _ROWS_TO_JUDGE or len(np.unique(codes)) < len(codes):
         return
     warnings.warn(

@@ -34,23 +34,23 @@ def load_movielens(
     name : {"100k", "1m", "latest-small"}, default "100k"
         100K: 943 users, 1,682 films, 100,000 ratings. 1M: 6,040 users, 3,706 rated films, 1,000,209
         ratings. latest-small (September 2018): 610 users, 9,724 rated films, 100,836 ratings with half
-        stars, ten levels. The longer names ``"ml-100k"`` etc. are understood too.
+        stars, ten levels. The names may begin with ``"ml-"``, as in the registry.
     data_home : str or path-like, optional
-        Folder to look in, see `cofactor.datasets.locate`; nothing is downloaded then. By default the
-        usual places, then the server of GroupLens.
+        Folder to look in, see `cofactor.datasets.locate`; then nothing is downloaded. By default the usual
+        places, then the server of GroupLens.
     download : bool, default True
         Whether to download a set which is in none of the usual places.
 
     Returns
     -------
     RatingDataset
-        In the order of the file; ids are those of GroupLens. ``timestamps`` is None where the file has none
-        (copies of 1M circulate without them). ``item_names`` is empty if the file of titles is missing.
+        In the order of the file, with the ids of GroupLens. ``timestamps`` is None if the file has none (some
+        copies of 1M are without them). ``item_names`` is empty if the file of titles is missing.
 
     Raises
     ------
     DatasetNotFoundError
-        If the set is not there and cannot be downloaded; the message tells what to put where.
+        If the set is not there and cannot be downloaded; the message says which files to put into which folder.
     ValueError
         If `name` is unknown or a file is malformed; the message names the line.
 
@@ -105,7 +105,7 @@ def _read_titles(path: Path) -> dict[int, str]:
 
 
 def _decode_old(data: bytes, path: Path) -> str:
-    # GroupLens wrote Latin-1; copies re-saved as UTF-8 circulate. Accented Latin-1 text is never valid UTF-8.
+    # GroupLens wrote Latin-1; some copies were saved again as UTF-8. Latin-1 with accents is hardly ever valid UTF-8.
     try:
         return to_utf8(data, str(path)).decode()
     except ValueError:

@@ -22,7 +22,7 @@ def looks_like_parquet(start: bytes) -> bool:
 
 
 def parquet() -> ModuleType:
-    """Return pyarrow.parquet, which takes longer to import than all of Arrow's core: it brings clients of clouds."""
+    """Return pyarrow.parquet, imported when needed: it takes longer to import than the rest of Arrow."""
     import pyarrow.parquet
 
     return pyarrow.parquet
@@ -46,7 +46,7 @@ def read_parquet(data: bytes, file: str, options: TableOptions) -> ArrowTable:
     file : str
         What messages call it.
     options : TableOptions
-        Of which `content` is used.
+        Only `content` is used.
     """
     try:
         table = parquet().read_table(pa.BufferReader(data))
@@ -58,7 +58,7 @@ def read_parquet(data: bytes, file: str, options: TableOptions) -> ArrowTable:
 
 
 def encode(columns: Mapping[str, NDArray[Any]]) -> bytes:
-    """Parquet file with these columns, as bytes."""
+    """Return a Parquet file with these columns, as bytes."""
     try:
         table = pa.table({name: pa.array(values) for name, values in columns.items()})
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:

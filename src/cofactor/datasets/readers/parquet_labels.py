@@ -27,7 +27,7 @@ ROW_GROUP = 16_384  # rows; a reader holds about one group in memory
 
 _KEY = b"cofactor"
 _NUMBERS = ("int", "uint", "float", "double", "half", "bool")
-_NARROW = {"float", "halffloat", "bool", "int8", "uint8"}  # what float32 holds without loss
+_NARROW = {"float", "halffloat", "bool", "int8", "uint8"}  # types whose values float32 holds exactly
 _LISTS = ("indices", "values", "labels")
 
 
@@ -39,7 +39,7 @@ def schema_of(path: PathLike) -> Any:
 
 def _parquet_file(path: PathLike) -> Any:
     try:
-        # In small pieces: a column of a row group is large, and only a part of it is needed at a time.
+        # A small buffer: a column of a row group is large, and only a part of it is needed at a time.
         return parquet().ParquetFile(path, pre_buffer=False, buffer_size=1 << 16)
     except (pa.ArrowException, OSError) as error:
         raise damaged(error, display_name(path)) from None
@@ -74,17 +74,17 @@ def stored_labels(schema: Any) -> list[str] | None:
 
 
 def holds(start: bytes, path: str | None) -> Holds | None:
-    """What a Parquet file holds: labels if it says itself which of its columns are labels, else perhaps anything."""
+    """What a Parquet file holds: labels if it says which of its columns are labels; otherwise unknown."""
     try:
         schema = None if path is None else schema_of(path)
-    except InvalidInputError:  # damaged, as its reader will say
+    except InvalidInputError:  # the file is damaged; its reader will say so
         return None
     names_labels = schema is not None and (is_list_layout(schema) or stored_labels(schema) is not None)
     return "labels" if names_labels else None
 
 
 def _list_block(batch: Any, first_row: int, name: str) -> Block:
-    """Rows of a batch of lists; what counts as the line in messages is the number of the row."""
+    """Rows of a batch of lists; their lines are the numbers of the rows."""
     parts = []
     for column in _LISTS:
         array = batch.column(column)

@@ -14,18 +14,17 @@ from cofactor.datasets.readers.matrices import generic_names, small_indices
 from cofactor.datasets.readers.svm_text import Block, Sizes
 from cofactor.errors import Argument, InvalidInputError, Place
 
+#: Whether numbers in a file count from 0 or from 1, or "auto"; a tuple has a value for indices and one for labels.
 Base = Literal["auto"] | bool | tuple[Literal["auto"] | bool, Literal["auto"] | bool]
-Places = tuple[str, NDArray[np.int64]]
 
-
-#: Largest index of a feature or a label that a file may have without saying how many there are: texts
-#: hashed to 24 bits have no more, and a misprint must not take all memory for names and coefficients.
+#: Largest index of a feature or a label in a file which does not say how many there are. Texts hashed to 24 bits have
+#: no more, and a wrong digit must not take all memory for names and coefficients.
 _LARGEST = 1 << 24
 
 
 @dataclass
 class Extent:
-    """Smallest and largest index and label of all rows, and the lines of the largest."""
+    """Smallest and largest number in all rows, and the line of the largest; each for indices, then for labels."""
 
     least: list[int]
     most: list[int]
@@ -49,7 +48,7 @@ class Extent:
 
 @dataclass(frozen=True)
 class Layout:
-    """Numbers of columns of X and Y, and the number of the first one of each in the file."""
+    """How many features and labels there are, and which number the first one of each has in the file."""
 
     name: str
     n_features: int
@@ -68,36 +67,43 @@ class Layout:
         return generic_names("y", self.n_labels, self.first_label)
 
     def matrices(self, block: Block, unit: str = "line") -> tuple[csr_array, csr_array]:
-        """X and Y of some rows; `unit` is what the places of rows are called in messages."""
-        places = unit, block.lines
-        X = self._matrix(block.n_entries, block.indices - self.first_index, block.values, places, "index")
+        """X and Y of some rows; `unit` is what messages call a row of the file, "line" or "row"."""
+        X = self._matrix(block.n_entries, block.indices, block.values, block.lines, unit, "index")
         ones = np.ones(len(block.labels), dtype=np.int8)
-        return X, self._matrix(block.n_labels, block.labels - self.first_label, ones, places, "label")
+        return X, self._matrix(block.n_labels, block.labels, ones, block.lines, unit, "label")
 
     def _matrix(
-        self, counts: NDArray[np.int64], columns: NDArray[np.int64], values: NDArray, places: Places, what: str
+        self,
+        counts: NDArray[np.int64],
+        numbers: NDArray[np.int64],
+        values: NDArray,
+        lines: NDArray[np.int64],
+        unit: str,
+        what: Literal["index", "label"],
     ) -> csr_array:
-        n, first = (self.n_features, self.first_index) if what == "index" else (self.n_labels, self.first_label)
-        unit, lines = places
+        if what == "index":
+            n, first, option = self.n_features, self.first_index, "n_features"
+        else:
+            n, first, option = self.n_labels, self.first_label, "n_labels"
+        columns = numbers - first
         indptr = np.concatenate([[0], np.cumsum(counts)])
         outside = np.flatnonzero((columns < 0) | (columns >= n))
         if len(outside):
-            line = lines[np.searchsorted(indptr, outside[0], side="right") - 1]
-            option = "n_features" if what == "index" else "n_labels"
+            row = np.searchsorted(indptr, outside[0], side="right") - 1
             raise InvalidInputError(
-                f"the {what} {columns[outside[0]] + first} is outside of {first} to {n + first - 1}",
+                f"the {what} {numbers[outside[0]]} is outside of {first} to {n + first - 1}",
                 advice=("give ", Argument(option), " or ", Argument("zero_based"), " if it is right"),
-                place=self._place(unit, line),
+                place=self._place(unit, lines[row]),
             )
         matrix = small_indices(csr_array((values, columns, indptr), (len(counts), n)))
         matrix.sort_indices()
-        twice = np.flatnonzero(matrix.indices[1:] == matrix.indices[:-1])
-        rows = np.searchsorted(indptr, twice, side="right")
-        twice, rows = twice[indptr[rows] > twice + 1], rows[indptr[rows] > twice + 1]
+        equal = np.flatnonzero(matrix.indices[1:] == matrix.indices[:-1])  # an entry and the next one
+        rows = np.searchsorted(indptr, equal, side="right") - 1
+        twice = np.flatnonzero(indptr[rows + 1] > equal + 1)  # both of them in one row
         if len(twice):
             raise InvalidInputError(
-                f"the {what} {matrix.indices[twice[0]] + first} occurs twice",
-                place=self._place(unit, lines[rows[0] - 1]),
+                f"the {what} {matrix.indices[equal[twice[0]]] + first} occurs twice",
+                place=self._place(unit, lines[rows[twice[0]]]),
             )
         return matrix
 
@@ -108,7 +114,7 @@ class Layout:
 
 
 def needs_extent(sizes: Sizes | None, n_features: int | None, n_labels: int | None, zero_based: Base) -> bool:
-    """Whether the layout can only be known when all rows were seen."""
+    """Whether the layout is known only after all rows were read."""
     return sizes is None and (n_features is None or n_labels is None or "auto" in _bases(zero_based))
 
 
@@ -133,14 +139,14 @@ def settle(
     n_labels: int | None,
     zero_based: Base,
 ) -> Layout:
-    """Layout of a file from its sizes, from what the caller says, and from the extent of its rows, in this order."""
+    """Layout of a file from its sizes, else from what the caller gives, else from the extent of its rows."""
     bases = _bases(zero_based)
-    told = {"n_features": n_features, "n_labels": n_labels}
-    for option, given in told.items():
+    widths = {"n_features": n_features, "n_labels": n_labels}
+    for option, given in widths.items():
         if given is not None and given < 0:
             raise InvalidInputError("must be at least 0", argument=option, found=given)
     if sizes is not None:
-        for option, given in told.items():
+        for option, given in widths.items():
             announced = getattr(sizes, option)
             if given not in (None, announced):
                 raise InvalidInputError(

@@ -1,7 +1,7 @@
 """Lines ``1,3 5:0.2 7:1`` as arrays: a fast way for plain lines, a careful one for everything else.
 
-Both ways accept the same lines and give the same arrays. The fast one is a compiled loop, which gives up at anything
-unusual; the careful one reads word by word and names the line of every fault.
+Both ways accept the same lines and give the same arrays. The fast one is a compiled loop, which stops at anything
+unusual; then the careful one reads word by word, and names the line of an error.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ from cofactor.errors import InvalidInputError, Place
 
 BLOCK_BYTES = 1 << 21
 
-_EXACT_POWER = 22
+_EXACT_POWER = 22  # the largest power of ten which is exact in float64
 _POWERS = np.array([float(f"1e{k}") for k in range(_EXACT_POWER + 1)])
 _LARGEST_INDEX = 2**31 - 2
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows: for each one the number of its labels and entries and its line, and all of these in one row."""
+    """Some rows of a file.
+
+    For each row the number of its labels, the number of its entries and its line; and the labels, the indices and the
+    values of all rows, one row after the other.
+    """
 
     n_labels: NDArray[np.int64]
     labels: NDArray[np.int64]
@@ -45,7 +49,7 @@ class Sizes:
 
 
 def sizes_of(line: bytes) -> Sizes | None:
-    """Sizes if a first line gives them; no row of labels and entries looks like that."""
+    """Sizes if a line holds three numbers, otherwise None; a row of labels and entries never looks like this."""
     words = line.split()
     if len(words) == 3 and all(word.isdigit() for word in words):
         return Sizes(*map(int, words))
@@ -53,9 +57,10 @@ def sizes_of(line: bytes) -> Sizes | None:
 
 
 def read_blocks(stream: IO[bytes], name: str, size: int = BLOCK_BYTES) -> tuple[Sizes | None, Iterator[Block]]:
-    """Sizes in the first line, if it has them, and the rows, some at a time.
+    """Return the sizes if the first line has them, and the rows, some at a time.
 
-    Behind sizes each line is a row, and there must be as many as they say; otherwise blank lines are none.
+    In a file with sizes each line is a row, and there must be as many rows as they say; otherwise blank lines are no
+    rows.
     """
     first = stream.readline()
     sizes = sizes_of(first)
@@ -77,7 +82,7 @@ def _blocks(stream: IO[bytes], rest: bytes, number: int, name: str, size: int, k
 
 
 def _counted(blocks: Iterator[Block], n_rows: int, name: str) -> Iterator[Block]:
-    """The same blocks, of which blank lines behind the last row are cut off."""
+    """Yield the same blocks without the blank lines after the last row; a wrong number of rows is an error."""
     missing = n_rows
     for block in blocks:
         extra = len(block.lines) - missing
@@ -105,7 +110,7 @@ def _counted(blocks: Iterator[Block], n_rows: int, name: str) -> Iterator[Block]
 
 
 def parse(data: bytes, number: int, name: str, keep_blank: bool) -> Block:
-    """Rows of some whole lines, of which the first one has the line number `number`."""
+    """Rows of some whole lines; `number` is the number of the first line."""
     if not data.endswith(b"\n"):
         data += b"\n"
     block = _fast(data, number, keep_blank)
@@ -117,7 +122,7 @@ def parse(data: bytes, number: int, name: str, keep_blank: bool) -> Block:
 
 def _fast(data: bytes, number: int, keep_blank: bool) -> Block | None:
     """Parse all lines by a compiled loop, or return None if they have to be looked at one by one."""
-    from cofactor.kernels.svmlight import scan_rows  # here, since Numba takes longer to import than all the rest
+    from cofactor.kernels.svmlight import scan_rows  # only here, since Numba takes long to import
 
     codes = np.frombuffer(data, dtype=np.uint8)
     n, colons, commas = (np.count_nonzero(codes == ord(sign)) for sign in "\n:,")
@@ -138,11 +143,11 @@ def _fast(data: bytes, number: int, keep_blank: bool) -> Block | None:
 def _values(
     data: bytes, mantissas: NDArray[np.int64], exponents: NDArray[np.int64], spans: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Values from their digits, each rounded once: 15 digits and the powers of ten up to 22 are exact in float64."""
+    """Values from mantissas and powers of ten. Both are exact in float64, so each value is rounded only once."""
     clipped = np.clip(exponents, -_EXACT_POWER, _EXACT_POWER)
     powers = _POWERS[np.abs(clipped)]
     values: NDArray[np.float64] = np.where(clipped < 0, mantissas / powers, mantissas * powers)
-    hard = np.flatnonzero(clipped != exponents)
+    hard = np.flatnonzero(clipped != exponents)  # also where there are too many digits
     values[hard] = [float(data[start:stop]) for start, stop in spans[hard].tolist()]
     return values
 

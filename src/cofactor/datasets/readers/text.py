@@ -38,10 +38,10 @@ _QUOTED = re.compile(r'"[^"]*"')
 _QUOTES = "is a quotation mark missing, or one too many?"
 _NAMES = {"\\t": "\t", "tab": "\t"}
 _BLANK_LINE = re.compile(rb"\n *(?=\n|\Z)")
-_ODD_BLANKS = re.compile(rb"[ \n] | \n|[\x0b\x0c\x1c-\x1f]")  # around cells, other than one blank between them
+_ODD_BLANKS = re.compile(rb"[ \n] | \n|[\x0b\x0c\x1c-\x1f]")  # anything but one blank between two cells
 _BLOCK = 1 << 22  # bytes; a longer line is read cell by cell
-_PARALLEL = 1 << 24  # bytes from which threads are worth it
-_CHUNK = 1 << 18  # bytes looked at in one go
+_PARALLEL = 1 << 24  # bytes from which threads make reading faster
+_CHUNK = 1 << 18  # bytes examined at a time
 
 
 def separator_of(start: bytes) -> str | None:
@@ -104,7 +104,7 @@ def _line_at(data: bytes, start: int) -> tuple[str, int]:
 
 
 def _sniff(line: str) -> str:
-    """Guess the separator of a line: ``::`` or a tab wherever they occur, else the most frequent of , ; |."""
+    """Guess the separator of a line: ``::`` or a tab if it occurs, otherwise the most frequent of , ; |, or blanks."""
     bare = _QUOTED.sub("", line)
     for sep in ("::", "\t"):
         if sep in bare:
@@ -116,7 +116,7 @@ def _sniff(line: str) -> str:
 
 
 def _split_line(line: str, sep: str, place: Place | None = None) -> list[str]:
-    """Cells of one line; faults in its quotes are an error at `place`, or pass without it."""
+    """Cells of one line; wrong quotation marks are an error at `place`, or are ignored without a place."""
     if sep == " ":
         return line.split()
     if len(sep) > 1:
@@ -148,7 +148,7 @@ class TextTable(Table):
     file, names, first_row
         As in `Table`.
     body : _Body
-        The lines behind the header.
+        The lines after the header.
     """
 
     def __init__(self, file: str, names: tuple[str, ...] | None, first_row: Sequence[str], body: _Body) -> None:
@@ -158,7 +158,7 @@ class TextTable(Table):
         self._lines: NDArray[np.int64] | None = None
 
     def load(self, positions: Sequence[int]) -> None:
-        """Read these columns, by Arrow if it can follow."""
+        """Read these columns, by Arrow if it can."""
         found = _by_arrow(self._body, positions, as_text=())
         if found is None:
             found, self._lines = _by_cells(self._body, positions, self.file)
@@ -174,7 +174,7 @@ class TextTable(Table):
         return Words.of(column)
 
     def ids(self, position: int) -> NDArray[np.int64] | Words:
-        """Return integers if all cells are integers as one writes them, otherwise text."""
+        """Return integers if all cells are written as integers, otherwise text."""
         column = self._columns[position]
         if not _is_words(column) and pa.types.is_int64(column.type) and not self._has_odd_integers:
             return numpy_of(column)
@@ -197,7 +197,7 @@ class TextTable(Table):
 
     @cached_property
     def _has_hexadecimals(self) -> bool:
-        """Whether 0x1F occurs somewhere, which Arrow takes for an integer."""
+        """Whether 0x occurs in the text: Arrow takes 0x1F for an integer."""
         body = self._body
         return body.data.find(b"0x", body.start) >= 0 or body.data.find(b"0X", body.start) >= 0
 
@@ -243,7 +243,7 @@ def _by_arrow(body: _Body, positions: Sequence[int], as_text: Sequence[int]) -> 
             return None
         if table.num_rows != n_lines:
             return None
-        # Arrow sees dates and times where we see text: once more, without looking.
+        # For us dates, times and the like are text: read these columns again, as text.
         odd = {field.name: _WORDS for field in table.schema if field.type not in _KINDS}
         if not odd:
             return {k: table.column(names[k]) for k in positions}
@@ -302,7 +302,7 @@ def _line_of(body: _Body, row: int) -> int:
 
 
 def _has_odd_integers(body: _Body) -> bool:
-    """Whether some number starts with a superfluous 0, or is -0 or 0x1: such ids are names, 007 is not 7."""
+    """Whether some number begins with a superfluous 0, or is -0 or 0x1: such ids are text, since 007 is not 7."""
     for start in range(body.start, len(body.data), _CHUNK):
         before = b"\n" if start == body.start else b""
         codes = np.frombuffer(before + body.data[start : start + _CHUNK + 2] + b"\n", np.uint8)

@@ -27,7 +27,7 @@ def read_label_names(path: PathLike) -> tuple[str, ...]:
     FileNotFoundError, IsADirectoryError
         If there is no such file.
     ValueError
-        If it is no such file, names no label, one twice, or leaves out a name; the message tells which.
+        If it is no such file, names no label, names one twice, or has a label without a name.
 
     Examples
     --------

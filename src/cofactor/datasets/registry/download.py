@@ -1,4 +1,4 @@
-"""Fetch an archive, check it, and put its files in place; whatever fails leaves nothing behind."""
+"""Download an archive, check it, and put its files in place; a failure leaves no files."""
 
 import logging
 import os
@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
-# Seconds to connect, and between two pieces of the answer: a dead server must not look like a long download.
+# Seconds to connect, and between two parts of the answer: a server which does not answer must not look like a long
+# download.
 TIMEOUT = (4.0, 8.0)
 
 
 class Progress(Protocol):
-    """What reports on a download need: pooch's form of a progress bar."""
+    """A progress bar of a download, in the form which pooch needs."""
 
     total: int
 
@@ -30,7 +31,7 @@ class Progress(Protocol):
 
 
 class DownloadError(OSError):
-    """A download which did not succeed; the message holds the address and the reason."""
+    """A download failed; the message holds the address and the reason."""
 
 
 def download_archive(
@@ -43,7 +44,7 @@ def download_archive(
 ) -> None:
     """Download a zip archive and move the files of its folder `member_folder` into `target`.
 
-    The files named in `last` are moved last: whoever finds them finds the others too.
+    The files named in `last` are moved last: if they are there, the others are there too.
     """
     made = _make_folder(target.parent)
     try:
@@ -60,7 +61,7 @@ def download_archive(
 
 
 def _make_folder(folder: Path) -> list[Path]:
-    """Make a folder with its parents; returns the ones which were not there, outermost first."""
+    """Make a folder with its parents, and return those which were not there, outermost first."""
     missing = [f for f in (folder, *folder.parents) if not f.exists()][::-1]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -101,7 +102,7 @@ def _quiet(logger: logging.Logger) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Reason of a network error in a few words, without the layers of wrapping around it."""
+    """Reason of a network error in a few words."""
     import requests
 
     if isinstance(error, requests.exceptions.HTTPError) and error.response is not None:

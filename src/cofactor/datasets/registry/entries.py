@@ -1,7 +1,7 @@
 """What the registry knows of a data set: its files, their checksums and addresses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 Role = Literal["ratings", "titles", "data", "test", "labels", "offsets"]
@@ -12,7 +12,7 @@ Task = Literal["ratings", "labels"]
 class KnownFile:
     """One file of a data set, in the forms in which it circulates (each also with ``.gz`` appended).
 
-    `sha256` gives the checksum of the *unpacked* content by file name; forms without one cannot be verified.
+    `sha256` has the checksum of the *unpacked* content by file name; a form without a checksum cannot be verified.
     """
 
     role: Role
@@ -25,9 +25,9 @@ class KnownFile:
 class KnownDataset:
     """A data set of the registry.
 
-    `folder` is the place under $COFACTOR_DATA and under the cache; `url` and `archive_sha256` belong to the
-    zip archive that is downloaded, with all files in the folder `member_folder`; `origin` says where a
-    person finds the files. The first of the files tells whether the set is there.
+    `folder` is its place below $COFACTOR_DATA and below the cache; `url` and `archive_sha256` belong to the zip
+    archive that is downloaded, with all files in its folder `member_folder`; `origin` says where people find
+    the files. A set is there if the first of its files is.
     """
 
     name: str
@@ -38,5 +38,5 @@ class KnownDataset:
     files: tuple[KnownFile, ...]
     url: str | None = None
     archive_sha256: str | None = None
-    member_folder: str = field(default="")
+    member_folder: str = ""
     task: Task = "ratings"

@@ -1,4 +1,4 @@
-"""Facts about the multi-label data sets of the registry: files, checksums, splits, remarks. No code but tables."""
+"""The known data sets of labels: files, checksums, splits, remarks."""
 
 from dataclasses import dataclass
 
@@ -10,8 +10,8 @@ class KnownLabels(KnownDataset):
     """A multi-label data set of the registry.
 
     `rows` counts the instances; `train` is the range of the training rows of the official split, if there is one;
-    `drop` names attributes which are neither features nor labels. Whatever stands in a file "test" comes after
-    the rows of the file "data".
+    `drop` names attributes which are neither features nor labels. The rows of a file "test" come after those of the
+    file "data".
     """
 
     rows: int = 0

@@ -1,14 +1,13 @@
-"""The known data sets of ratings. No code."""
+"""The known data sets of ratings: files, checksums, archives."""
 
 from cofactor.datasets.registry.entries import KnownDataset, KnownFile
 
 _GROUPLENS = "https://files.grouplens.org/datasets/movielens/"
 _GROUPLENS_TERMS = "research use with acknowledgement; no redistribution without permission; no commercial use"
 
-# The checksums of the archives are those which GroupLens publishes as md5 (100K 0e33842e..., 1M
-# c4d9eecf...), in their sha256 form as recorded independently by many users; those of the files were
-# computed from copies. latest-small is replaced by GroupLens at times: the checksums are those of September
-# 2018, unchanged since.
+# GroupLens publishes md5 checksums of the archives (100K 0e33842e..., 1M c4d9eecf...); the sha256 checksums of
+# the same archives were recorded independently by many users, and those of the files were computed from copies.
+# GroupLens replaces latest-small at times: the checksums are those of September 2018, unchanged since.
 RATING_SETS: tuple[KnownDataset, ...] = (
     KnownDataset(
         name="ml-100k",
@@ -93,8 +92,7 @@ RATING_SETS: tuple[KnownDataset, ...] = (
             "from -10 to 10"
         ),
         terms="research use with citation",
-        # Published as a spreadsheet in a zip archive, so it cannot be fetched into the form which is read
-        # here.
+        # Published as a spreadsheet in a zip archive, so it cannot be downloaded in a form which is read here.
         origin="http://eigentaste.berkeley.edu/dataset/jester_dataset_1_1.zip (export its table as CSV)",
         files=(
             KnownFile(

@@ -1,4 +1,4 @@
-"""Where the files of the known data sets are, and whether they are whole; see `cofactor.datasets.registry`."""
+"""Where the files of the known data sets are, and whether they are right; see `cofactor.datasets.registry`."""
 
 import hashlib
 import os
@@ -11,7 +11,7 @@ from cofactor.datasets.registry.entries import KnownDataset, Role, Task
 from cofactor.datasets.registry.known_labels import LABEL_SETS
 from cofactor.datasets.registry.known_ratings import RATING_SETS
 from cofactor.errors import InvalidInputError
-from cofactor.files import read_bytes
+from cofactor.files import PathLike, read_bytes
 from cofactor.text import did_you_mean
 
 __all__ = [
@@ -33,20 +33,18 @@ __all__ = [
 DATA_VARIABLE = "COFACTOR_DATA"
 KNOWN: dict[str, KnownDataset] = {entry.name: entry for entry in (*RATING_SETS, *LABEL_SETS)}
 
-PathLike = str | os.PathLike[str]
-
 
 class DatasetNotFoundError(FileNotFoundError):
-    """A data set is on none of its places; the message tells which files to put where."""
+    """A data set is in none of its places; the message says which files to put into which folder."""
 
 
 @dataclass(frozen=True)
 class DatasetStatus:
-    """One line of the list of known data sets."""
+    """One line of the list of known data sets; `path` is the folder where it was found."""
 
     name: str
     description: str
-    path: Path | None  # folder where it was found
+    path: Path | None
     downloadable: bool
     terms: str
     task: Task
@@ -56,8 +54,8 @@ class DatasetStatus:
 class FileCheck:
     """Result of checking one file of a data set.
 
-    `status` is "ok", "different" (the checksum is another one), "missing", "unreadable" (`detail` tells
-    why), or "unknown" (a form of the file for which no checksum is known).
+    `status` is "ok", "different" (it has another checksum), "missing", "unreadable" (`detail` says why), or
+    "unknown" (a form of the file for which no checksum is known).
     """
 
     name: str
@@ -79,7 +77,7 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether every file is right, or is one that may be missing and is."""
+        """Whether every file has the right checksum, except files which may be missing and are."""
         return all(f.status == "ok" or (f.status == "missing" and not f.required) for f in self.files)
 
 
@@ -121,7 +119,7 @@ def data_variable_fault() -> str:
 
 
 def available(task: Task | None = None) -> list[DatasetStatus]:
-    """List the known data sets and where they are; looks at the file system only.
+    """List the known data sets and where they are; downloads nothing.
 
     Parameters
     ----------
@@ -167,7 +165,7 @@ def locate(name: str, data_home: PathLike | None = None) -> Path:
     ValueError
         If the name is unknown.
     DatasetNotFoundError
-        If its main file is in none of the places; the message tells what to put where.
+        If its main file is in none of the places; the message says which files to put into which folder.
 
     Examples
     --------
@@ -186,7 +184,7 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
     """Find a data set, and download it into the cache if it is in none of its places.
 
     The archive is checked against its known sha256 before anything is unpacked; files appear in the cache
-    whole or not at all.
+    completely or not at all.
 
     Parameters
     ----------
@@ -205,8 +203,8 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
     ValueError
         If the name is unknown.
     DatasetNotFoundError
-        If it is not there and could not be downloaded; the message gives the reason and tells what to put
-        where.
+        If it is not there and could not be downloaded; the message gives the reason, and says which files to
+        put into which folder.
 
     Examples
     --------
