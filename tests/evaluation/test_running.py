@@ -15,6 +15,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -27,6 +28,7 @@ from threadpoolctl import threadpool_info
 
 import cofactor
 from cofactor.evaluation import Cell, Interrupted, ResultStore, RunProgress, StoreError, run_cells
+from cofactor.evaluation.run import running
 from cofactor.evaluation.run.cells import Result
 from cofactor.evaluation.run.running import _Pace
 from cofactor.kernels.threads import n_threads, thread_limit
@@ -175,6 +177,45 @@ def test_any_backend_of_joblib_will_do(path: Path) -> None:
     assert {json.dumps(result.measures) for result in results} == {
         json.dumps({"kernels": 2, "libraries": [1], "pid": os.getpid()})
     }
+
+
+# ---------------------------------------------------------------- workers that work in threads, as those of Dask do
+
+
+def in_threads(works: list[Callable[[], Any]]) -> list[dict[str, Any]]:
+    """Do works as threads of a worker process would, all at once."""
+
+    def attempted(work: Callable[[], Any]) -> dict[str, Any]:
+        with joblib.parallel_config(backend="loky", n_jobs=2):
+            (attempt,) = running._attempts([("key", work)], 1, (0, 0))
+        return dict(attempt.measures)
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        return list(pool.map(attempted, works))
+
+
+def test_a_worker_with_one_thread_keeps_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
+    def warn() -> dict[str, int]:
+        warnings.warn("slow", stacklevel=1)
+        return {"k": 0}
+
+    monkeypatch.setattr(running, "_SHARED", threading.Event())
+    assert in_threads([warn]) == [{"k": 0, "warnings": ["slow"]}]
+    both = threading.Barrier(2, timeout=30)
+    assert in_threads([lambda: {"met": both.wait() >= 0}] * 2) == [{"met": True}] * 2
+    with pytest.warns(UserWarning, match="slow"):  # from now on it is not known whose they are
+        assert in_threads([warn]) == [{"k": 0}]
+
+
+def test_what_a_cell_does_side_by_side_stays_in_its_worker() -> None:
+    def backend() -> dict[str, Any]:
+        with joblib.Parallel(n_jobs=2) as parallel:
+            return {
+                "jobs": joblib.effective_n_jobs(None),
+                "pids": parallel(joblib.delayed(os.getpid)() for _ in range(2)),
+            }
+
+    assert in_threads([backend]) == [{"jobs": 1, "pids": [os.getpid()] * 2}]
 
 
 # ---------------------------------------------------------------- progress

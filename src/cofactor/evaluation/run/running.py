@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.cells import Cell, Measures, Result
@@ -355,14 +355,36 @@ def _attempts(
     works: Sequence[tuple[str, Callable[[], Measures]]], threads: int, sender: tuple[int, int]
 ) -> list[_Attempt]:
     """Do the work of cells in this process or thread."""
-    limits: AbstractContextManager[object] = nullcontext()  # where the sender works itself, its own hold
-    if os.getpid() != sender[0]:
-        _settle_in(sender[0])
-        limits = library_limit(1)
-    elif _here() != sender:
-        limits = library_limit(1, "openmp")  # that of BLAS is one for the process: threads would lift each other's
-    with thread_limit(threads), limits:
-        return [_attempt(key, work) for key, work in works]
+    with ExitStack() as stack:
+        stack.enter_context(thread_limit(threads))
+        keeps_warnings = threading.current_thread() is threading.main_thread()
+        if os.getpid() != sender[0]:
+            _settle_in(sender[0])
+            stack.enter_context(library_limit(1))
+            # Dask would send what a fit does side by side to other workers, with the data.
+            stack.enter_context(parallel_config(backend="threading", n_jobs=1))
+            keeps_warnings = keeps_warnings or stack.enter_context(_alone())
+        elif _here() != sender:
+            # The limit of BLAS is one for the process: threads would lift each other's.
+            stack.enter_context(library_limit(1, "openmp"))
+        return [_attempt(key, work, keeps_warnings) for key, work in works]
+
+
+@contextmanager
+def _alone() -> Iterator[bool]:
+    """Whether no other thread of this process works on cells; from the first time that one does, none is alone."""
+    alone = _AT_WORK.acquire(blocking=False)
+    if not alone:
+        _SHARED.set()
+    try:
+        yield alone and not _SHARED.is_set()
+    finally:
+        if alone:
+            _AT_WORK.release()
+
+
+_AT_WORK = threading.Lock()  #: held by a thread of a worker process which works on cells
+_SHARED = threading.Event()  #: whether several threads of this worker process work on cells
 
 
 @cache
@@ -388,15 +410,17 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _attempt(key: str, work: Callable[[], Measures]) -> _Attempt:
+def _attempt(key: str, work: Callable[[], Measures], keeps_warnings: bool) -> _Attempt:
     began = time.perf_counter()
     with ExitStack() as stack:
         caught: list[Any] = []
-        if threading.current_thread() is threading.main_thread():  # filters of warnings belong to all threads
+        if keeps_warnings:  # else another thread may work on a cell, and filters of warnings belong to all threads
             caught = stack.enter_context(warnings.catch_warnings(record=True))
             warnings.simplefilter("always")
         try:
             measures: Any = work()
+            if _SHARED.is_set():  # another thread has begun since, whose warnings these may be
+                caught = []
             said = list(dict.fromkeys(str(warning.message) for warning in caught))
             measures = json.loads(json.dumps({**measures, **({"warnings": said} if said else {})}, default=_plain))
         except Exception as error:
