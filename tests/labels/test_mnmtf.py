@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from cofactor import persistence
 from cofactor.datasets import load_labels
+from cofactor.errors import InvalidTypeError
 from cofactor.labels.adaptation.mlknn import MLkNN
 from cofactor.labels.reduction.mnmtf import MNMTF
 from cofactor.metrics.labels import hamming_loss
@@ -153,6 +154,8 @@ def test_negative_features_are_refused_with_advice() -> None:
         ({"rule": "other"}, ValueError, "rule='other'"),
         ({"training_codes": "own"}, ValueError, "training_codes='own'"),
         ({"start_scale": 0}, ValueError, "start_scale=0"),
+        ({"callback": 3}, InvalidTypeError, "callback=3"),
+        ({"verbose": "loud"}, InvalidTypeError, "verbose='loud'"),
     ],
 )
 def test_wrong_parameters(params: dict[str, Any], error: type[Exception], message: str) -> None:

@@ -22,7 +22,14 @@ from cofactor.labels.data import as_features, as_labels
 from cofactor.labels.fit_input import check_lengths
 from cofactor.labels.tags import label_tags
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import check_choice, check_number, check_size, make_generator
+from cofactor.model.checks import (
+    check_callback,
+    check_choice,
+    check_number,
+    check_size,
+    check_verbose,
+    make_generator,
+)
 from cofactor.model.commit import committed
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.docs import fill_docs
@@ -269,6 +276,8 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_number("start_scale", self.start_scale, low=0, inclusive=False)
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
+        check_callback(self.callback)
+        check_verbose(self.verbose)
 
     def _features(self, X: Any, *, reset: bool) -> CheckedFeatures:
         """Return checked features."""
