@@ -153,6 +153,8 @@ def test_names_of_labels(name):
         fresh(name).fit(X, Y, label_names=list("abcdea"))
     with pytest.raises(ValueError, match="there are 2 label names for 6 labels"):
         fresh(name).fit(X, Y, label_names=["a", "b"])
+    with pytest.raises(InvalidInputError, match="label_names=3: expected names"):
+        fresh(name).fit(X, Y, label_names=3)
     assert fitted(name).label_names_.tolist() == list(range(6))
     frame = pd.DataFrame(Y, columns=[3, 1, 4, 15, 9, 2])
     assert list(fresh(name).fit(X, frame).predict(X).columns) == [3, 1, 4, 15, 9, 2]

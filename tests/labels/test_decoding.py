@@ -141,6 +141,7 @@ def test_a_score_on_the_cut_is_off():
     [
         ("magic", 0.0), ("fixed", np.zeros(3)), ("per-label", 0.0), ("global", np.nan), ("top-k", 1.5),
         ("top-k", np.zeros(2)), ("joint", 0.0), ("fixed", None), ("fixed", "0"), ("fixed", True),
+        ("top-k", -1),
     ],
 )  # fmt: skip
 def test_decoders_that_make_no_sense(rule, value):

@@ -159,6 +159,8 @@ def as_labels(Y: Labels, names: Iterable[Any] | None = None) -> tuple[sparse.csr
     if table.shape[1] == 0:
         raise InvalidInputError(f"y has shape {table.shape}: there must be at least one label", argument="y")
     labels, signs = _sparse_ones(table) if is_sparse(table) else _dense_ones(table)
+    if names is not None and not isinstance(names, Iterable):
+        raise InvalidTypeError("expected names, one for each label", argument="label_names", found=names)
     given = columns if names is None else list(names)
     return labels, LabelForm(container, np.dtype(table.dtype).name, signs), _checked_names(given, table.shape[1])
 

@@ -132,7 +132,7 @@ class TopK(Decoder):
     def __post_init__(self) -> None:
         if self.rule != "top-k":
             raise InvalidInputError(f"unknown rule {self.rule!r}")
-        if np.ndim(self.value) or not np.isfinite(self.value) or int(self.value) != self.value:
+        if np.ndim(self.value) or not np.isfinite(self.value) or int(self.value) != self.value or self.value < 0:
             raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
 
     def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
