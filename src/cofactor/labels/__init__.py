@@ -1,8 +1,8 @@
 """Models of labels: instances × labels, from features.
 
-`MODELS` is the registry; a new model is one file and one line in it. Contract tests, the command line and
-`cofactor.load` walk it. `TRANSFORMERS` holds reductions of the features which look at the labels; they stand before a
-model in a `Pipeline`.
+`MODELS` is the registry: a new model is one file and one line in it. The contract tests, the command line and
+`cofactor.load` find all models there. `TRANSFORMERS` holds reductions of the features which use the labels; in a
+`Pipeline` they come before a model.
 """
 
 from typing import Any

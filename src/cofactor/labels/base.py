@@ -88,11 +88,11 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     constant_: NDArray[np.int8]
     decision_: Decoder
 
-    #: Labels may be sparse in `fit`, which scikit-learn has no tag for: `cofactor.evaluation` looks for this one.
+    #: Whether `fit` takes sparse labels. scikit-learn has no tag for it, so `cofactor.evaluation` asks for this.
     takes_sparse_labels: ClassVar[bool] = True
 
-    #: Names of what `_fit` learns and a file must hold: arrays (dense or csr), numbers, strings, None, models,
-    #: learners, and lists and dictionaries of these.
+    #: Names of the attributes that `_fit` sets and a file must hold: arrays (dense or csr), numbers, strings, None,
+    #: models, learners, and lists and dictionaries of these.
     _learned: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -136,7 +136,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         check_flag("fit_intercept", getattr(self, "fit_intercept", True))
         check_callback(getattr(self, "callback", None))
         check_verbose(getattr(self, "verbose", 0))
-        if not isinstance(self.random_state, np.random.RandomState):  # one of which `make_generator` would draw
+        if not isinstance(self.random_state, np.random.RandomState):  # `make_generator` would draw from it
             make_generator(self.random_state)
 
     def default_grid(self) -> dict[str, list[Any]]:
@@ -145,7 +145,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         dict of str to list
-            Values by parameter, as `Search` takes them; empty where there is nothing to choose.
+            Values of each parameter, as `Search` takes them; empty if there is nothing to choose.
 
         Examples
         --------

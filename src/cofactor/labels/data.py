@@ -1,4 +1,4 @@
-"""Features and labels as models see them, and predictions in the form in which the labels came."""
+"""Checks of features, labels and weights; models see them in one form, and predictions get the form of the labels."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
 
 
 def is_sparse(X: Any) -> TypeGuard[sparse.csr_array]:
-    """Whether features or labels are sparse, as scipy's `issparse`; within this package they are csr then."""
+    """Whether features or labels are sparse: SciPy's `issparse`, with a type, as sparse means csr in this package."""
     return sparse.issparse(X)
 
 
 @dataclass(frozen=True)
 class LabelForm:
-    """The form in which Y came: what holds it, its dtype, and how "no" is written.
+    """The form of the labels that a user gave: their container, their dtype, and whether off is written 0 or -1.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class LabelForm:
         Parameters
         ----------
         on : ndarray or csr_array of shape (n, L), bool
-            Where a label is on; sparse where the form is.
+            Where a label is on; sparse if the form is.
         names : ndarray of shape (L,)
             Label names: columns of a frame.
         index : optional
@@ -110,32 +110,32 @@ class LabelForm:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the labels came as a sparse matrix or array."""
+        """Whether the labels were given as a sparse matrix or array."""
         return self.container not in _CONTAINERS
 
 
 def as_labels(Y: Labels, names: Iterable[Any] | None = None) -> tuple[sparse.csr_array, LabelForm, NDArray[Any]]:
-    """Return labels as a sparse array of ones, the form in which they came, and their names.
+    """Return labels as a sparse array of ones, the form in which they were given, and their names.
 
     Parameters
     ----------
     Y : array-like, sparse matrix or array, or frame, of shape (n, L)
         0 and 1, False and True, or -1 and 1.
     names : iterable of length L, optional
-        Distinct names of the labels; by default the columns of a frame, and 0 to L - 1 else.
+        Distinct names of the labels; by default the columns of a frame, otherwise 0 to L - 1.
 
     Returns
     -------
     labels : csr_array of shape (n, L), float32
-        1 where a label is on; canonical.
+        1 where a label is on; in canonical form.
     form : LabelForm
         What `LabelForm.cast` needs to give predictions the same form.
     names : ndarray of shape (L,), object
 
     Raises
     ------
-    ValueError
-        If Y is not a table of labels: another shape, fractions, NaN, other numbers, names which do not fit.
+    InvalidInputError
+        If Y is not a table of labels (another shape, fractions, NaN, other numbers), or the names do not fit.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def as_labels(Y: Labels, names: Iterable[Any] | None = None) -> tuple[sparse.csr
 
 
 def _as_table(Y: Any) -> tuple[NDArray[Any], str, list[Any] | None]:
-    """Return a dense table of numbers, what it came in, and the columns of a frame."""
+    """Return a dense table of numbers, the name of its container, and the columns if it is a frame."""
     frame = nw.from_native(Y, eager_only=True, pass_through=True)
     container, columns = "array", None
     if isinstance(frame, nw.DataFrame):
@@ -187,7 +187,7 @@ def _as_table(Y: Any) -> tuple[NDArray[Any], str, list[Any] | None]:
 
 
 def _as_numbers(table: NDArray[Any]) -> NDArray[Any]:
-    """Return a table of Python objects as one of the numbers they are."""
+    """Return a table of Python objects as a table of numbers."""
     if table.dtype.kind != "O":
         raise InvalidInputError(f"its entries have the dtype {table.dtype}")
     numbers = np.asarray(table.tolist())
@@ -195,12 +195,12 @@ def _as_numbers(table: NDArray[Any]) -> NDArray[Any]:
 
 
 def _dense_ones(table: NDArray[Any]) -> tuple[sparse.csr_array, bool]:
-    """Return the ones of a dense table, and whether it is coded in signs."""
+    """Return the ones of a dense table, and whether its labels are written -1 and 1."""
     negative = table == -1 if table.dtype.kind in "if" else np.zeros(table.shape, dtype=bool)
     on = table == 1
     wrong = ~(on | negative | (table == 0))
     if wrong.any():
-        _refuse(*_first_entry(table, wrong))
+        _refuse_label(*_first_entry(table, wrong))
     signs = bool(negative.any())
     if signs and not (on | negative).all():
         raise InvalidInputError("y holds -1 and 0: labels are written either 0 and 1, or -1 and 1", argument="y")
@@ -208,14 +208,14 @@ def _dense_ones(table: NDArray[Any]) -> tuple[sparse.csr_array, bool]:
 
 
 def _sparse_ones(table: Any) -> tuple[sparse.csr_array, bool]:
-    """Return the ones of a sparse table, and whether it is coded in signs."""
+    """Return the ones of a sparse table, and whether its labels are written -1 and 1."""
     labels = sparse.csr_array(table, copy=True)
     labels.sum_duplicates()
     labels.eliminate_zeros()
     values = labels.data
     wrong = (values != 1) & (values != -1)
     if wrong.any():
-        _refuse(*_first_entry(labels, wrong))
+        _refuse_label(*_first_entry(labels, wrong))
     signs = bool((values == -1).any()) if values.dtype.kind in "if" else False
     if signs and labels.nnz < labels.shape[0] * labels.shape[1]:
         raise InvalidInputError("y holds -1 and 0: labels are written either 0 and 1, or -1 and 1", argument="y")
@@ -236,7 +236,7 @@ def _first_entry(table: Any, wrong: NDArray[np.bool_]) -> tuple[Any, int, int]:
     return table[row, column], row, column
 
 
-def _refuse(value: Any, row: int, column: int) -> None:
+def _refuse_label(value: Any, row: int, column: int) -> None:
     raise InvalidInputError(
         f"y holds {value} (row {row}, label {column}): labels must be 0 and 1, False and True, or -1 and 1, "
         "with none missing",
@@ -386,7 +386,7 @@ def _place(X: Any, row: int, column: int) -> str:
 
 
 def as_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
-    """Return checked weights of n instances; None if there are none, or all weigh 1.
+    """Return checked weights of n instances; None if there are none, or if all are 1.
 
     Parameters
     ----------
@@ -401,7 +401,7 @@ def as_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] |
     Raises
     ------
     InvalidInputError
-        If there are not n of them, one is negative or not finite, or all are 0.
+        If there are not n weights, if one is negative or not finite, or if all are 0.
 
     Examples
     --------
@@ -431,7 +431,7 @@ def as_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] |
 
 
 def dense(Y: sparse.csr_array, dtype: Any = np.float64) -> NDArray[Any]:
-    """Return labels as a dense table of 0 and 1, which takes n × L × the size of a number.
+    """Return labels as a dense table of 0 and 1, n L numbers in memory.
 
     Examples
     --------

@@ -1,14 +1,13 @@
-"""From scores to label sets: a cut, the best few labels, or a joint decoder of the model's own.
+"""From scores to label sets: by a cut, by the number of labels, or by the model itself.
 
-A model holds its decoder as `decision_`. `Cut` and `TopK` look at scores alone; their numbers are given, or learned
-from scores of instances that the model had not seen (`learn_threshold`). `Joint` leaves the decoding to the model,
+A model holds its decoder as `decision_`. `Cut` and `TopK` use scores alone; their numbers are given, or learned from
+scores of instances that the model did not learn from (`learn_threshold`). `Joint` leaves the decoding to the model,
 which then predicts label sets as a whole.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.model.checks import check_number
@@ -41,22 +41,22 @@ RULES = ("global", "per-label", "top-k", "cardinality")
 #: The parameter `threshold` of a model which decodes label sets by itself, and the rule of its decoder.
 JOINT = "joint"
 
-#: Score (with its sign) of a label that was constant in training. As good as infinite for every cut and ranking, yet
-#: finite, so that metrics which refuse infinities take it.
+#: Score of a label that was constant in training, with its sign. It is beyond every cut and all other scores, but
+#: finite, since some metrics refuse infinity.
 FAR = 1e9
 
 _SCORES_PER_BLOCK = 1 << 22
 
 
 class Decoder(ABC):
-    """Says which labels are on.
+    """Decides from scores which labels are on.
 
     Attributes
     ----------
     rule : str
-        How it was chosen: "fixed", one of `RULES`, or "joint".
+        How its value was chosen: "fixed", one of `RULES`, or "joint".
     value : float, ndarray of shape (L,) or None
-        The numbers it uses.
+        The number or numbers that it uses.
     """
 
     rule: str
@@ -85,7 +85,7 @@ class Cut(Decoder):
     value : float, or ndarray of shape (L,)
         The cut; one for each label with "per-label".
     rule : {"fixed", "global", "per-label", "cardinality"}, default="fixed"
-        How it was chosen.
+        How the cut was chosen.
 
     Examples
     --------
@@ -104,20 +104,20 @@ class Cut(Decoder):
             raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
 
     def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return where scores lie above the cut; a score on it is off."""
+        """Return where scores lie above the cut; a label whose score equals the cut is off."""
         return scores > np.asarray(self.value, dtype=np.float64)  # not rounded to the precision of the scores
 
 
 @dataclass(frozen=True, eq=False)
 class TopK(Decoder):
-    """The k labels of each instance with the highest scores are on; of equal scores the lower number comes first.
+    """The k labels of each instance with the highest scores are on; of equal scores the first label is taken first.
 
     Parameters
     ----------
     value : int
-        k.
+        k, not negative.
     rule : {"top-k"}, default="top-k"
-        The only way to choose it.
+        The only way to choose k.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class TopK(Decoder):
             raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
 
     def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return where the k highest scores of each row stand."""
+        """Return where the k highest scores of each row are."""
         on = np.zeros(scores.shape, dtype=bool)
         best = np.argsort(-scores, axis=1, kind="stable")[:, : int(self.value)]
         np.put_along_axis(on, best, True, axis=1)
@@ -145,10 +145,10 @@ class TopK(Decoder):
 
 @dataclass(frozen=True, eq=False)
 class Joint(Decoder):
-    """The model predicts label sets as a whole, by its method `_label_sets`: they do not follow from scores.
+    """The model predicts label sets as a whole, by its method `_label_sets`; they do not follow from scores.
 
-    For models whose prediction is not one decision after another for each label: a label powerset, a chain, a random
-    field. Such a model has ``threshold="joint"`` as its default, and takes cuts of its scores in place of it.
+    For models that do not decide about each label separately, such as a label powerset, a chain or a random field.
+    Their parameter `threshold` is "joint" by default. With any other value their scores are cut, as in other models.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def decoder_of(rule: str, value: Any) -> Decoder:
 
 
 def first_decoder(threshold: float | str) -> Decoder:
-    """Return the decoder which a parameter `threshold` asks for; the plain cut if it is a rule still to be learned.
+    """Return the decoder for a parameter `threshold`; for a rule whose cut is still to be learned, the plain cut.
 
     Examples
     --------
@@ -232,8 +232,8 @@ def learn_threshold(
 ) -> Cut | TopK:
     r"""Learn a cut from scores of instances whose labels are known.
 
-    The scores should be those of models that had not seen the instances (out-of-fold scores), since the cut that is
-    best for scores of training instances is too high for new ones.
+    The scores should come from models that did not learn from the instances (out-of-fold scores): the best cut for
+    scores of training instances is too high for new ones.
 
     ==============  ===============================================================================================
     "global"        one cut c which maximises micro-F1, :math:`2 \sum tp / (2 \sum tp + \sum fp + \sum fn)`
@@ -249,17 +249,22 @@ def learn_threshold(
     Y : csr_array of shape (n, L)
         Ones where a label is on.
     sample_weight : ndarray of shape (n,), optional
-        Weights of the instances, above 0; by default all count alike.
+        Weights of the instances, above 0; by default all are 1.
 
     Returns
     -------
     Cut or TopK
-        Cuts lie half way between two neighbouring scores; among equally good ones the highest is taken.
+        A cut lies half way between two neighbouring scores; of equally good cuts the highest is taken.
+
+    Raises
+    ------
+    InvalidInputError
+        If the rule is unknown.
 
     Notes
     -----
-    Sorts once and counts cumulatively: O(nL log nL). Report learned cuts apart from the plain one: they see the labels
-    of the instances they are learned on.
+    Sorts the scores once and counts cumulatively: O(n L log(n L)). Report results with learned cuts apart from those
+    with the plain cut: a learned cut depends on the labels of the instances on which it was learned.
 
     Examples
     --------
@@ -275,8 +280,9 @@ def learn_threshold(
     if rule == "top-k":
         return TopK(_best_k(scores, Y, sample_weight))
     if rule == "per-label":
-        blocks = [_best_cuts(scores[:, block], Y[:, block], sample_weight) for block in _column_blocks(*scores.shape)]
-        return Cut(np.concatenate(blocks), rule)
+        n, n_labels = scores.shape
+        blocks = gen_batches(n_labels, max(1, _SCORES_PER_BLOCK // max(n, 1)))
+        return Cut(np.concatenate([_best_cuts(scores[:, k], Y[:, k], sample_weight) for k in blocks]), rule)
     cuts, true_positives, positives = _all_cuts(scores, Y, sample_weight)
     actual = _n_on(Y, sample_weight)
     if rule == "cardinality":
@@ -295,13 +301,13 @@ def micro_f1_curve(
     Y : csr_array of shape (n, L)
         Ones where a label is on.
     n_points : int or None, default=500
-        Number of cuts, evenly spread over the ranks of the scores, with the best one among them; None for all that
-        make a difference.
+        Largest number of cuts. They are spread evenly over the ranks of the scores, and the best cut is one of them.
+        None for all cuts that make a difference.
 
     Returns
     -------
     cuts : ndarray of shape (p,)
-        Falling.
+        From the highest to the lowest.
     micro_f1 : ndarray of shape (p,)
 
     Examples
@@ -319,7 +325,7 @@ def micro_f1_curve(
 
 
 def _f1(true_positives: NDArray[Any], predicted: NDArray[Any], actual: Any) -> NDArray[np.float64]:
-    """Return F1 = 2 tp / (predicted + actual), 0 where both are none."""
+    """Return F1 = 2 tp / (predicted + actual), 0 where nothing is predicted and nothing is on."""
     total = predicted + actual
     return np.divide(2.0 * true_positives, total, out=np.zeros(np.shape(total)), where=total > 0)
 
@@ -332,12 +338,12 @@ def _n_on(Y: sparse.csr_array, weight: NDArray[np.float64] | None) -> float:
 def _all_cuts(
     scores: NDArray[Any], Y: sparse.csr_array, weight: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
-    """Return every cut which makes a difference, falling, with the true positives and positives above it."""
+    """Return all cuts that make a difference, the highest first, with the true positives and positives above each."""
     flat = scores.ravel()
     truth = np.zeros(flat.shape, dtype=bool)
     truth[np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr)) * Y.shape[1] + Y.indices] = True
     always = flat >= FAR
-    open_ = np.abs(flat) < FAR  # no cut moves the labels of a constant
+    open_ = np.abs(flat) < FAR  # no cut changes the predictions of constant labels
     if weight is not None:
         return _all_weighted_cuts(flat, truth, always, open_, np.repeat(weight, Y.shape[1]))
     ranked, hits = np.sort(flat[open_])[::-1], np.sort(flat[open_ & truth])
@@ -355,7 +361,7 @@ def _all_weighted_cuts(
     open_: NDArray[np.bool_],
     weight: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
-    """Return what `_all_cuts` does, with each score counted by its weight."""
+    """Do what `_all_cuts` does, counting each score with its weight."""
     scores, hit, weights = flat[open_], truth[open_], weight[open_]
     order = np.argsort(-scores, kind="stable")
     ranked = scores[order]
@@ -374,20 +380,19 @@ def _ends_of_ties(ranked: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _between(ranked: NDArray[Any], last: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return cuts above all scores, half way between neighbouring distinct ones, and below all of them."""
+    """Return a cut above all scores, cuts half way between neighbouring distinct scores, and a cut below all scores."""
     if not len(ranked):
         return np.zeros(1)
     levels = ranked[last].astype(np.float64)
-    middle = (levels[1:] + levels[:-1]) / 2
-    # Half way is a score itself where two neighbours differ by one bit; a cut on the lower one is right then.
-    middle = np.where(middle < levels[:-1], middle, levels[1:])
+    middle = _half_way(levels[:-1], levels[1:])
     below = np.nextafter(ranked[-1], np.array(-np.inf, dtype=ranked.dtype))
     return np.concatenate(([levels[0]], middle, [float(below)]))
 
 
-def _column_blocks(n: int, n_labels: int) -> Iterator[slice]:
-    width = max(1, _SCORES_PER_BLOCK // max(n, 1))
-    return (slice(k, min(k + width, n_labels)) for k in range(0, n_labels, width))
+def _half_way(upper: NDArray[np.float64], lower: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return cuts between two scores: half way, or the lower one if they are so close that no number lies between."""
+    middle = (upper + lower) / 2
+    return np.where(middle < upper, middle, lower)
 
 
 def _best_cuts(
@@ -408,9 +413,8 @@ def _best_cuts(
     best = np.argmax(f1, axis=0)
     columns = np.arange(n_labels)
     upper, lower = ranked[best, columns], ranked[np.minimum(best + 1, n - 1), columns]
-    middle = (upper + lower) / 2
-    middle = np.where(middle < upper, middle, lower)
-    # Below the last finite score there is nothing to stand half way to; a constant keeps what it is with any cut.
+    middle = _half_way(upper, lower)
+    # Below the last finite score there is no neighbour to go half way to. A constant label keeps its value at any cut.
     alone = (best == n - 1) | (lower <= -FAR)
     cuts = np.where(alone, np.nextafter(upper.astype(scores.dtype), -np.inf, dtype=scores.dtype), middle)
     return np.where(np.abs(upper) >= FAR, 0.0, cuts)
@@ -420,9 +424,7 @@ def _best_k(scores: NDArray[Any], Y: sparse.csr_array, weight: NDArray[np.float6
     """Return the number of labels for each row which maximises micro-F1."""
     n, n_labels = scores.shape
     hits = np.zeros(n_labels)
-    height = max(1, _SCORES_PER_BLOCK // n_labels)
-    for k in range(0, n, height):
-        block = slice(k, k + height)
+    for block in gen_batches(n, max(1, _SCORES_PER_BLOCK // n_labels)):
         order = np.argsort(-scores[block], axis=1, kind="stable")
         found = np.take_along_axis(Y[block].toarray(), order, axis=1)
         hits += found.sum(axis=0) if weight is None else weight[block] @ found

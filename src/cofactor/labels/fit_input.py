@@ -1,4 +1,4 @@
-"""What a label model learns from: checked once at the door of `fit`, then passed on, never changed."""
+"""What a label model learns from: checked once by `fit`, then handed on and never changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy import sparse
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.data import CheckedFeatures, as_weights
-from cofactor.labels.regression import FeatureSpace
+from cofactor.labels.regression import FeatureSpace, scaled_rows
 from cofactor.model.progress import Monitor
 
 __all__ = ["CheckedFeatures", "FitInput", "check_lengths", "weights_of"]
@@ -23,7 +23,7 @@ def _silent() -> Monitor:
 
 @dataclass(frozen=True, eq=False)
 class FitInput:
-    """Checked features and labels, with what else concerns one fit.
+    """Checked features and labels, and what else belongs to one fit.
 
     Parameters
     ----------
@@ -32,19 +32,17 @@ class FitInput:
     labels : csr_array of shape (n, L)
         Ones where a label is on. In `LabelModel._fit`, every label is on somewhere and off somewhere.
     weights : ndarray of shape (n,), float64, or None
-        Weights of the instances, above 0; None if all weigh 1.
+        Weights of the instances, above 0; None if all are 1.
     monitor : Monitor
         Receives progress.
     space : FeatureSpace or None
-        The decomposition of these features, where the caller of `fit` gave one.
+        The decomposition of these features, if the caller of `fit` gave one.
 
     Examples
     --------
     >>> data = FitInput(np.eye(3), sparse.csr_array([[1], [0], [1]]), np.array([1.0, 2.0, 1.0]))
-    >>> data.n_instances, data.total_weight
-    (3, 4.0)
-    >>> data.repeated().features.shape
-    (4, 3)
+    >>> data.n_instances, data.repeated().n_instances
+    (3, 4)
     """
 
     features: CheckedFeatures
@@ -58,30 +56,25 @@ class FitInput:
         """Number n of instances."""
         return int(self.labels.shape[0])
 
-    @property
-    def total_weight(self) -> float:
-        """What the instances weigh together; n without weights."""
-        return self.n_instances if self.weights is None else float(self.weights.sum())
-
     def feature_space(self, fit_intercept: bool = True) -> FeatureSpace:
         """Return the decomposition of the features which the caller gave, or a new one.
 
         Raises
         ------
         InvalidInputError
-            If the one given treats the intercept otherwise.
+            If the given one treats the intercept in another way.
         """
         if self.space is None:
             return FeatureSpace(self.features, fit_intercept=fit_intercept, sample_weight=self.weights)
         if self.space.fit_intercept != fit_intercept:
             raise InvalidInputError(
                 f"the FeatureSpace given as X has fit_intercept={self.space.fit_intercept}, the model {fit_intercept}",
-                advice="make them agree",
+                advice="give both the same",
             )
         return self.space
 
     def rows(self, where: NDArray[Any], monitor: Monitor | None = None) -> FitInput:
-        """Return some of the instances, with a monitor of their own."""
+        """Return some of the instances, without the decomposition of all; perhaps with a monitor of their own."""
         weights = None if self.weights is None else self.weights[where]
         return FitInput(self.features[where], self.labels[where], weights, monitor or self.monitor)
 
@@ -97,7 +90,7 @@ class FitInput:
         return replace(self, labels=self.labels[:, columns])
 
     def repeated(self) -> FitInput:
-        """Return every instance as often as its weight says, which must be a whole number, without weights."""
+        """Return each instance as often as its weight says, a whole number, and no weights."""
         if self.weights is None:
             return self
         rows = np.repeat(np.arange(self.n_instances), self.weights.astype(np.int64))
@@ -105,16 +98,11 @@ class FitInput:
 
     def scaled_rows(self, table: Any) -> Any:
         """Return a table with each row times the square root of its weight, so that squared errors are weighted."""
-        if self.weights is None:
-            return table
-        root = np.sqrt(self.weights)
-        if isinstance(table, np.ndarray):
-            return table * root[:, None]
-        return sparse.csr_array(table.multiply(root[:, None]))
+        return scaled_rows(table, None if self.weights is None else np.sqrt(self.weights))
 
 
 def check_lengths(features: CheckedFeatures, labels: sparse.csr_array) -> None:
-    """Refuse features and labels of different numbers of instances."""
+    """Refuse features and labels if their numbers of instances differ."""
     n, D = features.shape
     if labels.shape[0] != n:
         turned = "; y" if labels.shape[1] == n else "; X" if labels.shape[0] == D else ""
@@ -126,7 +114,7 @@ def check_lengths(features: CheckedFeatures, labels: sparse.csr_array) -> None:
 
 
 def weights_of(sample_weight: Any, n: int, space: FeatureSpace | None) -> NDArray[np.float64] | None:
-    """Return the checked weights of n instances; a space brings its own, and refuses others."""
+    """Return the checked weights of n instances; a space has weights of its own, so none may be given with it."""
     weights = as_weights(sample_weight, n)
     if space is None:
         return weights

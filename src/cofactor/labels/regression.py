@@ -1,13 +1,13 @@
-"""Ridge regression on features of which one decomposition serves all weights and all targets.
+"""Ridge regression: one decomposition of the features serves all penalties and all targets.
 
-A `FeatureSpace` may stand for X wherever a label model is fitted::
+A `FeatureSpace` can be given in place of X to the `fit` of any label model::
 
     space = FeatureSpace(X)
     for alpha in grid:
         PLST(alpha=alpha).fit(space, Y)
 
-A model that regresses asks its `FitInput` for `feature_space()`, and gets the one which the caller made, or else a new
-one. Models which do not regress need not know of any of it.
+A model that regresses calls `FitInput.feature_space`, which returns the space that the caller gave, or a new one.
+Models that do not regress use the features of the space alone.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from cofactor.model.checks import check_number
 from cofactor.solvers.linear import solve_positive
 from cofactor.typing import Features
 
-__all__ = ["FeatureSpace", "linear"]
+__all__ = ["FeatureSpace", "linear", "scaled_rows"]
 
-_LARGEST = 5000  # side of the largest Gram matrix: 200 MB, and some 20 s to decompose
+_LARGEST = 5000  # rows of the largest Gram matrix: 200 MB, and about 20 s to decompose
 
 
 def linear(X: CheckedFeatures, coef: NDArray[Any], intercept: NDArray[Any] | float = 0.0) -> NDArray[Any]:
@@ -44,25 +44,25 @@ def linear(X: CheckedFeatures, coef: NDArray[Any], intercept: NDArray[Any] | flo
 
 
 class FeatureSpace:
-    r"""Centred features, decomposed once for ridge regressions of all weights.
+    r"""Centred features, decomposed once for ridge regressions with any penalty.
 
     With :math:`X_c = X - 1 \bar x^T = U S V^T`, the minimiser of
 
     .. math:: \|T - X W - 1 b^T\|_F^2 + \alpha \|W\|_F^2
 
     is :math:`W = V (S^2 + \alpha I)^{-1} S\, U^T T_c`, :math:`b = \bar t - W^T \bar x`: the intercept is not
-    penalized, though the released code of the embedding methods penalizes it. Only the smaller of U and V is kept, the
-    other one follows from X. With weights w of the instances all sums over instances are weighted: means are weighted
-    ones, and rows of X_c and T_c are multiplied by √w.
+    penalized, though the released code of the embedding methods penalizes it. Only the smaller of U and V is kept; the
+    other one follows from X. With weights w of the instances all sums over instances are weighted: the means are
+    weighted, and the rows of X_c and T_c are multiplied by √w.
 
     Parameters
     ----------
     X : array-like, sparse matrix or array, or frame, of shape (n, D)
-        Features. They are not copied, so they must not be changed as long as the space is used.
+        Features. They are not copied, so do not change them while the space is in use.
     fit_intercept : bool, default=True
         Whether there is an intercept b; without it :math:`\bar x = \bar t = 0` above.
     sample_weight : array-like of shape (n,), optional
-        Weights of the instances, above 0; by default all weigh 1. A model fitted to the space has these weights.
+        Weights of the instances, above 0; by default all are 1. A model fitted to the space has these weights.
 
     Attributes
     ----------
@@ -73,15 +73,20 @@ class FeatureSpace:
     fit_intercept : bool
         As given.
     weights : ndarray of shape (n,) or None
-        Weights of the instances; None if all weigh 1.
+        Weights of the instances; None if all are 1.
+
+    Raises
+    ------
+    InvalidInputError
+        If X is not a table of finite numbers, or a weight is not above 0.
 
     Notes
     -----
-    Dense X: triangular factor by QR, then the SVD of that; O(nD min(n, D)); directions with a singular value below
-    1e-9 of the largest are dropped. Sparse X is never made dense: the Gram matrix of the shorter side (D × D or n × n,
-    8 bytes each) is formed by a sparse product, centred by a rank-one term, and decomposed; directions below about
-    1e-6 of the largest singular value are rounding errors then, and dropped. A sparse X with more than 5,000 rows and
-    columns is not decomposed at all: each `ridge` is solved by conjugate gradients on products with X.
+    Dense X: QR factorization, then the SVD of the triangular factor; O(n D min(n, D)). Directions with a singular
+    value below 1e-9 of the largest are dropped. Sparse X is never made dense: the Gram matrix of the shorter side
+    (D × D or n × n, 8 bytes a number) is formed by a sparse product, centred by a rank-one term, and decomposed. Then
+    directions below about 1e-6 of the largest singular value are rounding errors, and dropped. A sparse X with more
+    than 5,000 rows and more than 5,000 columns is not decomposed: `ridge` uses conjugate gradients on products with X.
 
     Examples
     --------
@@ -110,7 +115,7 @@ class FeatureSpace:
             self._decompose()
 
     def other(self, X: Features) -> CheckedFeatures:
-        """Return other features as models take them which were fitted to this space: checked, without names."""
+        """Return other features for models that were fitted to this space: checked, and without names."""
         return as_features(X)
 
     @property
@@ -120,28 +125,28 @@ class FeatureSpace:
 
     @staticmethod
     def too_large(X: CheckedFeatures) -> bool:
-        """Whether features are sparse and have too many rows and columns to be decomposed without being asked to."""
+        """Whether features are sparse with too many rows and columns for a decomposition, unless it is needed."""
         return is_sparse(X) and min(X.shape) > _LARGEST
 
     def _decompose(self) -> NDArray[np.float64]:
-        """Set and return V if there are no more columns than rows, U otherwise; set the singular values."""
+        """Return V if there are no more columns than rows, otherwise U; compute it and the singular values once."""
         if self._basis is None:
             factor: Callable[..., Any] = _gram_factor if is_sparse(self.X) else _triangular_factor
             self._basis, self._singular = factor(self.X, self.mean, self._by_columns, self._root)
         return self._basis
 
     def weighted(self, table: Any) -> Any:
-        """Return a table of n rows, each multiplied by the square root of its instance's weight, dense or sparse."""
-        return _scaled(table, self._root)
+        """Return a dense or sparse table of n rows, each multiplied by the square root of its instance's weight."""
+        return scaled_rows(table, self._root)
 
     def unweighted(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the table of which `weighted` gave this one."""
+        """Return a table of n rows, each divided by the square root of its instance's weight."""
         return table if self._root is None else table / self._root[:, None]
 
     def cross(self, T: CheckedFeatures) -> NDArray[np.float64]:
         """Return XcᵀTc of shape (D, d), for dense or sparse targets T of shape (n, d)."""
         if is_sparse(T):
-            T = _scaled(T, self.weights)
+            T = scaled_rows(T, self.weights)
             product: Any = self.X.T.astype(np.float64) @ T
             product = product.toarray() if is_sparse(product) else product
             return product - np.outer(self.mean, T.sum(axis=0, dtype=np.float64))
@@ -165,7 +170,7 @@ class FeatureSpace:
 
         Raises
         ------
-        ValueError
+        InvalidInputError
             If T has another number of rows than X, or alpha is negative.
         """
         self._check(T, alpha)
@@ -178,7 +183,7 @@ class FeatureSpace:
         return coef, target_mean - self.mean @ coef
 
     def principal(self, T: CheckedFeatures) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the singular values s and UᵀTc: the regression of targets in principal coordinates of the features.
+        """Return the singular values s and UᵀTc, which are the regression in principal coordinates of the features.
 
         Parameters
         ----------
@@ -189,13 +194,13 @@ class FeatureSpace:
         -------
         s : ndarray of shape (r,)
         targets : ndarray of shape (r, d)
-            XcW comes as near to Tc as diag(s)A to them, for W = `lift` (A); the penalties of W and A are the same.
+            For W = ``lift(A)``, ‖XcW - Tc‖² is ‖diag(s)A - targets‖² plus a constant, and ‖W‖ is ‖A‖.
         """
         basis = self._decompose()
         if self._by_columns:
             return self._singular, (basis.T @ self.cross(T)) / self._singular[:, None]
         # U is orthogonal to 1, or √w, so T need not be centred.
-        return self._singular, _product(basis.T, _scaled(T, self._root))
+        return self._singular, _product(basis.T, scaled_rows(T, self._root))
 
     def lift(self, A: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return VA of shape (D, d), the coefficients of features from those of principal coordinates (r, d)."""
@@ -220,8 +225,8 @@ class FeatureSpace:
         Returns
         -------
         ndarray of shape (n, r), float64
-            r = rank of Xc; it takes 8nr bytes. Its columns are orthogonal. A space too large to be decomposed is
-            decomposed for this, which takes 8 min(n, D)² bytes.
+            r is the rank of Xc; B takes 8 n r bytes, and its columns are orthogonal. A space that was too large to be
+            decomposed is decomposed for this, which takes 8 min(n, D)² bytes.
         """
         check_number("alpha", alpha, low=0)
         basis = self._decompose()
@@ -229,7 +234,7 @@ class FeatureSpace:
         return self._centred(basis / shrunk) if self._by_columns else basis * (self._singular / shrunk)
 
     def explained(self, T: CheckedFeatures, alpha: float) -> NDArray[np.float64]:
-        """Return TcᵀHTc of shape (d, d): what ridge regression explains of the targets' scatter.
+        """Return TcᵀHTc of shape (d, d): the part of the targets' scatter that ridge regression explains.
 
         Parameters
         ----------
@@ -256,19 +261,19 @@ class FeatureSpace:
         targets = np.asarray(T.toarray() if is_sparse(T) else T, dtype=np.float64)
         if self.fit_intercept:
             targets = targets - (targets.mean(axis=0) if self.weights is None else _column_means(targets, self.weights))
-        return _scaled(targets, self._root)
+        return scaled_rows(targets, self._root)
 
     def _centred(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return Xc W."""
-        return _scaled(linear(self.X, W, -(self.mean @ W)), self._root)
+        return scaled_rows(linear(self.X, W, -(self.mean @ W)), self._root)
 
     def _transposed(self, A: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return Xcᵀ A."""
-        A = _scaled(A, self._root)
+        A = scaled_rows(A, self._root)
         return np.asarray(self.X.T @ A) - np.outer(self.mean, A.sum(axis=0))
 
     def _solve(self, T: CheckedFeatures, alpha: float) -> NDArray[np.float64]:
-        """Return the ridge coefficients from products with X alone, on the shorter side."""
+        """Return the ridge coefficients by conjugate gradients on the shorter side, from products with X alone."""
         if self._by_columns:
             return solve_positive(lambda W: self._transposed(self._centred(W)) + alpha * W, self.cross(T))
         targets = self._centred_targets(T)
@@ -282,8 +287,8 @@ def _column_means(X: CheckedFeatures, weights: NDArray[np.float64] | None) -> ND
     return np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / X.shape[0]
 
 
-def _scaled(T: Any, factors: NDArray[np.float64] | None) -> Any:
-    """Return dense or sparse T with its rows multiplied by factors; T itself without any."""
+def scaled_rows(T: Any, factors: NDArray[np.float64] | None) -> Any:
+    """Return dense or sparse T with its rows multiplied by factors; T itself if there are none."""
     if factors is None:
         return T
     return sparse.csr_array(T.multiply(factors[:, None])) if is_sparse(T) else T * factors[:, None]
@@ -298,7 +303,7 @@ def _triangular_factor(
     X: NDArray[Any], mean: NDArray[np.float64], by_columns: bool, root: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return V (or U) and the singular values of dense centred features, by the SVD of the factor R of QR."""
-    centred = _scaled(X - mean, root)
+    centred = scaled_rows(X - mean, root)
     R = np.linalg.qr(centred if by_columns else centred.T, mode="r")
     _, s, basis = scipy.linalg.svd(R, check_finite=False)
     kept = s > 1e-9 * s[0]
@@ -312,7 +317,7 @@ def _gram_factor(
     n, D = X.shape
     X = X.astype(np.float64)
     if by_columns:
-        weighted = _scaled(X, root)
+        weighted = scaled_rows(X, root)
         gram = (weighted.T @ weighted).toarray() - (n if root is None else root @ root) * np.outer(mean, mean)
     else:
         shift = X @ mean

@@ -18,12 +18,12 @@ __all__ = ["check_answers", "label_state", "take_state"]
 
 
 def label_state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return what a file holds of a label model: a header which JSON can hold, and arrays."""
+    """Return what a file holds of a label model: a header of JSON values, and arrays."""
     arrays: dict[str, NDArray[Any]] = {"constant": model.constant_}
     learned = {
         name: packed(getattr(model, name), f"learned.{name}", arrays)
         for name in model._learned
-        if hasattr(model, name)  # nothing is learned where all labels are constant
+        if hasattr(model, name)  # nothing is learned if all labels are constant
     }
     header = {
         "params": {k: plain(v) for k, v in model.get_params(deep=False).items() if k != "callback"},
@@ -45,18 +45,18 @@ def take_state(
     estimators: Mapping[str, Any],
     parts: Mapping[str, Any],
 ) -> Any:
-    """Return the model of a class which `label_state` described; what it learned is still to be checked.
+    """Return the model that `label_state` described; what it learned is not checked yet.
 
     Parameters
     ----------
     kind : type
-        The class.
+        The class of the model.
     header, arrays
         What `label_state` returned.
     estimators : mapping of str to class
-        What its parameters may hold, by name.
+        Classes of estimators which its parameters may hold, by name.
     parts : mapping of str to class
-        What may stand in what it learned, by name: models and learners.
+        Classes of models and learners which may be part of what it learned, by name.
     """
     model = kind(**{k: from_plain(v, estimators) for k, v in member(header, "params", dict).items()})
     model._check_params()
@@ -75,7 +75,7 @@ def take_state(
 
 
 def check_answers(model: Any) -> None:
-    """Refuse a label model read from a file unless it scores an instance, and says which labels are on."""
+    """Refuse a label model read from a file unless it can score an instance and say which labels are on."""
     n_labels = len(model.label_names_)
     if model.constant_.shape != (n_labels,) or model.constant_.dtype != np.int8:
         raise InvalidInputError(f"constant has shape {model.constant_.shape}, dtype {model.constant_.dtype}")

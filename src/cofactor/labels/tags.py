@@ -1,4 +1,4 @@
-"""What scikit-learn's tools need to know of estimators which learn from tables of labels."""
+"""What scikit-learn's tools need to know about estimators which learn from tables of labels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["label_tags"]
 
 
 def label_tags(tags: Any) -> Any:
-    """Return scikit-learn's description of an estimator, changed to that of one which learns from tables of labels."""
+    """Change scikit-learn's description of an estimator: it learns from tables of labels. Return it."""
     tags.input_tags.sparse = True
     tags.target_tags.required = True
     tags.target_tags.multi_output = True

@@ -1,1 +1,1 @@
-"""Models which adapt a method for one label to many."""
+"""Models which adapt a method for one label to many labels."""

@@ -16,24 +16,25 @@ from cofactor.typing import RandomState
 
 
 class MLkNN(LabelModel):
-    r"""Bayes' rule on how many of the nearest neighbours have a label.
+    r"""Bayes' rule applied to the number of nearest neighbours that have a label.
 
-    For each label l on its own: if j of the k neighbours of an instance have it, then
+    For each label l separately: if j of the k nearest neighbours of an instance have the label, then
 
     .. math:: P(y_l = 1 \mid j) = \frac{P_1 \, p_1(j)}{P_1 \, p_1(j) + P_0 \, p_0(j)}, \qquad
         P_1 = \frac{s + \sum_i y_{il}}{2 s + N}, \qquad
         p_b(j) = \frac{s + c_b(j)}{s (k + 1) + \sum_{j'} c_b(j')},
 
-    where P_0 = 1 - P_1, and c_b(j) counts the training instances with y_l = b of whose k neighbours, not counting
-    themselves, j have the label. The score is P(y_l = 1 | j) - ½, so a label is on where that is above ½; an exact tie
-    is off.
+    where P_0 = 1 - P_1, and c_b(j) is the number of training instances with y_l = b which have j neighbours with the
+    label; an instance is not its own neighbour. The score is P(y_l = 1 | j) - ½, so a label is on if its probability is
+    above ½, and off if it is exactly ½.
 
     Parameters
     ----------
     n_neighbors : int, default=10
-        k; all other instances where there are fewer.
+        k; all other instances if there are fewer.
     smoothing : float, default=1.0
-        s, above 0: how often each count was seen beforehand. For s → ∞ every probability is ½.
+        s, above 0: how many times each number j is assumed to have been counted before. For s → ∞ every probability
+        is ½.
     {threshold}
     {random_state}
         It draws only the folds on which a threshold is learned.
@@ -44,22 +45,21 @@ class MLkNN(LabelModel):
     Attributes
     ----------
     posteriors_ : ndarray of shape (L', k + 1)
-        P(y_l = 1 | j) for the labels that vary in training.
+        P(y_l = 1 | j) for the L' labels that vary in training.
     X_ : ndarray or csr_array of shape (N, D)
-        The training instances.
+        Features of the training instances.
     Y_ : csr_array of shape (N, L')
-        Their labels.
+        Labels of the training instances.
 
     Notes
     -----
-    Neighbours are nearest in Euclidean distance; of equally near ones (duplicates, say, or rows of a binary table) the
-    one that came first in training is taken (`cofactor.labels.adaptation.neighbours.nearest_rows`). An instance is left
-    out of its own neighbours by its number, so that its duplicates remain. Distances depend on the scale of the
-    features: put a `StandardScaler` or a `Normalizer` before the model in a pipeline where they should not count as
-    they are.
+    Distances are Euclidean. Of equally near neighbours, such as duplicates or rows of a binary table, the first in the
+    training data is taken (`cofactor.labels.adaptation.neighbours.nearest_rows`). An instance is no neighbour of
+    itself, but its duplicates are. Distances depend on the scale of the features: if scales should not matter, put a
+    `StandardScaler` or a `Normalizer` before the model in a pipeline.
 
-    The model holds the training data, which stays sparse if it was. Fitting takes the distances between all instances,
-    O(N² D) or less for sparse rows, in blocks of 16 MB.
+    The model holds the training data; sparse data stay sparse. A fit computes the distances between all instances in
+    blocks of 16 MB, in O(N² D) operations or fewer for sparse rows.
 
     References
     ----------
@@ -117,7 +117,7 @@ class MLkNN(LabelModel):
         k = min(self.n_neighbors, n - 1)
         counts = _label_counts(nearest_rows(X, X, k, exclude_self=True), Y)
         n_on = np.bincount(Y.indices, minlength=Y.shape[1])
-        on = _histogram(counts * Y.astype(np.int64), n_on, k)  # times ones: instances with the label remain
+        on = _histogram(counts * Y.astype(np.int64), n_on, k)  # the product keeps instances with the label
         off = _histogram(counts, np.full(Y.shape[1], n), k) - on
         s = self.smoothing
         prior = ((s + n_on) / (2 * s + n))[:, None]
@@ -138,7 +138,7 @@ class MLkNN(LabelModel):
 
 
 def _label_counts(neighbours: NDArray[np.int64], Y: sparse.csr_array) -> sparse.csr_array:
-    """Return how many neighbours of each instance have each label, shape (n, L); zeros are not stored."""
+    """Return how many neighbours of each instance have each label, shape (n, L); counts of 0 are not stored."""
     n, k = neighbours.shape
     indptr = k * np.arange(n + 1)
     near = sparse.csr_array((np.ones(n * k, np.int64), neighbours.ravel(), indptr), shape=(n, Y.shape[0]))
@@ -146,8 +146,8 @@ def _label_counts(neighbours: NDArray[np.int64], Y: sparse.csr_array) -> sparse.
 
 
 def _histogram(counts: sparse.csr_array, n_rows: NDArray[Any], k: int) -> NDArray[np.int64]:
-    """Return how many of n_rows instances have each count 0..k of each label; those not stored have 0."""
+    """Return for each label how many of its `n_rows` instances have each count from 0 to k, shape (L, k + 1)."""
     histogram = np.zeros((counts.shape[1], k + 1), np.int64)
     np.add.at(histogram, (counts.indices, counts.data), 1)
-    histogram[:, 0] += n_rows - histogram.sum(axis=1)
+    histogram[:, 0] += n_rows - histogram.sum(axis=1)  # counts that are not stored are 0
     return histogram

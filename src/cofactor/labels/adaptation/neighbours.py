@@ -13,7 +13,7 @@ from cofactor.labels.data import is_sparse
 
 __all__ = ["nearest_rows"]
 
-_PRODUCTS_PER_BLOCK = 1 << 21  #: inner products in memory at a time: 16 MB
+_PRODUCTS_PER_BLOCK = 1 << 21  #: inner products in memory at the same time: 16 MB
 _ROWS_PER_TASK = 16
 
 
@@ -22,23 +22,23 @@ def nearest_rows(
 ) -> NDArray[np.int64]:
     r"""Return the k nearest rows of `known` for every row of `queries`, in Euclidean distance.
 
-    Compares :math:`\|t\|^2 - 2 \, x \cdot t`, which is the squared distance of x and t but for a term of x alone, after
-    centring, which changes no distance. Products are taken in float64 and compared in float32, so rows whose squared
-    distances differ by less than about 1e-7 ‖x‖² tie, duplicates among them, whatever the order in which the products
-    were summed: dense and sparse features have the same neighbours. Of ties the row with the lower number comes first.
+    Rows are centred, which changes no distance. Then :math:`\|t\|^2 - 2 \, x \cdot t` is compared: the squared distance
+    of x and t without :math:`\|x\|^2`. Products are computed in float64 and compared in float32. So rows whose squared
+    distances differ by less than about 1e-7 ‖x‖², such as duplicates, are equally near in any order of summation, and
+    dense and sparse features have the same neighbours. Of equally near rows the one with the lower number comes first.
 
     Parameters
     ----------
     known, queries : ndarray or csr_array of shape (n, D), (m, D)
-        Features. If the known rows are sparse this costs O(Σ_f n_f m_f) for n_f and m_f stored entries of feature f;
-        if they are dense, sparse queries become dense block by block.
+        Features. If the known rows are sparse, this takes O(Σ_f n_f m_f) operations, where feature f has n_f and m_f
+        stored entries. If they are dense, sparse queries are made dense block by block.
     k : int
         Number of neighbours, 0 <= k <= n, or n - 1 with `exclude_self`.
     exclude_self : bool, default=False
-        Whether `queries` are the known rows themselves, none of which is a neighbour of its own. A duplicate of a row
-        is one: left out is what has its number, not what has distance 0.
+        Whether `queries` are the known rows, so that no row is its own neighbour. A duplicate of a row may be its
+        neighbour: rows are left out by their numbers, not by a distance of 0.
     products_per_block : int, default=2097152
-        Bound on the inner products in memory at a time (one row at least).
+        Largest number of inner products in memory at the same time, but at least one row.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def nearest_rows(
 
     Raises
     ------
-    ValueError
+    InvalidInputError
         If there are not k rows to choose from.
 
     Examples
@@ -80,6 +80,8 @@ def nearest_rows(
 
 
 def _select(products: NDArray[Any], squares: NDArray[Any], skip: NDArray[Any], found: NDArray[Any]) -> None:
+    """Write the numbers of the nearest rows of a block of queries to `found`."""
+
     def task(t: int) -> None:
         part = slice(t * _ROWS_PER_TASK, (t + 1) * _ROWS_PER_TASK)
         nearest(products[part], squares, skip[part], found[part])
@@ -88,7 +90,7 @@ def _select(products: NDArray[Any], squares: NDArray[Any], skip: NDArray[Any], f
 
 
 def _dense(known: NDArray[Any], queries: Any) -> tuple[NDArray[Any], Any]:
-    """Return the squared lengths of centred rows, and what writes a block of their inner products."""
+    """Return the squared lengths of the centred known rows, and a function that writes a block of inner products."""
     centre = known.mean(axis=0, dtype=np.float64)
     T = known - centre
 
@@ -100,11 +102,11 @@ def _dense(known: NDArray[Any], queries: Any) -> tuple[NDArray[Any], Any]:
 
 
 def _sparse(known: Any, queries: Any) -> tuple[NDArray[Any], Any]:
-    """Return the same up to a shift of both: the squared lengths of rows as they are, so that they stay sparse."""
+    """Return what `_dense` does without centring the rows, so that they stay sparse; this changes no comparison."""
     T = known.astype(np.float64).tocsc()
     Q = sparse.csr_array(queries, dtype=np.float64)
     centre = T.mean(axis=0)
-    # With this term the differences of the two are those of centred rows, hence equally rounded.
+    # With this term the compared values differ as those of centred rows do, so they are rounded in the same way.
     start = 0.5 * (centre @ centre) - Q @ centre
     squares = np.bincount(T.indices, weights=T.data**2, minlength=T.shape[0])
 

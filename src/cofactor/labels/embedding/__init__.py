@@ -1,1 +1,1 @@
-"""Models which embed labels or instances in a space of few dimensions."""
+"""Models which embed labels or instances in a space with few dimensions."""

@@ -1,4 +1,4 @@
-"""Label-space embeddings: labels are encoded in few numbers, regressed on the features, and decoded."""
+"""Label-space embeddings: labels are encoded as few numbers, which are regressed on the features and decoded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cofactor.typing import RandomState
 
 
 class Code(NamedTuple):
-    """Labels, encoded: Y ≈ codes decoder + offset."""
+    """Encoded labels: codes @ decoder + offset are scores of the labels."""
 
     codes: NDArray[np.float64]  # (n, d)
     decoder: NDArray[np.float64]  # (d, L)
@@ -29,23 +29,23 @@ class Code(NamedTuple):
 
 
 class CodeModel(LabelModel):
-    """Encode labels, regress the codes on the features by ridge, decode.
+    """Encode labels, regress the codes on the features by ridge regression, decode.
 
-    Subclasses say how labels become codes and how codes become scores (`_encode`); the ridge regression to the code is
-    the same for all of them, with one decomposition of the features (`FeatureSpace`).
+    Subclasses say how labels become codes and how codes become scores (`_encode`). The ridge regression of the codes
+    is the same for all of them, with one decomposition of the features (`FeatureSpace`).
 
     Attributes
     ----------
     n_components_ : int
-        Number d of components: as asked for, but no more than the labels have.
+        Number d of components: the parameter `n_components`, or fewer if the labels have no more.
     coef_ : ndarray of shape (D, d)
-        Ridge regression of the codes.
+        Coefficients of the ridge regression of the codes.
     intercept_ : ndarray of shape (d,)
-        Its intercept.
+        Intercepts of the ridge regression of the codes.
     decoder_ : ndarray of shape (d, L)
-        Scores are codes times this plus `offset_`. Labels that are constant in training have no column.
+        Scores are codes times `decoder_` plus `offset_`. Labels that are constant in training have no column.
     offset_ : ndarray of shape (L,)
-        See `decoder_`; the mean of the labels minus the cut, where they are centred.
+        See `decoder_`. If the labels are centred, it is their mean minus the cut.
     """
 
     _learned: ClassVar[tuple[str, ...]] = ("n_components_", "coef_", "intercept_", "decoder_", "offset_")
@@ -86,14 +86,14 @@ class CodeModel(LabelModel):
 
     @abstractmethod
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
-        """Return codes of at most d components, and how to decode them to scores whose plain cut is 0.
+        """Return codes of at most d components, and how to decode them to scores with the plain cut 0.
 
-        `space` has the weights of the instances, if there are any.
+        `space` holds the weights of the instances, if there are any.
         """
 
     @property
     def takes_weights(self) -> str:
-        """Which weights `fit` takes: "any", as sums of squared errors are weighted."""
+        """Which weights the model takes: "any", since sums of squared errors are weighted."""
         return "any"
 
     def _check_params(self) -> None:
@@ -115,19 +115,19 @@ class CodeModel(LabelModel):
 
 
 def check_coding(coding: Any) -> None:
-    """Refuse what is no way to write labels."""
+    """Refuse a `coding` that is not known."""
     check_choice("coding", coding, ("-1/1", "0/1"))
 
 
 def coded(Y: sparse.csr_array, coding: str, space: FeatureSpace) -> tuple[NDArray[np.float64], float]:
-    """Return labels as they are written, dense (8nL bytes), and minus the cut between off and on.
+    """Return labels in a coding, dense (8 n L bytes), and the negative of the cut between off and on.
 
     Parameters
     ----------
     Y : csr_array of shape (n, L)
     coding : {"-1/1", "0/1"}
     space : FeatureSpace
-        With the weights of the instances: rows are multiplied by their square roots.
+        Holds the weights of the instances: rows are multiplied by their square roots.
     """
     Z = dense(Y)
     if coding == "-1/1":
@@ -136,7 +136,7 @@ def coded(Y: sparse.csr_array, coding: str, space: FeatureSpace) -> tuple[NDArra
 
 
 def scatter(Y: sparse.csr_array, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-    """Return YcᵀYc of shape (L, L), with Yc the centred labels; YcᵀWYc with weights of the instances.
+    """Return YcᵀYc of shape (L, L), with the centred labels Yc; with weights W of the instances, YcᵀWYc.
 
     Examples
     --------
@@ -151,16 +151,16 @@ def scatter(Y: sparse.csr_array, weights: NDArray[np.float64] | None = None) -> 
 
 
 def label_means(Y: sparse.csr_array, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-    """Return the share of instances, or of their weight, which have each label."""
+    """Return for each label the share of instances which have it, or the share of their weight."""
     if weights is not None:
         return np.asarray(Y.T @ weights, dtype=np.float64) / weights.sum()
     return np.bincount(Y.indices, minlength=Y.shape[1]) / Y.shape[0]
 
 
 def top_eigenvectors(S: NDArray[np.float64], d: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the d largest eigenvalues that are not zero, falling, of a positive semidefinite S, and their vectors.
+    """Return the d largest eigenvalues of a positive semidefinite S, the largest first, and their eigenvectors.
 
-    Signs are such that the largest component of each vector is positive.
+    Eigenvalues which are 0 are left out. The component of each vector with the largest absolute value is positive.
 
     Examples
     --------

@@ -13,20 +13,20 @@ class CPLST(CodeModel):
 
     .. math:: \min_{W,\, V^T V = I} \|Y_c V - X_c W\|_F^2 + \|Y_c - Y_c V V^T\|_F^2
 
-    with :math:`Y_c = Y - 1 \bar y^T`, an upper bound of the Hamming loss. V holds the first d eigenvectors of
+    with :math:`Y_c = Y - 1 \bar y^T`. This is an upper bound of the Hamming loss. V holds the first d eigenvectors of
     :math:`Y_c^T H_\alpha Y_c`, where :math:`H_\alpha` is the hat matrix of ridge regression with weight α on the
-    centred features; W is that ridge regression of :math:`Y_c V`. So the whole is reduced-rank ridge regression of the
+    centred features; W is that ridge regression of :math:`Y_c V`. So CPLST is reduced-rank ridge regression of the
     labels. Scores are :math:`(x W + b) V^T + \bar y - 1/2`.
 
-    The paper uses the pseudo-inverse in place of the ridge hat matrix, and the released code does not centre the
-    features in the hat matrix, though it does in the regression; here both agree.
+    The paper uses the pseudo-inverse in place of the ridge hat matrix. The released code centres the features in the
+    regression, but not in the hat matrix; here they are centred in both.
 
     Parameters
     ----------
     {n_components}
-        More than the features can predict changes nothing and is cut.
+        At most as many are used as the features can predict.
     alpha : float, default=1.0
-        Weight of the penalty, both of the regression and in the hat matrix, at least 0.
+        Weight of the penalty in the regression and in the hat matrix, at least 0.
     {fit_intercept}
     {threshold}
     {random_state}

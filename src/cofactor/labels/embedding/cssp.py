@@ -1,4 +1,4 @@
-"""Column subset selection: some of the labels themselves as the code of all."""
+"""Column subset selection: some of the labels are the code of all labels."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from cofactor.typing import RandomState
 class CSSP(CodeModel):
     r"""Multi-label classification by column subset selection (ML-CSSP; Bi & Kwok 2013).
 
-    A set C of d labels is drawn, with probabilities that follow their leverage. They are regressed on the features by
-    ridge, and all labels Z are reconstructed from the predicted ones:
+    A set C of d labels is drawn, with probabilities p given by their leverage. These labels are regressed on the
+    features by ridge regression, and all labels Z are reconstructed from the predictions:
 
     .. math:: p_l = \|V_{l \cdot}\|^2 / d, \qquad
         \min_{W, b} \|Z_C - X W - 1 b^T\|_F^2 + \alpha \|W\|_F^2, \qquad \hat z = (x W + b)\, Z_C^+ Z
 
-    with V the first d right singular vectors of Z, which is not centred. Labels are coded in -1 and 1 by default, as
-    the authors' companion code does and not as the paper says: this, and not 0 and 1, gives the figures of other
-    papers (corrections.md, C74), since it puts an intercept into the decoder.
+    with V the first d right singular vectors of Z, which is not centred. By default labels are coded as -1 and 1, as in
+    the code that the authors released. The paper says 0 and 1. Only -1 and 1 give the figures of other papers, since
+    this coding puts an intercept into the decoder (corrections.md, C74).
 
     Parameters
     ----------
     n_components : int or float, default=0.5
-        Number d of labels to draw, or its share of the number of labels, in (0, 1]. No more are drawn than have a
-        leverage above 0.
+        Number d of labels to draw, or its share of the number of labels, in (0, 1]. Only labels with a leverage above
+        0 are drawn.
     alpha : float, default=1.0
         Weight of the penalty of the regression, at least 0.
     {coding}
     {fit_intercept}
     {threshold}
     {random_state}
-        It draws the labels. Draws differ much in accuracy, so report means over several.
+        It draws the labels. Accuracy depends much on the draw, so report means over several seeds.
     {callback}
         This fit is direct: it has no steps to report.
     {verbose}
@@ -45,7 +45,7 @@ class CSSP(CodeModel):
     Attributes
     ----------
     columns_ : ndarray of shape (d,)
-        The labels drawn, as positions among those that are not constant in training, ascending.
+        The drawn labels: their positions among the labels that are not constant in training, increasing.
     n_components_, coef_, intercept_, decoder_, offset_
         See `CodeModel`; `decoder_` is :math:`Z_C^+ Z`.
     n_features_in_, label_names_, constant_, threshold_
@@ -53,7 +53,7 @@ class CSSP(CodeModel):
 
     Notes
     -----
-    The coded labels are dense, 8nL bytes.
+    The coded labels are dense: 8 n L bytes.
 
     References
     ----------
@@ -102,7 +102,7 @@ class CSSP(CodeModel):
 
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
         Z, offset = coded(Y, self.coding, space)
-        gram = Z.T @ Z  # of whole numbers without weights, so exact
+        gram = Z.T @ Z  # exact without weights: sums of whole numbers
         _, V = top_eigenvectors(gram, d)
         leverage = np.einsum("ij,ij->i", V, V) / V.shape[1]
         leverage[leverage < 1e-12] = 0
@@ -110,6 +110,6 @@ class CSSP(CodeModel):
         drawn = min(d, int(np.count_nonzero(leverage)))
         C = np.sort(rng.choice(len(gram), drawn, replace=False, p=leverage / leverage.sum()))
         self.columns_ = C
-        # Z_C⁺ = (Z_Cᵀ Z_C)⁺ Z_Cᵀ; duplicate columns leave eigenvalues which are zero but for rounding.
+        # Z_C⁺ = (Z_Cᵀ Z_C)⁺ Z_Cᵀ; with duplicate columns, eigenvalues that should be 0 are rounding errors.
         decoder = np.linalg.pinv(gram[np.ix_(C, C)], rcond=1e-11, hermitian=True) @ gram[C]
         return Code(space.unweighted(Z[:, C]), decoder, offset)

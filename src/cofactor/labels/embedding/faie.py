@@ -1,4 +1,4 @@
-"""Feature-aware implicit encoding: free codes that serve both labels and features."""
+"""Feature-aware implicit encoding: codes that fit both the labels and the features."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class FAiE(CodeModel):
     .. math:: \max_{U^T U = I} \mathrm{tr}\, U^T (Z Z^T + \beta H_\alpha) U, \qquad
         \min_{W, b} \|U - X W - 1 b^T\|_F^2 + \alpha \|W\|_F^2, \qquad \hat z = (x W + b)\, U^T Z
 
-    with Z the coded labels, not centred, and :math:`H_\alpha` the hat matrix of the same ridge regression. β = 0 is
-    PLST without centring, on its training codes; a large β makes U the principal components of the features. Labels
-    are coded in -1 and 1 by default, as the released code does and not as the paper says: this, and not 0 and 1, gives
-    the figures of other papers (corrections.md, C74).
+    with Z the coded labels, not centred, and :math:`H_\alpha` the hat matrix of the same ridge regression. With β = 0,
+    U are the codes of PLST without centring; with a large β they are the principal components of the features. By
+    default labels are coded as -1 and 1, as in the released code. The paper says 0 and 1. Only -1 and 1 give the
+    figures of other papers (corrections.md, C74).
 
     Parameters
     ----------
     {n_components}
     alpha : float, default=1.0
-        Weight of the penalty of the regression and in the hat matrix, at least 0.
+        Weight of the penalty in the regression and in the hat matrix, at least 0.
     beta : float, default=1.0
         Weight of the features in the choice of the code, at least 0; the paper calls it α.
     {coding}
@@ -50,7 +50,7 @@ class FAiE(CodeModel):
     Notes
     -----
     With :math:`H = B B^T` (`FeatureSpace.hat_factor`, n × r), U holds the left singular vectors of
-    :math:`[Z, \sqrt\beta B]`, from the Gram matrix of its shorter side. Takes 16n(L + r) bytes.
+    :math:`[Z, \sqrt\beta B]`, from the Gram matrix of its shorter side. This takes 16 n (L + r) bytes.
 
     References
     ----------
@@ -105,7 +105,7 @@ class FAiE(CodeModel):
 
 
 def _left_singular_vectors(A: NDArray[np.float64], d: int) -> NDArray[np.float64]:
-    """Return the first d left singular vectors of A (fewer if its rank is), from its smaller Gram matrix."""
+    """Return the first d left singular vectors of A, or as many as its rank, from its smaller Gram matrix."""
     n, m = A.shape
     if n <= m:
         return top_eigenvectors(A @ A.T, min(d, n))[1]

@@ -1,4 +1,4 @@
-"""Group preserving label embedding: labels in groups, each of which uses few factors."""
+"""Group preserving label embedding: labels are in groups, and each group uses few factors."""
 
 from __future__ import annotations
 
@@ -38,44 +38,46 @@ class GroPLE(LabelModel):
        .. math:: \min_{U, V}\; \sum_{k=1}^{K} \|Y^k - U V^k\|_F^2 + \lambda_1 \|U\|_F^2
            + \lambda_2 \sum_{k=1}^{K} \|V^k\|_{2,1} \tag{6.1}
 
-       The penalty removes whole rows of V^k: factors that group k does without.
+       The penalty sets whole rows of V^k to 0: group k does not use these factors.
     3. *Map.* Features are mapped to the columns of U, with C their correlations and R = 1 - C,
 
        .. math:: \min_{Z, c}\; \|X Z + 1 c^\top - U\|_F^2 + \alpha \operatorname{tr}(R_+ Z^\top Z)
            + \beta \|Z\|_1 \tag{6.11}
 
-    The score of label l is :math:`(x Z + c) V_l`, and the label is on if it is above 0. U itself is not kept.
+    The score of label l is :math:`(x Z + c) V_l`, and the label is on if the score is above 0. U is not kept.
 
     Parameters
     ----------
     n_components : int or float, default=100
-        Number d of factors, or its share of the number of labels, in (0, 1]; those which no group uses are dropped.
+        Number d of factors, or its share of the number of labels, in (0, 1]; factors which no group uses are dropped.
         Kumar takes 100.
     n_groups : int, default=10
         Number K of groups, at most L of them. Kumar takes 10.
     alpha_u : float, default=0.1
-        λ₁, weight of U; above 0.
+        λ₁, weight of the penalty of U; above 0.
     alpha_v : float, default=1.0
-        λ₂, weight of the rows of V; above 0. Only :math:`\lambda_1 \lambda_2^2` decides which factors are used, since
-        J keeps its form under (cU, V/c); their ratio sets the scale of U, and so what `alpha_z` means.
+        λ₂, weight of the penalty of the rows of V; above 0. Only :math:`\lambda_1 \lambda_2^2` decides which factors
+        are used, since (6.1) keeps its form if (U, V) becomes (cU, V/c). The ratio of the two weights sets the scale of
+        U, on which the effect of `alpha_z` depends.
     alpha_r : float, default=10.0
-        α, weight of the correlations; 0 for none.
+        α, weight of the penalty with the correlations, at least 0.
     alpha_z : float, default=0.3
-        β, weight of the entries of Z; not negative.
+        β, weight of the penalty of the entries of Z, at least 0.
     correlation : {"psd", "printed"}, default="psd"
-        R₊, the positive semidefinite part of R, or R itself, which is refused where (6.11) has no minimum.
+        "psd" takes R₊, the positive semidefinite part of R. "printed" takes R itself, as in the thesis; it is refused
+        if (6.11) then has no minimum.
     start : {"svd", "random"}, default="svd"
-        Where the embedding starts: at the leading singular vectors of Y (at most L factors), or at random vectors. The
-        former takes far fewer rounds and, where there are hundreds of labels, reaches lower objectives.
+        Where the embedding starts: "svd" at the leading singular vectors of Y (at most L factors), "random" at random
+        vectors. "svd" takes far fewer rounds and, with hundreds of labels, reaches lower objectives.
     fit_intercept : bool, default=True
-        Whether there is a c; it is not penalized.
+        Whether there is an intercept c; it is not penalized.
     {threshold}
-        Where labels are rare the plain cut at 0 finds few of them; "global" is right for F1.
+        If labels are rare, the plain cut at 0 finds few of them; "global" suits F1.
     max_iter : int, default=1000
         Largest number of rounds of the embedding, and of steps for the map.
     tol : float, default=1e-3
-        Both are done when their objective falls by less than this share of itself per round, over five rounds. Tighter
-        values lower (6.1) further and leave more rows of V at 0, but did not predict better.
+        Embedding and map have converged when their objective falls by less than this share of itself per round, over
+        five rounds. Smaller values lower (6.1) further and set more rows of V to 0, but did not predict better.
     {random_state}
         It draws the clustering, a random start, and the folds on which a threshold is learned.
     {callback}
@@ -84,28 +86,29 @@ class GroPLE(LabelModel):
     Attributes
     ----------
     groups_ : ndarray of shape (L,)
-        Group of each label, numbered in the order in which they first occur; -1 for labels constant in training.
+        Group of each label. Groups are numbered in the order in which they first occur; labels that are constant in
+        training have -1.
     group_sparsity_ : ndarray of shape (K, d')
-        Lengths of the rows of V^k: 0 where group k does without a factor.
+        Lengths of the rows of V^k: 0 for factors that group k does not use.
     Z_ : ndarray of shape (D, d')
         Map from features to factors.
     intercept_ : ndarray of shape (d',)
         c.
     V_ : ndarray of shape (d', L')
         Hyperplanes of the L' labels which are not constant in training, those with ``groups_ >= 0``. d' is the number
-        of factors used.
+        of factors that are used.
     objective_, map_objective_ : float
-        What (6.1) and (6.11) came to.
+        Values of (6.1) and (6.11) at the end.
     history_, map_history_ : list of float
         The two objectives at the start and after every round.
     certificate_ : float
         Distance of Z from stationarity.
     n_iter_, n_map_iter_ : int
-        Rounds and steps taken.
+        Number of rounds of the embedding and of steps of the map.
 
     Raises
     ------
-    ValueError
+    InvalidInputError
         With ``correlation="printed"`` if (6.11) is unbounded below.
 
     Warns
@@ -115,29 +118,30 @@ class GroPLE(LabelModel):
 
     Notes
     -----
-    Numbers of equations are those of Kumar's thesis, corrected as ``docs/corrections.md`` says, C30 to C41:
+    The numbers of equations are those of Kumar's thesis. They are corrected as ``docs/corrections.md`` says, C30 to
+    C41:
 
     - (6.11) sums over both i and j (C33), and its gradient has a factor 2 before α (C34).
-    - R = 1 - C has a zero diagonal, hence negative eigenvalues. So (6.11) is unbounded below as soon as X has a null
-      space; R₊ stands in its place (C35).
-    - Constant columns of U have no correlation and are not regressed: c holds them (C36).
-    - The first step lengths tried follow from :math:`2\sigma_{\max}(U)^2` and
+    - The diagonal of R = 1 - C is 0, so R has negative eigenvalues, and (6.11) is unbounded below if X has a null
+      space. Therefore R is replaced by R₊ (C35).
+    - Constant columns of U have no correlation and are not regressed: c contains them (C36).
+    - The first step lengths follow from :math:`2\sigma_{\max}(U)^2` and
       :math:`2(\sigma_{\max}(X)^2 + \alpha\|R\|_2)` (C30, C37).
-    - The indices of algorithm 7 are put right, and it restarts, so that no objective rises. V starts from its last
+    - The indices of algorithm 7 are corrected, and it restarts, so that no objective rises. V starts from its last
       value and Z from 0, so there is no γ (C31, C38).
-    - Prediction and the constant feature are not in the text (C40), nor is the scale in the clustering (C41).
+    - Prediction and the constant feature are not in the text (C40), nor is the scale of the clustering (C41).
 
-    The embedding needs YᵀY and the map XᵀX, XᵀY and YᵀY only: O(L² d) a round and O(D² d + D d²) a step, or
-    O(nnz(X) d + D d²) for a sparse X with many features. The dense N × L matrix of signs never exists.
+    The embedding needs only YᵀY, the map only XᵀX, XᵀY and YᵀY: O(L² d) per round and O(D² d + D d²) per step, or
+    O(nnz(X) d + D d²) for a sparse X with many features. The dense N × L matrix of signs is never formed.
 
-    The defaults of the four weights and of `tol` were chosen among some thirty settings by their scores on the test
-    parts of five folds of medical, and looked at on genbase, cal500, corel5k, bibtex and delicious, where micro-F1
-    under the best cut is flat within .02 for α from 1 to 100 and β from .1 to 1. So .768 accuracy and .819 micro-F1 on
-    those folds of medical flatter them; other folds with the weights chosen inside the training part gave .764 and
-    .816 (plain cut). Kumar takes λ₁ = .001, λ₂ = 1 and searches α and β from 1e-4 to 1e4.
+    The defaults of the four weights and of `tol` were chosen among about thirty settings by their scores on the test
+    parts of five folds of medical. They were also tried on genbase, cal500, corel5k, bibtex and delicious; there
+    micro-F1 with the best cut changes by at most .02 for α from 1 to 100 and β from .1 to 1. So the scores on those
+    folds of medical, .768 accuracy and .819 micro-F1, are optimistic. Other folds, with the weights chosen inside the
+    training part, gave .764 and .816 (plain cut). Kumar takes λ₁ = .001, λ₂ = 1 and searches α and β from 1e-4 to 1e4.
 
-    Features should have comparable scales, since `alpha_z` weighs all coefficients alike: 0/1 text features are best
-    left as they are, real ones standardized.
+    Features should have comparable scales, since `alpha_z` penalizes all coefficients alike. Leave 0/1 text features
+    as they are, and standardize real ones.
 
     References
     ----------
@@ -234,7 +238,7 @@ class GroPLE(LabelModel):
     ) -> NDArray[Any]:
         """Minimise (6.1); set V and return the W of U = Y W."""
         count = np.diag(together)
-        gram = 4 * together - 2 * (count[:, None] + count) + n  # of the signs
+        gram = 4 * together - 2 * (count[:, None] + count) + n  # YᵀY of the signs Y
         order = np.argsort(groups, kind="stable")
         gram = gram[np.ix_(order, order)]
         first = self._first(gram, generator)
@@ -330,11 +334,11 @@ class GroPLE(LabelModel):
         check_array("intercept_", self.intercept_, (d,))
         check_array("group_sparsity_", self.group_sparsity_, (int(self.groups_.max()) + 1, d))
         if not np.array_equal(self.groups_ < 0, self.constant_ != 0):
-            raise InvalidInputError("groups_ must give every label that is not constant its group")
+            raise InvalidInputError("groups_ must hold a group for each label that varies, and -1 for the others")
 
 
 def _check_bounded(gram: Any, rank: int, coupling: NDArray[Any], alpha: float) -> None:
-    """Refuse (6.11) with an R for which it has no minimum."""
+    """Refuse R as the coupling if (6.11) then has no minimum."""
     lowest = float(np.linalg.eigvalsh(coupling)[0]) if len(coupling) else 0.0
     if alpha * lowest >= 0:
         return
@@ -347,7 +351,7 @@ def _check_bounded(gram: Any, rank: int, coupling: NDArray[Any], alpha: float) -
         limit = (
             (Argument("alpha_r"), f" may be at most {least / -lowest:.3g}")
             if least > 0
-            else ("X has a null space, so no ", Argument("alpha_r"), " will do")
+            else ("X has a null space, so no ", Argument("alpha_r"), " above 0 is possible")
         )
         raise InvalidInputError(
             (

@@ -10,7 +10,6 @@ from scipy import sparse
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.data import is_sparse
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.losses import Logistic, MarginLoss, SmoothHinge, Squared
@@ -28,7 +27,6 @@ _LOSSES: dict[str, type[MarginLoss] | type[Squared]] = {
     "logistic": Logistic,
     "smooth-hinge": SmoothHinge,
 }
-_LARGEST = 5000  #: rows and columns of a sparse X, above which "auto" leaves it sparse
 
 
 class LEML(LabelModel):
@@ -37,28 +35,29 @@ class LEML(LabelModel):
     .. math:: \min_{U, V, b} \; \sum_{i=1}^{N} \sum_{l=1}^{L} \ell(y_{il}, \, x_i U V_l + b_l)
         + \frac{\alpha}{2} (\|U\|_F^2 + \|V\|_F^2)
 
-    with U of d columns, and an intercept which is not penalized. The squared loss is :math:`\frac{1}{2} (y - s)^2` of
-    labels 0 and 1; the others are margin losses of labels -1 and 1. With the squared loss and d at least the smaller
-    number of features and labels, it is regression with the trace norm, :math:`\alpha \|W\|_*`.
+    where U has d columns, and the intercept b is not penalized. The squared loss is :math:`\frac{1}{2} (y - s)^2` with
+    labels 0 and 1; the other losses are margin losses with labels -1 and 1. If the loss is squared, and d is at least
+    the number of features or the number of labels, this is regression with the trace norm :math:`\alpha \|W\|_*` as
+    penalty, W = U V.
 
     Parameters
     ----------
     {n_components}
     alpha : float, default=1.0
-        Weight of the penalties, above 0. For the squared loss, no component is used where it exceeds the largest
-        singular value of XcᵀYc.
+        Weight of the penalties, above 0. With the squared loss no component is used if alpha exceeds the largest
+        singular value of XcᵀYc, the product of centred features and centred labels.
     loss : {"squared", "logistic", "smooth-hinge"}, default="squared"
         The loss ℓ.
     solver : {"auto", "als", "lbfgs"}, default="auto"
-        For the squared loss, exact minimisation over U and over V in turn, after one decomposition of the features;
-        or L-BFGS, which all losses take. "auto" takes the former where it can, unless X is sparse with more than
-        5,000 rows and columns, which would have to be made dense.
+        "als" minimises exactly over U and over V in turn, after one decomposition of the features; only for the
+        squared loss. "lbfgs" is L-BFGS, for all losses. "auto" takes "als" for the squared loss, unless X is sparse
+        with more than 5,000 rows and columns, since its decomposition would take much time and memory.
     fit_intercept : bool, default=True
         Whether there is an intercept b.
     max_iter : int, default=500
         Largest number of rounds or iterations.
     tol : float, default=1e-5
-        Converged when the objective fell by less than this share of itself per iteration over five iterations.
+        Converged when the objective falls by less than this share of itself per iteration, over five iterations.
     {threshold}
     {random_state}
         It draws only the folds on which a threshold is learned.
@@ -68,19 +67,19 @@ class LEML(LabelModel):
     Attributes
     ----------
     U_ : ndarray of shape (D, d)
-        Features to code.
+        Maps features to codes.
     V_ : ndarray of shape (d, L)
-        Code to labels. Labels constant in training have no column.
+        Maps codes to scores. Labels that are constant in training have no column.
     intercept_ : ndarray of shape (L,)
-        b, less ½ for the squared loss.
+        b; for the squared loss b - ½, so that the plain cut is 0.
     objective_ : float
-        Objective reached.
+        Objective at the end.
     history_ : list of float
         Objective at the start and after every iteration.
     certificate_ : float
-        Norm of its gradient.
+        Norm of its gradient at the end.
     n_iter_ : int
-        Iterations.
+        Number of iterations.
     n_features_in_, label_names_, constant_, threshold_
         See `LabelModel`.
 
@@ -91,8 +90,8 @@ class LEML(LabelModel):
 
     Notes
     -----
-    With the squared loss nothing of size N × L is formed if N > D; the decomposition needs 8 D r bytes, r the rank of
-    X, and two arrays of 8 r L. With fewer instances than features, these are r × L with r < N. L-BFGS never forms it.
+    With "als" the decomposition takes 8 r min(N, D) bytes, where r is the rank of X, at most min(N, D), and there are
+    two arrays of shape (r, L). L-BFGS never forms an array of shape (N, L).
 
     References
     ----------
@@ -160,7 +159,7 @@ class LEML(LabelModel):
 
     @property
     def takes_weights(self) -> str:
-        """Which weights `fit` takes: "any", as the losses of an instance are multiplied by its weight."""
+        """Which weights the model takes: "any", since the losses of an instance are multiplied by its weight."""
         return "any"
 
     def _fit(self, data: FitInput) -> None:
@@ -180,8 +179,10 @@ class LEML(LabelModel):
         self.history_, self.n_iter_ = [scale * value for value in result.history], result.n_iter
 
     def _decomposes(self, data: FitInput) -> bool:
-        large = is_sparse(data.features) and min(data.features.shape) > _LARGEST
-        return self.loss == "squared" and (self.solver == "als" or (self.solver == "auto" and not large))
+        """Whether to alternate, in principal coordinates of the features."""
+        if self.solver == "auto":
+            return self.loss == "squared" and not FeatureSpace.too_large(data.features)
+        return self.solver == "als"
 
     def _alternate(self, space: FeatureSpace, Y: sparse.csr_array, d: int, settings: dict[str, Any]) -> Result:
         """Minimise over U and V in turn, in the principal coordinates of the features."""

@@ -29,49 +29,51 @@ _SMOOTH = tuple(name for name, loss in MARGIN_LOSSES.items() if loss.smooth)
 class MLCHMF(LabelModel):
     r"""Multi-label classification by a hierarchy of embeddings of the features (MLC-HMF).
 
-    k-means splits the instances. For the instances S of each cluster an embedding is learned,
+    A tree is grown. k-means splits the instances into clusters, the nodes below the root. For the instances S of each
+    node an embedding is learned, which minimises
 
     .. math:: J(U, V) = \sum_{i \in S} \sum_{l=1}^{L} h(y_{il} \, x_i U V_l) + \frac{\alpha}{2} (\|U\|^2 + \|V\|^2),
 
-    with y = ±1, the smooth hinge h, U of shape (D, d), V of shape (d, L). The node retains the instances of S
-    whose labels it gets right, but for a share `tolerance` of them; the others are split again, down to `max_depth` or
-    until fewer than `min_size` are left. A new instance asks its nearest retained instances: each votes
-    with the signs of x U V of the node that retained it. The score of a label is the mean vote in [-1, 1]; a tie is 0,
-    hence negative.
+    with y = ±1, the smooth hinge h, U of shape (D, d), V of shape (d, L). The node retains those instances of S for
+    which at most a share `tolerance` of the labels is wrong. The others are split again, down to `max_depth` or until
+    fewer than `min_size` are left. For a new instance x, its nearest retained instances vote: each with the signs of
+    x U V, U and V being those of the node that retained it. The score of a label is the mean vote in [-1, 1]. A tie
+    has the score 0, so the label is off.
 
     Parameters
     ----------
     {n_components}
-        Of the labels that vary in training, rounded up. Kumar takes half of them.
+        A share is one of the labels that vary in training, rounded up. Kumar takes half of them.
     alpha : float, default=3.0
-        Weight of the ridge on both factors (Kumar's λ), above 0. It multiplies sums over instances, so larger
-        data and larger features want a larger one: on binary text 0.3 to 3 does well, on z-scores of emotions 50.
+        Weight of the penalty of both factors (Kumar's λ), above 0. The losses are summed over instances, so more
+        instances and larger features need a larger alpha: 0.3 to 3 suits binary text, 50 suits emotions with features
+        of standard deviation 1.
     tolerance : float, default=0.02
-        T: a node retains an instance of which at most this share of labels is wrong, 0 to 1. The share is a multiple
-        of 1/L, so below 1/L all values mean the same (corrections.md, C23).
+        Kumar's T: a node retains an instance if at most this share of its labels is wrong, 0 to 1. The share is a
+        multiple of 1/L, so all values below 1/L mean the same (corrections.md, C23).
     max_depth : int, default=5
-        Depth of the deepest nodes; the root, which has no embedding, has depth 0. At most 2^(max_depth + 1) - 2 nodes
-        are trained if `n_clusters` is 2.
+        Depth of the deepest nodes; the root, which has no embedding, has depth 0. With two clusters at most
+        2^(max_depth + 1) - 2 nodes are trained.
     min_size : int, default=5
         A cluster with fewer instances becomes a leaf: nothing is trained, and its instances are not used.
     n_clusters : int, default=2
         Number of clusters into which instances are split; with 1 the tree is a chain.
     n_neighbors : int, default=5
-        Number of retained instances that vote, all where there are fewer; an odd number avoids ties.
+        Number of retained instances that vote; all of them if there are fewer. An odd number avoids ties.
     voting : {"sign", "margin"}, default="sign"
-        "margin" lets neighbours vote with scores cut off at ±1 in place of their signs, which is not in the
-        source. It ranks labels better.
+        With "margin" neighbours vote with their scores, limited to [-1, 1], instead of the signs. This is not in the
+        thesis; it ranks labels better.
     scale : {"standard"} or None, default=None
-        "standard" gives features mean 0 and standard deviation 1 first, which dense measurements need;
-        sparse features only get the deviation, so that they stay sparse.
+        "standard" first gives features mean 0 and standard deviation 1, which dense measurements need. Sparse features
+        get the standard deviation only, so that they stay sparse.
     fit_intercept : bool, default=True
-        Whether embeddings see a constant feature (corrections.md, C26); distances do not.
+        Whether embeddings see a constant feature (corrections.md, C26); distances never do.
     margin : {"smooth-hinge", "modified-square", "logistic"}, default="smooth-hinge"
         The loss h.
     {threshold}
     n_jobs : int, optional
-        Number of nodes of one depth that are trained at the same time, by joblib; by default as many as there are
-        threads (`COFACTOR_NUM_THREADS`). Results do not depend on it.
+        Number of nodes of one depth that are trained at the same time, by joblib; by default the number of threads
+        (`COFACTOR_NUM_THREADS`). The result does not depend on it.
     max_iter : int, default=500
         Largest number of iterations of L-BFGS at a node.
     tol : float, default=1e-4
@@ -82,26 +84,26 @@ class MLCHMF(LabelModel):
         It draws only the folds on which a threshold is learned: k-means starts from cuts across the longest axes, the
         embeddings from singular vectors (`LowRankProblem.start`).
     {callback}
-        Several threads may call it at once.
+        Several threads may call it at the same time.
     {verbose}
 
     Attributes
     ----------
     tree_ : list of dict
-        The nodes by number, the root first, level by level: `id`, `parent` (None for the root), `depth`, `n`
-        instances, `n_retained` of them, `children` (numbers).
+        The nodes by number, the root first, level by level: `id`; `parent` (None for the root); `depth`; `n`, the
+        number of its instances; `n_retained`, the number of those that it retained; `children` (numbers of nodes).
     embeddings_ : list of dict
-        The embedding of each node that retained something: `node`, `features` (columns that occurred there, n_features
-        for the constant one), `U` with a row for each of these, `V`. If no node retained anything, one embedding of all
-        instances, at the root.
+        The embedding of each node that retained instances: `node`; `features`, the columns that occurred there (D is
+        the constant feature); `U`, with a row for each of these; `V`. If no node retained any instance, there is one
+        embedding of all instances, at the root.
     retained_ : ndarray or csr_array of shape (n, D)
         The retained instances, scaled.
     owners_ : ndarray of shape (n,)
-        Which embedding retained each of them.
+        Position in `embeddings_` of the node that retained each instance.
     mean_, deviation_ : ndarray of shape (D,) or None
-        What features are reduced by and divided by.
+        Features are scaled as (X - mean_) / deviation_; None stands for no shift, or no division.
     n_iter_ : int
-        Largest number of iterations that a node took.
+        Largest number of iterations of a node.
 
     Warns
     -----
@@ -110,21 +112,23 @@ class MLCHMF(LabelModel):
 
     Notes
     -----
-    The source is corrected as ``docs/corrections.md`` says, C21 to C26:
+    The thesis is corrected as ``docs/corrections.md`` says, C21 to C26:
 
     - The gradients (5.21) and (5.22) have the shapes of U and V (C21).
-    - A small cluster does not end the treatment of its siblings; the depth is counted, and d is handed on (C22).
+    - A small cluster does not end the work on its siblings; the depth is counted, and d is handed on (C22).
     - Instances with a Hamming loss of *at most* T are retained (C23).
-    - Only nodes that retain something are kept, and a leaf retains nothing. If no node retains anything, one embedding
+    - Only nodes that retain instances are kept, and a leaf retains none. If no node retains any instance, one embedding
       of all instances predicts (C24).
-    - Neighbours are searched among retained instances only. An embedding votes as often as it owns neighbours (C25).
+    - Neighbours are searched among retained instances only. An embedding has a vote for each neighbour that its node
+      retained (C25).
     - Embeddings have a constant feature (C26).
 
-    X stays sparse throughout. The model holds d (D' + L) numbers for each embedding, D' being the number of features
-    which occur at its node, and all retained instances. `predict` makes a float64 copy of these, and blocks of 16 MB.
+    A sparse X stays sparse. The model holds d (D' + L) numbers for each embedding, where D' is the number of features
+    that occur at its node, and all retained instances. `predict` makes a float64 copy of these, and blocks of 16 MB.
 
-    Micro-F1 and Hamming loss on ten folds with fixed parameters (published): emotions .682, .188 (.682, .182) with
-    alpha 50 and standard scale; genbase .991, .0008 (.978, .002) and medical .796, .0107 (.775, .011) with alpha 1.
+    Micro-F1 and Hamming loss on ten folds with fixed parameters (in brackets the thesis): emotions .682, .188
+    (.682, .182) with alpha=50 and scale="standard"; genbase .991, .0008 (.978, .002) and medical .796, .0107
+    (.775, .011) with alpha=1.
 
     References
     ----------
@@ -133,7 +137,7 @@ class MLCHMF(LabelModel):
 
     Examples
     --------
-    Two groups of instances, in which the same feature means opposite things: no single linear map serves both.
+    Two groups of instances, in which the same feature has opposite effects: no single linear map fits both.
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (60, 3))
@@ -246,10 +250,10 @@ class MLCHMF(LabelModel):
         level = self._add_children(0, clusters)
         while level:
             tasks = [
-                (features, Y, points, rows, growth, node, node_split, monitor.stage(f"node {node}"))
-                for node, rows, node_split in level
+                (features, Y, points, rows, growth, node, may_split, monitor.stage(f"node {node}"))
+                for node, rows, may_split in level
             ]
-            with library_limit(1):  # for the whole process, so it is set before nodes set and restore it side by side
+            with library_limit(1):  # of the process: set here, since nodes restore what was set before them
                 grown = side_by_side(tree.grow, tasks, len(tasks), self.n_jobs)
             parents, level = level, []
             for (node, rows, _), result in zip(parents, grown, strict=True):
@@ -280,7 +284,7 @@ class MLCHMF(LabelModel):
         return tree.Growth(resolve_size(self.n_components, n_labels), **{name: getattr(self, name) for name in same})
 
     def _add_children(self, parent: int, clusters: list[tree.Rows]) -> list[tuple[int, tree.Rows, bool]]:
-        """Note clusters in the tree; return those to be trained: number, instances, whether it may be split again."""
+        """Add clusters to the tree; return the nodes to train: number, instances, whether it may be split again."""
         trained = []
         depth = self.tree_[parent]["depth"] + 1
         for rows in clusters:
@@ -304,9 +308,9 @@ class MLCHMF(LabelModel):
         return votes / counts.sum(axis=1, keepdims=True)
 
     def _voters(self, X: Any) -> NDArray[np.int64]:
-        """Return how many neighbours of each instance each embedding owns."""
+        """Return, for each instance and each embedding, how many of its neighbours the embedding's node retained."""
         counts = np.zeros((X.shape[0], len(self.embeddings_)), dtype=np.int64)
-        if not len(self.owners_):  # nothing was retained: one embedding speaks for all
+        if not len(self.owners_):  # no instance was retained: there is one embedding, which has the only vote
             counts[:, 0] = 1
             return counts
         neighbours = nearest_rows(self.retained_, X, min(self.n_neighbors, len(self.owners_)))
@@ -341,7 +345,7 @@ class MLCHMF(LabelModel):
     # ---------------------------------------------------------------- the tree as text
 
     def tree_text(self) -> str:
-        """Return the tree as text: each node with its number, its instances, and how many of them it retained."""
+        """Return the tree as text: the number of each node, how many instances it has, how many of them it retained."""
         check_is_fitted(self)
         if not hasattr(self, "tree_"):
             return "no tree: all labels were constant in training"
@@ -357,7 +361,7 @@ def _record(node: int, parent: int | None, depth: int, n: int) -> dict[str, Any]
 
 
 def _with_constant(X: Any) -> Any:
-    """Return features with a constant one at the end."""
+    """Return features with a constant feature at the end."""
     ones = np.ones((X.shape[0], 1), X.dtype)
     if is_sparse(X):
         return sparse.csr_array(sparse.hstack([X, sparse.csr_array(ones)], format="csr"))

@@ -1,4 +1,4 @@
-"""Online matrix factorization: features and labels from common codes."""
+"""Online matrix factorization: features and labels have common codes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
 from cofactor.typing import Features, Labels, RandomState
 
-_SCORES_PER_BLOCK = 1 << 20
-_SPREAD = 0.01  #: of the random start of stochastic gradients; from 0.1 they need more passes on bibtex and medical
+#: Standard deviation of the random start of stochastic gradients; with 0.1 bibtex and medical need more passes.
+_SPREAD = 0.01
 
 
 class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
@@ -38,38 +38,38 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         \min_{P, Q, H} \; (1 - a) \|X - H P^\top\|_F^2 + a \|Y - H Q^\top\|_F^2
         + \lambda \left(\|P\|_F^2 + \|Q\|_F^2 + \|H\|_F^2\right)
 
-    with rows as instances, a = `label_weight` and λ = `alpha`: equation (1) of the paper. An instance x has the code
+    with rows as instances, a = `label_weight` and λ = `alpha`: equation (1) of the paper. The code of an instance x is
 
     .. math:: h = (\xi I + P^\top P)^{-1} P^\top x, \qquad \xi = \texttt{alpha\_predict}
 
-    by equation (2), and the scores Q h - 1/2: labels are regressed as 0 and 1. Scores are shrunk towards 0, so a
-    learned threshold pays off.
+    by equation (2) of the paper, and its scores are Q h - 1/2, since labels are regressed as 0 and 1. The penalties
+    shrink Q h towards 0, so learn a threshold.
 
     Parameters
     ----------
     n_components : int, default=50
-        Length s of a code. No more than there are features and labels together.
+        Length s of a code; at most the number of features and labels together.
     label_weight : float, default=0.5
         Weight a of the labels, above 0 and below 1.
     alpha : float, default=0.5
-        Weight λ of the penalty, above 0. Between 0.1 and 1 suits rows of norm 1.
+        Weight λ of the penalty, above 0. Values from 0.1 to 1 suit rows of norm 1.
     alpha_predict : float, optional
-        Weight ξ of the penalty of a new instance's code, above 0. The default λ / (1 - a) is what training used for
-        features; with a ≥ 0.9 less of it, such as λ, is usually better.
+        Weight ξ of the penalty of a new instance's code, above 0. The default λ / (1 - a) follows from training; with
+        a ≥ 0.9 a smaller weight, such as λ, is usually better.
     solver : {"als", "sgd"}, default="als"
-        Exact minimisation over codes and matrices in turn (corrections.md, C51), or stochastic gradients, which are
-        what `partial_fit` uses.
+        "als" minimises exactly over codes and matrices in turn (corrections.md, C51). "sgd" takes stochastic gradient
+        steps, as `partial_fit` does.
     normalize : bool, default=True
-        Whether rows of X are scaled to norm 1. The defaults of the other parameters are made for that.
+        Whether rows of X are scaled to norm 1. The defaults of the other parameters were chosen for that.
     fit_intercept : bool, default=True
-        Whether X gets a column of ones, after scaling, which is approximated like the others.
+        Whether X gets a column of ones after scaling. It is approximated like the other columns.
     max_iter : int, default=100
         Largest number of rounds, or of passes over the instances.
     tol : float, default=1e-4
-        Converged when the objective fell by less than this share of itself per round over five rounds.
+        Converged when the objective falls by less than this share of itself per round, over five rounds.
     eta0 : float, default=3.0
-        First step length γ_0 of stochastic gradients. Of 1, 3, 10 and 30 it was best after one pass over bibtex and
-        corel5k, and never far behind on medical and scene.
+        First step length γ_0 of stochastic gradients. Of 1, 3, 10 and 30, 3 was best after one pass over bibtex and
+        corel5k, and close to the best on medical and scene.
     {threshold}
     {random_state}
         It draws the start, the order of instances, and the folds on which a threshold is learned.
@@ -79,43 +79,46 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     Attributes
     ----------
     P_ : ndarray of shape (D, s)
-        Features are approximately codes times its transpose.
+        Features are approximately codes times the transpose of P.
     bias_ : ndarray of shape (s,)
-        The row of P that belongs to the column of ones; 0 without it.
+        The row of P for the column of ones; 0 without that column.
     Q_ : ndarray of shape (L, s)
-        Labels are approximately codes times its transpose. Labels constant in training have no row.
+        Labels are approximately codes times the transpose of Q. Labels that are constant in training have no row.
     objective_ : float
-        Objective reached by `fit`.
+        Objective at the end of `fit`.
     history_ : list of float
         Objective at the start and after every round of `fit`.
     certificate_ : float
-        Norm of its gradient by P and Q.
+        Norm of the gradient of the objective with respect to P and Q.
     n_iter_ : int
-        Rounds of `fit`.
+        Number of rounds of `fit`.
     n_rows_seen_ : int
-        Instances from which it learned, repetitions by `partial_fit` counted.
+        Number of instances from which the model learned; `partial_fit` counts repeated instances each time.
     inverse_step_ : float
-        1/γ at which the next `partial_fit` goes on.
+        1/γ with which the next `partial_fit` starts.
     n_features_in_, label_names_, constant_, threshold_
         See `LabelModel`.
 
     Warns
     -----
     NothingPredictedWarning
-        If no label of any training instance is predicted with the plain cut, or the one given.
+        If the plain cut, or the given number, predicts no label for any training instance.
+    ConvergenceWarning
+        If `max_iter` ends the fit.
 
     Notes
     -----
     The paper is corrected as ``docs/corrections.md`` says, C43 to C51:
 
-    - The code of a row weights features and labels by 1 - a and a (C45), and is computed before the row's step, not
-      after it (C46).
+    - The code of a row weights features and labels by 1 - a and a (C45), and is computed before the step of the row,
+      not after it (C46).
     - The share of a row in the penalty is λ/n, and it includes λ‖h‖² (C43, C44).
     - Step lengths are γ_t = γ_0 / (1 + γ_0 (λ/n) t) (C47).
-    - a multiplies the term of the labels, so high values favour them (C49).
-    - The products PᵀP and QᵀQ are kept current by a rank-two rule (C51).
+    - a multiplies the term of the labels, so high values give the labels more weight (C49).
+    - The products PᵀP and QᵀQ are updated by a rank-two rule (C51).
 
-    No step is longer than 9/10 of 1/‖h‖², which would fit the row exactly; so it is safe to begin with long ones.
+    A step of length 1/‖h‖² would fit the row exactly. No step is longer than 9/10 of that, so long first steps are
+    safe.
 
     References
     ----------
@@ -190,10 +193,12 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         check_number("n_components", self.n_components, low=1, whole=True)
         check_number("label_weight", self.label_weight, low=-np.inf)
         if not 0 < self.label_weight < 1:
-            unused = {0.0: "labels would not count; ", 1.0: "features would not count; "}.get(self.label_weight, "")
-            raise InvalidInputError(
-                f"{unused}expected a number above 0 and below 1", argument="label_weight", found=self.label_weight
-            )
+            problem = "expected a number above 0 and below 1"
+            if self.label_weight == 0:
+                problem = f"labels would not count; {problem}"
+            elif self.label_weight == 1:
+                problem = f"features would not count; {problem}"
+            raise InvalidInputError(problem, argument="label_weight", found=self.label_weight)
         check_number("alpha", self.alpha, low=0, inclusive=False)
         if self.alpha_predict is not None:
             check_number("alpha_predict", self.alpha_predict, low=0, inclusive=False)
@@ -216,11 +221,11 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         n_rows: int | None = None,
         label_names: Iterable[Any] | None = None,
     ) -> Self:
-        """Go on learning from further instances, by one stochastic gradient step for each, in the order given.
+        """Learn from more instances, by one stochastic gradient step for each, in the given order.
 
-        The first call says how many features and labels there are; a model that was fitted, or loaded, goes on from
-        what it knows. Labels which were constant until then begin anew. The chunk alone needs memory, and s² times
-        (features + labels) operations besides what its rows cost, so rows should come in hundreds.
+        The first call sets the numbers of features and labels. A model that was fitted or loaded goes on from what it
+        learned. Labels that were constant until now start from 0. Only this chunk of instances needs memory. A call
+        takes s² (D + L) operations in addition to those for its rows, so give some hundred rows at a time.
 
         Parameters
         ----------
@@ -228,12 +233,13 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         {labels}
             Predictions have the form of the first call.
         sample_weight : array-like of shape (n,), optional
-            How often each instance is learned from, one time after another: whole numbers, not negative.
+            How many steps are taken with each instance, directly after each other: whole numbers, not negative.
         n_rows : int, optional
-            Number of distinct instances in the whole stream, over which the penalty is spread. By default those seen
-            so far, this chunk included; give it where instances come repeatedly. Chunks have no influence then.
+            Number of distinct instances in the whole stream, among which the penalty is divided. By default the number
+            of instances so far, with this chunk. Give it if instances come repeatedly, or if the result must not
+            depend on how the stream is cut into chunks.
         label_names : iterable of length L, optional
-            Names of the labels, in the first call.
+            Names of the labels; only the first call uses them.
 
         Returns
         -------
@@ -242,12 +248,13 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         Raises
         ------
         InvalidInputError
-            As `fit`.
+            As in `fit`.
 
         Notes
         -----
-        The cut of the scores stays what it is. If `threshold` is a rule and the model was not fitted, it is 0 until
-        `fit_threshold` learns it from held-out or recent instances; a `threshold` which is set later counts from then.
+        The cut of the scores does not change. If `threshold` is a rule and the model was not fitted, the cut is 0 until
+        `fit_threshold` learns it from held-out or recent instances. A change of the parameter `threshold` has no effect
+        before that call.
         """
         self._check_params()
         first = not hasattr(self, "n_features_in_")
@@ -268,8 +275,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or array, or frame, of shape (n, D)
-            Features.
+        {features}
 
         Returns
         -------
@@ -280,11 +286,11 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
 
     @property
     def takes_weights(self) -> str:
-        """Which weights `fit` takes: "any" with exact minimisation, "whole" numbers with stochastic gradients."""
+        """Which weights the model takes: "any" with exact minimisation, "whole" numbers with stochastic gradients."""
         return "any" if self.solver == "als" else "whole"
 
     def _fit(self, data: FitInput) -> None:
-        # With codes √w h, the weighted objective is the plain one of rows √w (x, y).
+        # The weighted objective is the one without weights for rows √w (x, y), which have the codes √w h.
         problem = self._problem(*(data.scaled_rows(table) for table in (self._prepared(data.features), data.labels)))
         rng = make_generator(self.random_state)
         settings: dict[str, Any] = {
@@ -313,12 +319,11 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
             )
 
     def _predicts_any(self, X: CheckedFeatures) -> bool:
-        height = max(1, _SCORES_PER_BLOCK // len(self.Q_))
-        cut = float(self.threshold)
-        return any((self._scores(X[k : k + height]) > cut).any() for k in range(0, X.shape[0], height))
+        """Whether the threshold, a number, leaves any label on."""
+        return any((self._scores(block) > float(self.threshold)).any() for block in self._blocks(X))
 
     def _extend(self, X: Any, Y: sparse.csr_array, n_rows: int | None) -> None:
-        """Go on by one step for each row."""
+        """Take one step for each row, starting from what the model learned."""
         problem = self._problem(X, Y)
         x = _SPREAD * make_generator(self.random_state).normal(size=problem.size)
         arrays = problem.layout.views(x)
@@ -344,7 +349,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         self.P_, self.bias_ = (P[:-1], P[-1]) if self.fit_intercept else (P, np.zeros(P.shape[1]))
 
     def _scaled(self, X: Any) -> Any:
-        """Return X with rows of norm 1, if so wanted; rows of zeros stay."""
+        """Return X with rows of norm 1, if `normalize` is true; rows of zeros stay."""
         return normalize(X) if self.normalize else X
 
     def _prepared(self, X: Any) -> Any:

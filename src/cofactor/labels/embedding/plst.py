@@ -21,7 +21,7 @@ class PLST(CodeModel):
     Parameters
     ----------
     {n_components}
-        More than the rank of the centred labels changes nothing and is cut.
+        At most the rank of the centred labels is used.
     alpha : float, default=1.0
         Weight of the penalty of the regression, at least 0.
     {fit_intercept}

@@ -1,4 +1,4 @@
-"""One node of the tree of `MLCHMF`: learn an embedding, keep the instances it serves, split the others."""
+"""One node of the tree of `MLCHMF`: learn an embedding, retain the instances that it fits, split the others."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.cluster import KMeans
+from sklearn.utils import gen_batches
 
 from cofactor.kernels.threads import library_limit, thread_limit
 from cofactor.labels.data import is_sparse
@@ -23,12 +24,12 @@ Rows = NDArray[np.int64]
 Embedding = dict[str, Any]  #: "node", and arrays "features", "U", "V" as in `embed`
 
 _SCORES_PER_BLOCK = 1 << 22
-_POWER_STEPS = 20  #: for a start of k-means the longest axis need not be exact
+_POWER_STEPS = 20  #: k-means only starts from the longest axis, so it need not be exact
 
 
 @dataclass(frozen=True)
 class Growth:
-    """What all nodes have in common: the parameters of `MLCHMF` which concern a single node."""
+    """The parameters of `MLCHMF` which a single node needs."""
 
     n_components: int
     alpha: float
@@ -43,20 +44,20 @@ class Growth:
 
 @dataclass(frozen=True)
 class Grown:
-    """What became of a node.
+    """A node after training.
 
     Attributes
     ----------
     embedding : Embedding or None
-        None where it is not needed: nothing retained.
+        None if no instance is retained, so that it is not needed.
     retained : ndarray of shape (n,), bool
-        Which instances of the node it serves.
+        Which instances of the node are retained.
     clusters : list of ndarray
-        The others, as row numbers, to be the children.
+        Row numbers of the other instances, one array for each child.
     converged : bool
-        Whether the embedding was learned to the end.
+        Whether the solver converged.
     n_iter : int
-        Iterations it took.
+        Number of iterations of the solver.
     """
 
     embedding: Embedding | None
@@ -77,21 +78,21 @@ def grow(
     callback: Callback | None,
     threads: int,
 ) -> Grown:
-    """Learn the embedding of a node, and split the instances it does not serve.
+    """Learn the embedding of a node, and split the instances that it does not retain.
 
     Parameters
     ----------
     features : ndarray or csr_array of shape (N, D')
-        What embeddings act on: all features and perhaps a constant one.
+        The features that embeddings see: all features, and perhaps a constant one.
     Y : csr_array of shape (N, L)
         Ones where a label is on.
     points : ndarray or csr_array of shape (N, D)
-        What distances are taken of: the features alone.
+        The features that distances are computed from: without the constant one.
     rows : ndarray of int
-        The instances of the node.
+        Row numbers of the instances of the node.
     growth : Growth
     node : int
-        Its number.
+        Number of the node.
     split : bool
         Whether the node may have children.
     callback : callable or None
@@ -99,7 +100,7 @@ def grow(
     threads : int
         How many threads the kernels may use.
     """
-    # One thread for BLAS and OpenMP whatever runs beside it, so that sums, hence bits, do not depend on n_jobs.
+    # BLAS and OpenMP always use one thread, so that rounding does not depend on what runs at the same time (n_jobs).
     with thread_limit(threads), library_limit(1):
         embedding, result = embed(features[rows], Y[rows], growth, callback)
         retained = errors(features[rows], Y[rows], embedding) <= growth.tolerance
@@ -110,10 +111,10 @@ def grow(
 
 
 def embed(X: Any, Y: sparse.csr_array, growth: Growth, callback: Callback | None = None) -> tuple[Embedding, Result]:
-    """Minimise J(U, V) of `MLCHMF` over the instances given; return the embedding, and what the solver says.
+    """Minimise J(U, V) of `MLCHMF` over the given instances; return the embedding and the result of the solver.
 
-    Rows of U for features that no instance has are zero at the start and stay so; they are left out, and
-    `features` names the others. Likewise factors beyond the number of instances.
+    Rows of U for features that no instance has are 0 at the start and stay 0. They are left out; `features` holds the
+    numbers of the others. Factors beyond the number of instances are left out too.
     """
     present = np.unique(X.indices) if is_sparse(X) else np.flatnonzero(X.any(axis=0))
     d = min(growth.n_components, X.shape[0], max(len(present), 1))
@@ -140,15 +141,13 @@ def errors(X: Any, Y: sparse.csr_array, embedding: Mapping[str, Any]) -> NDArray
     """Return the Hamming loss of each instance: the share of labels l for which (x U V_l > 0) is wrong."""
     n, n_labels = Y.shape
     wrong = np.empty(n)
-    height = max(1, _SCORES_PER_BLOCK // n_labels)
-    for k in range(0, n, height):
-        block = slice(k, k + height)
+    for block in gen_batches(n, max(1, _SCORES_PER_BLOCK // n_labels)):
         wrong[block] = np.count_nonzero((scores(X[block], embedding) > 0) != (Y[block].toarray() > 0), axis=1)
     return wrong / n_labels
 
 
 def cluster(points: Any, rows: Rows, growth: Growth) -> list[Rows]:
-    """Split rows into clusters by k-means; too few of them make no children, equal ones a single child."""
+    """Split rows into clusters by k-means: none if there are too few rows, a single one if all rows are equal."""
     if len(rows) < growth.min_size:
         return []
     mine = points[rows]
@@ -160,16 +159,18 @@ def cluster(points: Any, rows: Rows, growth: Growth) -> list[Rows]:
 
 
 def first_centres(X: Any, k: int) -> NDArray[np.float64]:
-    """Return k points for k-means to start from, shape (k, D), which depend on no seed and no order of the rows.
+    """Return k points from which k-means starts, shape (k, D); they depend neither on a seed nor on the order of rows.
 
-    Begins with one part, and cuts the part with the largest sum of squared distances from its mean in two, at that
-    mean, across its longest axis, until there are k (Su & Dy, 2007); the means of the parts are the centres.
+    All rows are one part at first. The part with the largest sum of squared distances from its mean is cut in two, at
+    the mean and across its longest axis, until there are k parts; their means are the centres (T. Su & J. G. Dy, "In
+    search of deterministic methods for initializing K-means and Gaussian mixture clustering", Intelligent Data
+    Analysis 11, 2007).
     """
     parts = [np.arange(X.shape[0])]
     while len(parts) < k:
         widest = parts.pop(int(np.argmax([_scatter(X[part]) if len(part) > 1 else -1.0 for part in parts])))
         right = _longest_axis_scores(X[widest]) > 0
-        if right.all() or not right.any():  # so close together that rounding hides it
+        if right.all() or not right.any():  # the rows differ by less than rounding errors
             right = np.arange(len(widest)) == 0
         parts += [widest[~right], widest[right]]
     return np.stack([_mean(X[part]) for part in parts])
@@ -186,7 +187,7 @@ def _scatter(X: Any) -> float:
 
 
 def _longest_axis_scores(X: Any) -> NDArray[np.float64]:
-    """Return the centred coordinates of rows along nearly their longest axis; the largest weight in it is positive."""
+    """Return the centred coordinates of rows along nearly their longest axis, whose largest weight is positive."""
     X, mean = X.astype(np.float64), _mean(X)
     squares = np.asarray((X * X).sum(axis=1)).ravel() - 2 * (X @ mean)
     far = X[[int(np.argmax(squares))]]
@@ -213,7 +214,7 @@ def _n_distinct(X: Any, most: int) -> int:
 
 
 def draw(nodes: Sequence[Mapping[str, Any]]) -> str:
-    """Return a picture of a tree of node records in characters."""
+    """Return a picture of a tree, drawn with characters, from its node records."""
     lines = [f"{nodes[0]['n']} instances"]
 
     def add(node: Mapping[str, Any], indent: str) -> None:

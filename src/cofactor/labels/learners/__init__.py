@@ -1,13 +1,13 @@
-"""Learners inside label models: estimators of scikit-learn, kept as plain numbers once they are fitted.
+"""Learners inside label models: fitted estimators of scikit-learn, kept as plain numbers.
 
-`fit_learner` fits any classifier or regressor of scikit-learn to classes and returns a `Learner`: scores, probabilities
-where it has them, and a state of JSON values and arrays from which `learner_from_state` rebuilds it. Linear models,
-naive Bayes, trees, forests and nearest neighbours have such a state; it is checked number by number when it is read,
-since a file may be forged. All score by code of this package on plain arrays, so a file does not depend on the version
-of scikit-learn; only the index of nearest neighbours is built anew, from the training instances. Any other estimator
-works too, and refuses to be saved.
+`fit_learner` fits any classifier or regressor of scikit-learn to classes and returns a `Learner`. It has scores,
+perhaps probabilities, and a state of JSON values and arrays from which `learner_from_state` rebuilds it. Linear models,
+naive Bayes, trees, forests and nearest neighbours have such a state. Every number of it is checked when it is read,
+since a file may be forged. Code of this package computes their scores from plain arrays, so a file does not depend on
+the version of scikit-learn; only the index of nearest neighbours is built again, from the training instances. Any other
+estimator can be fitted too, but not saved.
 
-`LabelLearners` are one learner for each of many labels: what binary relevance holds.
+`LabelLearners` hold a learner for each of many labels, for binary relevance.
 """
 
 from cofactor.labels.learners.base import Learner

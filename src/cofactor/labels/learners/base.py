@@ -1,4 +1,4 @@
-"""What a label model may ask of a fitted learner, and the checks of a state that was read from a file."""
+"""The base class of fitted learners, and the checks of a state that was read from a file."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from scipy import sparse
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.data import CheckedFeatures
 
-__all__ = ["Arrays", "CheckedFeatures", "Learner", "StateReader", "put_pattern", "put_rows", "scores_of"]
+__all__ = ["Arrays", "CheckedFeatures", "Learner", "StateReader", "put_pattern", "put_rows", "scores_of", "wrong_state"]
 
 #: The arrays of a state, by name.
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 
 class Learner(ABC):
-    """A fitted classifier, or regressor of the codes 0 and 1, which a label model holds.
+    """A fitted classifier, or a fitted regressor of the codes 0 and 1, which a label model holds.
 
-    A learner is made by `cofactor.labels.learners.fit_learner` and does not change. It knows K >= 2 classes. One of two
-    classes is what a label needs; one of more classes is what a model needs that predicts whole label sets.
+    A learner is made by `cofactor.labels.learners.fit_learner` and does not change. It knows K >= 2 classes: two for a
+    single label, more for a model that predicts whole label sets.
 
     Attributes
     ----------
     classes : ndarray of shape (K,), int64
-        The classes, rising.
+        The classes, increasing.
     n_features : int
         Number of features D.
     """
 
-    #: What the state calls this kind of learner.
+    #: Name of this kind of learner in its state.
     kind: ClassVar[str]
 
     classes: NDArray[np.int64]
@@ -50,7 +50,7 @@ class Learner(ABC):
 
     @abstractmethod
     def scores(self, X: CheckedFeatures) -> NDArray[Any]:
-        """Return real-valued scores.
+        """Return scores: the higher, the more likely the class.
 
         Parameters
         ----------
@@ -60,8 +60,8 @@ class Learner(ABC):
         Returns
         -------
         ndarray of shape (n,) or (n, K)
-            Of two classes one score, above 0 for the second one. Of more classes a score each: the highest of a row
-            says the class, and only differences within a row count.
+            Of two classes one score, above 0 for the second class. Of more classes one score each: the highest score of
+            a row decides, and only differences within a row have a meaning.
         """
 
     def probabilities(self, X: CheckedFeatures) -> NDArray[np.float64]:
@@ -75,28 +75,28 @@ class Learner(ABC):
         Raises
         ------
         InvalidTypeError
-            If the learner has none; ask `has_probabilities` first.
+            If the learner has no probabilities (`has_probabilities`).
         """
         raise InvalidTypeError(f"{self.name} gives scores, but no probabilities")
 
     @property
     def name(self) -> str:
-        """What to call it in a message."""
+        """Name of the learner in messages."""
         return f"a learner of kind {self.kind!r}"
 
     @abstractmethod
     def _state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return what the kind adds to the state, as JSON values and arrays."""
+        """Return the part of the state that only this kind of learner has, as JSON values and arrays."""
 
     @classmethod
     @abstractmethod
     def _rebuilt(cls, state: StateReader, n_features: int, classes: NDArray[np.int64]) -> Self:
-        """Return the learner of which `_state` told, or refuse."""
+        """Return the learner that `_state` described, or refuse the state."""
 
     # ---------------------------------------------------------------- the rest
 
     def predict(self, X: CheckedFeatures) -> NDArray[np.int64]:
-        """Return the class of each instance: of two the second one where the score is above 0, else the best one.
+        """Return the class of each instance: with the highest score, or of two classes the second for scores above 0.
 
         Parameters
         ----------
@@ -108,15 +108,16 @@ class Learner(ABC):
         ndarray of shape (n,), int64
         """
         scores = self.scores(X)
-        return self.classes[np.argmax(scores, axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)]
+        best = np.argmax(scores, axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
+        return self.classes[best]
 
     def _to_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return all that the learner needs to score again.
+        """Return the whole state of the learner.
 
         Returns
         -------
         header : dict
-            JSON values: the kind, D, the classes, the version of scikit-learn which fitted it, and more.
+            JSON values: the kind, D, the classes, the version of scikit-learn that fitted it, and those of the kind.
         arrays : dict of str to ndarray
 
         Raises
@@ -142,34 +143,34 @@ class Learner(ABC):
         Parameters
         ----------
         header, arrays
-            What `_to_state` returned, perhaps read from a file that someone forged.
+            What `_to_state` returned; perhaps read from a forged file.
         models : mapping, optional
             Not used: a learner holds no models.
 
         Returns
         -------
         Learner
-            It scores to the bit as the one whose state it is.
+            Its scores are those of the original, to the last bit.
 
         Raises
         ------
         InvalidInputError
-            If anything in the state is missing, out of range or does not fit the rest.
+            If a part of the state is missing, out of range or does not fit the other parts.
         """
         state = StateReader(header, arrays)
         state.choice("kind", (cls.kind,))
         classes = state.member("classes", list)
         if len(classes) < 2 or any(type(k) is not int for k in classes):
-            raise InvalidInputError("the state of a learner: expected two whole numbers or more", argument="classes")
+            raise wrong_state("expected at least two whole numbers", "classes", classes)
         if any(a >= b for a, b in pairwise(classes)) or max(map(abs, classes)) >= 1 << 62:
-            raise InvalidInputError("the state of a learner: expected rising numbers", argument="classes")
+            raise wrong_state("expected increasing numbers below 2**62", "classes", classes)
         return cls._rebuilt(state, state.whole("n_features", low=1), np.array(classes, dtype=np.int64))
 
 
 def scores_of(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return scores for a learner that has nothing but probabilities: p - 1/2, for one of two classes.
+    """Return scores for a learner that has only probabilities p: p - 1/2; of two classes, of the second one only.
 
-    Not log-odds, which are infinite at the probabilities 0 and 1 that trees and neighbours give all the time.
+    Log-odds would be infinite for the probabilities 0 and 1, which trees and nearest neighbours often give.
 
     Examples
     --------
@@ -180,7 +181,7 @@ def scores_of(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class StateReader:
-    """Reads the members of a state, each of which must be what it has to be.
+    """Reads the parts of a state, and refuses those which are not as they must be.
 
     Parameters
     ----------
@@ -208,28 +209,28 @@ class StateReader:
         return name in self._arrays
 
     def member(self, name: str, kind: type[Any]) -> Any:
-        """Return a member of the header, of exactly this type."""
+        """Return a member of the header, which must have exactly this type."""
         if name not in self._header:
-            raise _wrong(f"{name!r} is missing")
+            raise wrong_state(f"{name!r} is missing")
         value = self._header[name]
         if type(value) is not kind:
-            raise _wrong(f"expected {kind.__name__}", name, value)
+            raise wrong_state(f"expected {kind.__name__}", name, value)
         return value
 
     def whole(self, name: str, *, low: int, high: int | None = None) -> int:
-        """Return a whole number in its range."""
+        """Return a whole number from `low` to `high`."""
         value = self.member(name, int)
         if value < low or (high is not None and value > high):
             word = f"of at least {low}" if high is None else f"from {low} to {high}"
-            raise _wrong(f"expected a whole number {word}", name, value)
+            raise wrong_state(f"expected a whole number {word}", name, value)
         return int(value)
 
     def number(self, name: str, *, above: float = -np.inf) -> float:
-        """Return a finite number."""
+        """Return a finite number, perhaps above a bound."""
         value = self._header.get(name)
         if not isinstance(value, int | float) or isinstance(value, bool) or not above < value < np.inf:
             word = "a finite number" if above == -np.inf else f"a finite number above {above:g}"
-            raise _wrong(f"expected {word}", name, value)
+            raise wrong_state(f"expected {word}", name, value)
         return float(value)
 
     def optional_number(self, name: str) -> float | None:
@@ -240,59 +241,59 @@ class StateReader:
         """Return one of some texts."""
         value = self._header.get(name)
         if not isinstance(value, str) or value not in choices:
-            raise _wrong(f"expected one of {', '.join(map(repr, choices))}", name, value)
+            raise wrong_state(f"expected one of {', '.join(map(repr, choices))}", name, value)
         return value
 
     def array(self, name: str, dtypes: tuple[Any, ...], shape: tuple[int | None, ...]) -> NDArray[Any]:
-        """Return an array of one of some dtypes; None in its shape stands for any length."""
+        """Return an array which has one of some dtypes; None in `shape` means any length."""
         found = self._arrays.get(name)
         if not isinstance(found, np.ndarray):
-            raise _wrong(f"the array {name!r} is missing")
+            raise wrong_state(f"the array {name!r} is missing")
         if found.dtype not in [np.dtype(dtype) for dtype in dtypes]:
             known = " or ".join(np.dtype(dtype).name for dtype in dtypes)
-            raise _wrong(f"{name!r} must have dtype {known}, found {found.dtype}")
+            raise wrong_state(f"{name!r} must have dtype {known}, found {found.dtype}")
         if found.ndim != len(shape) or any(k not in (None, m) for k, m in zip(shape, found.shape, strict=True)):
             lengths = ", ".join("any" if k is None else str(k) for k in shape)
-            raise _wrong(f"{name!r} must have shape ({lengths}), found {found.shape}")
+            raise wrong_state(f"{name!r} must have shape ({lengths}), found {found.shape}")
         return np.ascontiguousarray(found)
 
     def floats(self, name: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
         """Return an array of finite real numbers."""
         found = self.array(name, (np.float64, np.float32), shape)
         if not np.isfinite(found).all():
-            raise _wrong(f"{name!r} holds a number that is not finite")
+            raise wrong_state(f"{name!r} holds a number that is not finite")
         return found
 
     def positions(self, name: str, dtype: Any, shape: tuple[int | None, ...], high: int) -> NDArray[Any]:
         """Return an array of whole numbers from 0 to below `high`."""
         found = self.array(name, (dtype,), shape)
         if found.size and not (found.min() >= 0 and found.max() < high):
-            raise _wrong(f"{name!r} must lie from 0 to {high - 1}, found {found.min()} to {found.max()}")
+            raise wrong_state(f"{name!r} must lie from 0 to {high - 1}, found {found.min()} to {found.max()}")
         return found
 
     def rows(self, name: str, n_columns: int) -> CheckedFeatures:
-        """Return finite features, at least one row of them, as `put_rows` stored them."""
+        """Return features as `put_rows` stored them: finite, and at least one row."""
         if self.has(name):
             dense = self.floats(name, (None, n_columns))
             if not len(dense):
-                raise _wrong(f"{name!r} has no rows")
+                raise wrong_state(f"{name!r} has no rows")
             return dense
         pointers, columns = self.pattern(name, None, n_columns)
         data = self.floats(f"{name}.data", (len(columns),))
         return sparse.csr_array((data, columns, pointers), shape=(len(pointers) - 1, n_columns))
 
     def pattern(self, name: str, n_rows: int | None, n_columns: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return row pointers and column numbers of a csr table of one row at least, as `put_pattern` stored them."""
+        """Return row pointers and column numbers of a csr table as `put_pattern` stored them: at least one row."""
         pointers = self.array(f"{name}.indptr", (np.int32, np.int64), (None if n_rows is None else n_rows + 1,))
         columns = self.positions(f"{name}.indices", pointers.dtype, (None,), n_columns)
         n = len(columns)
         if len(pointers) < 2 or pointers[0] != 0 or pointers[-1] != n or (np.diff(pointers) < 0).any():
-            raise _wrong(f"'{name}.indptr' must rise from 0 to {n}")
-        inside = np.ones(max(n - 1, 0), dtype=bool)  # whether an entry and the next one stand in the same row
+            raise wrong_state(f"'{name}.indptr' must rise from 0 to {n}")
+        inside = np.ones(max(n - 1, 0), dtype=bool)  # whether an entry and the next one are in the same row
         ends = pointers[1:-1]
         inside[ends[(ends > 0) & (ends < n)] - 1] = False
         if (np.diff(columns) <= 0)[inside].any():
-            raise _wrong(f"'{name}.indices' must rise within each row")
+            raise wrong_state(f"'{name}.indices' must rise within each row")
         return pointers, columns
 
 
@@ -306,10 +307,11 @@ def put_rows(name: str, X: CheckedFeatures, arrays: Arrays) -> None:
 
 
 def put_pattern(name: str, table: sparse.csr_array, arrays: Arrays) -> None:
-    """Add to the arrays of a state where a table has entries."""
+    """Add the positions of the entries of a table to the arrays of a state."""
     arrays[f"{name}.indices"], arrays[f"{name}.indptr"] = table.indices, table.indptr
 
 
-def _wrong(problem: str, name: str | None = None, found: Any = None) -> InvalidInputError:
+def wrong_state(problem: str, name: str | None = None, found: Any = None) -> InvalidInputError:
+    """Return the error for a state of a learner which cannot be right; `name` is a member of its header."""
     opening = f"the state of a learner: {problem}"
     return InvalidInputError(opening) if name is None else InvalidInputError(opening, argument=name, found=found)

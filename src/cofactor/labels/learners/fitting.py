@@ -1,4 +1,4 @@
-"""Which estimators of scikit-learn can be learners, how they are fitted, and which of them a file can hold."""
+"""Fitting estimators of scikit-learn as learners; which of them a file can hold."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
     "neighbour_index",
 ]
 
-#: How a fitted estimator becomes a learner, by its exact class: a subclass may score in another way.
+#: What makes a learner of a fitted estimator, by its exact class, since a subclass may score in another way.
 _ADAPTERS: dict[type[Any], Callable[[Any, NDArray[np.int64]], Learner]] = {
     **dict.fromkeys(linear.CLASSIFIERS, linear.from_classifier),
     **dict.fromkeys(linear.REGRESSORS, linear.from_regressor),
@@ -45,7 +45,7 @@ _ADAPTERS: dict[type[Any], Callable[[Any, NDArray[np.int64]], Learner]] = {
     **dict.fromkeys((*TREES, *FORESTS), TreesLearner.from_estimator),
 }
 
-#: Estimators of scikit-learn that a file can hold, by name; all others can be fitted, but not saved.
+#: Estimators of scikit-learn that a file can hold, by class name; all others can be fitted, but not saved.
 SAVABLE: dict[str, type[BaseEstimator]] = {kind.__name__: kind for kind in (*_ADAPTERS, KNeighborsClassifier)}
 
 _KINDS: dict[str, type[Learner]] = {
@@ -73,27 +73,29 @@ def is_savable(estimator: Any) -> bool:
 
 
 def check_savable(estimator: Any) -> None:
-    """Refuse an estimator that `is_savable` does not know, before a file is written."""
-    if not is_savable(estimator):
-        name = type(estimator).__name__
-        known = ", ".join(SAVABLE)
-        raise InvalidTypeError(
-            f"what {name} learned cannot be saved safely: to read it would be to run whatever a file says",
-            argument="estimator",
-            found=estimator,
-            advice="give distances and weights of neighbours by name, without parameters of a distance"
-            if name in SAVABLE
-            else f"take one of {known}, or keep the model in memory",
-        )
+    """Refuse an estimator of which a file cannot hold what it learns."""
+    if is_savable(estimator):
+        return
+    name = type(estimator).__name__
+    if name in SAVABLE:  # nearest neighbours whose settings are functions
+        advice = "give the distance and the weights of neighbours by name, without parameters of the distance"
+    else:
+        advice = f"take one of {', '.join(SAVABLE)}, or keep the model in memory"
+    raise InvalidTypeError(
+        f"what {name} learned cannot be saved safely: to read it would be to run what the file says",
+        argument="estimator",
+        found=estimator,
+        advice=advice,
+    )
 
 
 def check_estimator(estimator: Any) -> None:
-    """Refuse what is no unfitted classifier or regressor of scikit-learn, or one that no label could be learned with.
+    """Refuse what is no classifier or regressor of scikit-learn, or has weights of classes that not all labels have.
 
     Parameters
     ----------
     estimator : object
-        As a user gave it, as the parameter ``estimator``.
+        The parameter ``estimator`` of a model.
 
     Raises
     ------
@@ -136,15 +138,15 @@ def fit_learner(
     Parameters
     ----------
     estimator : classifier or regressor of scikit-learn
-        It is not changed. A regressor regresses 1 for a class and 0 for the others.
+        It is not changed. A regressor regresses 1 for a class and 0 for all others.
     X : ndarray or csr_array of shape (n, D)
         Checked features.
     y : ndarray of shape (n,)
-        Class of each instance: whole numbers, at least two different ones.
+        Class of each instance: whole numbers, with at least two different values.
     sample_weight : ndarray of shape (n,), optional
         Weights of the instances, at least 0.
     seed : int, optional
-        What the copy gets for each ``random_state`` that is None, its own and those of its parts.
+        Replaces each ``random_state`` that is None in the copy, its own and those of its parts.
 
     Returns
     -------
@@ -155,7 +157,7 @@ def fit_learner(
     Raises
     ------
     InvalidInputError, InvalidTypeError
-        If the estimator refuses its parameters or the data, or what it learned is not finite.
+        If the estimator refuses its parameters or the data, or if a number that it learned is not finite.
 
     Examples
     --------
@@ -181,7 +183,7 @@ def fit_learner(
     if type(estimator) is KNeighborsClassifier and is_plain(estimator):
         index = neighbour_index(estimator, X)
         return Fitted(NeighboursLearner(index, np.searchsorted(classes, y), classes), True)
-    known = type(estimator) in _ADAPTERS  # asked first: scikit-learn takes its time to say what is a regressor
+    known = type(estimator) in _ADAPTERS  # spares the slow `is_regressor`
     if type(estimator) in linear.REGRESSORS or (not known and is_regressor(estimator)):
         targets = (y == classes[1]) if len(classes) == 2 else (y[:, None] == classes)
         return _fit_regressor(estimator, X, targets.astype(np.float64), classes, sample_weight, seed)
@@ -193,7 +195,7 @@ def fit_learner(
 
 
 def neighbour_index(estimator: KNeighborsClassifier, X: CheckedFeatures) -> NeighbourIndex:
-    """Return the index that a `KNeighborsClassifier` would search in; features are copied."""
+    """Return the index in which a `KNeighborsClassifier` searches; features are copied."""
     rows = X.copy() if not isinstance(X, np.ndarray) else np.array(X, order="C")
     params = estimator.get_params(deep=False)
     params.pop("metric_params")
@@ -202,7 +204,7 @@ def neighbour_index(estimator: KNeighborsClassifier, X: CheckedFeatures) -> Neig
 
 
 def learner_from_state(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Learner:
-    """Rebuild a learner from what its `Learner._to_state` returned, checking all of it.
+    """Rebuild a learner from what its `Learner._to_state` returned, after checking all of it.
 
     Parameters
     ----------
@@ -212,7 +214,7 @@ def learner_from_state(header: Mapping[str, Any], arrays: Mapping[str, NDArray[A
     Raises
     ------
     InvalidInputError
-        If anything in the state is missing, out of range or does not fit the rest.
+        If a part of the state is missing, out of range or does not fit the other parts.
 
     Examples
     --------
@@ -268,7 +270,7 @@ def _is_open_seed(name: str, value: Any) -> bool:
 
 @contextmanager
 def _refused_by(estimator: Any) -> Iterator[None]:
-    """Make errors of an estimator those of this package."""
+    """Turn errors of an estimator into errors of this package."""
     try:
         yield
     except InvalidInputError:

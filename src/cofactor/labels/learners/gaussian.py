@@ -1,4 +1,4 @@
-"""Naive Bayes of normal features."""
+"""Naive Bayes with normally distributed features."""
 
 from __future__ import annotations
 
@@ -8,25 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from cofactor.errors import InvalidInputError
-from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader
+from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader, wrong_state
 
 __all__ = ["GaussianLearner"]
 
 
 class GaussianLearner(Learner):
-    r"""Scores by the density of independent normal features.
+    r"""Scores from the densities of independent, normally distributed features.
 
     .. math:: \log P(c) - \tfrac12 \sum_f
         \Bigl(\log 2 \pi \sigma_{cf}^2 + \frac{(x_f - \mu_{cf})^2}{\sigma_{cf}^2}\Bigr)
 
-    for each class c; of two classes the difference of both, the log-odds.
+    is the score of each class c. For two classes the score is the difference of the two, the log-odds.
 
     Parameters
     ----------
     means, variances : ndarray of shape (K, D)
+        μ and σ² of each feature in each class.
     priors : ndarray of shape (K,)
+        P(c) of each class.
     classes : ndarray of shape (K,)
+        The classes, increasing.
 
     Examples
     --------
@@ -66,7 +68,7 @@ class GaussianLearner(Learner):
         return np.column_stack(columns)
 
     def scores(self, X: CheckedFeatures) -> NDArray[Any]:
-        """Return log-odds, or log P(class) + log p(features | class) of each of more than two classes."""
+        """Return log-odds; for more than two classes log P(class) + log p(features | class) of each."""
         joint = self._joint(X)
         return joint[:, 1] - joint[:, 0] if len(self.classes) == 2 else joint
 
@@ -85,5 +87,5 @@ class GaussianLearner(Learner):
         priors = state.floats("priors", shape[:1])
         for name, positive in (("variances", variances), ("priors", priors)):
             if not (positive > 0).all():
-                raise InvalidInputError(f"the state of a learner: {name!r} must be above 0")
+                raise wrong_state(f"{name!r} must be above 0")
         return cls(means, variances, priors, classes)

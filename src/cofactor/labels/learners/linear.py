@@ -1,4 +1,4 @@
-"""Learners whose scores are linear in the features: linear models, and naive Bayes of counts and of binary features."""
+"""Learners with scores that are linear in the features: linear models; naive Bayes with counts or binary features."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ __all__ = [
     "linked",
 ]
 
-#: How probabilities follow from scores; "none": they do not. "logistic" of more than two classes divides by the sum.
+#: How probabilities follow from scores; with "none" there are no probabilities. With "logistic" and more than two
+#: classes they are divided by their sum.
 LINKS = ("none", "logistic", "softmax", "modified_huber")
 
-# Looked up by name: scikit-learn is about to drop the last of them.
+# By name, since scikit-learn is going to remove the last one.
 _NAMES = ("LogisticRegression", "RidgeClassifier", "SGDClassifier", "Perceptron", "PassiveAggressiveClassifier")
 
 #: Linear classifiers of scikit-learn that become a `LinearLearner`.
@@ -39,7 +40,7 @@ CLASSIFIERS: tuple[type[Any], ...] = (
     *(getattr(linear_model, name) for name in _NAMES if hasattr(linear_model, name)),
 )
 
-#: Linear regressions of scikit-learn that become one; they regress the codes 0 and 1, and 1/2 is the cut.
+#: Linear regressions of scikit-learn that become a `LinearLearner`; they regress the codes 0 and 1, and the cut is 1/2.
 REGRESSORS: tuple[type[Any], ...] = (linear_model.Ridge, linear_model.LinearRegression)
 
 #: Naive Bayes classifiers whose log-odds are linear in the features.
@@ -51,18 +52,20 @@ NAIVE_BAYES: tuple[type[Any], ...] = (
 
 
 class LinearLearner(Learner):
-    """Scores X coef + intercept.
+    """Scores are X coef + intercept.
 
     Parameters
     ----------
     coef : ndarray of shape (D, 1) or (D, K)
-        One column for two classes, one for each of more.
+        One column for two classes; for more classes a column for each.
     intercept : ndarray of shape (1,) or (K,)
+        Intercept of each column.
     classes : ndarray of shape (K,)
+        The classes, increasing.
     link : {"none", "logistic", "softmax", "modified_huber"}, default="none"
         How probabilities follow from scores.
     binarize : float, optional
-        Features count as 1 where they are above this number, and else as 0.
+        Features above this number count as 1, all others as 0.
 
     Examples
     --------
@@ -88,7 +91,7 @@ class LinearLearner(Learner):
         link: str = "none",
         binarize: float | None = None,
     ) -> None:
-        self.coef = np.ascontiguousarray(coef)  # another order in memory would round products another way
+        self.coef = np.ascontiguousarray(coef)  # products round in another way if the order in memory differs
         self.intercept = intercept
         self.classes = classes
         self.n_features = len(coef)
@@ -101,7 +104,7 @@ class LinearLearner(Learner):
         return self.link != "none"
 
     def scores(self, X: CheckedFeatures) -> NDArray[Any]:
-        """Return X coef + intercept: log-odds where the link is "logistic"."""
+        """Return X coef + intercept; these are log-odds if the link is "logistic"."""
         scores = linear_scores(X, self.coef, self.intercept, self.binarize)
         return scores[:, 0] if len(self.classes) == 2 else scores
 
@@ -115,7 +118,7 @@ class LinearLearner(Learner):
         likely = linked(scores, self.link)
         if likely.ndim == 1:
             return np.column_stack([1 - likely, likely])
-        likely[~likely.any(axis=1)] = 1  # no class is likely: all are, equally
+        likely[~likely.any(axis=1)] = 1  # all classes have probability 0: make them equally likely
         return likely / likely.sum(axis=1, keepdims=True)
 
     def _state(self) -> tuple[dict[str, Any], Arrays]:
@@ -137,12 +140,12 @@ class LinearLearner(Learner):
 def linear_scores(
     X: CheckedFeatures, coef: NDArray[Any], intercept: NDArray[Any], binarize: float | None = None
 ) -> NDArray[Any]:
-    """Return X coef + intercept as a dense array, of features as they are or cut to 0 and 1."""
+    """Return X coef + intercept as a dense array, perhaps after turning features into 0 and 1 (`binarized`)."""
     return np.asarray(binarized(X, binarize) @ coef) + intercept
 
 
 def linked(scores: NDArray[Any], link: str) -> NDArray[np.float64]:
-    """Return the probability that belongs to each score by itself.
+    """Return a probability for each score, separately.
 
     Examples
     --------
@@ -156,7 +159,7 @@ def linked(scores: NDArray[Any], link: str) -> NDArray[np.float64]:
 
 
 def binarized(X: CheckedFeatures, cut: float | None) -> CheckedFeatures:
-    """Return 1 where features are above a cut and 0 elsewhere; without a cut the features themselves.
+    """Return 1 where features are above a cut and 0 elsewhere; without a cut the features as they are.
 
     Examples
     --------
@@ -167,7 +170,7 @@ def binarized(X: CheckedFeatures, cut: float | None) -> CheckedFeatures:
         return X
     if isinstance(X, np.ndarray):
         return np.greater(X, cut).astype(X.dtype)
-    if cut < 0:  # then the zeros that are not stored lie above the cut, too
+    if cut < 0:  # the zeros that are not stored are above the cut too
         return binarized(X.toarray(), cut)
     return sparse.csr_array((X.data > cut, X.indices, X.indptr), shape=X.shape).astype(X.dtype)
 
@@ -178,7 +181,7 @@ def from_classifier(fitted: Any, classes: NDArray[np.int64]) -> LinearLearner:
 
 
 def from_regressor(fitted: Any, classes: NDArray[np.int64]) -> LinearLearner:
-    """Return the learner of a linear regression of 0 and 1 (of one column for each class, if there are more than 2)."""
+    """Return the learner of a linear regression of 0 and 1; with more than two classes, of a column for each class."""
     coef, intercept = _weights(fitted)
     return LinearLearner(coef, intercept - 0.5, classes)
 
@@ -186,11 +189,11 @@ def from_regressor(fitted: Any, classes: NDArray[np.int64]) -> LinearLearner:
 def from_naive_bayes(fitted: Any, classes: NDArray[np.int64]) -> LinearLearner:
     """Return the learner of a fitted naive Bayes classifier, whose scores are log P(class) + log P(features | class).
 
-    Of two classes it is the difference of both: the log-odds.
+    For two classes the score is the difference of the two, the log-odds.
     """
     logs, prior = fitted.feature_log_prob_, fitted.class_log_prior_
     binarize = None
-    if isinstance(fitted, naive_bayes.ComplementNB):  # it leaves the prior out
+    if isinstance(fitted, naive_bayes.ComplementNB):  # it does not use the prior
         prior = np.zeros(len(classes))
     elif isinstance(fitted, naive_bayes.BernoulliNB):
         absent = np.log(1 - np.exp(logs))
@@ -220,7 +223,7 @@ def link_of(estimator: Any, n_classes: int = 2) -> str:
 
 
 def _weights(fitted: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return coefficients of shape (D, 1 or K) and as many intercepts of a fitted linear model."""
+    """Return the coefficients of a fitted linear model, shape (D, 1) or (D, K), and an intercept for each column."""
     coef = np.atleast_2d(fitted.coef_).T
     intercept = np.empty(coef.shape[1], dtype=coef.dtype)
     intercept[:] = fitted.intercept_

@@ -1,4 +1,4 @@
-"""k nearest neighbours: the training instances, among which scikit-learn searches; its index is built anew."""
+"""k nearest neighbours: training instances, and the index of scikit-learn that searches among them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from cofactor.labels.learners.base import (
     StateReader,
     put_rows,
     scores_of,
+    wrong_state,
 )
 
 __all__ = ["METRICS", "NeighbourIndex", "NeighboursLearner", "is_plain"]
 
-#: Distances which need nothing but their name, and Minkowski's p.
+#: Distances that are known by their name; "minkowski" also has the parameter p.
 METRICS = (
     "braycurtis",
     "canberra",
@@ -41,7 +42,7 @@ _WEIGHTS = ("uniform", "distance")
 
 
 def is_plain(estimator: KNeighborsClassifier) -> bool:
-    """Whether names and numbers say all of a classifier: no functions, and no parameters of the distance."""
+    """Whether names and numbers describe a classifier: it has no functions, and no parameters of the distance."""
     return (
         (estimator.weights is None or isinstance(estimator.weights, str))
         and estimator.metric in METRICS
@@ -55,7 +56,7 @@ class NeighbourIndex:
     Parameters
     ----------
     rows : ndarray or csr_array of shape (N, D)
-        Training instances; the index keeps them, so they must be its own.
+        Features of the training instances. The index keeps them, so the caller must not change them.
     n_neighbors, weights, algorithm, leaf_size, p, metric, n_jobs
         As in `sklearn.neighbors.KNeighborsClassifier`.
 
@@ -97,7 +98,7 @@ class NeighbourIndex:
             )
 
     def nearest(self, X: CheckedFeatures) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return which k training instances are nearest to each row, the nearest first, and the weight of each.
+        """Return the numbers of the k training instances that are nearest to each row, and the weight of each.
 
         Parameters
         ----------
@@ -107,8 +108,9 @@ class NeighbourIndex:
         Returns
         -------
         places : ndarray of shape (n, k)
+            The nearest first.
         weights : ndarray of shape (n, k)
-            1, or the inverse distance; where an instance has distance 0, those at distance 0 count alone.
+            1, or the inverse distance. If some neighbours have distance 0, these weigh 1 and all others 0.
         """
         distances, places = self._search.kneighbors(X.astype(self.rows.dtype, copy=False))
         if self.weights == "uniform":
@@ -121,7 +123,7 @@ class NeighbourIndex:
         return places, weights
 
     def put(self, arrays: Arrays) -> dict[str, Any]:
-        """Add the rows to the arrays of a state; return the rest of it."""
+        """Add the rows to the arrays of a state; return its JSON values."""
         put_rows("rows", self.rows, arrays)
         names = ("n_neighbors", "algorithm", "leaf_size", "p", "metric")
         found = {name: getattr(self._search, name) for name in names} | {"weights": self.weights}
@@ -129,7 +131,7 @@ class NeighbourIndex:
 
     @classmethod
     def rebuilt(cls, state: StateReader, n_features: int) -> Self:
-        """Return the index of which `put` told, or refuse."""
+        """Return the index that `put` described, or refuse the state."""
         rows = state.rows("rows", n_features)
         return cls(
             rows,
@@ -143,15 +145,16 @@ class NeighbourIndex:
 
 
 class NeighboursLearner(Learner):
-    """The vote of the nearest training instances; the share of a class is its probability.
+    """Vote of the nearest training instances; the probability of a class is its share of the votes.
 
     Parameters
     ----------
     index : NeighbourIndex
         Training instances.
     codes : ndarray of shape (N,)
-        Position of the class of each in `classes`.
+        Position in `classes` of the class of each training instance.
     classes : ndarray of shape (K,)
+        The classes, increasing.
 
     Examples
     --------
@@ -176,7 +179,7 @@ class NeighboursLearner(Learner):
         return True
 
     def probabilities(self, X: CheckedFeatures) -> NDArray[np.float64]:
-        """Return the share of each class in the weights of the neighbours, of shape (n, K)."""
+        """Return the share of each class in the total weight of the neighbours, of shape (n, K)."""
         places, weights = self.index.nearest(X)
         votes = np.zeros((X.shape[0], len(self.classes)))
         every = np.arange(X.shape[0])
@@ -185,7 +188,7 @@ class NeighboursLearner(Learner):
         return votes / votes.sum(axis=1, keepdims=True)
 
     def scores(self, X: CheckedFeatures) -> NDArray[Any]:
-        """Return P(class) - 1/2, of two classes that of the second one."""
+        """Return P(class) - 1/2; of two classes only that of the second one."""
         return scores_of(self.probabilities(X))
 
     def _state(self) -> tuple[dict[str, Any], Arrays]:
@@ -197,5 +200,5 @@ class NeighboursLearner(Learner):
         index = NeighbourIndex.rebuilt(state, n_features)
         codes = state.positions("codes", np.int32, (index.rows.shape[0],), len(classes))
         if len(np.unique(codes)) < len(classes):
-            raise InvalidInputError("the state of a learner: a class has no instance")
+            raise wrong_state("a class has no instance")
         return cls(index, codes, classes)

@@ -1,4 +1,4 @@
-"""Any other classifier or regressor of scikit-learn: it works, but has no form in which it can be saved safely."""
+"""Any other classifier or regressor of scikit-learn: it can be used, but not saved safely."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ __all__ = ["OpaqueLearner"]
 class OpaqueLearner(Learner):
     """A fitted estimator of scikit-learn, held as it is.
 
-    Its scores are, in this order, what it has: its decision function, its probabilities - 1/2, 1/2 for the class
-    that it predicts and -1/2 for the others; of a regressor, the predicted codes - 1/2.
+    The scores of a classifier are its decision function; without one, its probabilities - 1/2; without these, 1/2 for
+    the predicted class and -1/2 for the others. The scores of a regressor are the predicted codes - 1/2.
 
     Parameters
     ----------
     fitted : sequence of estimators
-        A classifier; or a regressor of 0 and 1, or one for each of more than two classes.
+        A classifier, or a regressor of 0 and 1; for more than two classes a regressor for each class.
     classes : ndarray of shape (K,)
+        The classes, increasing.
     n_features : int
+        Number of features D.
 
     Examples
     --------
@@ -62,7 +64,8 @@ class OpaqueLearner(Learner):
             return columns[0] if n_classes == 2 else np.column_stack(columns)
         if hasattr(first, "decision_function"):
             scores = np.asarray(first.decision_function(X))
-            if scores.shape == (X.shape[0],) + (n_classes,) * (n_classes > 2):
+            expected = (X.shape[0],) if n_classes == 2 else (X.shape[0], n_classes)
+            if scores.shape == expected:
                 return scores
         if self.has_probabilities:
             return scores_of(self.probabilities(X))
@@ -76,7 +79,7 @@ class OpaqueLearner(Learner):
 
     def _state(self) -> NoReturn:
         raise InvalidTypeError(
-            f"a fitted {self.name} cannot be saved safely: to read it would be to run whatever a file says",
+            f"a fitted {self.name} cannot be saved safely: to read it would be to run what the file says",
             advice="take another learner, or keep the model in memory",
         )
 

@@ -1,4 +1,4 @@
-"""One learner for each of many labels, kept together so that they score together."""
+"""A learner for each of many labels; all of them score together."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class LabelLearners(ABC):
-    """A fitted learner for each of L labels, whose classes are 0, off, and 1, on.
+    """A fitted learner for each of L labels; its classes are 0 (off) and 1 (on).
 
     Attributes
     ----------
@@ -62,23 +62,25 @@ class LabelLearners(ABC):
 
     @abstractmethod
     def _to_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return all that is needed to score again, as JSON values and arrays."""
+        """Return the whole state, as JSON values and arrays."""
 
     @classmethod
     @abstractmethod
     def _from_state(
         cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], models: Mapping[str, Any] | None = None
     ) -> Self:
-        """Rebuild learners from what `_to_state` returned, checking all of it; `models` is not used."""
+        """Rebuild learners from what `_to_state` returned, after checking all of it; `models` is not used."""
 
 
 class LinearLabelLearners(LabelLearners):
-    """A linear learner for each label; they score by one product.
+    """A linear learner for each label; one product gives all scores.
 
     Parameters
     ----------
     coef : ndarray of shape (D, L)
+        Coefficients, a column for each label.
     intercept : ndarray of shape (L,)
+        Intercept of each label.
     link, binarize : optional
         As in `LinearLearner`.
 
@@ -112,7 +114,6 @@ class LinearLabelLearners(LabelLearners):
         return linear.linked(self.scores(X), self.link)
 
     def _to_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return all that is needed to score again, as JSON values and arrays."""
         header = {"n_features": self.n_features, "n_labels": self.n_labels, "sklearn": sklearn.__version__}
         header |= {"link": self.link, "binarize": self.binarize}
         return header, {"coef": self.coef, "intercept": self.intercept}
@@ -132,14 +133,14 @@ class LinearLabelLearners(LabelLearners):
 
 
 class NeighbourLabelLearners(LabelLearners):
-    """Nearest neighbours for each label; they share the training instances, and search once.
+    """Nearest neighbours for each label; all labels share the training instances and one search.
 
     Parameters
     ----------
     index : NeighbourIndex
         The N training instances.
     labels : csr_array of shape (N, L)
-        Ones where a label of theirs is on.
+        Ones where a label of a training instance is on.
 
     Examples
     --------
@@ -166,7 +167,7 @@ class NeighbourLabelLearners(LabelLearners):
         return self.probabilities(X) - 0.5
 
     def probabilities(self, X: CheckedFeatures) -> NDArray[np.float64]:
-        """Return the share of neighbours with each label, of shape (n, L), by their weights."""
+        """Return the share of each label in the total weight of the neighbours, of shape (n, L)."""
         places, weights = self.index.nearest(X)
         on = np.zeros((X.shape[0], self.n_labels))
         off = np.zeros_like(on)
@@ -177,7 +178,6 @@ class NeighbourLabelLearners(LabelLearners):
         return on / (on + off)
 
     def _to_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return all that is needed to score again, as JSON values and arrays."""
         arrays: Arrays = {}
         put_pattern("labels", self.labels, arrays)
         header = {"n_features": self.n_features, "n_labels": self.n_labels, "sklearn": sklearn.__version__}
@@ -196,12 +196,12 @@ class NeighbourLabelLearners(LabelLearners):
 
 
 class SeparateLabelLearners(LabelLearners):
-    """Learners that have nothing in common.
+    """Learners that share nothing, one for each label.
 
     Parameters
     ----------
     learners : sequence of Learner
-        One for each label.
+        The learner of each label.
     """
 
     def __init__(self, learners: Sequence[Learner]) -> None:
@@ -223,7 +223,7 @@ class SeparateLabelLearners(LabelLearners):
         return np.column_stack([learner.probabilities(X)[:, 1] for learner in self.learners])
 
     def _to_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return the states of all learners, the arrays of label k with k and a dot before their names."""
+        """Return the states of all learners; the names of the arrays of label k start with k and a dot."""
         headers: list[dict[str, Any]] = []
         arrays: Arrays = {}
         for k, learner in enumerate(self.learners):
@@ -238,7 +238,7 @@ class SeparateLabelLearners(LabelLearners):
     ) -> Self:
         headers = StateReader(header, arrays).member("learners", list)
         if not headers or not all(isinstance(each, dict) for each in headers):
-            raise InvalidInputError("the state of learners: expected one for each label")
+            raise InvalidInputError("the state of learners: expected a state for each label")
         parts: list[dict[str, NDArray[Any]]] = [{} for _ in headers]
         for name, array in arrays.items():
             number, _, own = name.partition(".")
@@ -255,7 +255,7 @@ class SeparateLabelLearners(LabelLearners):
 
 
 class FittedLabels(NamedTuple):
-    """Learners of labels, and how many of them stopped before they had converged."""
+    """Learners of labels, and for how many of them the solver stopped before it had converged."""
 
     learners: LabelLearners
     n_stopped: int
@@ -285,9 +285,9 @@ def fit_label_learners(
     seeds : sequence of int, of length L
         See `fit_learner`.
     n_jobs : int, optional
-        Number of processes, as joblib understands it.
+        Number of processes, as in joblib.
     on_label : callable, optional
-        Called after each label with the number of those that are done.
+        Called after each label with the number of labels that are fitted.
 
     Returns
     -------
@@ -338,7 +338,7 @@ def _fit_label(
 
 
 def _room_for(learner: LinearLearner, n_labels: int) -> LinearLabelLearners:
-    """Return linear learners whose numbers are still to be filled in."""
+    """Return linear learners of all labels with the settings of this one; their coefficients are not set yet."""
     return LinearLabelLearners(
         np.empty((learner.n_features, n_labels)),
         np.empty(n_labels),
@@ -347,7 +347,7 @@ def _room_for(learner: LinearLearner, n_labels: int) -> LinearLabelLearners:
     )
 
 
-#: What a model file may hold of learners, by class name.
+#: Learners that a model file may hold, by class name.
 LEARNERS: dict[str, type[Learner] | type[LabelLearners]] = {
     kind.__name__: kind
     for kind in (

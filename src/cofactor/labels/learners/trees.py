@@ -1,7 +1,7 @@
-"""Decision trees and forests, as plain arrays that our own kernel walks.
+"""Decision trees and forests as plain arrays, from which a kernel of this package predicts.
 
-Nothing of scikit-learn is needed to predict from them. Its own tree can only be rebuilt through a private class whose
-layout changes between versions, and which walks wherever the children of a node point without a check.
+scikit-learn is not needed for that. A tree of scikit-learn could only be rebuilt with a private class: its layout
+changes between versions, and it follows the children of a node without checking them.
 """
 
 from __future__ import annotations
@@ -15,37 +15,38 @@ from sklearn import ensemble, tree
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import parallel_for
 from cofactor.kernels.trees import add_leaf_values, add_leaf_values_of_sparse
-from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader, scores_of
+from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader, scores_of, wrong_state
 
 __all__ = ["FORESTS", "TREES", "TreesLearner"]
 
 #: Decision trees of scikit-learn that become a `TreesLearner`.
 TREES: tuple[type[Any], ...] = (tree.DecisionTreeClassifier, tree.ExtraTreeClassifier)
 
-#: Forests of scikit-learn that become one.
+#: Forests of scikit-learn that become a `TreesLearner`.
 FORESTS: tuple[type[Any], ...] = (ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier)
 
 _ROWS_PER_TASK = 256
 
 
 class TreesLearner(Learner):
-    """The mean of what the leaves of one or more trees say.
+    """The mean of the predictions of one or more trees.
 
-    Scores are P(class) - 1/2, of two classes that of the second one.
+    Scores are P(class) - 1/2; of two classes only that of the second one.
 
     Parameters
     ----------
     roots : ndarray of shape (T,), int64
-        The first node of each tree; its nodes stand together, up to the next root.
+        The first node of each tree. The other nodes of the tree follow it, up to the next root.
     left, right : ndarray of shape (N,), int32
-        Children of a node, which come after it in the same tree; -1 both for a leaf.
+        Children of a node, which come after it in the same tree; both are -1 for a leaf.
     feature : ndarray of shape (N,), int32
-        Which feature a node asks for; -1 for a leaf.
+        The feature that a node compares; -1 for a leaf.
     threshold : ndarray of shape (N,), float64
-        A row goes left where the feature is at most this; 0 for a leaf.
+        A row goes to the left child if the feature is at most this; 0 for a leaf.
     values : ndarray of shape (N, K), float64
         Share of each class among the training instances of a node.
     classes : ndarray of shape (K,)
+        The classes, increasing.
     n_features : int
         Number of features D.
 
@@ -129,7 +130,7 @@ class TreesLearner(Learner):
         return found
 
     def scores(self, X: CheckedFeatures) -> NDArray[Any]:
-        """Return P(class) - 1/2, of two classes that of the second one."""
+        """Return P(class) - 1/2; of two classes only that of the second one."""
         return scores_of(self.probabilities(X))
 
     def _state(self) -> tuple[dict[str, Any], Arrays]:
@@ -141,7 +142,7 @@ class TreesLearner(Learner):
         left = state.array("left", (np.int32,), (None,))
         n = len(left)
         if not 1 <= n < 1 << 31:
-            raise _wrong(f"expected 1 to {(1 << 31) - 1} nodes, found {n}")
+            raise wrong_state(f"expected 1 to {(1 << 31) - 1} nodes, found {n}")
         learner = cls(
             state.positions("roots", np.int64, (None,), n),
             left,
@@ -156,41 +157,40 @@ class TreesLearner(Learner):
         return learner
 
     def _check_nodes(self) -> None:
-        """Refuse what is no forest of proper trees: the kernel follows children without a check of its own."""
+        """Refuse nodes that do not form trees: the kernel follows children without a check."""
         if self.threshold.dtype != np.float64 or self.values.dtype != np.float64:
-            raise _wrong("thresholds and values must be float64")
+            raise wrong_state("thresholds and values must be float64")
         if not len(self.roots) or self.roots[0] != 0 or (np.diff(self.roots) <= 0).any():
-            raise _wrong("the roots must rise from 0")
+            raise wrong_state("the roots must rise from 0")
         n = len(self.left)
         nodes = np.arange(n)
         leaf = self.left == -1
         inner = nodes[~leaf]
         odd = leaf & ((self.right != -1) | (self.feature != -1))
         if odd.any():
-            raise _wrong(f"node {np.argmax(odd)} has no left child, so it must have no right one, and feature -1")
+            raise wrong_state(
+                f"node {np.argmax(odd)} has no left child, so it must have no right child, and feature -1"
+            )
         tree_of = np.searchsorted(self.roots, nodes, side="right") - 1
         for child in (self.left[inner], self.right[inner]):
             after = (child > inner) & (child < n)
             if not after.all():
                 at = int(np.argmin(after))
-                raise _wrong(f"node {inner[at]} has the child {child[at]}, expected one after it and below {n}")
+                raise wrong_state(f"node {inner[at]} has the child {child[at]}, expected one after it and below {n}")
             same = tree_of[child] == tree_of[inner]
             if not same.all():
-                raise _wrong(f"node {inner[np.argmin(same)]} has a child in another tree")
+                raise wrong_state(f"node {inner[np.argmin(same)]} has a child in another tree")
         parents = np.bincount(np.concatenate((self.left[inner], self.right[inner])), minlength=n)
         expected = np.ones(n, dtype=parents.dtype)
         expected[self.roots] = 0
         if (parents != expected).any():
             at = int(np.argmax(parents != expected))
-            raise _wrong(f"node {at} has {parents[at]} parents, expected {expected[at]}")
-        asked = self.feature[inner]
-        if ((asked < 0) | (asked >= self.n_features)).any():
-            at = int(np.argmax((asked < 0) | (asked >= self.n_features)))
-            raise _wrong(f"node {inner[at]} asks for feature {asked[at]} of {self.n_features}")
+            raise wrong_state(f"node {at} has {parents[at]} parents, expected {expected[at]}")
+        compared = self.feature[inner]
+        unknown = (compared < 0) | (compared >= self.n_features)
+        if unknown.any():
+            at = int(np.argmax(unknown))
+            raise wrong_state(f"node {inner[at]} compares feature {compared[at]} of {self.n_features}")
         off = (self.values < 0).any(axis=1) | (np.abs(self.values.sum(axis=1) - 1) > 1e-6)
         if off.any():
-            raise _wrong(f"the values of node {np.argmax(off)} are no shares: none below 0, with the sum 1")
-
-
-def _wrong(problem: str) -> InvalidInputError:
-    return InvalidInputError(f"the state of a learner: {problem}")
+            raise wrong_state(f"the values of node {np.argmax(off)} must be at least 0 and have the sum 1")

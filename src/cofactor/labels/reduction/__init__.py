@@ -1,1 +1,1 @@
-"""Reductions of the features which look at the labels."""
+"""Reductions of the features which use the labels."""

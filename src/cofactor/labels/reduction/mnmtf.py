@@ -44,41 +44,44 @@ from cofactor.typing import Features, Labels, RandomState
 
 @fill_docs
 class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    r"""Non-negative features of lower dimension, on bases which the labels help to find.
+    r"""Non-negative features of lower dimension: coefficients on bases which are learned with the labels.
 
     .. math:: \min_{S, B \ge 0}\; \|X - Y S B\|_F^2
         + \lambda \sum_{j=1}^{J} \|b_j\|^2 \, s_j^\top (D - K) s_j,
         \qquad K = Y^\top Y, \quad D = \operatorname{diag}(K 1)
 
-    with bases b_j, the rows of B, and codes of labels S: an instance is expected near the sum of its labels' codes, and
-    labels which occur together have similar codes. Instances, in training and later, are then represented by their
-    non-negative coefficients on the bases,
+    The bases b_j are the rows of B, and S holds a code for each label. The features of an instance are approximated by
+    the sum of the codes of its labels, times B; labels which occur together have similar codes. Training instances and
+    new instances are then represented by their non-negative coefficients on the bases,
 
     .. math:: v(x) = \operatorname{argmin}_{v \ge 0} \|x - v B\|^2
 
-    A transformer for a `Pipeline`, to stand before `MLkNN` or any other classifier. Rows are instances here, columns
-    are in the paper: B = Uᵀ, and S is the paper's Sᵀ.
+    MNMTF is a transformer, for use in a `Pipeline` before `MLkNN` or any other classifier. Instances are rows here and
+    columns in the paper: B is the paper's Uᵀ, and S is the paper's Sᵀ.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        Number J of bases; a share of the number of features if a float below 1 (the paper's choice is 0.3), as many
-        as there are labels if None. More than L of them are not determined: the surplus stays as it was at the start
+        Number J of bases. A float is a share of the number of features, above 0 and at most 1 (the paper takes 0.3).
+        None is the number L of labels. More than L bases are not determined: the others stay as they were at the start
         (corrections.md, C56).
     alpha : float, default=0.1
         λ.
     rule : {"scale-invariant", "printed"}, default="scale-invariant"
-        Whether the penalty has the weights ‖b_j‖², or 1 as printed. The printed one can be scaled away, so what it
-        gives depends on `start_scale` and `max_iter`; it always takes `max_iter` updates.
+        Weights of the terms of the penalty: ‖b_j‖², or 1 as printed in the paper. A change of scale of B and S makes
+        the printed penalty vanish, so its result depends on `start_scale` and `max_iter`; it always takes `max_iter`
+        updates.
     training_codes : {"nnls", "labels"}, default="nnls"
-        What `fit_transform` returns: v(x) as `transform` does, or the sums Y S of the labels' codes. The latter see
-        the labels, so counts of neighbours in them do not carry over to new instances.
+        What `fit_transform` returns: with "nnls" v(x), as `transform` does; with "labels" Y S, the sums of the codes of
+        the labels. These depend on the true labels, so what a classifier learns from them may not hold for new
+        instances.
     start_scale : float, default=0.01
-        B starts at random numbers between 0 and 1, S at such numbers times this. It matters to the printed rule only.
+        B starts from random numbers between 0 and 1, S from such numbers times this. Only the printed rule depends on
+        it.
     max_iter : int, default=200
         Largest number of updates.
     tol : float, default=1e-4
-        The scale-invariant rule is done when the objective falls by less than this share of itself per update.
+        The scale-invariant rule has converged when the objective falls by less than this share of itself per update.
     {random_state}
         It draws the start.
     {callback}
@@ -87,21 +90,21 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     components_ : ndarray of shape (J, D)
-        Bases B, of length 1 with the scale-invariant rule.
+        Bases B; with the scale-invariant rule their length is 1.
     label_codes_ : ndarray of shape (L, J)
         Codes S of the labels; zeros for a label that no instance has.
     objective_ : float
-        What the objective came to.
+        Objective at the end.
     history_ : list of float
         Objective at the start and after every update; it never rises.
     n_iter_ : int
         Number of updates.
     n_features_in_ : int
-        D.
+        Number D of features.
 
     Raises
     ------
-    ValueError
+    InvalidInputError
         If features are negative, or y is not a table of labels.
 
     Warns
@@ -112,15 +115,16 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Notes
     -----
     The paper's equation (3) and algorithm 1 are corrected as ``docs/corrections.md`` says: K and D - K, which the paper
-    prints with another size and sign (C52); the denominators of algorithm 1 (C53); the penalty, which (3) lets vanish
-    by scaling (C54); training rows are projected as new ones are (C55).
+    prints with another size and sign (C52); the denominators of algorithm 1 (C53); the penalty, which vanishes in (3)
+    by a change of scale (C54); training rows, which are projected as new rows are (C55).
 
-    On the Yahoo sets (2,000/3,000), with `MLkNN` behind it, means of three starts: average precision .538 on Arts and
-    .648 on Computers with J = 0.3 D, and .564 and .667 with J = L, against .509 and .634 on the original features. On
-    Business there is no gain (.879 and .882 against .880). The printed rule gives .501, .621 and .872 with J = 0.3 D.
+    Average precision on the Yahoo sets (2,000 instances for training, 3,000 for testing) with `MLkNN`, means of three
+    starts: .538 on Arts and .648 on Computers with J = 0.3 D, .564 and .667 with J = L; on the original features it is
+    .509 and .634. On Business nothing is gained (.879 and .882; original features: .880). The printed rule gives .501,
+    .621 and .872 with J = 0.3 D.
 
-    An update costs O(D L J + D J² + L² J), whatever the number of instances. Projecting takes O(nnz(X) J) for the
-    inner products, and a few passes over J coefficients for every row.
+    An update takes O(D L J + D J² + L² J) operations for any number of instances. A projection takes O(nnz(X) J) for
+    the inner products, and a few passes over J coefficients for each row.
 
     References
     ----------
@@ -137,7 +141,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ((60, 3), True)
     """
 
-    #: Labels may be sparse in `fit`, which scikit-learn has no tag for.
+    #: Whether `fit` takes sparse labels; see `LabelModel`.
     takes_sparse_labels: ClassVar[bool] = True
 
     def __init__(
@@ -166,7 +170,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Features, y: Labels) -> Self:
-        """Find bases.
+        """Learn the bases.
 
         Parameters
         ----------
@@ -184,7 +188,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Features, y: Labels = None) -> NDArray[np.float64]:
-        """Find bases and return the training instances in them: see `training_codes`.
+        """Learn the bases and return codes of the training instances: see `training_codes`.
 
         Parameters
         ----------
@@ -229,12 +233,11 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def save(self, path: str | Path) -> None:
-        """Write the transformer to a file; nothing in it is ever executed.
+        """Write the transformer to a file for `cofactor.load`, which never executes anything from it.
 
         Parameters
         ----------
-        path : str or Path
-            The file; written whole or not at all.
+        {path}
         """
         check_is_fitted(self)
         persistence.save(path, self)
@@ -253,7 +256,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _from_state(
         cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any] | None = None
     ) -> Self:
-        """Rebuild a transformer from what `_to_state` returned; whatever does not fit together is refused."""
+        """Rebuild a transformer from what `_to_state` returned, and refuse parts that do not fit together."""
         model = cls(**member(header, "params", dict))
         model._check_params()
         model.components_, model.label_codes_ = arrays["components"], arrays["label_codes"]
@@ -280,7 +283,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_verbose(self.verbose)
 
     def _features(self, X: Any, *, reset: bool) -> CheckedFeatures:
-        """Return checked features."""
+        """Return checked features, none below 0."""
         table = as_features(X, self, reset=reset)
         values = table.data if sparse.issparse(table) else table
         lowest = float(values.min(initial=0))
@@ -294,14 +297,14 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return table
 
     def _learn(self, X: Any, y: Any) -> tuple[CheckedFeatures, sparse.csr_array]:
-        """Check data, minimise the objective; return what was checked."""
+        """Check the data and minimise the objective; return checked features and labels."""
         features = self._features(X, reset=True)
         labels, _, _ = as_labels(y)
         check_lengths(features, labels)
         problem = self._problem(features, labels)
         generator = make_generator(self.random_state)
         shapes = problem.layout.shapes
-        # 1 - u lies above 0, where multiplicative updates would be stuck.
+        # Multiplicative updates never leave 0; 1 - u is always above 0.
         start = {name: 1 - generator.random(shape) for name, shape in shapes.items()}
         start["S"] *= self.start_scale
         invariant = problem.scale_invariant
@@ -344,8 +347,8 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         V, unfinished = nonnegative_least_squares(B @ B.T, np.asarray(X @ B.T))
         if unfinished:
             warnings.warn(
-                f"MNMTF: {unfinished} of {len(V)} rows have inexact coefficients, since bases nearly depend on each "
-                "other: take a smaller n_components",
+                f"MNMTF: {unfinished} of {len(V)} rows have inexact coefficients, since the bases are nearly linearly "
+                "dependent: take a smaller n_components",
                 ConvergenceWarning,
                 stacklevel=callers_level(),
             )

@@ -1,1 +1,1 @@
-"""Models which make binary problems of the labels."""
+"""Models which turn the labels into binary problems."""

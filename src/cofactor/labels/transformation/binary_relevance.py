@@ -1,4 +1,4 @@
-"""Binary relevance: one learner for each label, the common baseline."""
+"""Binary relevance: one learner for each label; the usual baseline."""
 
 from __future__ import annotations
 
@@ -33,38 +33,39 @@ from cofactor.typing import RandomState
 
 
 class BinaryRelevance(LabelModel):
-    r"""One learner for each label, regardless of all other labels.
+    r"""One learner for each label, independent of all other labels.
 
     The default learner is a support vector machine of scikit-learn,
 
     .. math:: \min_{w_l, b_l} \tfrac12 (\|w_l\|^2 + b_l^2)
         + C \sum_i \max(0, 1 - z_{il} (x_i w_l + b_l))^2, \qquad z_{il} = 2 y_{il} - 1
 
-    for each label l. Any other classifier of scikit-learn will do, and any regressor, which then regresses the labels
-    coded in 0 and 1. Labels that are constant in training are not fitted.
+    for each label l. Any other classifier of scikit-learn can be used, and any regressor, which then regresses the
+    labels coded as 0 and 1. Labels that are constant in training are not fitted.
 
     Parameters
     ----------
     estimator : classifier or regressor of scikit-learn, optional
-        What is fitted to each label; by default ``LinearSVC()``. `sklearn.linear_model.Ridge` is fitted to all labels
-        at once on one decomposition of the features: of its parameters only ``alpha`` and ``fit_intercept`` count.
+        A copy of it is fitted to each label; by default ``LinearSVC()``. `sklearn.linear_model.Ridge` is fitted to all
+        labels at once, with one decomposition of the features; only its parameters ``alpha`` and ``fit_intercept`` are
+        used then.
     n_jobs : int, optional
-        Number of processes, as joblib understands it. Not threads: those of liblinear would share one stream of random
-        numbers.
+        Number of processes, as in joblib. They are not threads, since threads of liblinear would draw from a single
+        stream of random numbers.
     {threshold}
     {random_state}
-        From it each label's estimator gets its own, if it has a ``random_state`` (the solver of LinearSVC draws); it
-        also draws the folds on which a threshold is learned.
+        It draws a seed for each label's estimator, if that has a ``random_state`` (the solver of LinearSVC draws), and
+        the folds on which a threshold is learned.
     {callback}
-        A step is a label; its objective is the number of labels still to fit.
+        A step is a label; its objective is the number of labels that are not fitted yet.
     {verbose}
 
     Attributes
     ----------
     learners_ : LabelLearners
-        What was learned of the labels that are not constant in training.
+        The learners of the labels that are not constant in training.
     coef_ : ndarray of shape (D, L)
-        Weights of linear learners; only labels that are not constant in training have a column.
+        Coefficients of linear learners. Labels that are constant in training have no column.
     intercept_ : ndarray of shape (L,)
         Intercepts of linear learners.
     n_features_in_, label_names_, constant_, threshold_
@@ -73,16 +74,16 @@ class BinaryRelevance(LabelModel):
     Warns
     -----
     ConvergenceWarning
-        Once, with the number of labels whose solver stopped early.
+        If the solver stopped early for some labels; one warning, with their number.
 
     Notes
     -----
-    Scores are what the learner says, with 0 as the cut: the decision function of linear models (log-odds of logistic
-    regression); log-odds of naive Bayes; P - 1/2 where there are only probabilities, as of trees, forests and nearest
-    neighbours, since their log-odds are often infinite; the regression - 1/2 of a regressor.
+    The score depends on the learner; its plain cut is always 0. It is the decision function of linear models (log-odds
+    for logistic regression), the log-odds of naive Bayes, and the prediction - 1/2 of regressors. Trees, forests and
+    nearest neighbours have only probabilities P; their score is P - 1/2, since log-odds would often be infinite.
 
-    Linear models, naive Bayes, decision trees, forests and nearest neighbours can be saved (see
-    `cofactor.labels.learners`); a model of any other estimator says at `save` that it cannot.
+    Models with linear learners, naive Bayes, decision trees, forests or nearest neighbours can be saved (see
+    `cofactor.labels.learners`). With any other estimator `save` raises an error.
 
     References
     ----------
@@ -127,14 +128,14 @@ class BinaryRelevance(LabelModel):
 
     def default_grid(self) -> dict[str, list[Any]]:
         """Return support vector machines of several C, unless the estimator is given; see `LabelModel.default_grid`."""
-        return {} if self.estimator is not None else {"estimator": [LinearSVC(C=cost) for cost in (0.01, 0.1, 1.0)]}
+        if self.estimator is not None:
+            return {}
+        return {"estimator": [LinearSVC(C=cost) for cost in (0.01, 0.1, 1.0)]}
 
     def _feature_space(self, varied: Collection[str]) -> Callable[[Any], FeatureSpace] | None:
-        if (
-            self.estimator is None
-            or type(self.estimator) is not Ridge
-            or any("fit_intercept" in n or n == "estimator" for n in varied)
-        ):
+        if self.estimator is None or type(self.estimator) is not Ridge:
+            return None
+        if any("fit_intercept" in name or name == "estimator" for name in varied):
             return None
         return partial(FeatureSpace, fit_intercept=bool(self.estimator.fit_intercept))
 
@@ -146,12 +147,12 @@ class BinaryRelevance(LabelModel):
 
     @property
     def coef_(self) -> NDArray[Any]:
-        """Weights of linear learners, of shape (D, L)."""
+        """Coefficients of linear learners, shape (D, L)."""
         return self._linear.coef
 
     @property
     def intercept_(self) -> NDArray[Any]:
-        """Intercepts of linear learners, of shape (L,)."""
+        """Intercepts of linear learners, shape (L,)."""
         return self._linear.intercept
 
     @property
@@ -163,12 +164,12 @@ class BinaryRelevance(LabelModel):
 
     @property
     def takes_weights(self) -> str:
-        """Which weights `fit` takes: "any" where the estimator does, else "whole" numbers."""
+        """Which weights the model takes: "any" if the estimator takes weights, otherwise "whole" numbers."""
         takes = self.estimator is None or has_fit_parameter(self.estimator, "sample_weight")
         return "any" if takes else "whole"
 
     def _has_probabilities(self) -> bool:
-        """Whether the learners have probabilities; before `fit`, whether the estimator says that it will."""
+        """Whether the learners have probabilities; before `fit`, whether the estimator has `predict_proba`."""
         learners = getattr(self, "learners_", None)
         return hasattr(self.estimator, "predict_proba") if learners is None else bool(learners.has_probabilities)
 
