@@ -30,7 +30,7 @@ CASES: dict[str, LabelModel] = {
     "BinaryRelevance of logistic regression": BinaryRelevance(LogisticRegression(tol=1e-6), random_state=0),
 }
 
-#: Cases that learn from one instance after another, so that their order has some influence.
+#: Cases that learn from one instance after the other, so that their order has some influence.
 ONE_BY_ONE = {"OMF by sgd"}
 
 #: Runs a test for each case; the test gets its name.
@@ -43,11 +43,11 @@ PROBE = "PLST"
 def overriding(*methods: str) -> list[str]:
     """Return the probe, and one case for each other implementation of the methods among the classes.
 
-    What `LabelModel` does itself for every model, such as reading labels, is tested on the probe, and again only where
-    a class (or a base of it) replaces one of the methods that do it.
+    What `LabelModel` does for every model, such as reading labels, is tested on the probe. It is tested again only on
+    classes which replace one of the methods that do it, or whose base classes do.
     """
     unknown = [method for method in methods if not callable(getattr(LabelModel, method, None))]
-    assert not unknown, f"LabelModel has no {unknown}: name the methods which do what this test is about"
+    assert not unknown, f"LabelModel has no {unknown}: name the methods that do what this test is about"
     found: dict[tuple[object, ...], str] = {}
     for name in (PROBE, *CASES):
         functions = (getattr(type(CASES[name]), method) for method in methods)

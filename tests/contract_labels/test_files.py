@@ -1,4 +1,4 @@
-"""A loaded model does what the saved one did; a damaged file is refused."""
+"""A loaded model predicts what the saved one predicted; a damaged file is refused."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from cofactor.persistence import ModelFileError, read_model, write_model
 
 from .models import CASES, NAMES, bits, data, every, fitted, fresh, overriding, probed
 
-#: One learned cut for every model; all kinds of them for those that read or write files otherwise than the probe.
+#: One learned cut for every model; all kinds of cuts for those that read or write files in another way than the probe.
 RULES = dict.fromkeys(
     [
         *((name, "per-label") for name in CASES),

@@ -106,7 +106,7 @@ def test_an_exception_in_the_callback_comes_out_and_changes_nothing(name):
     assert bits(fresh(name, callback=seen.append).fit(X, Y)) == bits(fitted(name))
     assert all(type(p) is Progress and p.stage and p.elapsed >= 0 for p in seen)
     if not seen:
-        return  # a direct method has no progress to tell of
+        return  # a direct method reports no progress
     model = fresh(name, callback=stop)
     with pytest.raises(StopError):
         model.fit(X, Y)

@@ -1,4 +1,4 @@
-"""Bad input is refused with a message which says what to do, and odd input has a documented result."""
+"""Bad input is refused with a message that says what to do; unusual input is accepted."""
 
 import warnings
 
@@ -30,7 +30,7 @@ BAD_LABELS = {
     "missing": (lambda Y: None, "requires y to be passed"),
 }
 
-# What has nothing to learn from, or is scored by the plain cut, is no fault here.
+# Some of these data have nothing to learn from, so no label may be predicted.
 pytestmark = pytest.mark.filterwarnings("ignore:OMF predicts no label")
 
 
@@ -44,19 +44,19 @@ def test_bad_labels(name, bad):
 
 
 def with_cell(X, value):
-    """Return features as objects, some of them replaced, of which that in row 2 and column 3 is the first."""
+    """Return features as objects, with a value in some cells; the first of them is in row 2 and column 3."""
     table = X.astype(object)
     table[2, 3] = table[2, 5] = table[5, 0] = value
     return table
 
 
 def frame_with(X, value):
-    """Return the same as a frame, whose rows have other labels than their numbers."""
+    """Return the same as a frame with an index that does not start at 0."""
     return pd.DataFrame(with_cell(X, value), columns=list("abcdefg"), index=range(100, 100 + len(X)))
 
 
 def sparse_with(X, value):
-    """Return the same as a sparse array which is not in canonical form: column numbers fall within each row."""
+    """Return the same as a sparse array which is not in canonical form: column numbers decrease within each row."""
     table = sparse.csr_array(with_cell(X + 1.0, value).astype(float))
     backward = np.arange(table.nnz).reshape(X.shape)[:, ::-1].ravel()
     return sparse.csr_array((table.data[backward], table.indices[backward], table.indptr), shape=X.shape)

@@ -22,14 +22,14 @@ from cofactor.labels import MODELS, LabelModel
 
 from .models import CASES, bits, data, every, fitted, fresh
 
-# What has nothing to learn from, or is scored by the plain cut, is no fault here.
+# Some of these data have nothing to learn from, so no label may be predicted.
 pytestmark = pytest.mark.filterwarnings("ignore:OMF predicts no label")
 
 
 def of_two_classes(model: Any) -> Any:
-    """Return the model as a classifier of two classes, given as one column: what scikit-learn's checks have most of.
+    """Return the model as a classifier of two classes given as one column, as in most checks of scikit-learn.
 
-    Tables of labels pass through. One column becomes a table of one label, and its predictions become classes again.
+    Tables of labels are not changed. One column becomes a table of one label, and its predictions become classes.
     """
     parent = type(model)
 
@@ -103,7 +103,7 @@ def test_every_model_is_under_contract():
 
 _WEIGHTS = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
 
-#: Checks that a model need not pass, and why not.
+#: Checks that a model may fail, and why.
 DECLARED = {
     "OMF by sgd": dict.fromkeys(
         _WEIGHTS, "it learns from one instance after another, and the check repeats them in another order"

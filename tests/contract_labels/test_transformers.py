@@ -1,4 +1,4 @@
-"""Reductions of the features which look at the labels keep the contract where it applies to them."""
+"""The parts of the contract that apply to reductions of the features."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Weight 2 is an instance twice, weight 0 none; every model takes whole numbers, some any weights."""
+"""Weight 2 counts as two instances, weight 0 as none; all models take whole numbers, some take any weights."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from .models import CASES, bits, data, every, fitted, fresh
 
 WEIGHTS = np.random.default_rng(3).integers(0, 4, len(data()[0]))
 
-#: Settings by which a model converges as far as two ways to the same minimum must agree.
+#: Settings with which models converge far enough that two ways to the same minimum agree.
 TIGHT = {"LEML": {"tol": 1e-12, "max_iter": 20_000}, "OMF": {"tol": 1e-13, "max_iter": 20_000}}
 ANY = [name for name in CASES if CASES[name].takes_weights == "any"]
 
@@ -50,7 +50,7 @@ def test_weights_of_1_change_no_bit(name: str) -> None:
 @pytest.mark.parametrize("rows", [80, 5], ids=["more rows than columns", "more columns than rows"])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_fractions_weigh_in_proportion(name: str, rows: int, form: Any) -> None:
-    """Where weights are halves of whole numbers, and the penalty halved too, the minimum is that of whole numbers."""
+    """Half the weights and half the penalty have the same minimum as the whole ones."""
     X, Y = data()[0][:rows], data()[1][:rows]
     model = tight(name)
     penalties = {"alpha", "beta", "estimator__alpha"} & set(model.get_params())

@@ -1,4 +1,4 @@
-"""What the base of all label models does for them, seen on models whose scores are known."""
+"""What the base class does for all label models, tested with models whose scores are known."""
 
 from typing import Any
 

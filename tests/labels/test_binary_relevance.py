@@ -1,4 +1,4 @@
-"""Binary relevance is scikit-learn's estimator for each label, and nothing else."""
+"""Binary relevance predicts exactly what scikit-learn's estimator predicts for each label."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def test_seeds_reach_the_solver():
     assert np.array_equal(*fixed)
 
 
-def test_the_estimator_given_is_not_touched():
+def test_the_given_estimator_is_not_changed():
     estimator = LinearSVC()
     BinaryRelevance(estimator, random_state=0).fit(X, Y)
     assert estimator.random_state is None
@@ -111,7 +111,7 @@ def test_the_estimator_survives_a_file(estimator, tmp_path):
     assert np.array_equal(loaded.decision_function(X), model.decision_function(X))
 
 
-def test_progress_of_folds_is_told_apart():
+def test_progress_names_the_fold():
     seen = []
     BinaryRelevance(threshold="global", random_state=0, callback=seen.append).fit(X, Y)
     expected = [f"threshold, fold {k}, labels" for k in (1, 2, 3, 4, 5)]
@@ -185,7 +185,7 @@ def test_any_learner_survives_a_file(estimator, form, tmp_path):
 
 
 @pytest.mark.parametrize("estimator", OTHERS, ids=lambda estimator: type(estimator).__name__)
-def test_others_say_that_they_cannot_be_saved(estimator, tmp_path):
+def test_others_cannot_be_saved(estimator, tmp_path):
     for labels in (Y, np.ones_like(Y)):
         model = BinaryRelevance(estimator).fit(X, labels)
         with pytest.raises(InvalidTypeError, match="cannot be saved safely.*take one of LinearSVC, LogisticRegression"):
@@ -193,7 +193,7 @@ def test_others_say_that_they_cannot_be_saved(estimator, tmp_path):
         assert list(tmp_path.iterdir()) == []
 
 
-def test_probabilities_are_there_where_the_learner_has_them():
+def test_probabilities_exist_if_the_learner_has_them():
     assert hasattr(BinaryRelevance(LogisticRegression()), "predict_proba")
     for estimator in (None, LinearSVC(), Ridge()):
         assert not hasattr(BinaryRelevance(estimator), "predict_proba")

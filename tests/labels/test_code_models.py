@@ -214,7 +214,7 @@ def two_folds_of_cal500(model: CodeModel) -> np.ndarray:
     ids=repr,
 )
 def test_cal500_as_in_the_table(model, expected):
-    """The plain cut reaches what plain implementations reached, and the thesis in its table 6.2."""
+    """The plain cut reaches the scores of plain implementations and of table 6.2 of the thesis."""
     assert two_folds_of_cal500(model) == pytest.approx(expected, abs=0.002)
 
 

@@ -99,7 +99,7 @@ def test_constant_labels_move_no_cut(rule):
 
 
 def test_a_label_whose_fold_had_none_takes_the_others_scores():
-    """Of one label, some scores are -FAR since it was missing in a fold: its cut comes from the others."""
+    """Some scores of a label are -FAR since no instance of a fold had it; its cut comes from the other scores."""
     scores = np.array([[-FAR], [0.4], [0.2], [-0.3]])
     Y = sparse.csr_array([[1], [1], [1], [0]])
     assert learn_threshold("per-label", scores, Y).value.tolist() == pytest.approx([-0.05])

@@ -45,7 +45,7 @@ def test_groups_and_their_factors_are_found(start: str) -> None:
     for k, row in enumerate(model.group_sparsity_):
         np.testing.assert_allclose(row, np.linalg.norm(model.V_[:, model.groups_ == k], axis=1))
     assert 0.3 < np.mean(model.group_sparsity_ == 0) < 0.8
-    assert model.group_sparsity_.any(axis=0).all()  # factors which nobody uses are dropped
+    assert model.group_sparsity_.any(axis=0).all()  # factors which no group uses are dropped
 
 
 def test_no_objective_ever_rises() -> None:

@@ -200,7 +200,7 @@ def test_a_weight_of_two_is_an_instance_twice(estimator):
 @pytest.mark.parametrize(
     "estimator", [KNeighborsClassifier(), NearestCentroid(), OTHERS[3]], ids=lambda e: type(e).__name__
 )
-def test_weights_are_refused_where_there_is_no_room_for_them(estimator):
+def test_weights_are_refused_by_estimators_without_them(estimator):
     X, y = PROBLEMS[2]
     with pytest.raises(InvalidInputError, match="takes no weights of instances") as refused:
         fit_learner(estimator, X, y, np.ones(len(y)))
@@ -218,7 +218,7 @@ def test_seeds_reach_an_estimator_and_its_parts():
     assert np.array_equal(fixed[0].scores(X), fixed[1].scores(X))
 
 
-def test_convergence_is_told():
+def test_a_learner_says_whether_its_solver_converged():
     X, y = PROBLEMS[2]
     assert not fit_learner(LogisticRegression(max_iter=1), X, y).converged
 
@@ -272,7 +272,7 @@ def test_refusals():
 
 
 class Powerset(LabelModel):
-    """A model that takes each label set for a class of its own: what the protocol must have room for."""
+    """A model that learns each label set as a class: learners must allow that."""
 
     _learned = ("learner_", "sets_")
 
@@ -363,7 +363,7 @@ def forged(estimator, form=np.asarray):
 
 
 def forged_trees(estimator):
-    """Yield what would send a walk through trees astray."""
+    """Yield states of trees that would lead a walk out of the arrays or into a circle."""
     X, y = PROBLEMS[3]
     header, arrays = fit_learner(estimator, X, y).learner._to_state()
     left, right, n = arrays["left"], arrays["right"], len(arrays["left"])
@@ -398,7 +398,7 @@ def forged_trees(estimator):
 
 
 def forged_neighbours(form):
-    """Yield what would send a search among neighbours astray."""
+    """Yield states of nearest neighbours that would make a search fail."""
     X, y = PROBLEMS[3]
     header, arrays = fit_learner(KNeighborsClassifier(), form(X), y).learner._to_state()
     for name, values in {
@@ -481,7 +481,7 @@ for name in sys.argv[1:]:
 
 @pytest.mark.evidence
 def test_forged_files_do_not_crash_a_process(tmp_path):
-    """As a whole, in a process of their own: a walk beyond an array would end it."""
+    """Whole files are read in another process, since a walk beyond an array would end it."""
     from cofactor.labels import BinaryRelevance
     from cofactor.persistence import read_model, write_model
 

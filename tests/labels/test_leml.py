@@ -62,7 +62,7 @@ def test_both_solvers_find_one_optimum(fit_intercept: bool, data: Any) -> None:
     assert models[0].objective_ == pytest.approx(models[1].objective_, rel=1e-9)
     scores = [model.decision_function(data[0]) for model in models]
     np.testing.assert_allclose(scores[0], scores[1], atol=1e-4)
-    # At the optimum UᵀU = VVᵀ: a share that moves between the factors would lower the penalty else.
+    # At the optimum UᵀU = VVᵀ; otherwise another scale of the factors would lower the penalty.
     np.testing.assert_allclose(models[0].U_.T @ models[0].U_, models[0].V_ @ models[0].V_.T, atol=1e-3)
 
 

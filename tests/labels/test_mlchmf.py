@@ -1,4 +1,4 @@
-"""MLC-HMF: its tree by the rules of algorithm 5 as corrected, its votes by hand, and the sets of thesis table 5.9."""
+"""MLC-HMF: its tree by the corrected algorithm 5, its votes computed by hand, and the data sets of thesis table 5.9."""
 
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,7 @@ def test_records_hang_together() -> None:
 
 
 def test_a_small_cluster_does_not_end_its_siblings_treatment() -> None:
-    """correction C22: the printed algorithm returns. correction C24: a leaf trains nothing and retains nothing."""
+    """corrections.md, C22: the printed algorithm returns. C24: a leaf trains nothing and retains nothing."""
     for sizes in ((4, 40), (40, 4)):
         X, Y = two_groups(sizes)
         model = MLCHMF(**EXACT, min_size=5).fit(X, Y)
@@ -82,14 +82,14 @@ def test_a_small_cluster_does_not_end_its_siblings_treatment() -> None:
         assert (node["n"], node["n_retained"]) == (40, 40)
         assert [embedding["node"] for embedding in model.embeddings_] == [node["id"]]
         assert not np.any(distances(X[:4] if sizes[0] == 4 else X[40:], model.retained_) < 1), (
-            "the leaf's are no neighbours"
+            "instances of the leaf are no neighbours"
         )
     assert MLCHMF(**EXACT, min_size=4).fit(X, Y).tree_[2]["n_retained"] == 4
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_depth_is_counted(depth: int) -> None:
-    """correction C22, C24: nodes at depth max_depth are trained, deeper ones do not exist, so 2^(h+1) - 2 at most."""
+    """corrections.md, C22, C24: nodes at max_depth are trained, deeper ones do not exist: at most 2^(h+1) - 2."""
     X, Y = noisy(200)
     nodes = MLCHMF(alpha=30.0, tolerance=0.0, max_depth=depth, min_size=1).fit(X, Y).tree_
     assert max(node["depth"] for node in nodes) == depth
@@ -131,7 +131,7 @@ def test_below_one_label_in_L_all_tolerances_mean_the_same() -> None:
 
 
 def test_nodes_that_retain_nothing_are_passed_through() -> None:
-    """correction C24: their embedding is not kept, all their instances go on, their descendants may retain some."""
+    """corrections.md, C24: their embedding is not kept, and their children get all their instances."""
     X, Y = noisy(200)
     model = MLCHMF(alpha=40.0, tolerance=0.0, max_depth=6, min_size=1).fit(X, Y)
     idle = [node for node in model.tree_[1:] if not node["n_retained"] and node["children"]]
@@ -144,7 +144,7 @@ def test_one_global_embedding_where_nothing_is_retained_anywhere() -> None:
     """corrections.md, C24: needed for every instance to have a prediction; the same (U, V) as without a tree."""
     X, _ = noisy()
     rng = np.random.default_rng(1)
-    Y = rng.integers(0, 2, (90, 20))  # noise: nobody gets twenty labels right
+    Y = rng.integers(0, 2, (90, 20))  # noise: no embedding gets twenty labels right
     model = MLCHMF(alpha=5.0, tolerance=0.0, max_depth=1, dtype="float64").fit(X, Y)
     assert len(model.owners_) == model.retained_.shape[0] == 0
     assert [embedding["node"] for embedding in model.embeddings_] == [0]
@@ -175,7 +175,7 @@ def test_equal_instances_make_a_chain() -> None:
 
 
 def test_instances_without_features() -> None:
-    """They are predicted by the constant feature alone, or by nothing: score 0, negative."""
+    """They are predicted by the constant feature alone; without it the score is 0, so the label is off."""
     Y = np.tile([[1, 0], [1, 1], [1, 0]], (4, 1))
     Y[5, 0] = 0
     for form in (np.asarray, sparse.csr_array):
@@ -238,7 +238,7 @@ def test_votes_by_hand(k: int, voting: str) -> None:
 
 
 def test_a_tie_is_negative() -> None:
-    """Two groups which disagree, one instance half way, two neighbours: one from each."""
+    """Two groups with different labels; an instance half way between them has one neighbour in each."""
     X = np.array([[-1.0], [-1.1], [-1.2], [1.0], [1.1], [1.2]])
     Y = np.array([[1], [1], [1], [0], [0], [0]])
     model = MLCHMF(**EXACT, n_neighbors=2, min_size=1).fit(X, Y)
@@ -294,7 +294,7 @@ def test_features_that_a_node_never_sees_take_no_memory_and_change_nothing() -> 
     narrow, padded = (MLCHMF(alpha=1.0, dtype="float64").fit(sparse.csr_array(Z), Y) for Z in (X, wide))
     assert all(len(embedding["features"]) == 6 for embedding in padded.embeddings_)
     assert np.array_equal(padded.decision_function(wide), narrow.decision_function(X))
-    wide[:, :50] = 7  # unseen features of new instances have no weight; distances would feel them
+    wide[:, :50] = 7  # features that were not in training have no weight; distances would change
     one = padded.embeddings_[0]
     assert np.array_equal(tree.scores(wide.astype(float), one), tree.scores(np.hstack([np.zeros((90, 50)), X]), one))
 
@@ -340,7 +340,7 @@ def test_standard_scale_leaves_sparse_features_sparse_and_constant_ones_alone() 
 
 
 def test_order_of_instances_changes_nothing() -> None:
-    """No seed and no first instance has a say: k-means starts from cuts across the longest axes."""
+    """Neither a seed nor the first instance matters: k-means starts from cuts across the longest axes."""
     X, Y = noisy()
     order = np.random.default_rng(0).permutation(90)
     params: dict[str, Any] = {"alpha": 1.0, "dtype": "float64", "tol": 1e-8}
@@ -393,8 +393,8 @@ def test_first_centres_find_groups_that_lie_apart(k: int) -> None:
     np.testing.assert_allclose(shuffled, tree.first_centres(X, k), atol=1e-9)
 
 
-def test_first_centres_of_a_hairs_breadth() -> None:
-    """Rows closer together than rounding tells are still cut in two."""
+def test_first_centres_of_rows_that_nearly_agree() -> None:
+    """Rows that differ by less than rounding errors are still cut in two."""
     X = np.array([[1e8, 0.0], [1e8, 1e-9], [1e8, 0.0]])
     centres = tree.first_centres(X, 2)
     assert np.all(np.isfinite(centres))
@@ -418,7 +418,7 @@ def test_parameters_out_of_range(params: dict[str, Any], error: type[Exception])
         MLCHMF(**params).fit(X, Y)
 
 
-def test_too_few_iterations_are_told_once() -> None:
+def test_too_few_iterations_give_one_warning() -> None:
     X, Y = noisy()
     with pytest.warns(ConvergenceWarning, match=r"\d+ of \d+ nodes of MLCHMF stopped at max_iter=2") as caught:
         MLCHMF(alpha=0.1, max_iter=2).fit(X, Y)

@@ -54,13 +54,13 @@ def test_counting_by_hand(k: int, s: float, seed: int) -> None:
         assert np.array_equal(model.predict(form(new)), expected > 0.5)
 
 
-def test_much_smoothing_knows_nothing() -> None:
+def test_much_smoothing_makes_every_probability_a_half() -> None:
     X, Y, new = toy()
     np.testing.assert_allclose(MLkNN(smoothing=1e12).fit(X, Y).predict_proba(new), 0.5, atol=1e-6)
 
 
 def test_an_exact_tie_is_off() -> None:
-    """As many instances with the label as without see each count, so the count tells nothing."""
+    """Each count occurs as often with the label as without it, so it says nothing."""
     X = np.array([0.0, 0.1, 5.0, 5.1, 10.0, 10.1, 15.0, 15.1])[:, None]
     model = MLkNN(1).fit(X, np.array([1, 1, 1, 0, 1, 0, 0, 0])[:, None])
     assert model.posteriors_.tolist() == [[0.5, 0.5]]
@@ -69,7 +69,7 @@ def test_an_exact_tie_is_off() -> None:
     assert unlike.posteriors_.tolist() == [[0.75, 0.25]]
 
 
-def test_scores_of_an_instance_do_not_depend_on_its_company() -> None:
+def test_scores_of_an_instance_do_not_depend_on_the_others() -> None:
     X, Y, new = toy()
     model = MLkNN().fit(X, Y)
     twice = model.decision_function(np.vstack([new, new]))

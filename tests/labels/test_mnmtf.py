@@ -60,7 +60,7 @@ def test_training_codes_from_labels() -> None:
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_start_scale_matters_to_the_printed_rule_only() -> None:
-    """What the two rules make of one start at two scales, by the bases' directions (corrections.md, C54)."""
+    """The directions of the bases, learned by each rule from one start at two scales (corrections.md, C54)."""
     X, Y = planted()
     change = {}
     for rule in ("scale-invariant", "printed"):

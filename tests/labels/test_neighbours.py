@@ -16,7 +16,7 @@ def by_sorting(known: np.ndarray, queries: np.ndarray, k: int, exclude_self: boo
 
 
 def many_ties(n: int, seed: int) -> np.ndarray:
-    """Small whole numbers: most distances occur more than once, and some rows too."""
+    """Small whole numbers, so that most distances occur more than once, and some rows too."""
     return np.random.default_rng(seed).integers(0, 3, (n, 4)).astype(float)
 
 
@@ -45,7 +45,7 @@ def test_dense_and_sparse_rows_have_the_same_neighbours(dtype: type) -> None:
 
 
 def test_an_offset_costs_no_accuracy() -> None:
-    """Features like years or pixels: without centring, squares of a million would swallow the distances."""
+    """With features such as years or pixels, large squares would hide the distances without centring."""
     rng = np.random.default_rng(0)
     known, queries = rng.normal(size=(200, 3)), rng.normal(size=(30, 3))
     assert np.array_equal(nearest_rows(known + 1e5, queries + 1e5, 5), by_sorting(known, queries, 5))

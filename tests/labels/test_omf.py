@@ -33,7 +33,7 @@ X, Y = example()
 
 
 def objective(model: OMF, X: np.ndarray, Y: np.ndarray) -> float:
-    """(1) of the paper with the codes that are best for the model's matrices."""
+    """Equation (1) of the paper, with the codes that are best for the model's matrices."""
     a, lam = model.label_weight, model.alpha
     X = normalize(X) if model.normalize else X
     P, Q = model.P_, model.Q_
@@ -60,7 +60,7 @@ def test_objective_is_the_one_of_the_formula(solver: str, settings: dict[str, An
     "settings", [{}, {"normalize": False}, {"fit_intercept": False, "alpha_predict": 3.0}], ids=str
 )
 def test_codes_and_scores(settings: dict[str, Any]) -> None:
-    """(2) of the paper: h minimises ‖x - P h‖² + ξ‖h‖²."""
+    """Equation (2) of the paper: h minimises ‖x - P h‖² + ξ‖h‖²."""
     model = OMF(4, 0.7, 0.2, random_state=0, threshold=-0.2, **settings).fit(X, Y)
     new = example(seed=1)[0]
     Z = normalize(new) if model.normalize else new
@@ -149,7 +149,7 @@ def test_a_fitted_or_loaded_model_goes_on(tmp_path: Path) -> None:
     assert model.threshold_ == loaded.threshold_ == learned
 
 
-def test_labels_constant_in_fit_begin_anew_in_a_stream() -> None:
+def test_labels_constant_in_fit_are_learned_from_a_stream() -> None:
     known = Y.copy()
     known[:, 2] = 0
     model = OMF(4, random_state=0).fit(X, known)
@@ -268,7 +268,7 @@ def test_a_fit_which_predicts_nothing_says_what_to_do() -> None:
     Search(OMF(random_state=0), {"alpha": [0.5]}, thresholds=("plain", "global")).fit(data.X, data.Y)
 
 
-def test_too_few_rounds_are_told() -> None:
+def test_too_few_rounds_give_a_warning() -> None:
     with pytest.warns(ConvergenceWarning, match="OMF stopped after 2 iterations before") as found:
         OMF(4, max_iter=2, random_state=0).fit(X, Y)
     assert found[0].filename == __file__
