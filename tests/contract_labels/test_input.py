@@ -149,7 +149,7 @@ def test_bad_parameters(name, params, error):
 @probed("fit", "predict", "_receive")
 def test_names_of_labels(name):
     X, Y = data()
-    with pytest.raises(ValueError, match="'a' stands twice"):
+    with pytest.raises(ValueError, match="'a' occurs twice"):
         fresh(name).fit(X, Y, label_names=list("abcdea"))
     with pytest.raises(ValueError, match="there are 2 label names for 6 labels"):
         fresh(name).fit(X, Y, label_names=["a", "b"])

@@ -254,7 +254,7 @@ def _checked_names(names: list[Any] | None, n_labels: int) -> NDArray[Any]:
     table[:] = [int(k) if isinstance(k, int | np.integer) and not isinstance(k, bool) else str(k) for k in names]
     if len(set(table.tolist())) < n_labels:
         twice = next(k for k in table.tolist() if table.tolist().count(k) > 1)
-        raise InvalidInputError(f"label names must differ: {twice!r} stands twice", argument="label_names")
+        raise InvalidInputError(f"label names must differ: {twice!r} occurs twice", argument="label_names")
     return table
 
 
