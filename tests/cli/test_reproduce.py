@@ -128,7 +128,7 @@ def test_missing_data_fail_cells_and_the_command(run, tmp_path: Path, monkeypatc
         ((GEOMETRY, "--words", "words.md"), "say with --document where it goes"),
         ((GEOMETRY, "--document", "nowhere/book"), "the folder nowhere does not exist"),
         ((GEOMETRY, "--document", "book", "--words", "latin.md"), "latin.md: is not UTF-8"),
-        ((GEOMETRY, "--document", "taken"), "taken: expected the name of a folder"),
+        ((GEOMETRY, "--document", "taken"), "taken: is a file, expected a folder"),
     ],
 )
 def test_bad_input(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments, message):

@@ -59,12 +59,12 @@ def save_model(model: Any, file: str) -> None:
 
 
 def check_target(file: str | None, *inputs: str | None) -> None:
-    """Refuse a file that could not be written, or that is one of the inputs, before the work begins.
+    """Refuse a file that cannot be written, or that is one of the inputs, before the work begins.
 
     Parameters
     ----------
     file : str, optional
-        What is to be written; nothing is checked of ``-``.
+        What is to be written; ``-`` is not checked.
     *inputs : str, optional
         Files that are read.
     """
@@ -76,14 +76,11 @@ def check_target(file: str | None, *inputs: str | None) -> None:
         raise InvalidInputError(message)
     if path.is_dir():
         raise InvalidInputError(f"{file}: is a folder, expected the name of a file to write")
-    if not path.absolute().parent.is_dir():
-        raise InvalidInputError(f"{file}: the folder {path.parent} does not exist; make it first")
-    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
-        raise InvalidInputError(f"{file}: cannot be written there (permission denied)")
+    _check_writable(path)
 
 
 def check_folder(out: str) -> Path:
-    """Return the folder of a report; refuse one that cannot be written.
+    """Return a folder for a report; refuse one that cannot be made or written to.
 
     Parameters
     ----------
@@ -93,8 +90,14 @@ def check_folder(out: str) -> Path:
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise InvalidInputError(f"{out}: is a file, expected a folder for the report")
-    if not folder.absolute().parent.is_dir():
-        raise InvalidInputError(f"{out}: the folder {folder.parent} does not exist; make it first")
-    if not os.access(folder if folder.exists() else folder.absolute().parent, os.W_OK):
-        raise InvalidInputError(f"{out}: cannot be written to; choose another folder with --out")
+    _check_writable(folder)
     return folder
+
+
+def _check_writable(path: Path) -> None:
+    """Refuse a file or folder that cannot be made or written to."""
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        raise InvalidInputError(f"{path}: the folder {path.parent} does not exist; make it first")
+    if not os.access(path if path.exists() else parent, os.W_OK):
+        raise InvalidInputError(f"{path}: cannot be written there (permission denied)")

@@ -12,6 +12,7 @@ import typer
 
 from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError
+from cofactor.files import display_name
 from cofactor.tasks import TASKS, Option, sniff, task_named
 from cofactor.tasks.options import parse_alpha
 
@@ -28,7 +29,7 @@ MODEL_HELP = (
 
 
 def task_name(text: str | None) -> str | None:
-    """Return the name of a task as it was typed, if there is such a task.
+    """Return the name of a task that was typed, or refuse it.
 
     Parameters
     ----------
@@ -175,7 +176,7 @@ def task_for(
 def choose_task(
     context: typer.Context, verb: str, file: str, asked: str | None, found: str | None, options: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any]]:
-    """Return the task, as asked for, as found, or as the options imply; and its options.
+    """Return the name of the task, as asked for, as found, or as the options imply; and the values of its options.
 
     Parameters
     ----------
@@ -188,14 +189,14 @@ def choose_task(
     asked : str, optional
         What ``--task`` says.
     found : str, optional
-        What the file tells.
+        The task that the file itself shows.
     options : mapping from str to object
         All options that the command declares for tasks, as typer gives them.
 
     Raises
     ------
     InvalidInputError
-        If options of two tasks were given, or some that do not go with the file.
+        If options of two tasks were given, or options of another task than that of the file.
     """
     known = {name: [option.name for option in entry.options.get(verb, ())] for name, entry in TASKS.items()}
     everywhere = set.intersection(*(set(names) for names in known.values() if names))
@@ -205,34 +206,12 @@ def choose_task(
         one, other = implied[:2]
         both = f"{special[one][0]} is for {one} and {special[other][0]} for {other}"
         raise InvalidInputError(f"{both}: leave one out")
-    tasks = [name for name in (asked, None if found not in TASKS else found, *implied, *TASKS) if name is not None]
-    task = tasks[0]
-    refuse_options(context, verb, task, file)
-    mine = {option.name: option for option in TASKS[task].options.get(verb, ())}
-    return task, {name: _plain(options[name]) for name in mine if name in options}
-
-
-def refuse_options(context: typer.Context, verb: str, task: str, file: str) -> None:
-    """Refuse options which are for other tasks.
-
-    Parameters
-    ----------
-    context : typer.Context
-        Of the command.
-    verb : str
-        What the command does.
-    task : str
-        For which task.
-    file : str
-        What holds data, or a model, of that task.
-    """
-    mine = {option.name for option in TASKS[task].options.get(verb, ())}
-    for name, entry in TASKS.items():
-        others = [option.name for option in entry.options.get(verb, ()) if option.name not in mine]
-        odd = given(context, others)
+    task = asked or found or [*implied, *TASKS][0]
+    for name, names in known.items():
+        odd = given(context, [one for one in names if one not in known[task]])
         if odd:
-            where = "standard input" if file == "-" else file
-            raise InvalidInputError(f"{odd[0]} is for {name}, but {where} holds {task}")
+            raise InvalidInputError(f"{odd[0]} is for {name}, but {display_name(file)} holds {task}")
+    return task, {name: _plain(options[name]) for name in known[task] if name in options}
 
 
 def given(context: typer.Context, names: Iterable[str]) -> list[str]:
@@ -294,7 +273,7 @@ def _value(text: str) -> Any:
 
 
 def names_of(params: Mapping[str, Any]) -> dict[str, str]:
-    """Return what messages are to call each parameter which was given by ``--param``.
+    """Return the names which messages use for parameters that were given by ``--param``.
 
     Parameters
     ----------
@@ -327,7 +306,6 @@ __all__ = [
     "names_of",
     "parse_alpha",
     "parse_params",
-    "refuse_options",
     "task_for",
     "task_name",
     "with_task_options",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 from cofactor.cli import options
 from cofactor.cli.board import duration
 from cofactor.cli.errors import telling_what_is_kept
+from cofactor.cli.files import check_folder
 from cofactor.cli.interrupts import loading
 from cofactor.cli.output import human_console, make_bar, note, print_json
 from cofactor.cli.reproduced import show_lines, show_reproduction
@@ -124,7 +124,10 @@ def _chosen(names: Sequence[str]) -> list[Experiment]:
 def _words(document: str | None, words: str | None) -> str:
     """Return the words for the document; what could not be read or written is refused before any work."""
     if document is not None:
-        _check_folder(Path(document))
+        if document.endswith((".md", ".html")):
+            page = f"{Path(document).stem}/README.md"
+            raise InvalidInputError(f"{document}: expected the name of a folder; its first page will be {page}")
+        check_folder(document)
     if words is None:
         return ""
     if document is None:
@@ -135,19 +138,6 @@ def _words(document: str | None, words: str | None) -> str:
         return Path(words).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"{words}: is not UTF-8 ({error.reason} at byte {error.start})") from error
-
-
-def _check_folder(folder: Path) -> None:
-    """Refuse a folder that could not be made or written to."""
-    if folder.suffix in (".md", ".html") or (folder.exists() and not folder.is_dir()):
-        raise InvalidInputError(
-            f"{folder}: expected the name of a folder; its first page will be {folder.stem}/README.md"
-        )
-    parent = folder if folder.exists() else folder.absolute().parent
-    if not parent.is_dir():
-        raise InvalidInputError(f"{folder}: the folder {folder.parent} does not exist; make it first")
-    if not os.access(parent, os.W_OK):
-        raise InvalidInputError(f"{folder}: cannot be written there (permission denied)")
 
 
 def _place(store: str | None) -> Path:
