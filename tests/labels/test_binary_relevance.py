@@ -126,7 +126,7 @@ def test_progress_counts_labels():
 
 # ---------------------------------------------------------------------- any learner
 
-X_NEAR_ZERO = np.abs(X).round(1)  # counts of a kind: none below 0
+X_NEAR_ZERO = np.abs(X).round(1)  # not negative, like counts
 LEARNERS = [
     SGDClassifier(loss="modified_huber", random_state=0),
     Perceptron(random_state=0),

@@ -346,7 +346,7 @@ def _check_finite(table: CheckedFeatures, X: Any) -> None:
 
 
 def _refusal_of_features(X: Any, error: Exception) -> InvalidInputError:
-    """Return our own error for features which scikit-learn refuses: it names the first cell which is no number."""
+    """Return our own error for features which scikit-learn refuses: it names the first cell that is not a number."""
     refusal = InvalidTypeError if isinstance(error, TypeError) else InvalidInputError
     found = None if is_sparse(X) else _first_without_number(X)
     if found is None:
@@ -361,7 +361,7 @@ def _refusal_of_features(X: Any, error: Exception) -> InvalidInputError:
 
 
 def _first_without_number(X: Any) -> tuple[Any, int, int] | None:
-    """Return the first cell, row by row, which is no number, with its row and column; None if there is none."""
+    """Return the first cell, row by row, that is not a number, with its row and column; None if there is none."""
     try:
         table = np.asarray(X)
     except ValueError:  # rows of different lengths

@@ -54,8 +54,8 @@ class MLkNN(LabelModel):
     Notes
     -----
     Distances are Euclidean. Of equally near neighbours, such as duplicates or rows of a binary table, the first in the
-    training data is taken (`cofactor.labels.adaptation.neighbours.nearest_rows`). An instance is no neighbour of
-    itself, but its duplicates are. Distances depend on the scale of the features: if scales should not matter, put a
+    training data is taken (`cofactor.labels.adaptation.neighbours.nearest_rows`). An instance is not a neighbour
+    of itself, but its duplicates are. Distances depend on the scale of the features: if scales should not matter, put a
     `StandardScaler` or a `Normalizer` before the model in a pipeline.
 
     The model holds the training data; sparse data stay sparse. A fit computes the distances between all instances in

@@ -23,8 +23,8 @@ class CSSP(CodeModel):
         \min_{W, b} \|Z_C - X W - 1 b^T\|_F^2 + \alpha \|W\|_F^2, \qquad \hat z = (x W + b)\, Z_C^+ Z
 
     with V the first d right singular vectors of Z, which is not centred. By default labels are coded as -1 and 1, as in
-    the code that the authors released. The paper says 0 and 1. Only -1 and 1 give the figures of other papers, since
-    this coding puts an intercept into the decoder (corrections.md, C74).
+    the code that the authors released, but not in the paper. With this coding, and not with 0 and 1, the figures of
+    other papers are reproduced, since it puts an intercept into the decoder (corrections.md, C74).
 
     Parameters
     ----------

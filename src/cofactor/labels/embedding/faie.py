@@ -19,10 +19,10 @@ class FAiE(CodeModel):
     .. math:: \max_{U^T U = I} \mathrm{tr}\, U^T (Z Z^T + \beta H_\alpha) U, \qquad
         \min_{W, b} \|U - X W - 1 b^T\|_F^2 + \alpha \|W\|_F^2, \qquad \hat z = (x W + b)\, U^T Z
 
-    with Z the coded labels, not centred, and :math:`H_\alpha` the hat matrix of the same ridge regression. With β = 0,
-    U are the codes of PLST without centring; with a large β they are the principal components of the features. By
-    default labels are coded as -1 and 1, as in the released code. The paper says 0 and 1. Only -1 and 1 give the
-    figures of other papers (corrections.md, C74).
+    with Z the coded labels, not centred, and :math:`H_\alpha` the hat matrix of the same ridge regression. With β = 0
+    this is PLST without centring; with a large β, U holds the principal components of the features. By default labels
+    are coded as -1 and 1, as in the released code, but not in the paper. With this coding, and not with 0 and 1, the
+    figures of other papers are reproduced (corrections.md, C74).
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ def check_savable(estimator: Any) -> None:
 
 
 def check_estimator(estimator: Any) -> None:
-    """Refuse what is no classifier or regressor of scikit-learn, or has weights of classes that not all labels have.
+    """Refuse what is not a classifier or regressor of scikit-learn, or has a dictionary of class weights.
 
     Parameters
     ----------
