@@ -148,7 +148,7 @@ def _check_fold_in(estimators: Mapping[str, Any]) -> None:
 
 
 def _unknown(what: str, name: Any, known: Iterable[str]) -> str:
-    """Return what to say of a name that is not known."""
+    """Return the message about a name that is not known."""
     return f"{what} {name!r} is not known; {did_you_mean(name, known)}"
 
 

@@ -205,8 +205,8 @@ def compare(
         Everything is repeated for each: it seeds the splits, and whatever in an estimator has a ``random_state`` of
         None. A seed given twice counts once.
     metrics : sequence of str, optional
-        What to show and to test, the most important first; see `METRICS`. Everything is measured anyhow, so that a look
-        at other metrics computes nothing again.
+        What to show and to test, the most important first; see `METRICS`. All are measured in any case, so that a look
+        at others computes nothing again.
     grids : mapping of str to grid, optional
         For some of the methods values of parameters to try, as for ``ParameterGrid``. One is chosen for each training
         part, inside of it: for ratings by splits of the same kind, for labels by three folds. See also `Search`, which
@@ -234,7 +234,8 @@ def compare(
         If a name is unknown, or data, metrics and splits do not go together.
     TypeError
         If something given as an estimator is not one, or cannot fold users in and the splits need it; or if there is
-        a store, and an estimator or an object given as `splits` cannot be told from others, or has no source file.
+        a store, and an estimator or an object given as `splits` cannot be distinguished from others, or has no source
+        file.
 
     Examples
     --------
@@ -263,8 +264,10 @@ def compare(
         grid_metric=grid_metric,
     )
     searching = {name: _searching(name, asked) for name in asked.estimators}
-    told = _Told(strict=store is not None, version=version)
-    cells = [cell for one in asked.sets for seed in asked.seeds for cell in _cells(searching, one, asked, seed, told)]
+    descriptions = _Descriptions(strict=store is not None, version=version)
+    cells = [
+        cell for one in asked.sets for seed in asked.seeds for cell in _cells(searching, one, asked, seed, descriptions)
+    ]
     results = run_cells(cells, store, n_jobs, progress, retry_failed)
     return Comparison(results, asked.metrics, asked.task, _facts(searching, asked))
 
@@ -292,18 +295,20 @@ def _searching(name: str, asked: Request) -> Any:
 # ---------------------------------------------------------------- cells
 
 
-def _cells(estimators: Mapping[str, Any], data: Source, asked: Request, seed: int, told: _Told) -> Iterator[Cell]:
+def _cells(
+    estimators: Mapping[str, Any], data: Source, asked: Request, seed: int, descriptions: _Descriptions
+) -> Iterator[Cell]:
     """Yield a cell for each split and method."""
     protocol = asked.protocol
     splits = data.train_rows if protocol == "official" else None if isinstance(protocol, str) else protocol
-    own = {} if splits is None else {"splits": told.of("splits", splits)}
+    own = {} if splits is None else {"splits": descriptions.of("splits", splits)}
     scale = data.scale if data.scale is not None or data.task == "labels" else np.unique(data.y)
     work: Callable[..., Any] = rating_measures if data.task == "ratings" else label_measures
     options = (scale,) if data.task == "ratings" else ()
     names, parts = zip(*_splits(data, protocol, asked.n_splits, seed), strict=True)  # drawn before models are looked at
     rows: Reference[Sequence[Parts]] = Reference(f"splits of {data.name!r}", uuid.uuid4().hex, parts)
     models = {
-        name: (seeded(estimator, seed, data.scale), told.of(f"method {name!r}", estimator))
+        name: (seeded(estimator, seed, data.scale), descriptions.of(f"method {name!r}", estimator))
         for name, estimator in estimators.items()
     }
     for k, split in enumerate(names):
@@ -317,13 +322,15 @@ def _cells(estimators: Mapping[str, Any], data: Source, asked: Request, seed: in
                 parameters={"estimator": description.value, **{what: one.value for what, one in own.items()}},
                 checksum=data.checksum,
                 measure=function_name(work),
-                code=told.code(f"method {name!r}", (work.__module__, *data.readers), description, *own.values()),
+                code=descriptions.code(
+                    f"method {name!r}", (work.__module__, *data.readers), description, *own.values()
+                ),
             )
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What keys say of methods and splits.
+class _Descriptions:
+    """Describes methods and splits for keys.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ def evaluate_labels(
         One for each fold and decoding, see `decodings`: ``fold`` (from 0), ``decoding``, the measures of
         `cofactor.metrics.label_report`, ``n_train``, ``n_test``, ``fit_seconds`` (selection included; the same for
         all decodings of a fold), ``predict_seconds``, ``parameters`` (those a selection chose, else empty), and
-        ``threshold`` (the cut, or number of labels; None for one cut per label or where the model does not tell).
+        ``threshold`` (the cut, or number of labels; None for one cut per label, or where the model has none).
 
     Raises
     ------
@@ -116,7 +116,7 @@ def decodings(model: Any, X: Features) -> Iterator[tuple[str, Any, Any]]:
     =========  ======================================================================================
 
     A model with a method ``decodings(X)`` answers itself, such as a `Search`, whose parameters may differ between the
-    two; "own" is how a model decides that it chose without a say in the cut.
+    two. Where a search leaves the cut to the model that it chose, its only way is called "own".
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ BEST = "the best, to the digits shown"  #: what is marked: all that print alike,
 
 @dataclass(frozen=True, eq=False)
 class MeanTable:
-    """Means of one measure over splits, with what says how far they can be trusted.
+    """Means of one measure over splits, with their spread, and what is missing.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class MeanTable:
     notes : dict of (int, int) to str
         What is wrong with a cell, by row and column: splits that are missing, and the first error.
     absent : dict of str to str
-        Methods that are not in the table, and why: said below it.
+        Methods that are not in the table, and why: named below it.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def mean_table(
     greater : bool, optional
         Whether a greater value is better; by default what `cofactor.metrics.greater_is_better` says.
     absent : mapping of str to str, optional
-        Methods that were left out, and why: said below the table.
+        Methods that were left out, and why: named below the table.
 
     Returns
     -------
@@ -346,7 +346,7 @@ def _names(records: Iterable[Record], key: str) -> list[str]:
 
 
 def _best(values: NDArray[np.float64], digits: int, greater_is_better: bool) -> NDArray[np.bool_]:
-    """Tell which values are the best, or printed like the best."""
+    """Return which values are the best, or printed like the best."""
     if np.isnan(values).all():
         return np.zeros(values.shape, dtype=bool)
     best = np.nanmax(values) if greater_is_better else np.nanmin(values)

@@ -52,7 +52,7 @@ def experiment(name: str) -> Experiment:
     Raises
     ------
     InvalidInputError
-        If there is none; the message tells the nearest names.
+        If there is none; the message gives the nearest names.
 
     Examples
     --------

@@ -102,8 +102,8 @@ def read_comparison(path: PathLike) -> Declared:
     Raises
     ------
     InvalidInputError
-        If the file is no TOML (the message tells the line), a name is unknown (it tells the nearest ones), or a key or
-        value is not what is expected (it tells which).
+        If the file is no TOML (the message names the line), a name is unknown (it names the nearest ones), or a key or
+        value is not what is expected (it names which).
     OSError
         If a file is missing.
 

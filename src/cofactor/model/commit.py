@@ -9,7 +9,7 @@ the keyboard, the model is what it was::
             fitted._fit(...)
         return self
 
-A fit which goes on from an earlier one says what of it the copy keeps::
+A fit which goes on from an earlier one names what the copy keeps of it::
 
     with committed(self, keep=("chains_", "target_")) as fitted:  # a warm start
     with committed(self, keep=learned_names(self)) as fitted:  # partial_fit: everything
@@ -57,7 +57,7 @@ def committed(model: _Model, *, keep: Iterable[str] = ()) -> Iterator[_Model]:
         Its parameters, and whatever does not end with an underscore, are in the copy too.
     keep : iterable of str, optional
         Learned attributes which the copy has from the beginning, for a fit that goes on from there. All others are
-        gone from it, so that none of an earlier fit remains. The copy is shallow: arrays are replaced in it, never
+        gone from it, so that nothing of an earlier fit remains. The copy is shallow: arrays are replaced in it, never
         changed in place.
 
     Yields

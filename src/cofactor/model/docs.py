@@ -84,14 +84,14 @@ PARAMETERS: Mapping[str, str] = {
             Sweeps of each chain. With ``warm_start=True``, sweeps to add.""",
     "burn_in": """\
         burn_in : int, default={default}
-            Sweeps at the beginning of which nothing is kept.""",
+            First sweeps of each chain, of which nothing is kept.""",
     "thin": """\
         thin : int, default={default}
             Distance between two sweeps that are kept.""",
     "n_chains": """\
         n_chains : int, default=1
-            Independent chains; their samples are pooled. Two or more tell whether they agree (`diagnostics`,
-            `plots.plot_trace`).""",
+            Independent chains; their samples are pooled. With two or more one can see whether they agree
+            (`diagnostics`, `plots.plot_trace`).""",
     "max_seconds": """\
         max_seconds : float, optional
             Stop after this time; what has been kept by then is used, and it is an error if burn-in has not ended.""",
@@ -140,7 +140,7 @@ def filled(text: str, defaults: Mapping[str, Any] | None = None) -> str:
     ----------
     text : str
     defaults : mapping of str to object, optional
-        Defaults of parameters, for texts which tell them.
+        Defaults of parameters, for texts which name them.
 
     Raises
     ------

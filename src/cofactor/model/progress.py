@@ -45,7 +45,7 @@ class Monitor:
             self._bar = None
 
     def stage(self, name: str) -> Callable[[Progress], None] | None:
-        """Return a callback which marks progress as that of the stage `name`; None if nobody listens."""
+        """Return a callback which marks progress as that of the stage `name`; None if nothing is shown or called."""
         if self.callback is None and not self.show:
             return None
 
@@ -56,7 +56,7 @@ class Monitor:
         return note
 
     def inside(self, name: str) -> Monitor:
-        """Return a monitor for a fit within this one; all its stages are told as stages of `name`."""
+        """Return a monitor for a fit within this one; its stages are reported as stages of `name`."""
         inner = Monitor(None, False)
         if self.callback is not None or self.show:
             inner.callback = self.stage(name)

@@ -447,7 +447,7 @@ def splitter_of(
 
 
 def _not_known(protocol: str, task: Task, argument: str) -> tuple[str | Argument, ...]:
-    """Return what to say of a name which is none of the task."""
+    """Return the message about a name that is no protocol of the task."""
     known = _BY_NAME[task]
     if any(protocol in names for names in _BY_NAME.values()):
         return Argument(argument, protocol), f" is not for {task}; these have {', '.join(known)}"

@@ -1,4 +1,4 @@
-"""What a model file holds of a model, JSON values and arrays, and the checks made before any of it is believed.
+"""What a model file holds of a model, JSON values and arrays, and the checks made before any of it is trusted.
 
 Models may hold models: an ensemble its members, a chain its learners, a pipeline its steps. `packed` takes them like
 anything else that was learned, and `unpacked` builds them again, from classes of a registry only::

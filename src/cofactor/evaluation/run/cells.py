@@ -38,7 +38,7 @@ class Cell:
     seed : int, default=0
         Seed of split and method.
     parameters : mapping
-        What else tells this cell from others, as JSON can hold it.
+        What else distinguishes this cell from others, as JSON can hold it.
     checksum : str
         Of the data.
     measure : str

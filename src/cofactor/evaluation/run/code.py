@@ -32,7 +32,7 @@ from cofactor.errors import InvalidTypeError
 __all__ = ["SHOWN", "UnsourcedError", "closure", "code_digest"]
 
 SHOWN = frozenset({"__main__", "cli", "docs", "pages", "plots", "reports", "server", "tasks", "version"})
-"""Parts of this package which show results, or name its version, and have no say in them."""
+"""Parts of this package which show results, or name its version, and do not influence them."""
 
 _ALWAYS = ("numpy", "scipy", "scikit-learn", "numba")  #: packages whose versions are in every key
 _REGISTRIES = frozenset({"cofactor.ratings", "cofactor.labels"})
@@ -193,7 +193,7 @@ def _source(module: str) -> _Source:
 
 @cache
 def _data_beside(folder: Path) -> bytes:
-    """Return what tells the files of data in a folder of this package, and in those below it that hold no modules."""
+    """Return a digest of the files of data in a folder of this package, and in those below it without modules."""
     total = hashlib.sha256()
     for path in sorted(folder.iterdir()):
         if path.is_dir() and path.name != "__pycache__" and not (path / "__init__.py").exists():

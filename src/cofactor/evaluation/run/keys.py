@@ -28,15 +28,15 @@ _CLONED = ("_metadata_request", "_sklearn_output_config")
 
 _PLAIN = frozenset({type(None), bool, int, float, str})
 _TABLES = (dict, MappingProxyType)
-_USUAL = (np.float64, np.int64, np.bool_, np.str_)  #: numbers of NumPy that are those of Python
+_USUAL = (np.float64, np.int64, np.bool_, np.str_)  #: types of NumPy whose values are those of Python
 
 
 class IndescribableError(InvalidTypeError):
-    """An object that cannot be told from others, for the key of a result; the message says where it is."""
+    """An object that cannot be distinguished from others in the key of a result; the message says where it is."""
 
 
 class Described:
-    """What an object is, and which modules have a say in it.
+    """What an object is, and which modules it depends on.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ def described(value: Any, *, strict: bool = True) -> Described:
     Raises
     ------
     IndescribableError
-        If something is in it that cannot be told from others: a generator, an open file, a lock, a function without
+        If something in it cannot be distinguished from others: a generator, an open file, a lock, a function without
         a name of its own.
 
     Examples

@@ -36,9 +36,9 @@ class Reference(Generic[Value]):
     name : str
         What messages call it.
     checksum : str
-        Tells it from all others.
+        Distinguishes it from all others.
     value : object
-        It; a copy of the reference in another process is without it.
+        What it refers to; a copy of the reference in another process does not hold it.
     load : callable, optional
         Returns it there. By default it is written to a temporary file of this machine when the first copy is made, and
         read from there; the file goes with the reference.

@@ -30,7 +30,7 @@ __all__ = ["Interrupted", "RunProgress", "run_cells"]
 
 _FRAMES = 3  #: last places of a traceback that are kept
 _BATCH = 0.1  #: seconds of work that go to a process at once: handing a cell over takes a millisecond or two
-_SETTLE = 0.05  #: seconds for joblib's threads to pass on what they hold; they stumble if ended in the middle of it
+_SETTLE = 0.05  #: seconds for joblib's threads to pass on what they hold; they fail if ended in the middle of it
 _WATCH = 2.0  #: seconds between two looks of a worker at whether the process it works for is still there
 _PAUSE = 0.2  #: seconds between two looks at what other processes have finished
 
@@ -135,7 +135,7 @@ def run_cells(
 
 
 class _Attempt(NamedTuple):
-    """What a worker says of a cell."""
+    """What a worker returns for a cell."""
 
     key: str
     status: Literal["done", "failed"]
@@ -234,11 +234,11 @@ class _Run:
                 # With two jobs joblib takes another process also for a single task.
                 (attempts,) = Parallel(n_jobs=2, batch_size=1)([_task([self.missing[key]], threads, sender)])
             except Exception as error:
-                attempts = [_Attempt(key, "failed", {}, _told(error), 0.0)]
+                attempts = [_Attempt(key, "failed", {}, _error_text(error), 0.0)]
             self._keep(attempts)
 
     def _keep(self, attempts: Sequence[_Attempt]) -> None:
-        """Store what workers say, then tell it."""
+        """Store what workers return, then report it."""
         results = [self._result(attempt) for attempt in attempts]
         if self.store is not None:
             self.store.put(*results)
@@ -280,7 +280,7 @@ class _Pace:
         self.spent: defaultdict[tuple[str, str], float] = defaultdict(float)
 
     def note(self, cell: Cell, seconds: float) -> None:
-        """Take notice of a cell that is done."""
+        """Count a cell that is done."""
         group = cell.method, cell.data
         self.left[group] -= 1
         self.spent[group] += seconds
@@ -296,7 +296,7 @@ class _Pace:
         )
 
     def batches(self, cells: Iterable[Cell], longest: float) -> Iterator[list[Cell]]:
-        """Yield the cells in turn, several at a time only if together they will be shorter than this many seconds."""
+        """Yield the cells in order, in batches that are expected to take less than this many seconds, or one by one."""
         batch: list[Cell] = []
         expected = 0.0
         for cell in cells:
@@ -344,7 +344,7 @@ def _here() -> tuple[int, int]:
 
 
 def _until_broken(batches: Iterator[list[_Attempt]]) -> Generator[list[_Attempt]]:
-    """Yield what workers say until one of them dies, or cannot be sent its cells."""
+    """Yield what workers return, until one of them dies or cannot be sent its cells."""
     try:
         yield from batches
     except Exception:
@@ -389,11 +389,11 @@ _SHARED = threading.Event()  #: whether several threads of this worker process w
 
 @cache
 def _settle_in(parent: int) -> None:
-    """Make a worker process one that does its work and nothing else.
+    """Prepare a worker process for its cells, once.
 
     After a task joblib's workers let the garbage collector look at everything, once a second at most: a tenth of their
-    time. It is spared what they have imported. Ctrl-C, which a terminal sends to all processes, concerns the parent
-    alone: it ends its workers, and two that do it get into each other's way.
+    time. It need not look at what they have imported. Ctrl-C, which a terminal sends to all processes, concerns the
+    parent alone: it ends its workers, and would fail if they ended themselves meanwhile.
     """
     gc.collect()
     gc.freeze()
@@ -421,10 +421,11 @@ def _attempt(key: str, work: Callable[[], Measures], keeps_warnings: bool) -> _A
             measures: Any = work()
             if _SHARED.is_set():  # another thread has begun since, whose warnings these may be
                 caught = []
-            said = list(dict.fromkeys(str(warning.message) for warning in caught))
-            measures = json.loads(json.dumps({**measures, **({"warnings": said} if said else {})}, default=_plain))
+            messages = list(dict.fromkeys(str(warning.message) for warning in caught))
+            named = {"warnings": messages} if messages else {}
+            measures = json.loads(json.dumps({**measures, **named}, default=_plain))
         except Exception as error:
-            return _Attempt(key, "failed", {}, _told(error), time.perf_counter() - began)
+            return _Attempt(key, "failed", {}, _error_text(error), time.perf_counter() - began)
     return _Attempt(key, "done", measures, "", time.perf_counter() - began)
 
 
@@ -437,7 +438,7 @@ def _plain(value: Any) -> Any:
     )
 
 
-def _told(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     """Return type and message in the first line, and the last places of the traceback below."""
     places = traceback.format_tb(error.__traceback__)[-_FRAMES:]
     notes = getattr(error, "__notes__", [])

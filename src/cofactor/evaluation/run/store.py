@@ -202,7 +202,8 @@ class ResultStore:
         """
         with self._transaction() as connection:
             free = [cell for cell in cells if self._is_free(connection, cell.key)]
-            if free:  # this worker is there, but for its first claim, or if somebody took a long sleep for death
+            if free:
+                # The row of this worker is missing before its first claim, and if it slept so long that it seemed dead.
                 connection.execute(
                     "INSERT OR IGNORE INTO workers VALUES (?, ?, ?, ?, ?)", (self._worker, *self._identity, time.time())
                 )
@@ -243,7 +244,7 @@ class ResultStore:
         """Make the tables of a new file; refuse a file which is none of ours."""
         with self._explained():
             version = self._version()
-            # A switch to the log does not always wait for others who make it at the same time.
+            # A switch to the log does not always wait for other processes that make it at the same time.
             until = time.monotonic() + _PATIENCE
             while True:
                 try:
@@ -257,7 +258,7 @@ class ResultStore:
             self._connection.execute("PRAGMA foreign_keys = ON")
         if version == 0:
             with self._transaction() as connection:
-                if self._version() == 0:  # nobody else was faster
+                if self._version() == 0:  # no other process was faster
                     for statement in _TABLES.split(";"):
                         connection.execute(statement)
                     connection.execute(f"PRAGMA application_id = {_APPLICATION}")
@@ -265,7 +266,7 @@ class ResultStore:
 
     def _version(self) -> int:
         """Return the version of the tables, 0 where there are none."""
-        # In one statement: between two of them somebody else may have made the tables.
+        # In one statement: between two of them another process may make the tables.
         version, application, tables = self._connection.execute(
             "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_master) "
             "FROM pragma_user_version, pragma_application_id"

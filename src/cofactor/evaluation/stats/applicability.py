@@ -7,11 +7,11 @@ from math import factorial
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation.stats.scores import Scores
 
-__all__ = ["checked", "said", "what_applies"]
+__all__ = ["checked", "left_out_lines", "what_applies"]
 
 
 def what_applies(n_data: int, n_methods: int, alpha: float = 0.05) -> dict[str, str]:
-    """Tell which tests make sense for so many data sets and methods.
+    """Return which tests make sense for so many data sets and methods.
 
     A test makes no sense where even the clearest outcome, all data sets agreeing, is more probable by chance than
     `alpha`.
@@ -70,16 +70,16 @@ def _too_few(n_data: int, n_orders: int, alpha: float, n_tests: int = 1) -> str:
 
 
 def checked(scores: Scores, test: str, alpha: float = 0.05) -> Scores:
-    """Return the complete data sets, or say why the test makes no sense."""
+    """Return the scores on the complete data sets; refuse a test that makes no sense for them, and say why."""
     if not 0 < alpha < 1:
         raise InvalidInputError(f"alpha must lie between 0 and 1, found {alpha!r}", argument="alpha")
     complete = scores.complete
     reason = what_applies(len(complete.data), len(complete.methods), alpha)[test]
     if reason:
-        raise InvalidInputError(f"{test}: {'; '.join([reason, *said(scores.left_out)])}")
+        raise InvalidInputError(f"{test}: {'; '.join([reason, *left_out_lines(scores.left_out)])}")
     return complete
 
 
-def said(left_out: tuple[str, ...]) -> list[str]:
+def left_out_lines(left_out: tuple[str, ...]) -> list[str]:
     """Return the line that names the data sets left out, if there are any."""
     return [f"Left out, as a method has no score there: {', '.join(left_out)}"] if left_out else []

@@ -20,7 +20,7 @@ from scipy import stats
 from sklearn.utils import check_random_state
 
 from cofactor.errors import InvalidInputError
-from cofactor.evaluation.stats.applicability import checked, said
+from cofactor.evaluation.stats.applicability import checked, left_out_lines
 from cofactor.evaluation.stats.scores import Scores
 
 __all__ = ["Posterior", "correlated_t", "signed_rank"]
@@ -63,7 +63,7 @@ class Posterior:
         equal = f", equal within {self.rope:g} {self.p_rope:.3f}" if self.rope else ""
         over = "data sets" if self.test == "Bayesian signed-rank test" else "splits"
         better = f"{self.first} is better {self.p_first:.3f}, {self.second} {self.p_second:.3f}"
-        return [f"{self.test} over {self.n} {over}: probability that {better}{equal}", *said(self.left_out)]
+        return [f"{self.test} over {self.n} {over}: probability that {better}{equal}", *left_out_lines(self.left_out)]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -99,7 +99,7 @@ def conclude(
     if not n_data:
         return Conclusions(refused=dict.fromkeys(_NAMES.values(), "no data set has a score of every method"))
     reasons = what_applies(n_data, len(scores.methods), alpha)
-    # Where a few data sets agree, the posterior is certain, which is more than so few can tell.
+    # Where a few data sets agree the posterior is certain, though so few cannot show so much.
     reasons["signed_rank"] = reasons["signed_rank"] or reasons["wilcoxon_holm"]
     complete = scores.complete
     among = None if reasons["friedman"] else friedman(scores, alpha)

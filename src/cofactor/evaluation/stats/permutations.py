@@ -1,4 +1,4 @@
-"""How probable are average ranks as uneven as these by chance? Exact for few data sets, nearly so for more.
+"""How probable are average ranks as uneven as these by chance? Exact for few data sets, approximated for more.
 
 If all methods are equally good, then on each data set every order of its ranks is as probable as any other, whatever
 ties there are, and the data sets do not depend on one another. As much of this as matters to Friedman's statistic is
@@ -53,7 +53,7 @@ def chance_of_ranks(ranks: NDArray[np.float64]) -> tuple[float, bool]:
     reached = int((deviations.sum(axis=0).astype(np.int64) ** 2).sum())
     rows = sorted((np.sort(row) for row in deviations if row.any()), key=_n_orders, reverse=True)
     exact = _counted(rows, reached)
-    return (_nearly(rows, reached), False) if exact is None else (exact, True)
+    return (_approximated(rows, reached), False) if exact is None else (exact, True)
 
 
 def _counted(rows: Sequence[Ints], reached: int) -> float | None:
@@ -78,8 +78,8 @@ def _counted(rows: Sequence[Ints], reached: int) -> float | None:
     return float(counts[uneven].sum() / counts.sum())
 
 
-def _nearly(rows: Sequence[Ints], reached: int) -> float:
-    """Return nearly the same from the mean and the variance of the sum of squares."""
+def _approximated(rows: Sequence[Ints], reached: int) -> float:
+    """Return an approximation by the mean and the variance of the sum of squares."""
     squares = np.array([float(row @ row) for row in rows])
     largest = np.sqrt(squares).sum() ** 2  # if all rows pointed the same way
     mean = squares.sum() / largest

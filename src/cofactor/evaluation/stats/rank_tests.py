@@ -3,7 +3,7 @@ r"""Are the differences between methods more than chance? Tests over several dat
 One score of each method on each data set, `Scores`, goes in. With three or more methods, `friedman` asks whether they
 differ at all, and `nemenyi` which of them do; `wilcoxon_holm` compares them in pairs. For two methods
 `cofactor.evaluation.stats.bayesian` says how probable it is that one of them is better.
-`cofactor.evaluation.what_applies` tells which of these make sense.
+`cofactor.evaluation.what_applies` says which of these make sense.
 
 The procedure is that of J. Demšar, "Statistical comparisons of classifiers over multiple data sets", Journal of
 Machine Learning Research 7 (2006).
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from cofactor.evaluation.stats.applicability import checked, said
+from cofactor.evaluation.stats.applicability import checked, left_out_lines
 from cofactor.evaluation.stats.permutations import chance_of_ranks
 from cofactor.evaluation.stats.scores import Scores
 
@@ -87,7 +87,7 @@ class Friedman:
         kind = "exact" if self.exact else "approximate"
         return [
             f"Average ranks over {self.n_data} data sets: {ranks}",
-            *said(self.left_out),
+            *left_out_lines(self.left_out),
             f"Friedman: chi² = {self.chi_squared:.3f}, {k} degrees of freedom, {_p(self.chi_squared_p)}",
             f"{f}, critical value {self.critical_value:.3f} at alpha = {self.alpha:g}",
             f"By permutations of the ranks, {kind} {_p(self.p)}: {verdict}",
@@ -139,13 +139,13 @@ class Nemenyi:
             f"Nemenyi: methods differ at alpha = {self.alpha:g} if their average ranks do by the critical difference "
             f"CD = {self.critical_difference:.3f} (q = {self.q:.3f}, {self.n_data} data sets)"
         )
-        return [rule, *self._caveat(), *said(self.left_out), *(groups or ["All methods differ"])]
+        return [rule, *self._caveat(), *left_out_lines(self.left_out), *(groups or ["All methods differ"])]
 
     def _caveat(self) -> list[str]:
         """Say what few data sets do to this test."""
         if self.critical_difference > len(self.methods) - 1:
             return [
-                f"Average ranks over {self.n_data} data sets cannot differ by so much: this test tells nothing here"
+                f"Average ranks over {self.n_data} data sets cannot differ by so much: this test can show nothing here"
             ]
         if self.n_data < _FEW:
             return ["The critical difference is one for many data sets: with so few, the level holds only roughly"]
@@ -202,7 +202,7 @@ class Wilcoxon:
         """Say it in words."""
         return [
             f"Wilcoxon signed-rank tests over {self.n_data} data sets, corrected by Holm, alpha = {self.alpha:g}:",
-            *said(self.left_out),
+            *left_out_lines(self.left_out),
             *(self._line(pair) for pair in self.pairs),
         ]
 

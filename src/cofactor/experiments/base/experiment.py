@@ -160,14 +160,14 @@ Origin = Literal["source", "print", "ours"]
 
 @dataclass(frozen=True)
 class Claim:
-    """What is said of a picture or a table, as a rule by its source, and whether it holds here.
+    """A statement about a picture or a table, as a rule of its source, and whether it holds here.
 
     Parameters
     ----------
     statement : str
         In our words.
     holds : bool or None
-        None: cannot be told from what was run.
+        None: cannot be decided by what was run.
     measured : str
         The figures behind the answer.
     origin : {"source", "print", "ours"}

@@ -36,7 +36,7 @@ Sources = Mapping[tuple[str, str], Scores | None]
 PRINTED = "printed numbers"
 """The words for numbers that come from the source."""
 
-_TELLING = 6  # with fewer data sets, that no difference is shown says little
+_ENOUGH = 6  #: data sets; with fewer it means little that no difference is shown
 
 
 def printed_scores(table: Published, metric: str, protocol: str = "") -> Scores:
@@ -130,7 +130,7 @@ def methods_differ(tests: Sequence[Tested]) -> list[Claim]:
     return [
         Claim(
             f"{METRICS[metric].title}, {words}: the methods differ.",
-            differences.differ or (None if differences.n_data < _TELLING else False),
+            differences.differ or (None if differences.n_data < _ENOUGH else False),
             f"F_F = {differences.f:.3f}, critical value {differences.critical_value:.3f}, p = {differences.p:.2g}; "
             f"{len(differences.methods)} methods, {differences.n_data} data sets",
             origin=_origin(words),

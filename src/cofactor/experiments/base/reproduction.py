@@ -34,9 +34,10 @@ class Tally:
     differ : int
         Those printed ones that cannot be right: others contradict them.
     unjudged : int
-        Those of which neither deviation is known, so that nothing can be said.
+        Those for which neither deviation is known, so that they cannot be judged.
     claims, held, unknown : int
-        Claims of the source on what is measured here, those that hold, and those that cannot be told from what was run.
+        Claims of the source on what is measured here, those that hold, and those that what was run
+        cannot decide.
     failed : int
         Cells that failed.
     """

@@ -1,7 +1,7 @@
 """What a demo declares, and the one way to run it.
 
 A demo is a comparison of methods on data, measured as ``cofactor evaluate`` and ``cofactor compare`` measure, beside
-published figures, with examples of what the best method predicts, and pictures. It prints nothing: a `Reporter` is told
+published figures, with examples of what the best method predicts, and pictures. It prints nothing: a `Reporter` shows
 what happens, and a `Finding` holds what came out.
 """
 
@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Protocol
 
 from cofactor.model.selection.search import Search
 from cofactor.pages import Html, Section
+from cofactor.published import METRICS, value
 from cofactor.tasks import task_named
 from cofactor.tasks.plain import Loaded
 
@@ -83,7 +84,7 @@ class Row:
     fitted : Search, optional
         What the first split fitted.
     extra : mapping from str to object
-        What a demo knows beside.
+        What else the demo knows of it.
     """
 
     name: str
@@ -167,26 +168,26 @@ class Finding:
 
 
 class Reporter(Protocol):
-    """Who is told what a demo does."""
+    """Shows what a demo does."""
 
     def heading(self, text: str) -> None:
-        """Take notice of a new part."""
+        """Begin a new part."""
 
     def say(self, text: str, *, soft: bool = False) -> None:
-        """Take notice of a line."""
+        """Show a line."""
 
     def steps(self, total: int) -> AbstractContextManager[None]:
         """Within the block, count so many steps."""
 
     def step(self, text: str) -> None:
-        """Take notice of a step that begins."""
+        """Show that a step begins."""
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], *, soft: Sequence[int] = ()) -> None:
-        """Take notice of a table; cells with a star are the best of their columns, soft rows matter less."""
+        """Show a table; cells with a star are the best of their columns, soft rows matter less."""
 
 
 class Demo(ABC):
-    """A declared demo; subclasses say what is compared, and what is shown beside.
+    """A declared demo; subclasses say what is compared, and what else is shown.
 
     Attributes
     ----------
@@ -196,8 +197,10 @@ class Demo(ABC):
         Of the report.
     metrics : mapping from str to str
         Measures to show, and their headings.
+    tables : tuple of str
+        Names of the published tables (`cofactor.published`) whose figures stand beside them.
     greater_is_better : frozenset of str
-        Those of which high values are good.
+        Those whose high values are good.
     digits : int
         Digits after the point.
     ways : mapping from str to str
@@ -209,6 +212,7 @@ class Demo(ABC):
     task: ClassVar[str]
     title: ClassVar[str]
     metrics: ClassVar[Mapping[str, str]]
+    tables: ClassVar[tuple[str, ...]]
     greater_is_better: ClassVar[frozenset[str]] = frozenset()
     digits: ClassVar[int]
     ways: ClassVar[Mapping[str, str]] = {"": ""}
@@ -226,20 +230,22 @@ class Demo(ABC):
     def parts(self, data: Any, extent: Extent) -> list[Any]:
         """Return the parts of each split, as `Task.measure` takes them."""
 
-    @abstractmethod
     def published(self, data: Any, method: str) -> Figures:
-        """Return the published figures of a method, as far as there are any."""
+        """Return the published figures of a method on a data set, as far as there are any."""
+        names = [metric for metric in self.metrics if metric in METRICS]
+        found = {metric: value(self.tables, method, metric, data=data.name) for metric in names}
+        return {metric: number for metric, number in found.items() if number is not None}
 
     def opening(self, trial: Trial) -> str:
-        """Return what is said of the data before the comparison."""
+        """Return the text about the data that stands before the comparison."""
         return f"{trial.data.description}."
 
     def extra(self, trial: Trial, name: str, fitted: Any) -> dict[str, Any]:
-        """Return what is to be known of a fitted method beside its measures."""
+        """Return what to keep of a fitted method besides its measures."""
         return {}
 
-    def told(self, row: Row) -> str:
-        """Return what is said when a method is done; nothing for a silent demo."""
+    def summary(self, row: Row) -> str:
+        """Return the line to show when a method is done; empty for none."""
         return ""
 
     def baselines(self, trial: Trial) -> Iterator[Row]:
@@ -252,7 +258,7 @@ class Demo(ABC):
 
     @abstractmethod
     def show_examples(self, finding: Finding, report: Reporter, number: int) -> None:
-        """Make examples of what a good method predicts, and tell them; headings count from `number`."""
+        """Make examples of what a good method predicts, and show them; headings count from `number`."""
 
     @abstractmethod
     def draw(self, finding: Finding, place: Path, report: Reporter) -> Iterator[Picture]:
@@ -285,7 +291,7 @@ def run_demo(demo: Demo, extent: Extent, report: Reporter) -> Finding:
     extent : Extent
         How much of it.
     report : Reporter
-        Is told what happens.
+        Shows what happens.
 
     Returns
     -------
@@ -327,9 +333,9 @@ def _compare(demo: Demo, trial: Trial, report: Reporter) -> None:
                     warnings.simplefilter("ignore")
                     runs.append(task.measure(method.search, loaded, part, kept.append))
             trial.rows.append(_row(demo, trial, name, runs, kept))
-            told = demo.told(trial.rows[-1])
-            if told:
-                report.say(told)
+            summary = demo.summary(trial.rows[-1])
+            if summary:
+                report.say(summary)
 
 
 def _row(demo: Demo, trial: Trial, name: str, runs: list[Mapping[str, dict[str, Any]]], kept: list[Any]) -> Row:

@@ -14,10 +14,9 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from cofactor import published
 from cofactor.datasets import DatasetNotFoundError, LabelDataset, load_labels, make_labels
 from cofactor.evaluation import Search
-from cofactor.experiments.demos.base import Demo, Extent, Figures, Finding, Method, Picture, Reporter, Trial
+from cofactor.experiments.demos.base import Demo, Extent, Finding, Method, Picture, Reporter, Trial
 from cofactor.labels import MODELS, TRANSFORMERS, MLkNN
 from cofactor.labels.data import as_labels
 from cofactor.labels.decoding import micro_f1_curve
@@ -52,8 +51,6 @@ _LEARNED = (
     "The threshold is one cut for all labels, learned on held-out training instances. It changes the measures more "
     "than the choice of the method does, so these figures must not be compared with those of a plain cut."
 )
-#: Where the published figures stand: Kumar's thesis, ten folds (BSVM for binary relevance) and five; and OMF's paper.
-_TABLES = ("thesis-5.9", "thesis-5.10", "thesis-6.2", "omf-2")
 _SETS = ("emotions", "medical", "cal500")
 _BASELINE = "BinaryRelevance"
 _FOLDS = 5
@@ -92,10 +89,12 @@ class LabelDemo(Demo):
         "macro_f1": "macro",
         "micro_f1": "micro",
     }
+    #: Kumar's thesis, ten folds (BSVM for binary relevance) and five; and the paper on OMF.
+    tables = ("thesis-5.9", "thesis-5.10", "thesis-6.2", "omf-2")
     greater_is_better = frozenset(key for key in metrics if LABEL_METRICS[key].greater_is_better)
     digits = 3
     ways: ClassVar[Mapping[str, str]] = {"": "Plain cut at 0", "learned": "Learned threshold"}
-    pictures = frozenset({"labels.png", "groups.png", "sparsity.png", "thresholds.png", "tree.png"})
+    pictures = frozenset({"labels.png", "sparsity.png", "thresholds.png", "tree.png"})
 
     # ---------------------------------------------------------------- the comparison
 
@@ -130,11 +129,6 @@ class LabelDemo(Demo):
         """Return five folds, or the first of them."""
         parts = list(KFold(_FOLDS, shuffle=True, random_state=extent.seed).split(np.zeros(data.n_instances)))
         return parts[:1] if extent.quick else parts
-
-    def published(self, data: Any, method: str) -> Figures:
-        """Return the published figures of a method on a data set."""
-        found = {metric: published.value(_TABLES, method, metric, data=data.name) for metric in self.metrics}
-        return {metric: value for metric, value in found.items() if value is not None}
 
     def notes(self, finding: Finding) -> list[str]:
         """Return how it was measured, and what was published."""
@@ -175,7 +169,7 @@ class LabelDemo(Demo):
                 "are split among its children.",
             )
 
-    # ---------------------------------------------------------------- what is told at the end
+    # ---------------------------------------------------------------- what is shown at the end
 
     def next_steps(self, finding: Finding) -> list[tuple[str, str]]:
         """Return three commands, each with what it does."""

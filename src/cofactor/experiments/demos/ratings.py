@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor import published
 from cofactor.datasets import DatasetNotFoundError, available, fetch, load_ratings, make_ratings
 from cofactor.evaluation import Holdout, Search
-from cofactor.experiments.demos.base import Demo, Extent, Figures, Finding, Method, Picture, Reporter, Row, Trial
+from cofactor.experiments.demos.base import Demo, Extent, Finding, Method, Picture, Reporter, Row, Trial
 from cofactor.metrics import confusion_matrix
 from cofactor.pages import Html, Section, highlights, paragraph, section, side_by_side
 from cofactor.plots import plot_confusion, plot_convergence, plot_tradeoff, save_figure
@@ -77,6 +76,7 @@ class RatingDemo(Demo):
 
     task, title = "ratings", "cofactor demo"
     metrics: ClassVar[Mapping[str, str]] = {"mae": "MAE", "rmse": "RMSE", "zero_one": "zero-one", "nmae": "NMAE"}
+    tables = ("thesis-4.1",)
     digits = 4
     pictures = frozenset({"confusion.png", "convergence.png", "tradeoff.png"})
 
@@ -135,13 +135,6 @@ class RatingDemo(Demo):
         ((train, test),) = Holdout(0.2, 1, extent.seed).split(data.X)
         return [(train, None, test)]
 
-    def published(self, data: Any, method: str) -> Figures:
-        """Return MAE and RMSE of the thesis."""
-        if data.name != "ml-100k":
-            return {}
-        found = {metric: published.value("thesis-4.1", method, metric) for metric in ("mae", "rmse")}
-        return {metric: value for metric, value in found.items() if value is not None}
-
     def opening(self, trial: Trial) -> str:
         """Return what the data are, and how they are split."""
         train, _, test = trial.parts[0]
@@ -159,7 +152,7 @@ class RatingDemo(Demo):
             "train_mae": -fitted.best_estimator_.score(trial.data.X[train], trial.data.y[train]),
         }
 
-    def told(self, row: Row) -> str:
+    def summary(self, row: Row) -> str:
         """Return alpha, test error and time of a model."""
         place = " (end of the grid)" if at_end(row) else ""
         alpha = "" if row.extra["alpha"] is None else f"alpha {row.extra['alpha']:.3g}{place}, "
@@ -217,7 +210,7 @@ class RatingDemo(Demo):
             if not finding.extent.quick:
                 yield _draw_tradeoff(trial, grid, place, report)
 
-    # ---------------------------------------------------------------- what is told at the end
+    # ---------------------------------------------------------------- what is shown at the end
 
     def next_steps(self, finding: Finding) -> list[tuple[str, str]]:
         """Return three commands, each with what it does."""

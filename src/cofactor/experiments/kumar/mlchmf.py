@@ -92,7 +92,7 @@ def comparison_cells(extent: Extent) -> list[Cell]:
 
 
 def _cell(method: str, data: str, split: str, **way: Any) -> Cell:
-    """Return a cell of the comparison; `way` is what is peculiar to it."""
+    """Return a cell of the comparison; `way` is what it has besides, or instead of, its method's entry in `METHODS`."""
     declared = {**METHODS[method], **way}
     if "grid" in declared:
         declared["metric"] = "hamming"
@@ -134,7 +134,7 @@ def better_on_more_sets(table: Published, results: Sequence[Result], champion: s
     """Return, for each metric and each other method of ours, the claim that the better one in print is so here.
 
     Better is who wins on more data sets. Where both win on equally many in print there is no claim; with less than
-    half of the data sets it cannot be told whether it holds.
+    half of the data sets it is not decided whether it holds.
     """
     claims = []
     for metric in table.metrics:

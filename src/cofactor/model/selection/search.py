@@ -87,7 +87,7 @@ class Search(BaseEstimator):
 
     Notes
     -----
-    A learned threshold is that of the held-out scores; it is kept when the model is fitted to all instances. A word
+    A learned threshold is that of the held-out scores; it is kept when the model is fitted to all instances. A rule
     as the model's own `threshold` would cost five more fits instead.
 
     Examples
