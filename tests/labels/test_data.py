@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn
 from scipy import sparse
 
 from cofactor.labels.data import LabelForm, as_features, as_labels, dense
@@ -90,3 +91,13 @@ def test_a_form_that_does_not_exist(container):
         LabelForm(container, "int64", False)
     with pytest.raises(ValueError, match="cannot have the dtype"):
         LabelForm("array", "object", False)
+
+
+def test_finite_features_with_a_sum_that_is_not():
+    for form in (np.asarray, sparse.csr_array):
+        assert as_features(form(np.full((3, 2), 1e308))).shape == (3, 2)
+
+
+def test_scikit_learn_may_be_told_to_assume_finite_features():
+    with sklearn.config_context(assume_finite=True):
+        assert np.isnan(as_features([[np.nan]])).all()
