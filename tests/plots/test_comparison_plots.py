@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation import Scores, nemenyi
 from cofactor.metrics import error_by_level
 from cofactor.plots import (
@@ -186,6 +187,20 @@ def test_learning_curves_are_in_percent_and_in_order():
 def test_shares_are_shares(share):
     with pytest.raises(ValueError, match="shares of 'HMF' must be"):
         plot_learning_curves({"HMF": ([0.5, share], [1, 1], None)})
+
+
+@pytest.mark.parametrize(
+    ("curves", "message"),
+    [
+        ({}, "curves must be a mapping with at least one name"),
+        ([1], "curves must be a mapping with at least one name"),
+        ({"HMF": ([1], [1])}, r"curves\['HMF'\] must hold shares, means and deviations"),
+        ({"HMF": 3}, r"curves\['HMF'\] must hold shares, means and deviations"),
+    ],
+)
+def test_learning_curves_of_another_form_are_refused(curves, message):
+    with pytest.raises(InvalidInputError, match=message):
+        plot_learning_curves(curves)
 
 
 # --- all of them --------------------------------------------------------------------------------------------

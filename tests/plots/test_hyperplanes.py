@@ -18,8 +18,20 @@ def test_hyperplanes_have_a_line_and_an_arrow_for_each_user() -> None:
     assert set(texts) >= {"$U_{1}$", "$U_{3}$", "$V_{1}$"}
     for k, user in enumerate(U, 1):  # the arrow ends on the upper side
         assert np.dot(texts[f"$U_{{{k}}}$"].xy, user) > 0.5
-    with pytest.raises(ValueError, match="zero"):
-        plot_hyperplanes([[0.0, 0.0]], V)
+
+
+@pytest.mark.parametrize(
+    ("U", "V", "message"),
+    [
+        ([[1.0, 0.0], [0.0, 0.0]], [[1.0, 1.0]], "U must have no row of zeros, found row 1"),
+        ([[1.0, 0.0, 0.0]], [[1.0, 1.0]], r"U must have shape \(n_users, 2\)"),
+        ([[1.0, np.nan]], [[1.0, 1.0]], "U must be finite"),
+        ([[1.0, 0.0]], [1.0, 1.0], r"V must have shape \(n_items, 2\)"),
+    ],
+)
+def test_factors_that_are_not_in_the_plane_are_refused(U: list, V: list, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        plot_hyperplanes(U, V)
 
 
 def test_names_in_the_plane_lie_apart() -> None:

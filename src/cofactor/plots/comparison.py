@@ -14,6 +14,7 @@ from cofactor.plots.figures import (
     INK,
     MUTED,
     OKABE_ITO,
+    as_floats,
     as_written,
     inches,
     legend,
@@ -24,7 +25,7 @@ from cofactor.plots.figures import (
     shortened,
     tidy,
 )
-from cofactor.plots.parameters import plot_parameter_lines
+from cofactor.plots.parameters import check_lines, plot_parameter_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -197,8 +198,8 @@ def plot_error_by_level(
 
     Raises
     ------
-    ValueError
-        If there is no method, or errors, scale and counts do not fit together.
+    TypeError, ValueError
+        If there is no method, or errors are no numbers, or errors, scale and counts do not fit together.
     ImportError
         If matplotlib is not installed.
 
@@ -279,6 +280,7 @@ def plot_learning_curves(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('share of the training data (%)', 'test MAE (stars)')
     """
+    check_lines(curves, "curves", "shares")
     percent = {}
     for name, (shares, means, deviations) in curves.items():
         found = numbers(shares, f"shares of {name!r}", positive=True)
@@ -299,7 +301,7 @@ def plot_learning_curves(
 
 def _by_level(values: ArrayLike, name: str, n_levels: int) -> NDArray[np.float64]:
     """Return errors as (n_splits, R)."""
-    table = np.atleast_2d(np.array(values, dtype=np.float64))
+    table = np.atleast_2d(as_floats(values, f"errors[{name!r}]", "numbers"))
     if table.ndim != 2 or table.shape[1] != n_levels:
         raise InvalidInputError(
             f"errors[{name!r}] must have one number for each of {n_levels} levels, found {table.shape}"

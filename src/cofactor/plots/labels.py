@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_cooccurrence", "plot_group_sparsity", "plot_threshold_curves"]
 
-_NAMED = 40  # up to so many labels their names stand at the axes
+_NAMED = 40  # up to this number of labels, their names stand at the axes
 _LONGEST = 22  # letters of a name
 
 

@@ -27,7 +27,7 @@ from cofactor.text import without_zero
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_parameter_lines", "plot_parameter_map"]
+__all__ = ["check_lines", "plot_parameter_lines", "plot_parameter_map"]
 
 
 def plot_parameter_map(
@@ -163,10 +163,7 @@ def plot_parameter_lines(
     >>> ax.get_legend_handles_labels()[1]
     ['d = 20', 'd = 60']
     """
-    if not isinstance(lines, Mapping) or not lines:
-        raise InvalidInputError(
-            f"lines must be a mapping with at least one name, found {lines!r:.60}", argument="lines"
-        )
+    check_lines(lines, "lines", "values")
     checked = [(str(name), *_checked_line(str(name), line)) for name, line in lines.items()]
     ax = new_axes(ax)
     for index, (name, x, mean, spread) in enumerate(checked):
@@ -181,9 +178,18 @@ def plot_parameter_lines(
     return ax
 
 
+def check_lines(lines: Any, name: str, first: str) -> None:
+    """Refuse what is not a mapping from names to (`first`, means, deviations); `name` is the argument."""
+    if not isinstance(lines, Mapping) or not lines:
+        raise InvalidInputError(f"{name} must be a mapping with at least one name, found {lines!r:.60}", argument=name)
+    for label, line in lines.items():
+        if not isinstance(line, tuple | list) or len(line) != 3:
+            raise InvalidInputError(
+                f"{name}[{label!r}] must hold {first}, means and deviations, found {line!r:.60}", argument=name
+            )
+
+
 def _checked_line(name: str, line: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
-    if not isinstance(line, tuple | list) or len(line) != 3:
-        raise InvalidInputError(f"lines[{name!r}] must hold values, means and deviations, found {line!r:.60}")
     x, mean = numbers(line[0], f"values of {name!r}"), numbers(line[1], f"means of {name!r}")
     same_size(x, mean, f"values of {name!r}", "means")
     if line[2] is None:

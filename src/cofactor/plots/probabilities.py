@@ -173,7 +173,7 @@ def plot_trace(model: Any, ax: Axes | None = None, *, title: str = "") -> Axes:
     matplotlib Axes
         One line per chain; burn-in is shaded. For several chains the legend gives the rank-normalized split R-hat of
         the log-likelihood after burn-in: above 1.01 they do not agree yet. The steep rise of the first sweeps is cut
-        off: beside it, nobody could see what comes later.
+        off: next to it, all later changes would look flat.
 
     Raises
     ------

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_confusion", "plot_embedding", "plot_hyperplanes"]
 
-_CROWDED = 7  # from so many levels on, a cell has room for one line of text only
-_MOST_WRITTEN = 25  # beyond so many levels it has room for none
+_CROWDED = 7  # from this number of levels on, a cell has room for one line of text only
+_MOST_WRITTEN = 25  # beyond this number of levels it has room for none
 
 
 def plot_confusion(counts: ArrayLike, scale: ArrayLike, ax: Axes | None = None, *, title: str = "") -> Axes:

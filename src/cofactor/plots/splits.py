@@ -18,7 +18,7 @@ __all__ = ["plot_splits"]
 
 _ROW = 0.3  # inches
 _WIDTH = 4.8  # inches: legible on a phone, too; more for long names
-_TITLE = 50  # letters: that width has room for so many
+_TITLE = 50  # letters that the width has room for
 
 
 def plot_splits(scores: Mapping[str, ArrayLike], ax: Axes | None = None, *, metric: str = "", title: str = "") -> Axes:

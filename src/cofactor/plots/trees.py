@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_label_tree", "tree_positions"]
 
-_WRITTEN = 24  # up to so many leaves, numbers stand beside the nodes
+_WRITTEN = 24  # up to this number of leaves, numbers stand beside the nodes
 _LARGEST = 1100.0  # area of the root, in square points
 _SMALLEST = 12.0  # that of a node with few instances
 
