@@ -1,4 +1,4 @@
-"""Matrices of resemblance against scikit-learn, NumPy and brute force; grouping of what has known groups."""
+"""Similarities of columns against scikit-learn, NumPy and brute force; groups of columns with known groups."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def table(n: int = 60, L: int = 12, seed: int = 0) -> np.ndarray:
 
 
 def blocks(n: int = 400, groups: int = 4, size: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return labels in groups: one topic for each row, of whose labels most are on."""
+    """Return labels in groups: each row has a topic, and most labels of its topic are on."""
     rng = np.random.default_rng(seed)
     topic = rng.integers(groups, size=n)
     group = rng.permutation(np.repeat(np.arange(groups), size))
@@ -52,7 +52,7 @@ def test_sparse_equals_dense(measure, kind) -> None:  # type: ignore[no-untyped-
 @pytest.mark.parametrize("measure", [cosine, pearson, jaccard])
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
 def test_columns_without_variation(measure, convert) -> None:  # type: ignore[no-untyped-def]
-    """A column never on resembles nothing; of correlations the same holds for one always on."""
+    """A zero column has similarity 0 with all others; in correlations so has a column of ones."""
     Y = table(n=49)
     Y[:, 3], Y[:, 5] = 0, 1
     result = measure(convert(Y))
@@ -132,7 +132,7 @@ def test_numbers_of_groups() -> None:
         spectral_groups(A, 0)
 
 
-def test_isolated_columns_are_no_obstacle() -> None:
+def test_isolated_columns_do_not_matter() -> None:
     A = np.zeros((5, 5))
     A[0, 1] = A[1, 0] = A[2, 3] = A[3, 2] = 1
     found = spectral_groups(A, 2)

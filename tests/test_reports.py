@@ -150,10 +150,25 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def plain_comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same report without pictures, for tests of its tables and numbers."""
+    path = tmp_path_factory.mktemp("report") / "plain.html"
+    with pytest.MonkeyPatch.context() as patch:
+        leave_pictures_out(patch)
+        write_report(path, compared(), "Four methods")
+    return path
+
+
 @pytest.fixture
 def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports without pictures, as where matplotlib is missing: drawing would take most of the time."""
-    monkeypatch.setattr("cofactor.reports.comparison._installed", lambda *packages: False)
+    """Reports without pictures, for tests of their words."""
+    leave_pictures_out(monkeypatch)
+
+
+def leave_pictures_out(patch: pytest.MonkeyPatch) -> None:
+    """Make reports as where matplotlib is missing: drawing would take most of the time."""
+    patch.setattr("cofactor.reports.comparison._installed", lambda *packages: False)
 
 
 # ---------------------------------------------------------------- in the browser
@@ -179,9 +194,9 @@ def test_a_report_is_readable_and_asks_for_nothing(opened: Open, comparison: Pat
 
 
 def test_the_tables_of_a_report_show_means_ranks_and_the_best(
-    opened: Open, browser: webdriver.Chrome, comparison: Path
+    opened: Open, browser: webdriver.Chrome, plain_comparison: Path
 ) -> None:
-    opened(comparison)
+    opened(plain_comparison)
     found = {key: browser.find_element(By.CSS_SELECTOR, f'[aria-label="{key}"] table') for key in ("MAE", "micro f1")}
     for metric, name in {"mae": "MAE", "micro_f1": "micro f1"}.items():
         heads, *rows = [
@@ -203,8 +218,10 @@ def test_the_tables_of_a_report_show_means_ranks_and_the_best(
     assert footnotes.startswith("a: HMF on jester-2: 3 of 5 splits")
 
 
-def test_the_numbers_can_be_saved_from_the_page(opened: Open, browser: webdriver.Chrome, comparison: Path) -> None:
-    opened(comparison)
+def test_the_numbers_can_be_saved_from_the_page(
+    opened: Open, browser: webdriver.Chrome, plain_comparison: Path
+) -> None:
+    opened(plain_comparison)
     link = browser.find_element(By.CSS_SELECTOR, "a[download]").get_attribute("href")
     text = base64.b64decode(link.removeprefix("data:text/csv;base64,")).decode()
     saved = list(csv.DictReader(io.StringIO(text)))

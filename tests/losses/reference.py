@@ -1,4 +1,4 @@
-"""Plain formulas of thesis section 2.2, and numeric derivatives of fourth order."""
+"""Plain formulas of Kumar's thesis, section 2.2, and numeric derivatives of fourth order."""
 
 from collections.abc import Callable
 
@@ -67,7 +67,7 @@ def threshold_loss(h: Function, y: int, x: float, theta: np.ndarray, constructio
 
 
 def proximal_loss(h: Function, levels: np.ndarray, x: np.ndarray, n_levels: int) -> float:
-    """Loss (4.2) of one user, planes recomputed from the scores; unused levels take no part (corrections.md, C17)."""
+    """Loss (4.2) of one user, planes recomputed from the scores; unused levels have no term (corrections.md, C17)."""
     theta = {r: x[levels == r].mean() for r in range(1, n_levels + 1) if np.any(levels == r)}
     total = 0.0
     for y, score in zip(levels, x, strict=True):

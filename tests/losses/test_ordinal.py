@@ -68,7 +68,7 @@ def test_thresholded_losses_equal_brute_force(construction: str, margin: type[Ma
 @pytest.mark.parametrize("margin", [Logistic, SmoothHinge])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_proximal_loss_equals_brute_force(margin: type[MarginLoss], seed: int) -> None:
-    """The derivative goes through θ* (correction C15, C16); levels a user never used take no part (correction C17)."""
+    """The derivative includes that of θ*, and unused levels have no term (corrections.md, C15, C16, C17)."""
     indptr, levels, scores, _ = random_users(np.random.default_rng(seed))
     h = MARGINS[margin][0]
 
@@ -102,7 +102,7 @@ def test_proximal_derivative_needs_the_path_through_the_planes() -> None:
     assert np.abs(d_scores - gradient(with_fixed_planes, scores, 1e-6)).max() > 0.5
 
 
-def test_proximal_user_of_one_level_pays_squares_only() -> None:
+def test_proximal_loss_of_a_user_with_one_level_is_squares_only() -> None:
     scores = np.array([0.0, 1.0, 5.0])
     losses, d_scores, _ = run(
         Proximal(n_levels=4), np.array([0, 3]), np.array([2, 2, 2], np.uint8), scores, np.empty((1, 0))

@@ -25,7 +25,7 @@ def hinge(x, theta, y):
 
 
 def problem(alpha=0.7, alpha_bias=None, learn_items=False, n=25, m=18, tol=1e-4, seed=0):
-    """Return a problem, and a point in the middle of nowhere."""
+    """Return a problem, and a random point far from its minimum."""
     rng = np.random.default_rng(seed)
     X = np.argwhere(rng.random((n, m)) < 0.5)
     ratings = as_ratings(X, rng.integers(1, R + 1, len(X)), scale=range(1, R + 1))
@@ -72,7 +72,7 @@ def test_the_objective_is_the_one_of_the_formula(alpha_bias):
 @pytest.mark.parametrize("alpha", [0.02, 0.7, 30.0])
 @pytest.mark.parametrize("passes", [0, 4, 40])
 def test_no_block_ever_raises_the_objective(learn_items, alpha_bias, alpha, passes):
-    """Also from the middle of nowhere, with few passes, and with blocks in any order."""
+    """Also from a random point, with few passes, and with blocks in any order."""
     p, x = problem(alpha, alpha_bias, learn_items)
     blocks = [p.update_items, p.update_sticks, p.update_users] + [p.update_gaussian] * learn_items
     history = [objective(p, x)]

@@ -331,7 +331,7 @@ def test_fixed_own_thresholds_without_common_ones() -> None:
 
 @pytest.mark.parametrize("name", ["U", "V", "b", "c", "common", "own"])
 def test_arrays_that_do_not_fit_are_refused(name: str) -> None:
-    """The kernels read without looking, so a wrong shape would read beyond the arrays."""
+    """The kernels do not check their indices, so with a wrong shape they would read beyond the arrays."""
     p, loss = entries(), AllThreshold()
     shapes = {**SHAPES, name: (SHAPES[name][0] - 1, *SHAPES[name][1:])}
     with pytest.raises(ValueError, match="has shape"):
@@ -373,7 +373,7 @@ def test_rotation_keeps_the_objective_and_finds_the_axes() -> None:
 
 
 @pytest.mark.parametrize("penalty", [L1(0.1), L21(0.1), NonNegative(), CentredL2(0.1)])
-def test_no_rotation_where_a_penalty_cares_for_the_axes(penalty: Penalty) -> None:
+def test_no_rotation_where_a_penalty_depends_on_the_axes(penalty: Penalty) -> None:
     problem, x = small_factorization(V=penalty)
     before = x.copy()
     problem.rotate(x)

@@ -31,7 +31,7 @@ G = np.array([[-0.7], [0.4], [1.1], [0.2]])
 
 
 def level_data(mask: np.ndarray, levels: np.ndarray) -> SimpleNamespace:
-    """Return levels of the pairs in a mask by rows and by columns, as the posterior wants them."""
+    """Return levels of the pairs in a mask by rows and by columns, in the form that the posterior needs."""
     csr = sparse.csr_array(mask.astype(float))
     csr.data = np.arange(csr.nnz, dtype=float)
     csc = csr.tocsc()
@@ -183,7 +183,7 @@ def joint_test(n_sweeps: int, B: int, wrong: str = "", as_sparse: bool = False) 
     """Return z-scores of statistics: means over sweeps that start from the prior, against means under the prior.
 
     Each sweep draws parameters given data and data given parameters, so that the prior stays what it is. Replicates
-    are independent of each other: their standard deviation tells the error of the mean, whatever mixes slowly.
+    are independent of each other: their standard deviation gives the error of the mean, even if sweeps mix slowly.
     """
     random = np.random.default_rng(7)
     prior = Replicates(50 * B, as_sparse=as_sparse)

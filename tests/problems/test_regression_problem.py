@@ -79,7 +79,7 @@ def test_label_step_against_cvxpy() -> None:
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 20.0])
 @pytest.mark.parametrize("psd", [True, False])
 def test_step_length_follows_from_the_true_constant(alpha: float, psd: bool) -> None:
-    """The Hessian of W is the Kronecker sum of 2AᵀA and 2αR; its norm is the bound if R is PSD (correction C37)."""
+    """The Hessian is the Kronecker sum of 2AᵀA and 2αR; its norm is the bound if R is PSD (corrections.md, C37)."""
     A, B, R = data()
     R = positive_part(R) if psd else R
     hessian = 2 * (np.kron(A.T @ A, np.eye(T)) + alpha * np.kron(np.eye(D), R))

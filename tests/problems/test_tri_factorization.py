@@ -70,7 +70,7 @@ def test_neither_half_of_an_update_raises_the_objective(invariant: bool, alpha: 
 def test_updates_come_to_rest_where_no_feasible_direction_descends(invariant: bool) -> None:
     problem, _, _, x = setting(invariant, alpha=0.1)
     start = problem.certificate(x, slopes(problem, x))
-    result = repeat_updates(problem, x, max_iter=20_000, tol=0)
+    result = repeat_updates(problem, x, max_iter=2_000, tol=0)
     assert result.certificate < 0.02 * start
 
 
@@ -93,20 +93,20 @@ def test_scaling_removes_the_printed_penalty_only() -> None:
         np.testing.assert_allclose(np.array(penalties) / penalties[0], expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("alpha", [1.0, 3.0])
-def test_descent_does_not_scale_the_invariant_penalty_away(alpha: float) -> None:
+@pytest.mark.parametrize(("alpha", "n_steps"), [(1.0, 2_000), (3.0, 10_000)])
+def test_descent_does_not_scale_the_invariant_penalty_away(alpha: float, n_steps: int) -> None:
     """By the printed rule B grows and the penalty goes towards 0 with the number of steps, by the other it does not."""
     share = {}
     for invariant in (True, False):
         problem, X, Y, x = setting(invariant, alpha)
-        for steps in (100, 10_000):
+        for steps in (100, n_steps):
             found = repeat_updates(problem, x, max_iter=steps, tol=0).x
             B, S = found[: J * D].reshape(J, D), found[J * D :].reshape(L, J)
             share[invariant, steps] = total(problem, found) - np.sum((X - Y @ S @ B) ** 2), np.linalg.norm(B)
-    assert share[False, 10_000][0] < 0.3 * share[False, 100][0]
-    assert share[False, 10_000][1] > 1.5 * share[False, 100][1]
-    assert share[True, 10_000][1] < 1.5 * share[True, 100][1]
-    assert share[True, 10_000][0] > 0.3 * share[True, 100][0]
+    assert share[False, n_steps][0] < 0.3 * share[False, 100][0]
+    assert share[False, n_steps][1] > 1.5 * share[False, 100][1]
+    assert share[True, n_steps][1] < 1.5 * share[True, 100][1]
+    assert share[True, n_steps][0] > 0.3 * share[True, 100][0]
 
 
 @RULES

@@ -39,7 +39,7 @@ SIZES = {
     "li-7.6": (42, 1, 0, 7, 6),
     "li-7.7": (36, 1, 0, 6, 6),
 }
-#: Sums of all numbers and of all standard deviations, as read from the sources: no digit changes unseen.
+#: Sums of all numbers and of all standard deviations, as read from the sources: they change with every digit.
 SUMS = {
     "thesis-3.18": (3999379.87, 0),
     "thesis-3.19": (17.0085, 0.1578),
@@ -65,7 +65,7 @@ SUMS = {
 }
 RANKED = ("thesis-5.9", "thesis-5.10")
 BOLD = ("thesis-3.19", "thesis-5.9", "thesis-5.10", "thesis-6.2", "omf-2")
-#: Sets of which the registry has the same number of features, and which load in less than a second.
+#: Sets that have the same number of features in the registry, and load in less than a second.
 PUBLIC = (
     *("cal500", "emotions", "plant", "medical", "llog", "human", "yahoo-education", "yahoo-science", "scene"),
     *("rcv1-sample1", "rcv1-sample2", "rcv1-sample3", "rcv1-sample5", "corel5k"),
@@ -125,7 +125,7 @@ def test_sums(name: str) -> None:
     assert sums == pytest.approx(SUMS[name], rel=1e-12, abs=1e-9)
 
 
-def test_what_is_printed_beside_the_numbers() -> None:
+def test_which_tables_have_deviations_ranks_and_bold_numbers() -> None:
     def has(attribute: str) -> set[str]:
         return {name for name in names() if all(getattr(row, attribute) is not None for row in load(name).rows)}
 
@@ -153,7 +153,7 @@ def test_data_sets_are_those_of_the_registry() -> None:
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_names_and_errors_speak_of_the_table(name: str) -> None:
+def test_names_and_errors_are_of_rows_of_the_table(name: str) -> None:
     table = load(name)
     assert set(table.printed_names) <= set(table.methods)
     for error in table.errors:
@@ -246,7 +246,7 @@ def test_no_published_statistic_of_chapter_five_follows_from_its_tables() -> Non
         error = listed.pop(("", "F_F", metric))
         assert error.right == f"{plain:.3f}"
         assert error.why == f"{by_printed:.3f} by the printed ranks, {corrected:.3f} corrected for ties"
-        assert min(variants) > by_metric("thesis-5.11", "critical value")[""] > 0  # the hypothesis falls all the same
+        assert min(variants) > by_metric("thesis-5.11", "critical value")[""] > 0  # the hypothesis is rejected anyway
     assert not listed
 
 
@@ -326,7 +326,7 @@ def test_accuracy_is_never_above_example_f1_in_chapter_six() -> None:
     assert np.all(f1[known] <= 2 * accuracy[known] / (1 + accuracy[known]) + 0.0015)
 
 
-def test_rows_that_stand_in_two_tables_of_li_agree() -> None:
+def test_rows_that_are_in_two_tables_of_li_agree() -> None:
     whole, dimensions, clusters = load("li-7.4"), load("li-7.6"), load("li-7.7")
     for metric in whole.metrics:
         for method, table, again in (
@@ -354,7 +354,7 @@ def test_descriptions_differ_from_the_public_files_exactly_where_listed(data_dir
     wrong: dict[str, dict[Place, str]] = {}
     for data in PUBLIC:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # shifted labels of rcv1: as published is what is meant
+            warnings.simplefilter("ignore")  # of the shifted labels of rcv1, which are as published
             found = load_labels(data, data_home=data_dir)
         n, n_labels = found.Y.shape
         facts = {
@@ -426,7 +426,7 @@ def test_a_number_is_written_with_the_digits_of_the_source() -> None:
     assert str(printed("omf-2", "BinaryRelevance", "micro_f1", data="corel5k")) == ".112"
 
 
-def test_a_number_that_cannot_be_told_from_others_needs_its_place() -> None:
+def test_a_number_that_is_not_unique_needs_its_place() -> None:
     with pytest.raises(ValueError, match="table thesis-3.19 has several data sets; give data, one of ml-1m, eachmovie"):
         value("thesis-3.19", "HMF", "nmae")
     with pytest.raises(ValueError, match="table thesis-3.19 has several protocols; give protocol, one of weak, strong"):

@@ -1,4 +1,4 @@
-"""What every solver promises: descent, known optima, certificates, history, callbacks and errors."""
+"""What holds for every solver: descent, known optima, certificates, history, callbacks and errors."""
 
 from collections.abc import Callable
 
@@ -118,7 +118,7 @@ def test_valley_of_rosenbrock(name: str) -> None:
 
 
 @solvers
-def test_line_searches_step_back_from_nan_and_infinity(solver: Solver) -> None:
+def test_line_searches_shorten_steps_to_nan_and_infinity(solver: Solver) -> None:
     result = solver(problems.barrier(), np.full(5, 0.01), tol=1e-13, max_iter=5000)
     np.testing.assert_allclose(result.x, np.arange(1, 6), atol=1e-4)
 
@@ -270,14 +270,14 @@ def test_bad_options_are_refused(solver: Solver, options: dict[str, float]) -> N
 
 
 @solvers
-def test_callback_hears_of_every_iteration(solver: Solver) -> None:
+def test_callback_is_called_for_every_iteration(solver: Solver) -> None:
     problem, x0 = factorization(SmoothHinge())
-    heard: list[Progress] = []
-    result = solver(problem, x0, max_iter=20, tol=0, callback=heard.append)
-    assert [p.iteration for p in heard] == list(range(1, result.n_iter + 1))
-    assert [p.objective for p in heard] == result.history[1:]
-    assert [p.elapsed for p in heard] == result.seconds[1:]
-    assert all(p.max_iter == 20 for p in heard)
+    seen: list[Progress] = []
+    result = solver(problem, x0, max_iter=20, tol=0, callback=seen.append)
+    assert [p.iteration for p in seen] == list(range(1, result.n_iter + 1))
+    assert [p.objective for p in seen] == result.history[1:]
+    assert [p.elapsed for p in seen] == result.seconds[1:]
+    assert all(p.max_iter == 20 for p in seen)
 
 
 @solvers

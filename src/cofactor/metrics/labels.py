@@ -245,7 +245,7 @@ def label_report(
         ``hamming``, ``accuracy``, ``subset_accuracy``, ``example_f1``, ``macro_f1``, ``micro_f1``; with scores
         also ``one_error``, ``coverage``, ``ranking_loss``, ``average_precision``, ``precision_at_1`` and, where
         there are that many labels, ``precision_at_3``, ``ndcg_at_3``, ``precision_at_5``, ``ndcg_at_5``; and
-        whatever else `LABEL_METRICS` holds.
+        all others in `LABEL_METRICS`.
 
     Examples
     --------

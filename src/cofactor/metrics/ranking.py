@@ -12,7 +12,7 @@ ordinary ones (a label which is always on has +∞).
 **Rows without a value**, such as those without relevant labels, count as ``undefined``: 0, 1, or "skip" to leave
 them out (if all are left out, the result is NaN).
 
-Scores are dense; rows are ranked in blocks, so that memory stays small beside that of the scores.
+Scores are dense; rows are ranked in blocks, so that ranking needs little memory compared with the scores themselves.
 """
 
 from __future__ import annotations

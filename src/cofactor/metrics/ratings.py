@@ -254,7 +254,7 @@ def rating_report(y: ArrayLike, pred: ArrayLike, scale: ArrayLike) -> dict[str, 
     -------
     dict of str to float
         By name: ``mae``, ``nmae``, ``rmse``, ``fre``, ``zero_one`` (predictions rounded to the nearest level), and
-        whatever else `RATING_METRICS` holds.
+        all others in `RATING_METRICS`.
 
     Examples
     --------

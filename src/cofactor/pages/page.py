@@ -11,7 +11,7 @@ from cofactor.pages.rendering import environment, style_sheet
 
 __all__ = ["Section", "document", "section", "write_page"]
 
-_MIN_CONTENTS = 3  #: A page with so many sections or more has a table of contents.
+_MIN_CONTENTS = 3  # A page with this number of sections or more has a table of contents.
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ def fold(summary: object, *parts: object) -> Html:
 
 
 def highlights(figures: Iterable[tuple[object, object]]) -> Html:
-    """Return a few figures in large type, each with its meaning.
+    """Return a few numbers in large letters, each with its meaning.
 
     Examples
     --------

@@ -70,8 +70,8 @@ class GaussianPosterior:
     def start(self, key: Key) -> State:
         """Return the factors after a few rounds of alternating least squares from small random ones."""
         random, (n, m), d = key.generator(), self.entries.shape, self.users.n_columns
-        # A ridge of d is about right for any d where the noise has variance one half: it stands for entries of u and v
-        # with variance 1 / (2 d), and thus scores of a variance that does not explode with d.
+        # A ridge of d is about right for any d where the noise has variance one half: it corresponds to entries of u
+        # and v with variance 1 / (2 d), and so to scores whose variance does not grow with d.
         problem = LeastSquaresProblem(self.entries, self.targets, d, float(d), None, "exact", np.float64)
         first = {"U": random.normal(0, 0.1, (n, d)), "V": random.normal(0, 0.1, (m, d))}
         result = alternating_least_squares(problem, problem.pack(first), max_iter=_ALS_ROUNDS, tol=0)

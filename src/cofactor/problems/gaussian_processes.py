@@ -155,7 +155,7 @@ class HeldOutProcesses(LatentProcesses):
     """Latent processes whose value, for a solver, is not J but how badly they predict held-out ratings.
 
     The value is the perplexity of held-out ratings: one over the geometric mean of their densities, each given all
-    other ratings of its user. Solvers that undo a rise of the value thereby stop before positions fit single ratings.
+    other ratings of its user. So solvers that undo a rise of the value stop before positions fit single ratings.
 
     Parameters
     ----------

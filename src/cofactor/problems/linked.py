@@ -7,7 +7,7 @@ import numpy as np
 from cofactor.kernels.entrywise import entry_steps
 from cofactor.losses import LogisticSquared, Squared
 from cofactor.penalties import RowL2
-from cofactor.problems.observed import Entries, ObservedProblem
+from cofactor.problems.observed import Entries, ObservedProblem, factor_shapes
 
 _GROWTH = 1.05  # of step lengths from pass to pass
 
@@ -57,9 +57,7 @@ class LinkedProblem(ObservedProblem):
         fixed: Mapping[str, np.ndarray] | None = None,
         dtype: np.typing.DTypeLike = np.float32,
     ) -> None:
-        shapes = {
-            name: (n, n_factors) for name, n in zip("UV", entries.shape, strict=True) if name not in (fixed or {})
-        }
+        shapes = factor_shapes(entries, n_factors, fixed)
         self._counts = {"U": np.diff(entries.indptr), "V": np.diff(entries.col_indptr)}
         shares = {name: counts if by_count else np.ones(len(counts)) for name, counts in self._counts.items()}
         penalties = {name: RowL2(2 * alpha, shares[name]) for name in shapes}

@@ -8,7 +8,7 @@ from cofactor.kernels.nonnegative import coordinate_rows, multiplicative_rows
 from cofactor.kernels.threads import parallel_for
 from cofactor.losses import BetaDivergence, Squared
 from cofactor.penalties import L2
-from cofactor.problems.observed import Entries, ObservedProblem
+from cofactor.problems.observed import Entries, ObservedProblem, factor_shapes
 
 #: Least value of a factor where the loss is a divergence: a score of 0 has an infinite loss, and multiplication could
 #: never leave 0.
@@ -58,9 +58,7 @@ class NonnegativeProblem(ObservedProblem):
         fixed: Mapping[str, np.ndarray] | None = None,
         dtype: np.typing.DTypeLike = np.float32,
     ) -> None:
-        shapes = {
-            name: (n, n_factors) for name, n in zip("UV", entries.shape, strict=True) if name not in (fixed or {})
-        }
+        shapes = factor_shapes(entries, n_factors, fixed)
         # The penalty carries a factor ½ of its own.
         super().__init__(entries, targets, loss, shapes, {name: L2(2 * alpha) for name in shapes}, fixed, dtype)
         self.multiplicative = multiplicative

@@ -204,6 +204,13 @@ class ObservedProblem(PenalizedProblem):
             observed.row_sums(lo, hi, e.col_indptr, self._work.scores, out["c"])
 
 
+def factor_shapes(
+    entries: Entries, n_factors: int, fixed: Mapping[str, np.ndarray] | None
+) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of U and V, without those that are fixed."""
+    return {name: (n, n_factors) for name, n in zip("UV", entries.shape, strict=True) if name not in (fixed or {})}
+
+
 def _mean_squares(counts: np.ndarray, A: np.ndarray) -> np.ndarray:
     """Return the mean square of each column of A over the observed entries, `counts` for each row of A."""
     return np.asarray(observed.weighted_squares(counts, A) / max(1, counts.sum()))

@@ -201,7 +201,7 @@ class OrdinalProbitPosterior:
 
 
 def log_gaps(thresholds: Array) -> Array:
-    r"""Return a, of which :math:`\theta_1 = a_1, \theta_r = \theta_{r-1} + e^{a_r}`."""
+    r"""Return the a with :math:`\theta_1 = a_1, \theta_r = \theta_{r-1} + e^{a_r}`."""
     return np.concatenate([thresholds[:1], np.log(np.diff(thresholds))])
 
 
