@@ -78,7 +78,7 @@ EXAMPLES = {
 
 
 def _add(name: str, function: Callable[..., None], panel: str) -> None:
-    """Add a command: its help is its docstring, reflowed, with examples below; tasks declare some of its options."""
+    """Add a command. Its help is its docstring with examples below; tasks declare some of its options."""
     paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
     shown = "\n\n".join(f"  [cyan]{example}[/cyan]" for example in EXAMPLES.get(name, ()))

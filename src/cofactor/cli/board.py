@@ -20,7 +20,7 @@ __all__ = ["Board", "duration"]
 
 
 class Board:
-    """Shows a comparison as it goes on, on standard error; where that is no terminal, only what fails.
+    """Shows the progress of a comparison on standard error; if that is no terminal, only failures.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Board:
             self.live.stop()
 
     def show(self, progress: RunProgress) -> None:
-        """Take notice of a result."""
+        """Take in a result."""
         result = progress.result
         self.last, self.noted = progress, time.monotonic()
         self.cells[result.data] += 1
@@ -70,7 +70,7 @@ class Board:
             self.values[result.data][result.method].append(float(result.measures[self.metric]))
 
     def view(self) -> RenderableType:
-        """Return what the terminal is to show now."""
+        """Return what the terminal shows now."""
         from rich import box
         from rich.console import Group
         from rich.markup import escape
@@ -87,7 +87,7 @@ class Board:
         return Group(Text(self.headline(), style="bold"), table)
 
     def headline(self) -> str:
-        """Say how many cells are done, and when the rest will be."""
+        """Return how many cells are done, and how long the rest will take."""
         if self.last is None:
             return "beginning"
         last, since = self.last, time.monotonic() - self.noted
@@ -99,7 +99,7 @@ class Board:
         return ", ".join(words)
 
     def leader(self, data: str) -> str:
-        """Name the method with the best mean so far."""
+        """Return the method with the best mean so far, and that mean."""
         means = {method: sum(values) / len(values) for method, values in self.values[data].items()}
         if not means:
             return ""

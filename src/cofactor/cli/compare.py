@@ -1,4 +1,4 @@
-"""``cofactor compare``: methods on data sets, with tests of what differs, in a store that survives a crash."""
+"""``cofactor compare``: methods on data sets, with tests of differences, in a store that survives a crash."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cofactor.evaluation.tables import MeanTable
     from cofactor.experiments.declared import Declared
 
-#: Options that do not say what a TOML file says.
+#: Options that may be given with a TOML file.
 _OF_THE_RUN = ("jobs", "store", "out", "retry", "json")
 
 
@@ -186,7 +186,7 @@ def _declared(models: Mapping[str, Any], sets: Sequence[Any], how: Mapping[str, 
 
 
 def _check_names(files: Iterable[str]) -> None:
-    """Refuse what is neither a file nor a data set, but looks like the name of one."""
+    """Refuse names that are neither a file nor a data set, but similar to the name of a data set."""
     from cofactor.datasets.registry import KNOWN
 
     for file in files:
@@ -200,7 +200,7 @@ def _check_names(files: Iterable[str]) -> None:
 
 
 def _tables(comparison: Comparison) -> Iterator[tuple[str, MeanTable]]:
-    """Yield the tables of the metrics of which there are any numbers."""
+    """Yield the tables of the metrics that have numbers."""
     for metric in comparison.metrics:
         if any(metric in result.measures for result in comparison.results):
             yield metric, comparison.table(metric)
@@ -229,7 +229,7 @@ def _show(comparison: Comparison, tables: Mapping[str, MeanTable]) -> None:
 
 
 def _lost(comparison: Comparison, tables: Mapping[str, MeanTable]) -> Iterator[str]:
-    """Yield why there is nothing of each method where there is no table that would say it."""
+    """Yield why each method has no results, if there is no table to say it."""
     if not tables:
         yield from (f"{method} {why}" for method, why in comparison.absent().items())
 
@@ -239,7 +239,7 @@ def _digits(table: MeanTable) -> int:
 
 
 def _write(folder: Path, comparison: Comparison, title: str, tables: Mapping[str, MeanTable]) -> Iterator[Path]:
-    """Write all files, each whole or not at all, and yield their names: the one with pictures is the last."""
+    """Write all files, each whole or not at all, and yield their names. The report with its pictures comes last."""
     from cofactor.files import replacing
     from cofactor.reports.comparison import write_report
 

@@ -1,4 +1,4 @@
-"""``cofactor datasets``: the known data sets, where they are, and whether they are whole."""
+"""``cofactor datasets``: the known data sets, where they are, and whether their files are as published."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name from cofactor da
 
 
 def warn_of_data_variable() -> None:
-    """Say on standard error if COFACTOR_DATA leads nowhere; data sets may be in the cache all the same."""
+    """Warn on standard error if COFACTOR_DATA names no folder; data sets may still be in the cache."""
     from cofactor.datasets.registry import data_variable_fault
 
     fault = data_variable_fault()

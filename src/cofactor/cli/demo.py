@@ -110,9 +110,9 @@ def _machine() -> str:
 
 
 def move_report(demo: Demo, finding: Finding, place: Path, folder: Path) -> None:
-    """Move a report to its folder, and take pictures of an earlier run away which this one does not show."""
+    """Move a report to its folder, and remove pictures of an earlier run that this one does not show."""
     folder.mkdir(exist_ok=True)
-    # The page comes last: who finds it finds its pictures too.
+    # The page comes last, so that its pictures are there when it is.
     for path in sorted(place.iterdir(), key=lambda path: (path.suffix == ".html", path.name)):
         shutil.move(path, folder / path.name)
     for name in demo.pictures - {picture.file for picture in finding.pictures}:
@@ -120,7 +120,7 @@ def move_report(demo: Demo, finding: Finding, place: Path, folder: Path) -> None
 
 
 class TerminalReporter:
-    """Tells on the terminal what a demo does.
+    """Shows on the terminal what a demo does.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class TerminalReporter:
         self.row: Any = None
 
     def heading(self, text: str) -> None:
-        """Begin a part."""
+        """Print the heading of a part."""
         from rich.markup import escape
 
         self.console.print(f"\n[bold blue]{escape(text)}[/bold blue]")
@@ -153,12 +153,12 @@ class TerminalReporter:
             yield
 
     def step(self, text: str) -> None:
-        """Show the step that begins; the one before is done."""
+        """Show the step that begins; the previous one is done."""
         before = self.bar.tasks[0].description
         self.bar.update(self.row, description=text, advance=1 if before else 0)
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], *, soft: Sequence[int] = ()) -> None:
-        """Print a table: words to the left, numbers to the right, cells with a star bold, soft rows pale."""
+        """Print a table: words left-aligned, numbers right-aligned, cells with a star in bold, soft rows dim."""
         from rich import box
         from rich.markup import escape
         from rich.table import Table
@@ -174,20 +174,20 @@ class TerminalReporter:
                 max_width=_NARROW if words else None,
             )
         for k, row in enumerate(rows):
-            # The star is for pipes and files, where nothing is bold.
+            # The star marks them in pipes and files, where nothing is bold.
             cells = [f"[bold]{escape(cell)}[/bold]" if cell.endswith("*") else escape(cell) for cell in row]
             table.add_row(*cells, style="dim" if k in soft else None)
         self.console.print(table)
 
     def can_draw(self) -> bool:
-        """Whether there will be pictures; says what is missing."""
+        """Return whether pictures can be drawn; print what is missing if not."""
         if find_spec("matplotlib") is not None:
             return True
         self.say('No pictures: matplotlib is not installed; pip install "cofactor[plots]"')
         return False
 
     def finish(self, finding: Finding, folder: Path) -> None:
-        """Say where the report is, and name commands to go on with."""
+        """Print where the report is, and commands to try next."""
         from rich.markup import escape
 
         page = folder / _PAGE

@@ -1,4 +1,4 @@
-"""``cofactor doctor``: is this installation whole, and if not, what to do."""
+"""``cofactor doctor``: check an installation, and say what to do if something is wrong."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OPTIONAL = {
     "polars": "data frames in Python, if you use them: pip install polars",
 }
 
-#: What the self-test must reach: measured in float64; three solvers from two starts agree to 1e-8.
+#: Objective that the self-test must reach: measured in float64; three solvers from two starts agree to 1e-8.
 SELF_TEST_OBJECTIVE = 406.306816
 
 
@@ -258,7 +258,7 @@ def _fit(threads: int) -> float:
 
 
 def _label_test(group: str, advice: str) -> Check:
-    """Fit a label model to labels which are linear in the features: it must find all of them again."""
+    """Fit a label model to labels that are linear in the features: it must predict all of them."""
     import numpy as np
 
     from cofactor.labels import PLST

@@ -1,6 +1,6 @@
-"""What users can put right, told in one line; everything else is a bug and keeps its traceback.
+"""Errors that users can correct, in one line; every other error is a bug and keeps its traceback.
 
-Errors of the package are objects (`cofactor.errors`): here their arguments get the names of options.
+Errors of the package are objects (`cofactor.errors`). Here their arguments get the names of options.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cofactor.errors import Argument, InvalidInputError, MissingPackageError, Te
 
 __all__ = ["EXPLAINED", "explain", "is_abort", "named", "naming", "silence_stdout", "telling_what_is_kept"]
 
-#: What parameters of the library are called on the command line, where that is not their own name.
+#: Options that set a parameter of the library under another name.
 _OPTIONS: Mapping[str, str] = {
     "scale": "--levels",
     "n_factors": "--factors",
@@ -28,12 +28,12 @@ _OPTIONS: Mapping[str, str] = {
     "users": "--user",
     "n": "-n",
 }
-#: Settings and options that are the same for all tasks.
+#: Names of settings and options that all tasks share.
 _SAME = (
     *("alpha", "factors", "model", "param", "seed", "seeds", "task", "protocol", "splits", "test_size", "json"),
     *("candidates", "titles", "ratings", "at_least", "quantile", "include_seen"),
 )
-#: Values that are options of their own.
+#: Options that stand for one value of a parameter.
 _FLAGS: Mapping[tuple[str, bool], str] = {
     ("exclude_seen", False): "--include-seen",
     ("header", False): "--no-header",
@@ -44,7 +44,7 @@ _FLAGS: Mapping[tuple[str, bool], str] = {
 #: Wrong options and arguments: the class has another module in older versions of typer.
 _UsageProblem: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
-#: Errors which are told in a line; all others are bugs.
+#: Errors that users can correct; all others are bugs.
 EXPLAINED: tuple[type[Exception], ...] = (
     InvalidInputError,
     MissingPackageError,
@@ -78,7 +78,7 @@ def option_of(name: str) -> str | None:
 
 
 def named(options: Mapping[str, str] | None = None) -> Callable[[Argument], str]:
-    """Return what writes an argument as on the command line; one without an option as Python does.
+    """Return a function that writes an argument as on the command line, or as in Python if no option sets it.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def _written(value: Any) -> str:
 
 
 def told(text: Text, options: Mapping[str, str] | None = None) -> str:
-    """Return a text, or a text in parts, with options where it speaks of arguments.
+    """Return a text in which arguments are named by their options.
 
     Parameters
     ----------
@@ -147,12 +147,12 @@ def naming(options: Mapping[str, str]) -> Iterator[None]:
 
 
 def is_abort(error: Exception) -> bool:
-    """Whether the error stands for Ctrl-C or an end of input at a prompt."""
+    """Return whether an error stands for Ctrl-C, or for the end of the input at a prompt."""
     return isinstance(error, typer.Abort)
 
 
 def explain(error: Exception) -> str | None:
-    """Return one line for an error which the user can put right, None for a bug.
+    """Return one line for an error that the user can correct, None for a bug.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def explain(error: Exception) -> str | None:
 
 @contextmanager
 def telling_what_is_kept() -> Iterator[None]:
-    """Within the block, Ctrl-C ends the command with what the interruption itself says of the work done."""
+    """Within the block, Ctrl-C ends the command with the message of the interruption, which says what is kept."""
     try:
         yield
     except KeyboardInterrupt as stop:
@@ -189,7 +189,7 @@ def telling_what_is_kept() -> Iterator[None]:
 
 
 def silence_stdout() -> None:
-    """Stop writing to a reader who has gone, also at the end of the process."""
+    """Write nothing more to a reader that has closed standard output, not even when the process ends."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
 

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _ROWS_ON_SCREEN = 40
-#: Characters beside the columns of measures: names of models, and edges.
+#: Characters for the names of models and the edges of the table.
 _NAMES = 18
 _WIDE = 100  #: characters of a wide terminal
 
@@ -58,12 +58,12 @@ def _plain(value: Any) -> Any:
 
 
 def note(text: str) -> None:
-    """Tell something on standard error, so that standard output stays data."""
+    """Print a line on standard error, so that standard output holds only data."""
     print(text, file=sys.stderr)
 
 
 def show_notes(notes: tuple[Text, ...]) -> None:
-    """Tell what a task wants the user to know."""
+    """Print the notes of a task for the user."""
     for text in notes:
         note(f"cofactor: note: {told(text)}")
 
@@ -79,7 +79,7 @@ def show_facts(facts: Facts, more: Mapping[str, str], *, stderr: bool = False) -
     facts : Facts
         Of a task.
     more : mapping from str to str
-        What the command knows beside.
+        More names and values, of the command.
     stderr : bool, default=False
         Print on standard error.
     """
@@ -97,16 +97,17 @@ def show_facts(facts: Facts, more: Mapping[str, str], *, stderr: bool = False) -
 
 
 def write_table(table: Table, out: str | None, *, as_json: bool) -> None:
-    """Write a table where the user wants it.
+    """Write a table to a file or to standard output.
 
     Parameters
     ----------
     table : Table
         Of a task.
     out : str or None
-        File by its suffix, ``-`` for CSV on standard output. None: a table for the eye on a terminal, else CSV.
+        File, whose suffix says the format; ``-`` for CSV on standard output. None: a table for people on a terminal,
+        otherwise CSV.
     as_json : bool
-        JSON on standard output: the rows, or, where they go to a file, how many. Records stand in a line each.
+        Print JSON on standard output: the rows, or their number if they go to a file. Records have a line each.
     """
     if as_json and out is None and table.records is not None:
         for record in table.records():
@@ -178,7 +179,7 @@ def show_measured(measured: Measured) -> None:
 
     console = human_console()
     columns = [one for one in measured.columns if one.room == "any" or (one.room == "wide" and console.width >= _WIDE)]
-    # A deviation stands beside its mean where there is room for that in all columns, else below.
+    # A deviation stands beside its mean if there is room for that in all columns, otherwise below it.
     joint = " " if console.width >= _NAMES + sum(2 * one.digits + 9 for one in columns) else "\n"
     best, title = measured.leader(), escape(measured.title)
     for part in [columns] if joint == " " else _parts(columns, console.width - _NAMES):
@@ -223,7 +224,7 @@ def _mean_and_deviation(measured: Measured, name: str, column: Column, joint: st
 
 
 def make_bar(*, quiet: bool = False, counted: bool = False) -> Any:
-    """Return a progress display on standard error, which vanishes when it ends.
+    """Return a progress display on standard error, which disappears when it ends.
 
     Parameters
     ----------
@@ -278,7 +279,7 @@ def fit_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[Progr
 
 
 def describe(progress: Progress) -> tuple[str, str]:
-    """Return the part of a fit which reports (empty where it has no parts), and where it stands.
+    """Return the part of a fit which reports (empty if it has no parts), and how far it is.
 
     Examples
     --------

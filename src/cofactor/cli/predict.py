@@ -1,4 +1,4 @@
-"""``cofactor predict``: what a model says of the content of a file."""
+"""``cofactor predict``: predictions of a model for the content of a file."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def _chosen(names: Sequence[str]) -> list[Experiment]:
 
 
 def _words(document: str | None, words: str | None) -> str:
-    """Return the words for the document; what could not be read or written is refused before any work."""
+    """Return the summary for the document; refuse, before any work, files that cannot be read or written."""
     if document is not None:
         if document.endswith((".md", ".html")):
             page = f"{Path(document).stem}/README.md"

@@ -1,4 +1,4 @@
-"""A reproduction on the terminal: claims, published numbers beside ours, and what is not run."""
+"""A reproduction on the terminal: claims, published and measured numbers, and what was not run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def show_reproduction(one: Reproduction) -> None:
 
 
 def _show_table(console: Console, rows: Sequence[Row]) -> None:
-    """Print *published | here | difference* of one metric, and below it what is published only."""
+    """Print *published | here | difference* of one metric, and below it the numbers that are only published."""
     from rich.markup import escape
 
     from cofactor.experiments.base.markdown import columns_of, digits_of, printed_only, reasons_of, title_of
@@ -69,7 +69,7 @@ def show_lines(
     n_names: int,
     folded: tuple[str, int] = ("", 0),
 ) -> None:
-    """Print a table, one column of it folded to a width if need be; without room for it, its lines as sentences."""
+    """Print a table. One column may be folded; if there is still no room, each row becomes a sentence."""
     from rich import box
     from rich.markup import escape
     from rich.measure import Measurement
