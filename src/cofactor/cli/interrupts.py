@@ -12,17 +12,18 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
-__all__ = ["INTERRUPTED", "loading", "not_lost", "own_the_process"]
+__all__ = ["INTERRUPTED", "loading", "not_lost", "own_the_process", "working"]
 
 #: What an interrupted command says, unless it keeps something.
 INTERRUPTED = "cofactor: interrupted, nothing was written"
 
 _SOON = 0.01  #: seconds
 _owned = False  #: whether this process runs a command and nothing else
+_outside: dict[signal.Signals, Any] = {}  #: what handles signals outside `loading`
 
 
 def own_the_process() -> None:
@@ -33,23 +34,31 @@ def own_the_process() -> None:
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Within the block, which only imports, Ctrl-C and SIGTERM end a process of our own at once.
-
-    Nothing may have been begun that must be cleaned up.
-    """
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    """Within the block, Ctrl-C and SIGTERM end a process of our own at once: for imports, which leave no traces."""
     if not _owned or threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.getsignal(number) for number in numbers}
-    for number in numbers:
-        if before[number] is not signal.SIG_IGN:
-            signal.signal(number, _end)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    _outside.update({number: one for number, one in handlers.items() if one not in (None, signal.SIG_IGN)})
+    with _handled(dict.fromkeys(_outside, _end)):
+        yield
+
+
+@contextmanager
+def working() -> Iterator[None]:
+    """Within the block, signals are handled as outside of `loading`: for work that may leave traces."""
+    with _handled(_outside):
+        yield
+
+
+@contextmanager
+def _handled(handlers: Mapping[signal.Signals, Any]) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
     finally:
-        for number in numbers:
-            signal.signal(number, before[number])
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -9,9 +9,11 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from typer.main import get_command
+
 from cofactor.cli import errors
 from cofactor.cli.app import app
-from cofactor.cli.interrupts import INTERRUPTED, not_lost
+from cofactor.cli.interrupts import INTERRUPTED, loading, not_lost, working
 from cofactor.errors import InputWarning
 
 __all__ = ["run"]
@@ -25,8 +27,8 @@ def run(arguments: Sequence[str] | None) -> int:
     shown = warnings.showwarning
     warnings.showwarning = _Warnings().show
     try:
-        with not_lost():
-            status = app(args=arguments, prog_name="cofactor", standalone_mode=False)
+        with not_lost(), loading():  # to read the arguments, typer loads more
+            status = _program()(args=arguments, prog_name="cofactor", standalone_mode=False)
         sys.stdout.flush()
     except (SystemExit, BrokenPipeError) as stop:
         # rich and typer turn a broken pipe into an exit of their own.
@@ -52,6 +54,19 @@ def run(arguments: Sequence[str] | None) -> int:
     if status == 130:
         return _interrupted()
     return status if isinstance(status, int) else 0
+
+
+def _program() -> Any:
+    """Return the program; each of its commands begins to work only when its arguments are read."""
+    program = get_command(app)
+    groups: list[Any] = [program]
+    for group in groups:
+        for command in group.commands.values():
+            if hasattr(command, "commands"):
+                groups.append(command)
+            else:
+                command.callback = working()(command.callback)
+    return program
 
 
 def _interrupted() -> int:
