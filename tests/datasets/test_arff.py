@@ -49,6 +49,8 @@ def test_dense_and_sparse_rows_say_the_same(write):
 
 PLAIN = ["0", "1", "1.5", "-2e-3", "1e22", "01", " 1 ", ".5"]
 ODD = ["+1", "", "?", "nan", "-inf", "1e400", "1_0", "0x1F", "x", "'1'", '"0"', "1 2", "1,1", "{0 1}", "%", "\u0663"]
+DECLARED = r"""a,b,'c d',"e,f",'\'g\'',?,'',%,1"""
+WORDS = ["a", "b", " a ", "c d", "'c d'", "c", "'e,f'", "'a'", '"a"', "'g'", r"'\'g\''", "?", "", "%", "1", "01"]
 ODD_PAIRS = ["4 1", "0 1", "-1 1", "x 1", "0x1 1", "1", "", " 3  1", "+3 1"]
 
 
@@ -58,18 +60,23 @@ ODD_PAIRS = ["4 1", "0 1", "-1 1", "x 1", "0x1 1", "1", "", " 3  1", "+3 1"]
     odd_pair=st.none() | st.sampled_from(ODD_PAIRS),
     sparse=st.booleans(),
     blank=st.sampled_from(["", " "]),
+    words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=3) | st.sampled_from([["a"], ["b", "a"]]),
 )
 @settings(max_examples=200, deadline=None)
-def test_arrow_and_the_library_agree(rows, odd, odd_pair, sparse, blank, tmp_path_factory):
+def test_arrow_and_the_library_agree(rows, odd, odd_pair, sparse, blank, words, tmp_path_factory):
     """A cell which is None is left out of a sparse row; odd ones are at the end."""
+    words = [words[k % len(words)] for k in range(len(rows))]
     rows[-1][-1] = rows[-1][-1] if odd is None else odd
     if sparse:
         pairs = [[f"{j} {cell}" for j, cell in enumerate(row) if cell is not None] for row in rows]
         pairs[-1] += [] if odd_pair is None else [odd_pair]
         lines = ["{" + f",{blank}".join(row) + "}" for row in pairs]
     else:
-        lines = [f",{blank}".join(cell or "0" for cell in row) for row in rows]
-    head = "@relation r\n" + "".join(f"@attribute a{j} real\n" for j in range(4)) + "@data\n"
+        lines = [
+            f",{blank}".join([word, *(cell or "0" for cell in row)]) for word, row in zip(words, rows, strict=True)
+        ]
+    head = "@relation r\n" + f"@attribute w {{{DECLARED}}}\n" * (not sparse)
+    head += "".join(f"@attribute a{j} real\n" for j in range(4)) + "@data\n"
     path = tmp_path_factory.getbasetemp() / "agree.arff"
     path.write_text(head + "\n".join(lines), encoding="utf-8")
 
@@ -81,7 +88,7 @@ def test_arrow_and_the_library_agree(rows, odd, odd_pair, sparse, blank, tmp_pat
 
     usual = outcome()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(arff_plain, "dense_numbers", lambda rows, n: None)
+        patch.setattr(arff_plain, "dense_columns", lambda rows, values: None)
         patch.setattr(arff_plain, "sparse_numbers", lambda rows, n: None)
         assert outcome() == usual
 

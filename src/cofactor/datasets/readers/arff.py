@@ -1,6 +1,6 @@
 """Multi-label ARFF files: Mulan (labels named by an XML file) and MEKA (``-C n`` in the relation), dense and sparse.
 
-Rows of plain numbers are read by Arrow, all others by liac-arff, one row at a time.
+Plain rows are read by Arrow, all others by liac-arff.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def read_rows(header: Header, lines: Iterator[tuple[int, str]]) -> Rows:
     textual = tuple(j for j, attribute in enumerate(header.attributes) if _is_textual(attribute, sparse))
     rows = Rows(header, sparse, textual)
     numbered = [first, *lines]
-    if textual or not _take_plain(rows, numbered):
+    if not _take_plain(rows, numbered):
         stream = _Stream(header, numbered, set(textual))
         kind = library.LOD_GEN if sparse else library.DENSE_GEN
         try:
@@ -105,19 +105,25 @@ def read_rows(header: Header, lines: Iterator[tuple[int, str]]) -> Rows:
 
 
 def _take_plain(rows: Rows, numbered: Sequence[tuple[int, str]]) -> bool:
-    """Take rows which hold nothing but numbers; whether they are such rows."""
+    """Take rows which Arrow can read; False if it cannot."""
+    attributes = rows.header.attributes
+    if any(attribute.kind == "string" for attribute in attributes) or (rows.sparse and rows.textual):
+        return False
     numbers, lines = zip(*numbered, strict=True)
-    n = len(rows.header.attributes)
     if rows.sparse:
-        found = arff_plain.sparse_numbers(lines, n)
-        if found is None:
+        entries = arff_plain.sparse_numbers(lines, len(attributes))
+        if entries is None:
             return False
-        rows.lengths, rows.columns, rows.numbers = found
+        rows.lengths, rows.columns, rows.numbers = entries
     else:
-        values = arff_plain.dense_numbers(lines, n)
-        if values is None:
+        textual = set(rows.textual)
+        values = [attribute.values if j in textual else () for j, attribute in enumerate(attributes)]
+        columns = arff_plain.dense_columns(lines, values)
+        if columns is None:
             return False
-        rows.numbers = values
+        numeric = [column for j, column in enumerate(columns) if j not in textual]
+        rows.numbers = np.column_stack(numeric) if numeric else np.zeros((len(lines), 0))
+        rows.codes = {j: columns[j] for j in rows.textual}
     rows.lines = np.array(numbers)
     return True
 
