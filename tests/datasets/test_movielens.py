@@ -172,7 +172,7 @@ def test_bins_are_refused_for_sets_with_levels(data_dir):
 def test_loading_imports_nothing_heavy(data_dir):
     code = (
         "import sys; import cofactor.datasets as d; d.load_movielens('100k', sys.argv[1]); "
-        "heavy = {'pandas', 'polars', 'pooch', 'requests', 'matplotlib', 'rich', 'typer'}; "
+        "heavy = {'numba', 'sklearn', 'pandas', 'polars', 'pooch', 'requests', 'matplotlib', 'rich', 'typer'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )
     out = subprocess.run([sys.executable, "-c", code, str(data_dir)], capture_output=True, text=True, check=True)

@@ -106,7 +106,6 @@ def test_seeds():
     np.testing.assert_array_equal(b.y, c.y)
 
 
-@pytest.mark.evidence
 def test_result_does_not_depend_on_the_number_of_blas_threads():
     results = set()
     for threads in (1, 2, 3):

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from cofactor.datasets.types import RatingDataset
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.kernels.threads import library_limit
 from cofactor.typing import RandomState
 
 __all__ = ["make_ratings"]
@@ -136,6 +135,8 @@ def make_ratings(
     """
     _check(n_users, n_items, n_factors, n_levels, density, start, max_iter)
     rng = generator(random_state)
+    from cofactor.kernels.threads import library_limit  # only here, since Numba takes long to import
+
     # One thread, because the order of sums decides the ties of the rounding and hence everything after.
     with library_limit(1, "blas"):
         begin = _start_from_factors if start == "factors" else _start_uniform
