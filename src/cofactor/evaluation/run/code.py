@@ -21,6 +21,7 @@ import importlib.metadata
 import importlib.util
 import os
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -218,13 +219,14 @@ def _imported(module: str, tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 def _without_types(tree: ast.AST) -> Iterator[ast.AST]:
     """Yield all nodes but those under ``if TYPE_CHECKING:``."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            for other in node.orelse:
-                yield from (other, *_without_types(other))
-            continue
+    waiting: deque[ast.AST] = deque([tree])
+    while waiting:
+        node = waiting.popleft()
         yield node
-        yield from _without_types(node)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            waiting.extend(node.orelse)
+        else:
+            waiting.extend(ast.iter_child_nodes(node))
 
 
 def _absolute(module: str, node: ast.ImportFrom) -> str:

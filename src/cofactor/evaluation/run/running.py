@@ -21,7 +21,8 @@ from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.cells import Cell, Measures, Result
-from cofactor.evaluation.run.store import PathLike, ResultStore
+from cofactor.evaluation.run.store import ResultStore
+from cofactor.files import PathLike
 from cofactor.kernels.threads import library_limit, n_threads, thread_limit
 from cofactor.text import counted
 from cofactor.version import __version__

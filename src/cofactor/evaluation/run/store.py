@@ -22,10 +22,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from cofactor.evaluation.run.cells import Cell, Result
+from cofactor.files import PathLike
 
 __all__ = ["ResultStore", "StoreError"]
-
-PathLike = str | os.PathLike[str]
 
 SCHEMA = 2  #: kept in the file; 1 had keys that did not change with the code; higher ones are of newer versions
 _APPLICATION = int.from_bytes(b"cofa", "big")

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from cofactor.model.selection.search import Search
 from cofactor.pages import Html, Section
@@ -310,11 +310,22 @@ def run_demo(demo: Demo, extent: Extent, report: Reporter) -> Finding:
         for way, caption in demo.ways.items():
             if caption:
                 report.say(f"\n{caption}")
-            heads, rows, soft = table_of(demo, trial, way)
-            report.table(heads, rows, soft=soft)
+            _show_table(demo, lines_of(demo, trial, way), report)
     for text in ("* The best of its column.", *demo.notes(finding)):
         report.say(text, soft=True)
     return finding
+
+
+def _show_table(demo: Demo, lines: Sequence[Line], report: Reporter) -> None:
+    """Show a table on a terminal; a star marks the best."""
+    rows = [
+        [f"  {line.name}" if line.published else line.name]
+        + [f"{text}*" if best else f"{text} " for text, best in line.measures]
+        + [line.seconds]
+        for line in lines
+    ]
+    soft = [k for k, line in enumerate(lines) if line.soft]
+    report.table(["", *demo.metrics.values(), "seconds"], rows, soft=soft)
 
 
 def _compare(demo: Demo, trial: Trial, report: Reporter) -> None:
@@ -360,8 +371,19 @@ def _key(fitted: Search, way: str) -> str:
     return way or ("plain" if "plain" in fitted.choices_ else "own")
 
 
-def cells_of(demo: Demo, trial: Trial, way: str) -> list[list[tuple[str, bool]]]:
-    """Return the measures of each row as tables show them, each with whether it is the best, if they differ.
+class Line(NamedTuple):
+    """A line of a table: a row, or what is published of the row above."""
+
+    name: str
+    measures: list[tuple[str, bool]]  #: each with whether it is the best of its column
+    seconds: str = ""
+    chosen: Mapping[str, Any] = {}
+    soft: bool = True  #: whether it matters less than others
+    published: bool = True
+
+
+def lines_of(demo: Demo, trial: Trial, way: str) -> list[Line]:
+    """Return the lines of the table for one way to decide; published figures are in the table of the first way.
 
     Parameters
     ----------
@@ -372,48 +394,19 @@ def cells_of(demo: Demo, trial: Trial, way: str) -> list[list[tuple[str, bool]]]
     way : str
         To decide.
     """
-    texts = [[f"{row.measures[way][key]:.{demo.digits}f}" for key in demo.metrics] for row in trial.rows]
-    best = []
+    digits = demo.digits
+    texts = [[f"{row.measures[way][key]:.{digits}f}" for key in demo.metrics] for row in trial.rows]
+    tops = []
     for key, column in zip(demo.metrics, zip(*texts, strict=True), strict=True):
         choose = max if key in demo.greater_is_better else min
-        best.append(choose(column, key=float) if len(set(column)) > 1 else None)
-    return [[(text, text == top) for text, top in zip(row, best, strict=True)] for row in texts]
-
-
-def table_of(demo: Demo, trial: Trial, way: str) -> tuple[list[str], list[list[str]], list[int]]:
-    """Return heads and rows of a table for a terminal, and the numbers of the rows which matter less.
-
-    Parameters
-    ----------
-    demo : Demo
-        What is shown.
-    trial : Trial
-        What was measured.
-    way : str
-        To decide.
-    """
-    rows: list[list[str]] = []
-    soft: list[int] = []
-    first = way == next(iter(demo.ways))
-    for row, cells in zip(trial.rows, cells_of(demo, trial, way), strict=True):
+        tops.append(choose(column, key=float) if len(set(column)) > 1 else None)
+    lines = []
+    for row, measured in zip(trial.rows, texts, strict=True):
+        measures = [(text, text == top) for text, top in zip(measured, tops, strict=True)]
         seconds = "" if row.seconds is None else f"{row.seconds:.2f}"
-        if row.seconds is None:
-            soft.append(len(rows))
-        rows.append([row.name, *(f"{text}*" if best else f"{text} " for text, best in cells), seconds])
-        if row.published and first:
-            soft.append(len(rows))
-            rows.append(["  published", *(f"{text} " for text in published_cells(demo, row)), ""])
-    return ["", *demo.metrics.values(), "seconds"], rows, soft
-
-
-def published_cells(demo: Demo, row: Row) -> list[str]:
-    """Return the published figures of a row as tables show them.
-
-    Parameters
-    ----------
-    demo : Demo
-        Which measures there are.
-    row : Row
-        Of a method.
-    """
-    return [f"{row.published[key]:.{demo.digits}f}" if key in row.published else "" for key in demo.metrics]
+        chosen = row.chosen.get(way, {})
+        lines.append(Line(row.name, measures, seconds, chosen, soft=row.seconds is None, published=False))
+        if row.published and way == next(iter(demo.ways)):
+            known = [f"{row.published[key]:.{digits}f}" if key in row.published else "" for key in demo.metrics]
+            lines.append(Line("published", [(text, False) for text in known]))
+    return lines

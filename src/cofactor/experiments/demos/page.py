@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cofactor.experiments.demos.base import Demo, Finding, Row, Trial, cells_of, published_cells
+from cofactor.experiments.demos.base import Demo, Finding, Trial, lines_of
 from cofactor.pages import Html, Section, document, paragraph, section, strong, table
 from cofactor.reports import demo as parts
 from cofactor.version import __version__
@@ -62,25 +62,20 @@ def _trial(demo: Demo, trial: Trial) -> Section:
 
 
 def _table(demo: Demo, trial: Trial, way: str, caption: str) -> Html:
-    rows: list[list[object]] = []
-    soft = []
-    for row, values in zip(trial.rows, cells_of(demo, trial, way), strict=True):
-        if row.seconds is None:
-            soft.append(len(rows))
-        cells = [strong(text) if best else text for text, best in values]
-        rows.append([row.name, *cells, "" if row.seconds is None else f"{row.seconds:.2f}", _chosen(row, way)])
-        if row.published and way == next(iter(demo.ways)):
-            soft.append(len(rows))
-            rows.append(["\u00a0\u00a0\u00a0published", *published_cells(demo, row), "", ""])
+    lines = lines_of(demo, trial, way)
+    rows = [
+        [
+            f"\u00a0\u00a0\u00a0{line.name}" if line.published else line.name,
+            *(strong(text) if best else text for text, best in line.measures),
+            line.seconds,
+            ", ".join(f"{name.rpartition('__')[2]} {shortened(value)}" for name, value in line.chosen.items()),
+        ]
+        for line in lines
+    ]
     heads = ["", *demo.metrics.values(), "seconds", "chosen"]
     name = "" if caption else f"Results on {trial.data.name}"
+    soft = [k for k, line in enumerate(lines) if line.soft]
     return table(heads, rows, caption=caption, name=name, text=[len(heads) - 1], soft=soft)
-
-
-def _chosen(row: Row, way: str) -> str:
-    return ", ".join(
-        f"{name.rpartition('__')[2]} {shortened(value)}" for name, value in row.chosen.get(way, {}).items()
-    )
 
 
 def shortened(value: Any) -> str:

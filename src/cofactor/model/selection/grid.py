@@ -37,12 +37,10 @@ from cofactor.text import did_you_mean
 from cofactor.typing import Features, Labels, Pairs, RandomState
 
 __all__ = [
-    "Choice",
     "Grid",
     "check_grid",
     "check_names",
     "default_grid_of",
-    "last_step",
     "seeded",
     "select_parameters",
     "task_of",
