@@ -1,9 +1,9 @@
 """Tables 6.2 and 6.3 and figure 6.4: claims and statistics on made-up results."""
 
 import pytest
+from tests.experiments.results import result
 
 from cofactor import published
-from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.base.experiment import Row, Sample
 from cofactor.experiments.kumar.grople import (
     EXPERIMENTS,
@@ -20,13 +20,6 @@ from cofactor.experiments.kumar.realignment import REALIGNED
 TABLE, STATISTICS, DIAGRAM = EXPERIMENTS
 PRINTED = published.load("thesis-6.2")
 SETS = ("genbase", "medical", "cal500", "corel5k", "rcv1-sample1", "rcv1-sample2", "bibtex")
-
-
-def result(method, data, measures, **parameters):
-    return Result(
-        key="", method=method, data=data, split="", seed=0, parameters=parameters, checksum="", measure="",
-        version="", status="done", measures=measures, error="", seconds=1.0,
-    )  # fmt: skip
 
 
 def as_printed(sets=SETS, lead=1.0, learned=0.0):

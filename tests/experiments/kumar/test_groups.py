@@ -1,8 +1,8 @@
 """Figures 6.1 to 6.3: what the claims say of made-up results, and what a cell measures."""
 
 import pytest
+from tests.experiments.results import result
 
-from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.base.experiment import Sample
 from cofactor.experiments.base.reproduction import Reproduction
 from cofactor.experiments.kumar.groups import EXPERIMENTS, influence_claims, size_claims
@@ -12,13 +12,8 @@ from cofactor.experiments.kumar.sparsity import group_sparsity
 SPARSITY, INFLUENCE, SIZES = EXPERIMENTS
 
 
-def result(measures, data="medical", **parameters):
-    status = "done" if measures else "failed"
-    error = "" if measures else "DatasetNotFoundError: not there"
-    return Result(
-        key="", method="GroPLE", data=data, split="", seed=0, parameters=parameters, checksum="", measure="",
-        version="", status=status, measures=measures, error=error, seconds=1.0,
-    )  # fmt: skip
+def measured(measures, data="medical", **parameters):
+    return result("GroPLE", data, measures, error="" if measures else "DatasetNotFoundError: not there", **parameters)
 
 
 def verdicts(claims):
@@ -36,14 +31,14 @@ def test_stronger_weights_leave_fewer_factors():
 @pytest.mark.parametrize(("found", "expected"), [((0.7, 1.0, 0.1), [True, True]), ((0.4, 1.0, 0.6), [False, False])])
 def test_sparsity_claims(found, expected):
     measures = dict(zip(("zero_rows", "within", "between"), found, strict=True), V=[[1.0, 0.0]], groups=[0, 1])
-    outcome = SPARSITY.outcome([result(measures, alpha_u=0.1, alpha_v=1.0)])
+    outcome = SPARSITY.outcome([measured(measures, alpha_u=0.1, alpha_v=1.0)])
     assert verdicts(outcome.claims) == expected
     assert "zero" in outcome.pictures[0].draw().get_title(loc="left")
 
 
 def test_nothing_measured_is_told():
     for experiment in EXPERIMENTS:
-        outcome = Reproduction(experiment, "quick", 1, [result({})]).outcome
+        outcome = Reproduction(experiment, "quick", 1, [measured({})]).outcome
         assert all(claim.holds is None for claim in outcome.claims)
         assert any("not there" in note for note in outcome.notes)
         assert not outcome.pictures
@@ -72,7 +67,7 @@ def test_influence_of_part_of_the_pairs_is_not_judged():
 
 def test_influence_is_drawn_for_each_data_set():
     results = [
-        result({"accuracy": value}, data, settings={"alpha_u": u, "alpha_v": v})
+        measured({"accuracy": value}, data, settings={"alpha_u": u, "alpha_v": v})
         for data in ("medical", "genbase")
         for (u, v), value in MAP.items()
     ]
@@ -98,7 +93,7 @@ def test_size_claims(few, many, rare, expected):
 
 def test_both_alignments_appear():
     results = [
-        result(
+        measured(
             {"accuracy": value, "learned:accuracy": value, "learned:macro_f1": value},
             "rcv1-sample1",
             settings={"n_components": d, "n_groups": K},

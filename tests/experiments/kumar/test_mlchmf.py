@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.experiments.results import result
 
 from cofactor import published
-from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.base.experiment import Sample
 from cofactor.experiments.base.ranks import printed_scores
 from cofactor.experiments.kumar.mlchmf import (
@@ -22,13 +22,6 @@ from cofactor.experiments.kumar.realignment import REALIGNED, realignment
 
 BY_NAME = {one.name: one for one in EXPERIMENTS}
 TABLE = published.load("thesis-5.9")
-
-
-def result(method, data, measures, **parameters):
-    return Result(
-        key="", method=method, data=data, split="", seed=0, parameters=parameters, checksum="", measure="",
-        version="", status="done", measures=measures, error="", seconds=1.0,
-    )  # fmt: skip
 
 
 def as_printed(sets=SMALL + LARGE, swap=()):

@@ -1,29 +1,16 @@
 """Pictures of the experiments on ratings: what they draw of the results, and what they leave out."""
 
-from types import ModuleType
-from typing import Any
-
 import numpy as np
 import pytest
+from tests.experiments.results import result_of
 
-from cofactor.evaluation.run.cells import Cell, Result
-from cofactor.experiments.base.experiment import Experiment
+from cofactor.experiments import experiment as named
 from cofactor.experiments.kumar import curves, factors
 from cofactor.plots import OKABE_ITO
 
 
-def named(module: ModuleType, name: str) -> Experiment:
-    return next(one for one in module.EXPERIMENTS if one.name == name)
-
-
-def result_of(cell: Cell, measures: dict[str, Any]) -> Result:
-    parts = {"key": cell.key, "method": cell.method, "data": cell.data, "split": cell.split, "seed": cell.seed}
-    rest = {"checksum": "", "measure": "", "version": "", "error": "", "seconds": 0.0}
-    return Result(**parts, **rest, parameters=cell.parameters, status="done", measures=measures)
-
-
 def test_factors_that_missed_the_training_error_are_not_drawn() -> None:
-    experiment = named(factors, "thesis-figure-3.11")
+    experiment = named("thesis-figure-3.11")
 
     def drawn(missed: set[tuple[str, int]]) -> dict[str, list[float]]:
         results = []
@@ -57,7 +44,7 @@ def test_hmf_and_mmmf_keep_their_colours(number: str) -> None:
 
 def test_tradeoff_is_drawn_again_where_all_methods_are() -> None:
     """PMMMF reaches training errors up to .03 only: there differences of .01 must be seen."""
-    experiment = named(curves, "thesis-figure-4.2")
+    experiment = named("thesis-figure-4.2")
     reach = {"PMMMF": 0.03, "MMMF": 0.4, "ALS": 0.8}
     results = []
     for cell in experiment.cells("quick"):
@@ -77,7 +64,7 @@ def test_tradeoff_is_drawn_again_where_all_methods_are() -> None:
 
 
 def test_validation_panels_share_a_legend_and_say_lambda() -> None:
-    experiment = named(curves, "thesis-figure-3.9")
+    experiment = named("thesis-figure-3.9")
     results = [
         result_of(cell, {"zero_one": abs(cell.parameters["exponent"] - 16)}) for cell in experiment.cells("quick")
     ]

@@ -4,28 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.experiments.results import result_of
 
 from cofactor import published
-from cofactor.evaluation.run.cells import Cell, Result
+from cofactor.evaluation.run.cells import Cell
+from cofactor.experiments import experiment as named
 from cofactor.experiments.base.rating_work import THESIS, errors_of_groups, errors_tuned, load, recovery_errors
 from cofactor.experiments.base.reproduction import Reproduction
 from cofactor.experiments.base.series import means, unfinished
-from cofactor.experiments.kumar import curves, factors, geometry, tables
+from cofactor.experiments.kumar import curves
 from cofactor.experiments.kumar.plane import convergence
 
 MADE = {"n_users": 60, "n_items": 50, "n_factors": 2, "density": 0.4}
-
-
-def result_of(cell: Cell, measures=None, error="") -> Result:
-    return Result(
-        key=cell.key, method=cell.method, data=cell.data, split=cell.split, seed=cell.seed, parameters=cell.parameters,
-        checksum="", measure=cell.measure, version="", status="failed" if error else "done", measures=measures or {},
-        error=error, seconds=1.0,
-    )  # fmt: skip
-
-
-def named(module, name: str):
-    return next(one for one in module.EXPERIMENTS if one.name == name)
 
 
 # ---------------------------------------------------------------- cells
@@ -85,7 +75,7 @@ def test_examples_are_printed_right() -> None:
 
 
 def test_regions_draw_levels_as_often_as_asked() -> None:
-    cell = named(geometry, "thesis-figure-3.6").cells("quick")[1]
+    cell = named("thesis-figure-3.6").cells("quick")[1]
     measures = cell.work()
     counts = np.sum([user["counts"] for user in measures["users"]], axis=0)
     assert counts[2] < counts[1] / 2
@@ -109,7 +99,7 @@ def test_excess_compares_at_the_same_training_error() -> None:
 
 @pytest.mark.parametrize(("better", "holds"), [("HMF", True), ("MMMF", False)])
 def test_tradeoff_claim_follows_the_results(better: str, holds: bool) -> None:
-    experiment = named(curves, "thesis-figure-3.12")
+    experiment = named("thesis-figure-3.12")
     results = [
         result_of(
             cell, {"train_nmae": cell.parameters["settings"]["alpha"], "nmae": 0.4 + 0.1 * (cell.method != better)}
@@ -122,7 +112,7 @@ def test_tradeoff_claim_follows_the_results(better: str, holds: bool) -> None:
 
 
 def test_validation_claims_need_an_inner_minimum() -> None:
-    experiment = named(curves, "thesis-figure-3.9")
+    experiment = named("thesis-figure-3.9")
     cells = experiment.cells("quick")
     valley = [
         result_of(cell, {"zero_one": abs(cell.parameters["exponent"] - 4 * cell.parameters["stage"] - 3)})
@@ -136,7 +126,7 @@ def test_validation_claims_need_an_inner_minimum() -> None:
 
 @pytest.mark.parametrize(("hmf_falls_behind", "holds"), [(0.01, [True, True]), (0.2, [False, False])])
 def test_factor_claims(hmf_falls_behind: float, holds: list[bool]) -> None:
-    experiment = named(factors, "thesis-figure-3.11")
+    experiment = named("thesis-figure-3.11")
 
     def error(cell: Cell) -> float:
         few = cell.parameters["settings"]["n_factors"] == 20
@@ -150,7 +140,7 @@ def test_factor_claims(hmf_falls_behind: float, holds: list[bool]) -> None:
 
 
 def test_factors_with_which_a_method_cannot_be_trained_so_far_count_for_none() -> None:
-    experiment = named(factors, "thesis-figure-3.11")
+    experiment = named("thesis-figure-3.11")
     results = []
     for cell in experiment.cells("quick"):
         few = cell.parameters["settings"]["n_factors"] == 20
@@ -167,7 +157,7 @@ def test_factors_with_which_a_method_cannot_be_trained_so_far_count_for_none() -
 
 
 def test_recovery_claims_and_map() -> None:
-    experiment = named(factors, "thesis-figure-3.15")
+    experiment = named("thesis-figure-3.15")
     better = [
         result_of(cell, {"fre": 0.5 - cell.parameters["share"] + 0.01 * (cell.method == "MMMF")})
         for cell in experiment.cells("quick")
@@ -181,7 +171,7 @@ def test_recovery_claims_and_map() -> None:
 
 
 def test_time_claims() -> None:
-    experiment = named(factors, "thesis-figure-3.13")
+    experiment = named("thesis-figure-3.13")
     slow = [
         result_of(cell, {"fit_seconds": 1.0 + (cell.method == "HMF"), "n_iter": 40.0 * (1 + (cell.method == "HMF"))})
         for cell in experiment.cells("quick")
@@ -199,7 +189,7 @@ def weak_and_strong(nmae: float) -> dict[str, float]:
 
 
 def test_table_319_has_a_row_for_every_printed_number_and_both_protocols() -> None:
-    experiment = named(tables, "thesis-table-3.19")
+    experiment = named("thesis-table-3.19")
     cells = experiment.cells("full")
     outcome = experiment.outcome([result_of(cell, weak_and_strong(0.40 - 0.001 * k)) for k, cell in enumerate(cells)])
     assert {row.method for row in outcome.rows} >= set(published.load("thesis-3.19").methods) | {"OrdinalProbit"}
@@ -215,7 +205,7 @@ def test_table_319_has_a_row_for_every_printed_number_and_both_protocols() -> No
 
 @pytest.mark.parametrize(("hmf", "combined", "first"), [(0.38, True, True), (0.41, False, False)])
 def test_table_319_claims(hmf: float, combined: bool, first: bool) -> None:
-    experiment = named(tables, "thesis-table-3.19")
+    experiment = named("thesis-table-3.19")
     results = [
         result_of(cell, weak_and_strong(hmf if cell.method == "HMF" else 0.40)) for cell in experiment.cells("normal")
     ]
@@ -226,7 +216,7 @@ def test_table_319_claims(hmf: float, combined: bool, first: bool) -> None:
 
 
 def test_table_41_orders_and_failures() -> None:
-    experiment = named(tables, "thesis-table-4.1")
+    experiment = named("thesis-table-4.1")
     error = {"PMMMF": 0.69, "MMMF": 0.70, "ALS": 0.74}
     results = [
         result_of(cell, {"mae": error[cell.method], "rmse": 1 - error[cell.method], "train_mae": 0.08})
@@ -241,7 +231,7 @@ def test_table_41_orders_and_failures() -> None:
 
 
 def test_means_are_over_what_did_not_fail() -> None:
-    cells = named(tables, "thesis-table-4.1").cells("full")
+    cells = named("thesis-table-4.1").cells("full")
     results = [result_of(cell, {"mae": float(cell.seed)}) for cell in cells[:-1]] + [result_of(cells[-1], error="x")]
     found = means(results, "mae", "method")
     assert found["MMMF",].mean == 1.0

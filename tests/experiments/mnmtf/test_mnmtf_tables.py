@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
+from tests.experiments.results import result
 
 from cofactor import published
 from cofactor.datasets import load_labels
-from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.base.experiment import Sample
 from cofactor.experiments.mnmtf.tables import (
     EXPERIMENTS,
@@ -18,13 +18,6 @@ from cofactor.experiments.mnmtf.tables import (
 
 TABLE, FIGURE = EXPERIMENTS
 PRINTED = published.load("mnmtf-2")
-
-
-def result(method, data, measures, **parameters):
-    return Result(
-        key="", method=method, data=data, split="", seed=0, parameters=parameters, checksum="", measure="",
-        version="", status="done", measures=measures, error="", seconds=1.0,
-    )  # fmt: skip
 
 
 def as_printed(methods=("MLkNN", "MNMTF")):

@@ -1,24 +1,22 @@
 """Table 2 of the OMF paper: claims on made-up results."""
 
-from cofactor.evaluation.run.cells import Result
+from tests.experiments.results import result
+
 from cofactor.experiments.omf.tables import EXPERIMENTS, METHODS, SEEN, best_three, cuts, learning_the_cut, seen_rows
 
 (TABLE,) = EXPERIMENTS
 MANY_LABELS = ("corel5k", "bibtex")
 
 
-def result(method, data, plain, learned=None, **parameters):
+def micro(method, data, plain, learned=None, **parameters):
     measures = {"micro_f1": plain} | ({} if learned is None else {"learned:micro_f1": learned})
-    return Result(
-        key="", method=method, data=data, split="", seed=0, parameters=parameters, checksum="", measure="",
-        version="", status="done", measures=measures, error="", seconds=1.0,
-    )  # fmt: skip
+    return result(method, data, measures, **parameters)
 
 
 def made_up(omf, others, plain=0.1):
     """Return results with these learned cuts, on three data sets."""
     values = {method: omf if method == "OMF" else others for method in METHODS}
-    return [result(m, data, plain, values[m]) for data in (*MANY_LABELS, "medical") for m in METHODS]
+    return [micro(m, data, plain, values[m]) for data in (*MANY_LABELS, "medical") for m in METHODS]
 
 
 def test_best_three():
@@ -34,9 +32,9 @@ def test_learning_the_cut_against_the_choice_of_method():
 
 
 def test_training_rows():
-    seen = result("OMF", "medical", 0.93, variant=SEEN)
-    assert seen_rows([result("OMF", "medical", 0.79, 0.80), seen]).holds
-    assert seen_rows([result("OMF", "medical", 0.79, 0.91), seen]).holds is False
+    seen = micro("OMF", "medical", 0.93, variant=SEEN)
+    assert seen_rows([micro("OMF", "medical", 0.79, 0.80), seen]).holds
+    assert seen_rows([micro("OMF", "medical", 0.79, 0.91), seen]).holds is False
     assert seen_rows([seen]).holds is None
     assert ("medical", "OMF") not in cuts([seen])
 
