@@ -1,4 +1,4 @@
-r"""Models on disk: one safetensors file of arrays, with a JSON header which tells what they are.
+r"""Models on disk: one safetensors file of arrays, with a JSON header that says what they are.
 
 Nothing in a model file is ever unpickled or evaluated: it holds numbers and text, and only classes which the
 reader already knows are built from it. The layout, format 2: an ordinary safetensors file, whose metadata has
@@ -8,12 +8,12 @@ one entry, ``cofactor``, a JSON object with the members
 ``class``      name of the model's class (files written by `save`)
 ``format``     number of this layout; a reader refuses higher numbers
 ``version``    version of cofactor which wrote the file, for messages
-``same``       names of arrays that equal another one, with the name of that one: they are stored once
+``same``       names of arrays that equal another array, with its name: equal arrays are stored once
 ``crc32``      checksum over everything else in the header and over all arrays
 *others*       whatever the model wants to keep, such as its parameters
 =============  =======================================================================
 
-Thanks to the checksum a damaged file is refused rather than read as another model. It guards against
+Because of the checksum a damaged file is refused, and not read as another model. The checksum protects against
 accidents, not against forgery.
 """
 
@@ -57,7 +57,7 @@ _MAX_HEADER = 100_000_000  # safetensors itself refuses to read longer headers, 
 _INTEGERS = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
 _DTYPES = frozenset({"bool", "float16", "float32", "float64", "complex64"} | _INTEGERS)
 
-_WORTH_SHARING = 64  # bytes; the name of a smaller array takes as many
+_MIN_SHARED = 64  # bytes of an array that is stored only once; the name of a smaller one takes as many
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -107,9 +107,13 @@ def state_of(value: Any, adapters: Mapping[type[Any], Adapter] | None = None) ->
 def built(name: str, header: dict[str, Any], arrays: Arrays, models: Mapping[str, Any]) -> Any:
     """Return the model of a class in `models` which header and arrays describe."""
     if name not in models:
-        known = ", ".join(sorted(models)) or "none"
-        raise InvalidInputError(f"it holds a model of class {name!r}, which is not known here (known: {known})")
+        raise InvalidInputError(_unknown_class(name, models))
     return models[name]._from_state(header, arrays, models)
+
+
+def _unknown_class(name: object, models: Mapping[str, Any]) -> str:
+    known = ", ".join(sorted(models)) or "none"
+    return f"it holds a model of class {name!r}, which is not known here (known: {known})"
 
 
 def write_model(path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -295,8 +299,7 @@ def load(path: PathLike, registry: Mapping[str, Any]) -> Any:
     header, arrays = read_model(path)
     kind = header.get("class")
     if not isinstance(kind, str) or kind not in registry:
-        known = ", ".join(sorted(registry)) or "none"
-        _refuse(name, f"it holds a model of class {kind!r}, which is not known here (known: {known})")
+        _refuse(name, _unknown_class(kind, registry))
     try:
         return built(kind, header, arrays, registry)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
@@ -314,11 +317,11 @@ def _read_bytes(name: str) -> bytes:
         raise FileNotFoundError(f"{name}: no such file")
     if path.is_dir():
         raise IsADirectoryError(f"{name}: is a folder, expected a model file")
-    # The opening is judged before the rest is read: someone may pass a ratings file of many gigabytes.
+    # The first bytes are checked before the rest is read: someone may pass a ratings file of many gigabytes.
     with path.open("rb") as stream:
         start = stream.read(9)
         length = int.from_bytes(start[:8], "little")
-        # A safetensors file opens with the length of its JSON header, which needs at least "{}".
+        # A safetensors file begins with the length of its JSON header, which is at least "{}".
         if start[8:] not in (b"", b"{") or (len(start) >= 8 and not 2 <= length <= _MAX_HEADER):
             _refuse(name, "is not a cofactor model (no safetensors file)")
         stream.seek(0)
@@ -395,7 +398,7 @@ def _checked_name(name: str) -> str:
 
 
 def _tidy(array: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return a contiguous little-endian array, the same one where it is that already."""
+    """Return a contiguous little-endian array: the given one if it is so already."""
     if not isinstance(array, np.ndarray):
         raise InvalidTypeError(f"arrays[{name!r}] is a {type(array).__name__}, expected a NumPy array")
     if array.dtype.name not in _DTYPES:
@@ -407,12 +410,12 @@ def _tidy(array: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _repetitions(arrays: Arrays) -> dict[str, str]:
-    """Return the names of arrays which equal one with an earlier name, and that name; small ones are left alone."""
+    """Return for each array that equals one with an earlier name this name; small arrays are left out."""
     first: dict[tuple[str, tuple[int, ...], int], list[str]] = {}
     same = {}
     for name in sorted(arrays):
         array = arrays[name]
-        if array.nbytes < _WORTH_SHARING:
+        if array.nbytes < _MIN_SHARED:
             continue
         alike = first.setdefault((array.dtype.name, array.shape, zlib.crc32(array.reshape(-1).view(np.uint8).data)), [])
         for other in alike:
@@ -425,7 +428,7 @@ def _repetitions(arrays: Arrays) -> dict[str, str]:
 
 
 def _checksum(header: dict[str, Any], arrays: Arrays) -> int:
-    """Return the CRC-32 of the contents, so that any single damaged byte shows."""
+    """Return the CRC-32 of the contents, which finds any single damaged byte."""
     crc = zlib.crc32(json.dumps(header, sort_keys=True).encode())
     for name in sorted(arrays):
         array = arrays[name]

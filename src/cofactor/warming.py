@@ -1,7 +1,7 @@
-"""Compiling all kernels ahead: every model learns from a few rows, which compiles what it calls.
+"""Compiling all kernels ahead: every model is fitted to a few rows, which compiles the kernels that it calls.
 
-So nothing here knows of kernels, and a new model is warmed up as soon as it stands in its registry. Settings that reach
-other kernels than the default ones stand in `RATINGS` and `LABELS`.
+So this module names almost no kernels, and a new model is warmed up as soon as it is in its registry. `RATINGS` and
+`LABELS` hold settings that call other kernels than the default settings.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from cofactor.ratings import MMMF, RatingModel
 from cofactor.ratings import MODELS as RATING_MODELS
 from cofactor.version import __version__
 
-#: Settings of rating models beside the default ones. Precision is that of the defaults: what asks for another compiles
-#: it when it is first used, all but what `cofactor doctor` tries.
+#: Settings of rating models besides the default ones. The precision is the default one, except for what
+#: `cofactor doctor` runs: kernels of another precision are compiled when they are first used.
 RATINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "MMMF": (
         *({"construction": "immediate"}, {"margin": "logistic"}, {"margin": "modified-square"}),
@@ -53,13 +53,13 @@ RATINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "GibbsIPMMMF": ({"prior": "learned", "biases": False},),
     "Ensemble": ({"estimator": MMMF(2, 1.0, max_iter=2)},),
 }
-#: Settings of label models beside the default ones.
+#: Settings of label models besides the default ones.
 LABELS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "OMF": ({"solver": "sgd"},),
     "LEML": ({"loss": "logistic"},),
     "BinaryRelevance": ({"estimator": Ridge()}, {"estimator": DecisionTreeClassifier()}),
 }
-#: As little work as does all of it once.
+#: Parameters that make a fit as short as possible.
 _LEAST = {
     "n_factors": 2, "n_components": 2, "n_groups": 2, "n_implicit": 2, "n_neighbors": 2, "n_members": 2,
     "max_iter": 2, "n_sweeps": 6, "burn_in": 2,
@@ -79,7 +79,7 @@ def warm_up(
     callback: Callable[[int, int, str], None] | None = None,
     models: Sequence[str] | None = None,
 ) -> Warmth:
-    """Compile what models call, in full if `models` is not given; see `cofactor.warm_up`.
+    """Compile the kernels of models; see `cofactor.warm_up`.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def warm_up(
 
 
 def is_warm() -> bool:
-    """Return whether everything was compiled before, by these sources and this Numba, and is still there."""
+    """Return whether all kernels were compiled before, from these sources by this Numba, and are still on disk."""
     mark = _mark()
     try:
         said = json.loads(mark.read_text()) if mark is not None else None
@@ -121,7 +121,7 @@ def is_warm() -> bool:
 
 
 def _names() -> list[str]:
-    """Return the class names of all models; those that take long first, so that processes end together."""
+    """Return the class names of all models. Those that take long come first, so that all processes end together."""
     first = ("OrdinalProbit", "MMMF", "GPLVM", "GibbsIPMMMF")
     return [*first, *(name for name in (*RATING_MODELS, *LABEL_MODELS, *TRANSFORMERS) if name not in first)]
 
@@ -129,7 +129,7 @@ def _names() -> list[str]:
 def _run(name: str) -> str:
     """Fit models of a class to a few rows and call their methods; return its name.
 
-    All settings of a class are run by one process: in several, each would compile what they share.
+    One process runs all settings of a class: several processes would each compile the kernels that these share.
     """
     with warnings.catch_warnings(), threads.thread_limit(2):
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -146,7 +146,7 @@ def _run(name: str) -> str:
 
 
 def _small(kind: type[Any], settings: Mapping[str, Any]) -> Any:
-    """Return a model of a class that takes next to no time."""
+    """Return a model of a class, with parameters that make its fit short."""
     model = kind()
     params = model.get_params(deep=False)
     least: dict[str, Any] = {key: value for key, value in _LEAST.items() if key in params}
@@ -171,7 +171,7 @@ def _run_ratings(model: RatingModel) -> None:
 
 
 def _compile_width(kind: type[Any]) -> None:
-    """Compile what large data get: the kernels for just the number of factors which the class has by default."""
+    """Compile the kernels which large data use: those for the default number of factors of the class."""
     params = kind().get_params(deep=False)
     if not {"margin", "link"} & set(params):  # models whose objective is that of `problems.observed`
         return
@@ -198,7 +198,7 @@ def _run_labels(kind: type[Any], dtype: str, settings: Mapping[str, Any]) -> Non
 
 
 def _mark() -> Path | None:
-    """Return the file that tells what was compiled, beside the compiled code; None if there is no such folder."""
+    """Return the file that lists what was compiled, in the folder of the compiled code; None if there is none."""
     try:
         scores: Any = observed.passes()[0]
         return Path(scores.stats.cache_path) / "warm.json"
@@ -218,7 +218,7 @@ def _compiled(mark: Path) -> set[str]:
 
 
 def _key() -> str:
-    """Return what decides whether compiled code is of use: versions, the processor, sources, and what calls them."""
+    """Return a checksum of all on which compiled code depends: versions, the processor, sources, and the models."""
     kernels = Path(cofactor.kernels.__file__).parent
     facts = [__version__, numba.__version__, np.__version__, get_host_cpu_name(), platform.machine()]
     facts += [repr([_names(), RATINGS, LABELS])]
