@@ -16,7 +16,8 @@ def blocks(language: str) -> list[str]:
 def test_ci_runs_the_test_commands_of_the_readme() -> None:
     commands = next(block for block in blocks("sh") if "pytest" in block).splitlines()
     lines = (ROOT / ".ci" / "run").read_text().splitlines()
-    assert [command for command in commands if command not in lines] == []
+    missing = [command for command in commands if not any(line.startswith(command) for line in lines)]
+    assert missing == []  # CI runs all tests: it adds an option
 
 
 def test_commands_and_options_exist() -> None:
