@@ -5,7 +5,6 @@ import pytest
 from tests.experiments.results import result_of
 
 from cofactor.experiments import experiment as named
-from cofactor.experiments.kumar import curves, factors
 from cofactor.plots import OKABE_ITO
 
 
@@ -32,7 +31,7 @@ def test_factors_that_missed_the_training_error_are_not_drawn() -> None:
 
 @pytest.mark.parametrize("number", ["3.11", "3.12", "3.13"])
 def test_hmf_and_mmmf_keep_their_colours(number: str) -> None:
-    experiment = named(curves if number == "3.12" else factors, f"thesis-figure-{number}")
+    experiment = named(f"thesis-figure-{number}")
     measures = {"nmae": 0.4, "train_nmae": 0.1, "reached": 1.0, "fit_seconds": 2.0, "n_iter": 5}
     outcome = experiment.outcome([result_of(cell, measures) for cell in experiment.cells("quick")])
     ax = outcome.pictures[0].draw()
