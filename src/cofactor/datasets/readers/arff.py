@@ -5,6 +5,7 @@ Plain rows are read by Arrow, all others by liac-arff.
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -139,32 +140,15 @@ def read_arff(
 
 def looks_like_arff(start: bytes) -> bool:
     """Whether a file which begins like this is an ARFF file."""
-    return _first_word(start).lower() in (b"@relation", b"@attribute")
-
-
-def _first_word(data: bytes) -> bytes:
-    """First word of a text which is not in a comment line of ARFF."""
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    position = 0
-    while position < len(data):
-        end = data.find(b"\n", position)
-        end = len(data) if end < 0 else end
-        line = data[position:end].strip()
+    for line in map(bytes.strip, start.removeprefix(codecs.BOM_UTF8).split(b"\n")):
         if line and not line.startswith(b"%"):
-            return line.split()[0]
-        position = end + 1
-    return b""
+            return line.split()[0].lower() in (b"@relation", b"@attribute")
+    return False
 
 
 def _numbered(text: str) -> Iterator[tuple[int, str]]:
     """Yield number and content of each line which is neither blank nor a comment."""
-    start, number = 0, 0
-    while start < len(text):  # not split(), which would hold all lines at once
-        end = text.find("\n", start)
-        end = len(text) if end < 0 else end
-        number += 1
-        line = text[start:end].strip()
-        start = end + 1
+    for number, line in enumerate(map(str.strip, text.split("\n")), start=1):
         if line and not line.startswith("%"):
             yield number, line
 

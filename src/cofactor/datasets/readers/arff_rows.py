@@ -204,47 +204,49 @@ def _no_value(header: Header, line: int, j: int) -> InvalidInputError:
 
 def _fault(header: Header, line: int, row: str, sparse: bool) -> InvalidInputError:
     """Return the error for a row which the library refuses."""
-    what = _fault_in_sparse(header, row) if sparse else _fault_in_dense(header, row)
-    problem, _, advice = what.partition("; ")
+    problem, advice = _fault_in_sparse(header, row) if sparse else _fault_in_dense(header, row)
     return InvalidInputError(problem, advice=advice, place=Place(header.name, line))
 
 
-def _fault_in_sparse(header: Header, row: str) -> str:
+def _fault_in_sparse(header: Header, row: str) -> tuple[str, str]:
+    """What is wrong with a sparse row, and advice."""
     n = len(header.attributes)
     plain = row.startswith("{") and row.endswith("}") and "'" not in row and '"' not in row
     for pair in row.strip("{} ").split(",") if plain else ():
         index, _, value = pair.strip().partition(" ")
         if not index.isdecimal() or not value.strip() or len(value.split()) > 1:
-            return f"expected 'index value', found {pair.strip()[:40]!r}"
+            return f"expected 'index value', found {pair.strip()[:40]!r}", ""
         if int(index) >= n:
-            return f"the index {index} is too large; there are {n} attributes, 0 the first"
+            return f"the index {index} is too large", f"there are {n} attributes, 0 the first"
         if not _is_number(value):
-            return f"expected a number for {header.attributes[int(index)].name!r}, found {value[:40]!r}"
-    return f"expected a sparse row {{index value, ...}}, found {_ends(row)!r}; is the line cut short?"
+            return f"expected a number for {header.attributes[int(index)].name!r}, found {value[:40]!r}", ""
+    return f"expected a sparse row {{index value, ...}}, found {_ends(row)!r}", "is the line cut short?"
 
 
-def _fault_in_dense(header: Header, row: str) -> str:
+def _fault_in_dense(header: Header, row: str) -> tuple[str, str]:
+    """What is wrong with a dense row, and advice."""
     expected = f"expected {counted(len(header.attributes), 'value')}"
     if "'" in row or '"' in row:
-        return f"{expected}, found {_ends(row)!r}; is a quotation mark missing?"
+        return f"{expected}, found {_ends(row)!r}", "is a quotation mark missing?"
     cells = [cell.strip() for cell in row.split(",")]
     if len(cells) != len(header.attributes):
-        return f"{expected}, found {len(cells)}; is the line cut short?"
+        return f"{expected}, found {len(cells)}", "is the line cut short?"
     for cell, attribute in zip(cells, header.attributes, strict=True):
         if not _is_number(cell) and attribute.kind == "numeric":
-            return f"expected a number for {attribute.name!r}, found {cell[:40]!r}"
+            return f"expected a number for {attribute.name!r}, found {cell[:40]!r}", ""
         if not _is_number(cell) and set(attribute.values) <= _NOT_TEXT and attribute.kind == "nominal":
             values = ", ".join(attribute.values)
-            return f"the attribute {attribute.name!r} has the value {cell[:40]!r}, expected one of {values}"
-    return f"{expected}, found {_ends(row)!r}; is a quotation mark missing?"
+            return f"the attribute {attribute.name!r} has the value {cell[:40]!r}, expected one of {values}", ""
+    return f"{expected}, found {_ends(row)!r}", "is a quotation mark missing?"
 
 
 def _ends(row: str) -> str:
-    """A long row with its middle left out."""
+    """A row; the middle of a long one is left out."""
     return row if len(row) <= 60 else f"{row[:30]} ... {row[-25:]}"
 
 
 def _is_number(cell: str) -> bool:
+    """Whether the library takes a cell for a number, or for a missing one."""
     try:
         float(cell)
     except ValueError:

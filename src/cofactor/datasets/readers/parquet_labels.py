@@ -128,7 +128,7 @@ class ListSource:
         self.label_names = tuple(names["labels"]) if names else generic_names("y", self.layout.n_labels)
 
     def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield X and Y of at most so many rows at a time."""
+        """Yield X and Y of at most `chunk_rows` rows at a time."""
         for batch, first in _batches(self.path, _LISTS, chunk_rows):
             yield self.layout.matrices(_list_block(batch, first, self.name), "row")
 
@@ -157,7 +157,7 @@ class ColumnSource:
         self.label_names = tuple(schema.names[j] for j in targets)
 
     def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield X and Y of at most so many rows at a time."""
+        """Yield X and Y of at most `chunk_rows` rows at a time."""
         n_features, n_labels = len(self.feature_names), len(self.label_names)
         for batch, first in _batches(self.path, [*self.feature_names, *self.label_names], chunk_rows):
             table = ArrowTable(self.name, batch.select([*self.feature_names, *self.label_names]), first)

@@ -285,7 +285,7 @@ def _prepared(body: _Body) -> tuple[memoryview, int, str, str | bool] | None:
 
 
 def _quotes_are_plain(data: bytes, start: int, end: int, sep: str) -> bool:
-    """Whether quotation marks stand only at both ends of a cell, in pairs."""
+    """Whether quotation marks are only in pairs, at the two ends of a cell."""
     if data.find(b'"', start, end) < 0:
         return True
     if data.count(b'"', start, end) % 2 or data.find(b'""', start, end) >= 0:

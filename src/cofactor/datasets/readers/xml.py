@@ -1,5 +1,6 @@
 """The XML file of a Mulan data set, which names the attributes that are labels."""
 
+import codecs
 from xml.etree import ElementTree
 
 from cofactor.errors import InvalidInputError, Place
@@ -68,7 +69,7 @@ def read_label_names(path: PathLike) -> tuple[str, ...]:
 
 def looks_like_mulan(start: bytes) -> bool:
     """Whether a file which begins like this is a Mulan XML file."""
-    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    text = start.removeprefix(codecs.BOM_UTF8).lstrip()
     return text.startswith(b"<") and b"<labels" in text
 
 
