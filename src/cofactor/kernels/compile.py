@@ -11,7 +11,8 @@ ERRORS: Literal["numpy"] = "numpy"
 
 #: Sums may be reordered and products fused inside one row (fixed at compile time, so results repeat bit by bit);
 #: NaN and infinities keep their meaning. No loop may both add up a number and store into an array: it is vectorized
-#: only where the arrays prove to lie apart when it runs, so the order of the sum would depend on their addresses.
+#: only where the arrays prove to lie apart when it runs, so the order of the sum would depend on their addresses. A sum
+#: of products in a kernel that other kernels call has another danger: see `ordered`.
 FASTMATH = {"contract", "reassoc", "arcp", "nsz"}
 
 
@@ -49,6 +50,25 @@ def exact(function: Callable[..., Any]) -> Any:
     6.0
     """
     return _compile(function)
+
+
+def ordered(function: Callable[..., Any]) -> Any:
+    """Compile `function` as `kernel` does, but keep the order of its sums; a product is still fused with a sum.
+
+    For a sum of several products in one expression, in a kernel that other kernels call. Each caller holds a copy of
+    what it calls, which is optimized once more, and every such pass may group the terms of a sum anew. A process uses
+    the copy that it loads first. So without this the bits depend on whether kernels were compiled just now or come from
+    the cache.
+
+    Examples
+    --------
+    >>> @ordered
+    ... def combination(x, y):
+    ...     return 8.0 - 2 * x - 3 * y
+    >>> combination(1.0, 2.0)
+    0.0
+    """
+    return _compile(function, fastmath={"contract"})
 
 
 def inlined(function: Callable[..., Any]) -> Any:

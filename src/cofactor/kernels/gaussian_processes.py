@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from cofactor.kernels.compile import kernel
+from cofactor.kernels.compile import kernel, ordered
 from cofactor.kernels.normal import exponential
 
 #: Entries of `kappa`.
@@ -56,7 +56,7 @@ def _invert_pivots(A, lo, width, D):  # type: ignore[no-untyped-def]
     return logdet
 
 
-@kernel
+@ordered
 def _subtract_four(r0, r1, r2, r3, w0, w1, w2, w3, b0, b1, b2, b3):  # type: ignore[no-untyped-def]
     """Subtract the combinations w of four rows b from four rows r: four by four, all in registers."""
     w00, w01, w02, w03 = w0[0], w0[1], w0[2], w0[3]
@@ -65,10 +65,10 @@ def _subtract_four(r0, r1, r2, r3, w0, w1, w2, w3, b0, b1, b2, b3):  # type: ign
     w30, w31, w32, w33 = w3[0], w3[1], w3[2], w3[3]
     for j in range(len(r0)):
         c0, c1, c2, c3 = b0[j], b1[j], b2[j], b3[j]
-        r0[j] -= w00 * c0 + w01 * c1 + w02 * c2 + w03 * c3
-        r1[j] -= w10 * c0 + w11 * c1 + w12 * c2 + w13 * c3
-        r2[j] -= w20 * c0 + w21 * c1 + w22 * c2 + w23 * c3
-        r3[j] -= w30 * c0 + w31 * c1 + w32 * c2 + w33 * c3
+        r0[j] = r0[j] - w00 * c0 - w01 * c1 - w02 * c2 - w03 * c3
+        r1[j] = r1[j] - w10 * c0 - w11 * c1 - w12 * c2 - w13 * c3
+        r2[j] = r2[j] - w20 * c0 - w21 * c1 - w22 * c2 - w23 * c3
+        r3[j] = r3[j] - w30 * c0 - w31 * c1 - w32 * c2 - w33 * c3
 
 
 @kernel

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from cofactor.kernels.compile import kernel
+from cofactor.kernels.compile import kernel, ordered
 from cofactor.kernels.special import digamma, trigamma
 
 
@@ -26,15 +26,21 @@ def _mean_logs(gamma, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _dot(a, b):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for k in range(len(a)):
+        total += a[k] * b[k]
+    return total
+
+
+@ordered
 def _add_shares(weights, b, out):  # type: ignore[no-untyped-def]
     """Add the shares of one entry, weights_k b_k / Σ_k weights_k b_k, to `out`; return that sum.
 
-    The sum has a loop of its own: with a store in the same loop, the compiler would leave it to the addresses at run
-    time whether the terms are added in another order.
+    The sum is a kernel of its own: beside a store, the compiler would leave it to the addresses at run time whether the
+    terms are added in another order.
     """
-    total = 0.0
-    for k in range(len(out)):
-        total += weights[k] * b[k]
+    total = _dot(weights, b)
     inverse = 1 / total
     for k in range(len(out)):
         out[k] += weights[k] * b[k] * inverse
