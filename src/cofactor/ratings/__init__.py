@@ -5,7 +5,7 @@
 """
 
 from cofactor.ratings.base import RatingModel
-from cofactor.ratings.data import IdMap, Ratings, as_ratings
+from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.ensemble import Ensemble
 from cofactor.ratings.factors.als import ALS
 from cofactor.ratings.factors.bmmmf import BinaryMMMF
@@ -16,6 +16,7 @@ from cofactor.ratings.factors.nmf import RatingNMF
 from cofactor.ratings.factors.pmf import PMF
 from cofactor.ratings.factors.pmmmf import PMMMF
 from cofactor.ratings.factors.svd import RatingSVD
+from cofactor.ratings.ids import IdMap
 from cofactor.ratings.profiles.attitude import Attitude
 from cofactor.ratings.profiles.gplvm import GPLVM
 from cofactor.ratings.profiles.urp import URP

@@ -15,6 +15,7 @@ from cofactor.metrics.scale import as_scale, to_levels
 from cofactor.ratings.entries import (
     check_rows,
     counting_sort,
+    entries_of,
     inferred_scale,
     mean_levels,
     offsets,
@@ -27,7 +28,7 @@ from cofactor.ratings.ids import IdMap, pair_columns
 from cofactor.text import counted, some_of
 from cofactor.typing import Pairs, RatingValues, SparseTable
 
-__all__ = ["IdMap", "Ratings", "as_ratings"]
+__all__ = ["Ratings", "as_ratings"]
 
 Duplicates = Literal["error", "last", "mean"]
 
@@ -126,13 +127,12 @@ class Ratings:
         if items is None:
             items = IdMap(item_ids, "the item ids of X")
         user_index, item_index = users.index(user_ids), items.index(item_ids)
+        values = rating_values(y, len(item_index))
         known = item_index >= 0
         if unknown_items == "drop" and known.any() and not known.all():
-            values = rating_values(y)
-            if values.size == known.size:  # otherwise `_build` says what is wrong
-                user_index, item_index, y = user_index[known], item_index[known], values[known]
+            user_index, item_index, values = user_index[known], item_index[known], values[known]
         refuse_unknown(item_index, item_ids)
-        return cls._build(users, items, user_index, item_index, y, scale, duplicates)
+        return cls._build(users, items, user_index, item_index, values, scale, duplicates)
 
     @classmethod
     def from_sparse(
@@ -172,7 +172,8 @@ class Ratings:
         users = IdMap.of_range(n_users)
         item_index = items.index(entries.col)
         refuse_unknown(item_index, entries.col)
-        return cls._build(users, items, entries.row, item_index, entries.data, scale, duplicates)
+        values = rating_values(entries.data, len(item_index))
+        return cls._build(users, items, entries.row, item_index, values, scale, duplicates)
 
     @classmethod
     def of_new_items(
@@ -205,7 +206,7 @@ class Ratings:
         -------
         Ratings
         """
-        user_ids, item_ids, y = _entries_of(X, y)
+        user_ids, item_ids, y = entries_of(X, y)
         more = [] if others is None else others.ids.tolist()
         items = IdMap([*np.asarray(item_ids).tolist(), *more], "the item ids of X")
         if not len(items):
@@ -221,12 +222,7 @@ class Ratings:
                 f"{bad!r}: leave them out, or fit a new model",
                 argument="X",
             )
-        values = rating_values(y)
-        if values.size != known.size:
-            raise InvalidInputError(
-                f"X has {counted(known.size, 'row')} but y has {counted(values.size, 'rating')}: they must agree",
-                argument="y",
-            )
+        values = rating_values(y, len(user_index))
         if not known.any():
             none = np.zeros(0, dtype=np.int32)
             return cls._from_rows(users, items, scale, offsets(none, len(users)), none, none, none.astype(np.uint8))
@@ -241,16 +237,13 @@ class Ratings:
         items: IdMap,
         user_index: NDArray[Any],
         item_index: NDArray[Any],
-        y: Any,
+        values: NDArray[np.float64],
         scale: ArrayLike | None,
         duplicates: Duplicates,
     ) -> Self:
+        """Build ratings from the indices and the value of each entry, in any order."""
         if duplicates not in ("error", "last", "mean"):
             raise InvalidInputError("expected 'error', 'last' or 'mean'", argument="duplicates", found=duplicates)
-        values = rating_values(y)
-        if values.size != user_index.size:
-            sizes = counted(user_index.size, "row"), counted(values.size, "rating")
-            raise InvalidInputError(f"X has {sizes[0]} but y has {sizes[1]}: they must agree", argument="y")
         if not values.size:
             raise InvalidInputError("X is empty: at least one rating is needed", argument="X")
         scale = inferred_scale(values) if scale is None else as_scale(scale)
@@ -435,18 +428,6 @@ class Ratings:
         return self._from_rows(self.users, self.items, self.scale, indptr, rows, *kept)
 
 
-def _entries_of(X: Any, y: Any) -> tuple[Any, Any, Any]:
-    """Return user id, item id and rating of each entry, from whatever holds them; nothing where X is None."""
-    if X is None:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
-    if sparse.issparse(X):
-        entries = sparse.coo_array(cast(Any, X))
-        return entries.row, entries.col, entries.data
-    if y is None and is_frame(X):
-        X, y = split_frame(X)
-    return (*pair_columns(X), y)
-
-
 def as_ratings(
     X: Pairs,
     y: RatingValues = None,
@@ -483,8 +464,6 @@ def as_ratings(
     >>> as_ratings([(1, 10), (1, 11), (2, 10)], [3, 1, 2]).shape
     (2, 2)
     """
-    if y is None and is_frame(X):
-        X, y = split_frame(X)
     # A data set has X and y; so may a frame, as the names of columns.
     dataset = hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns")
     if isinstance(X, Ratings) or sparse.issparse(X) or dataset:
@@ -492,7 +471,7 @@ def as_ratings(
             raise InvalidInputError(
                 f"y must be None where X is a {type(X).__name__}, which holds the ratings itself", argument="y"
             )
-    elif y is None:
+    elif y is None and not is_frame(X):
         raise InvalidInputError(
             "y is missing: pass the ratings of the pairs X, or one scipy sparse matrix of users × items", argument="y"
         )

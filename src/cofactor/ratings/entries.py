@@ -1,8 +1,8 @@
-"""Entries of `Ratings` before they are ones: values checked and ranked, sorted by user and item, each pair once."""
+"""What `Ratings` are built from: checks of values and indices, sorting by user and item, and repeated pairs."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -11,6 +11,8 @@ from scipy import sparse
 
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.metrics.scale import as_scale, nearest_levels
+from cofactor.ratings.frames import is_frame, split_frame
+from cofactor.ratings.ids import pair_columns
 from cofactor.text import counted, some_of
 from cofactor.typing import RatingValues
 
@@ -18,8 +20,20 @@ from cofactor.typing import RatingValues
 SUSPICIOUS_SHARE = 0.25
 
 
-def rating_values(y: RatingValues) -> NDArray[np.float64]:
-    """Return the ratings as finite float64."""
+def entries_of(X: Any, y: Any) -> tuple[Any, Any, Any]:
+    """Return user id, item id and rating of each entry, from whatever holds them; nothing where X is None."""
+    if X is None:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
+    if sparse.issparse(X):
+        entries = sparse.coo_array(cast(Any, X))
+        return entries.row, entries.col, entries.data
+    if y is None and is_frame(X):
+        X, y = split_frame(X)
+    return (*pair_columns(X), y)
+
+
+def rating_values(y: RatingValues, n_rows: int) -> NDArray[np.float64]:
+    """Return the ratings as finite float64, one for each row of X."""
     series = nw.from_native(y, series_only=True, pass_through=True)
     try:
         found = series.to_numpy() if isinstance(series, nw.Series) else np.asarray(y)
@@ -37,6 +51,10 @@ def rating_values(y: RatingValues) -> NDArray[np.float64]:
         those = counted(bad.size, "rating that is", "ratings that are")
         raise InvalidInputError(
             f"y holds {those} NaN or infinite, the first in row {bad[0]}: remove them", argument="y"
+        )
+    if values.size != n_rows:
+        raise InvalidInputError(
+            f"X has {counted(n_rows, 'row')} but y has {counted(values.size, 'rating')}: they must agree", argument="y"
         )
     return values
 
