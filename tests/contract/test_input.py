@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 from cofactor.datasets import RatingDataset
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.ratings import BPMF, Ratings, as_ratings
 from cofactor.solvers import SolverMismatchError
 
@@ -416,7 +417,7 @@ def test_bad_parameters(name):
             continue
         for value in BAD_VALUES[key]:
             model = fresh(name, **{key: value})
-            with pytest.raises((ValueError, TypeError), match=key):
+            with pytest.raises((InvalidInputError, InvalidTypeError), match=key):
                 model.fit(X, y)
             assert not hasattr(model, "users_")
 

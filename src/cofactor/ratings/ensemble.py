@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import thread_limit
-from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.checks import check_choice, check_jobs, check_number, make_generator
 from cofactor.model.parallel import side_by_side
 from cofactor.model.progress import Monitor
 from cofactor.ratings.base import RatingModel
@@ -22,7 +22,7 @@ from cofactor.ratings.saving import checked_parts
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
-_FAR = 10.0  #: stands for an infinite margin in an average
+_FAR = 10.0  #: largest margin of a member in an average; infinite ones count as this
 
 
 class Ensemble(RatingModel):
@@ -117,8 +117,7 @@ class Ensemble(RatingModel):
         check_number("n_members", self.n_members, low=1, whole=True)
         check_choice("method", self.method, ("starts", "bagging"))
         check_number("max_samples", self.max_samples, low=0, inclusive=False, high=1)
-        if self.n_jobs is not None:
-            check_number("n_jobs", self.n_jobs, low=-np.inf, whole=True)
+        check_jobs(self.n_jobs)
         if self.estimator is None:
             return
         if not isinstance(self.estimator, RatingModel):
@@ -190,7 +189,7 @@ class Ensemble(RatingModel):
         return kind is not None and kind._gives_probabilities()
 
     def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return the mean of what the members say."""
+        """Return the mean of the members' probabilities."""
         return np.asarray(sum(member._probabilities(users, items) for member in self.members_) / len(self.members_))
 
     def _all_probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:

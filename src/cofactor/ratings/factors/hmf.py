@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import thread_limit
-from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.checks import check_choice, check_jobs, make_generator
 from cofactor.model.parallel import side_by_side
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
@@ -55,8 +55,8 @@ class HMF(RatingModel):
     threshold : float, default=0.0
         The threshold of Kumar's equation (3.4), for all stages.
     n_jobs : int, optional
-        Stages to run side by side through joblib; by default as many as there are threads. Any joblib backend
-        carries them (``joblib.parallel_config(backend=...)``), the result is the same to the bit.
+        Stages to run side by side through joblib; by default as many as there are threads. With any joblib backend
+        (``joblib.parallel_config(backend=...)``) the result is the same to the bit.
     solver : {"lbfgs", "cg", "gd", "apg"}, default="lbfgs"
         Solver.
     max_iter : int, default=500
@@ -142,8 +142,7 @@ class HMF(RatingModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_choice("decoding", self.decoding, ("first", "count"))
-        if self.n_jobs is not None:
-            check_number("n_jobs", self.n_jobs, low=-np.inf, whole=True)
+        check_jobs(self.n_jobs)
         for alpha in self._alphas(1):
             self._stage(alpha, 0)._check_params()
 

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from cofactor.errors import InvalidTypeError
 from cofactor.kernels import gaussian_processes as kernels
 from cofactor.kernels.threads import cut_rows, parallel_for
-from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.selection.path import hold_out_one_per_user
 from cofactor.model.state import check_array
@@ -221,8 +221,7 @@ class GPLVM(RatingModel):
             check_number("alpha_bias", self.alpha_bias, low=0, inclusive=False, high=1e12)
         check_number("eta0", self.eta0, low=0, inclusive=False)
         check_number("momentum", self.momentum, low=0, high=0.99)
-        if not isinstance(self.early_stopping, bool | np.bool_):
-            raise InvalidTypeError("expected True or False", argument="early_stopping", found=self.early_stopping)
+        check_flag("early_stopping", self.early_stopping)
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
         check_choice("dtype", self.dtype, ("float32", "float64"))
