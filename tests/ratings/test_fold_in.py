@@ -60,7 +60,7 @@ def test_where_one_level_was_seen_unknown_ids_get_it_too(kind: type[RatingModel]
     assert model.predict(pairs).tolist() == [level] * 4
 
 
-def test_several_users_none_of_whom_is_known_are_worth_a_warning() -> None:
+def test_several_users_none_of_whom_is_known_give_a_warning() -> None:
     model = MMMF(3, alpha=1.0, random_state=0).fit(X, Y)
     with pytest.warns(UserWarning, match="none of the 2 users was in training.*fold_in.*FoldInScorer"):
         model.predict([(10**6, X[0, 1]), (10**6 + 1, X[0, 1])])

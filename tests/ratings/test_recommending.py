@@ -1,4 +1,4 @@
-"""Recommendations ranked by another worth than scores: an argument, which changes nothing in the model."""
+"""Recommendations ranked by another criterion than scores: an argument, which changes nothing in the model."""
 
 import numpy as np
 import pytest

@@ -31,7 +31,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import expected, in_blocks, margins_of
-from cofactor.ratings.recommending import Worth, largest, worth_of
+from cofactor.ratings.recommending import Criterion, criterion_of, largest
 from cofactor.ratings.saving import model_of_state, state_of_model
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RatingValues
@@ -48,7 +48,7 @@ def _has_probabilities(model: RatingModel) -> bool:
 class RatingModel(BaseEstimator, ABC):
     """A model of users' ratings of items on a discrete scale.
 
-    Subclasses say how to learn (`_fit`), how to find the state of users who were not there in training, items held
+    Subclasses say how to learn (`_fit`), how to find the state of users who were not in training, items held
     fixed (`_fold_in`), and what to predict: either the probability of every level (`_probabilities`), from which all
     else follows; or how far a score lies above each boundary between levels (`_margins`), and the scores to rank by
     (`_scores`, `_score_block`).
@@ -105,7 +105,7 @@ class RatingModel(BaseEstimator, ABC):
 
         For a model of probabilities: how far the probability of a level above the boundary exceeds one half.
         """
-        return margins_of(self._probabilities(users, items))  # in one thread: `predict` has all of them at its blocks
+        return margins_of(self._probabilities(users, items))  # in this thread: `predict` runs its blocks in all threads
 
     def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return (n,): the score of each pair, which ranks the items of a user; here the expected rating."""
@@ -113,7 +113,7 @@ class RatingModel(BaseEstimator, ABC):
 
     def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
         """Return the scores (len(users), n_items) of all items for some users."""
-        return self._worth_block(users, lambda p: expected(p, self.scale_))
+        return self._criterion_block(users, lambda p: expected(p, self.scale_))
 
     def _all_probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return the probabilities of as many pairs as there may be."""
@@ -146,7 +146,7 @@ class RatingModel(BaseEstimator, ABC):
         return self._decision.levels(margins, self.scale_)
 
     def default_grid(self) -> dict[str, list[Any]]:
-        """Return the values of parameters that are worth a search, by name, as `cofactor.evaluation.Search` takes them.
+        """Return values of parameters to search through, by name, as `cofactor.evaluation.Search` takes them.
 
         It is empty where there is nothing to search, as in models which choose the weight of their penalty by
         validation (``alpha="auto"``).
@@ -225,8 +225,8 @@ class RatingModel(BaseEstimator, ABC):
         """Predict ratings.
 
         An unknown user counts as the average one and an unknown item as a neutral one, unless ``unknown="error"``.
-        Where none of several users was in training, or all ids are unknown because they are numbers and those of
-        training text or the reverse, a warning says so.
+        A warning says so if none of several users was in training, or if all ids are unknown because they are numbers
+        where those of training are text, or the reverse.
 
         Parameters
         ----------
@@ -301,7 +301,7 @@ class RatingModel(BaseEstimator, ABC):
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Recommend the items with the highest scores, or those that most likely are liked.
 
-        Works in blocks of users, so all users × all items never stand in memory.
+        It works in blocks of users, so that the scores of all users for all items are never in memory at once.
 
         Parameters
         ----------
@@ -332,7 +332,7 @@ class RatingModel(BaseEstimator, ABC):
         check_number("n", n, low=1, whole=True)
         if exclude_seen:
             self._require_ratings(("pass ", Argument("exclude_seen", False), ", or save it with ratings=True"))
-        worth = self._worth(at_least, quantile)
+        criterion = self._criterion(at_least, quantile)
         known = Lookup(self.users_, self.items_)
         rows, columns = known.known_users(users), known.candidates(candidates)
         n_best = min(n, len(columns))
@@ -341,7 +341,7 @@ class RatingModel(BaseEstimator, ABC):
 
         def block(k: int) -> None:
             here = slice(k * _USERS_PER_BLOCK, (k + 1) * _USERS_PER_BLOCK)
-            table = self._score_block(rows[here]) if worth is None else self._worth_block(rows[here], worth)
+            table = self._score_block(rows[here]) if criterion is None else self._criterion_block(rows[here], criterion)
             if exclude_seen and self.ratings_ is not None:
                 indptr, seen, _ = self.ratings_.rows(rows[here])
                 table[np.repeat(np.arange(len(table)), np.diff(indptr)), seen] = -np.inf
@@ -357,22 +357,22 @@ class RatingModel(BaseEstimator, ABC):
             ids[best < 0] = None
         return ids, scores
 
-    def _worth(self, at_least: float | None, quantile: float | None) -> Worth | None:
-        """Return what ranks items instead of scores, if anything does."""
-        worth = worth_of(self.scale_, at_least, quantile)
-        if worth is not None and not self._gives_probabilities():
+    def _criterion(self, at_least: float | None, quantile: float | None) -> Criterion | None:
+        """Return what ranks items instead of their scores, or None."""
+        criterion = criterion_of(self.scale_, at_least, quantile)
+        if criterion is not None and not self._gives_probabilities():
             name, value = ("at_least", at_least) if at_least is not None else ("quantile", quantile)
             raise InvalidInputError(
-                (Argument(name, value), f" needs probabilities of levels, which a {type(self).__name__} has not"),
+                (Argument(name, value), f" needs probabilities of levels, which a {type(self).__name__} does not have"),
                 argument=name,
             )
-        return worth
+        return criterion
 
-    def _worth_block(self, users: NDArray[Any], worth: Worth) -> NDArray[Any]:
+    def _criterion_block(self, users: NDArray[Any], criterion: Criterion) -> NDArray[Any]:
         """Return how good all items are for some users, (len(users), n_items), by another measure than scores."""
         items = np.arange(len(self.items_), dtype=np.int32)
         p = self._probabilities(np.repeat(users, len(items)), np.tile(items, len(users)))
-        return worth(p).reshape(len(users), -1)
+        return criterion(p).reshape(len(users), -1)
 
     def complete(self) -> NDArray[np.float32]:
         """Return the full matrix of ratings: observed entries as they are, predictions elsewhere.
@@ -413,7 +413,7 @@ class RatingModel(BaseEstimator, ABC):
     # ---------------------------------------------------------------- new users
 
     def fold_in(self, X: Pairs, y: RatingValues = None) -> Self:
-        """Return a model for users who were not there in training, items held fixed.
+        """Return a model for users who were not in training, items held fixed.
 
         Parameters
         ----------
@@ -495,6 +495,6 @@ class RatingModel(BaseEstimator, ABC):
         header, arrays
             What a file holds.
         models : mapping of str to type
-            Classes of which parameters and parts may be, by name.
+            Classes that parameters and parts may have, by name.
         """
         return model_of_state(cls, header, arrays, models)

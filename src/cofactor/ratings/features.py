@@ -51,7 +51,7 @@ class FeatureTable:
 
     @property
     def checksum(self) -> int:
-        """A number that tells features from others, in whatever order they came."""
+        """A number that is the same for the same features, in whatever order they came."""
         ids = "\n".join(map(repr, self.ids.ids.tolist()))
         return zlib.crc32(self.values.tobytes(), zlib.crc32(ids.encode()))
 
@@ -151,7 +151,7 @@ def _numbers(column: NDArray[Any], name: str, ids: Any, argument: str) -> NDArra
 
 @dataclass(frozen=True)
 class Standardization:
-    """What brings features to mean 0 and standard deviation 1 over the rows of training.
+    """How features are brought to mean 0 and standard deviation 1 over the rows of training.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class Standardization:
 
     @classmethod
     def of(cls, table: FeatureTable, ids: IdMap) -> Self:
-        """Learn it from the rows of these ids; columns that are constant there are dropped with a warning."""
+        """Learn from the rows of these ids; columns that are constant there are dropped with a warning."""
         found = table.ids.index(ids.ids)
         known = table.values[found[found >= 0]]
         if not len(known):
@@ -210,7 +210,7 @@ class Standardization:
         return out
 
     def to_state(self) -> dict[str, Any]:
-        """Return it as a dictionary of arrays and strings."""
+        """Return the names, means and scales as a dictionary."""
         return {"names": list(self.names), "means": self.means, "scales": self.scales}
 
     @classmethod

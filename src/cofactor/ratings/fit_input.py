@@ -1,4 +1,4 @@
-"""What a fit is given: checked once at the door, then handed down and never changed."""
+"""What a fit is given: checked once before the fit begins, and never changed afterwards."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FitInput:
     ratings : Ratings
         The ratings; in `fold_in` those of the new users.
     monitor : Monitor
-        Whom to tell about progress.
+        What is told about progress.
     name : str
         What warnings call the model, where it is part of another one; empty for the name of its class.
     user_features, item_features : FeatureTable or None

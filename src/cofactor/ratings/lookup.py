@@ -36,7 +36,8 @@ class Lookup:
 
         Parameters
         ----------
-        {pairs}
+        X : array of shape (n, 2), list of pairs, or frame of two columns
+            User id and item id of each pair.
         unknown : {"fallback", "error"}
             What to do where an id is not known.
         """

@@ -29,7 +29,7 @@ def margins_of(p: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def expected(p: NDArray[Any], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return Σ_r p_r values_r for each row, level by level: BLAS would round a row alone otherwise than among others.
+    """Return Σ_r p_r values_r for each row, level by level: BLAS may round a row alone and among others differently.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What recommendations are ranked by, and the search for the best of them."""
+"""What ranks the items to recommend, and the search for the best of them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.checks import check_number
 from cofactor.ratings.probability import expected, quantiles
 
-__all__ = ["Worth", "largest", "worth_of"]
+__all__ = ["Criterion", "criterion_of", "largest"]
 
 #: How good items are, from the probabilities of their levels, shape (n, R).
-Worth = Callable[[NDArray[Any]], NDArray[Any]]
+Criterion = Callable[[NDArray[Any]], NDArray[Any]]
 
 
-def worth_of(scale: NDArray[np.float64], at_least: float | None, quantile: float | None) -> Worth | None:
+def criterion_of(scale: NDArray[np.float64], at_least: float | None, quantile: float | None) -> Criterion | None:
     """Return what ranks items: a function of probabilities, or None for a model's own scores.
 
     Parameters
@@ -32,8 +32,8 @@ def worth_of(scale: NDArray[np.float64], at_least: float | None, quantile: float
 
     Examples
     --------
-    >>> worth = worth_of(np.array([1.0, 2.0, 3.0]), 2, None)
-    >>> worth(np.array([[0.5, 0.25, 0.25]]))
+    >>> criterion = criterion_of(np.array([1.0, 2.0, 3.0]), 2, None)
+    >>> criterion(np.array([[0.5, 0.25, 0.25]]))
     array([0.5])
     """
     if at_least is not None and quantile is not None:
@@ -47,7 +47,7 @@ def worth_of(scale: NDArray[np.float64], at_least: float | None, quantile: float
     return None
 
 
-def _share_from(scale: NDArray[np.float64], at_least: float) -> Worth:
+def _share_from(scale: NDArray[np.float64], at_least: float) -> Criterion:
     check_number("at_least", at_least, low=-np.inf)
     liked = scale >= at_least
     if not liked.any():
@@ -63,7 +63,7 @@ def _share_from(scale: NDArray[np.float64], at_least: float) -> Worth:
     return lambda p: expected(p, weights)
 
 
-def _quantile(scale: NDArray[np.float64], quantile: float) -> Worth:
+def _quantile(scale: NDArray[np.float64], quantile: float) -> Criterion:
     check_number("quantile", quantile, low=0, high=1)
     if quantile in (0, 1):
         raise InvalidInputError(

@@ -48,7 +48,7 @@ def model_of_state(
     header, arrays
         What a file holds.
     models : mapping of str to type
-        Classes of which parameters and parts may be, by name.
+        Classes that parameters and parts may have, by name.
     """
     model = kind(**{name: from_plain(value, models) for name, value in member(header, "params", dict).items()})
     model._check_params()

@@ -68,7 +68,7 @@ class Posterior(Protocol):
         """Return a state to begin with."""
 
     def log_likelihood(self, state: State) -> float:
-        """Return the log-likelihood of the data, as the last sweep met it."""
+        """Return the log-likelihood of the data in the last sweep."""
 
     def tune(self, state: State, sweep: int) -> None:
         """Adapt what is not drawn, such as sizes of proposals; done after every sweep of burn-in only."""
@@ -101,7 +101,7 @@ class DivergedError(FloatingPointError):
 
 @dataclass
 class Chain:
-    """One chain: where it is, and what was kept of where it was.
+    """One chain: its state, and the samples that were kept.
 
     Attributes
     ----------
@@ -164,8 +164,8 @@ def run(
 ) -> Chain:
     """Go on with a chain, and keep every `thin`-th state after burn-in.
 
-    A chain that goes on does the same, to the bit, as one that was longer from the beginning. So it does after an
-    interrupt: a sweep that did not end is no part of the chain.
+    A chain that goes on is the same, to the bit, as one that was longer from the beginning. This holds after an
+    interrupt too: a sweep that did not end is no part of the chain.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def run(
     Returns
     -------
     Chain
-        The same one. An interrupt from the keyboard ends the run and is not raised: `interrupted` tells of it.
+        The same one. An interrupt from the keyboard ends the run and is not raised: `interrupted` says so.
 
     Raises
     ------

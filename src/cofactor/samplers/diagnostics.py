@@ -1,4 +1,4 @@
-"""Have the chains met, and how much do their draws tell? Through ArviZ, the extra ``cofactor[bayes]``."""
+"""Whether chains agree, and how many independent draws theirs amount to: by ArviZ, the extra ``cofactor[bayes]``."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from cofactor.errors import InvalidInputError, MissingPackageError
 
 __all__ = ["Diagnostics", "diagnose", "require_arviz", "split_r_hat", "to_inference_data"]
 
-#: With fewer draws half a chain has no variance that could be compared.
+#: With fewer draws, half a chain has no variance to compare.
 _FEWEST = 4
 
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """How well chains agree about each quantity, and how many independent draws theirs are worth.
+    """How well chains agree about each quantity, and how many independent draws theirs amount to.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Diagnostics:
         Rank-normalized split R-hat: 1 where chains agree, more than 1.01 where they were too short; NaN for a single
         chain, or fewer than 4 draws.
     ess : ndarray
-        Effective sample size in the bulk: independent draws which would tell the mean as well.
+        Effective sample size in the bulk: the number of independent draws which would give the mean as accurately.
     n_chains, n_draws : int
         Chains, and draws of each.
 
@@ -61,8 +61,9 @@ class Diagnostics:
         width = max(map(len, (*self.quantities, "quantity")))
         lines = [f"{'quantity':{width}}  {'mean':>10} {'sd':>9} {'R-hat':>6} {'ESS':>6}"]
         for name, mean, sd, r_hat, ess in self.rows():
-            agreed, worth = (format(v, form) if np.isfinite(v) else "–" for v, form in ((r_hat, ".2f"), (ess, ".0f")))
-            lines.append(f"{name:{width}}  {mean:>10.5g} {sd:>9.3g} {agreed:>6} {worth:>6}")
+            known_r_hat = f"{r_hat:.2f}" if np.isfinite(r_hat) else "–"
+            known_ess = f"{ess:.0f}" if np.isfinite(ess) else "–"
+            lines.append(f"{name:{width}}  {mean:>10.5g} {sd:>9.3g} {known_r_hat:>6} {known_ess:>6}")
         lines.append(f"chains: {self.n_chains}, draws of each: {self.n_draws}")
         return "\n".join(lines)
 
@@ -136,7 +137,7 @@ def diagnose(quantities: Mapping[str, NDArray[Any]]) -> Diagnostics:
     for name, array in quantities.items():
         flat = np.asarray(array, dtype=np.float64).reshape(*array.shape[:2], -1)
         for k in range(flat.shape[2]):
-            if np.ptp(flat[:, :, k]):  # what is set, and not drawn, has nothing to agree about
+            if np.ptp(flat[:, :, k]):  # a quantity that is fixed, not drawn, has no R-hat
                 draws[f"{name}[{k + 1}]" if array.ndim > 2 else name] = flat[:, :, k]
     n_chains, n_draws = next(iter(quantities.values())).shape[:2]
     enough = n_draws >= _FEWEST

@@ -1,4 +1,4 @@
-"""Max-margin factorization by Gibbs samplers: decisions, fold-in, settings, and what the priors are worth."""
+"""Max-margin factorization by Gibbs samplers: decisions, fold-in, settings, and what the priors gain."""
 
 from functools import lru_cache
 

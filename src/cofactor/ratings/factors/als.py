@@ -40,7 +40,7 @@ class ALS(FactorModel):
         Weight of the biases' penalty; None for no biases.
     solver : {"exact", "cg"}, default="exact"
         Normal equations for each user and item, or three conjugate gradient steps from the last solution, which
-        pays off from some fifty factors on.
+        is faster from about fifty factors on.
     max_iter : int, default=100
         Largest number of rounds.
     tol : float, default=1e-4

@@ -187,8 +187,8 @@ class FactorModel(RatingModel):
         """
         n, m = ratings.shape
         d, R = min(self.n_factors, n, m), ratings.n_levels
-        # Nothing but the penalty bears on users and items without ratings: zero is their optimum, and the start
-        # stays there.
+        # For users and items without ratings the objective is the penalty alone: zero is their optimum, and they start
+        # there.
         return {
             "U": generator.normal(0, START_SCALE, (n, d)).astype(np.float32) * (ratings.user_counts > 0)[:, None],
             "V": generator.normal(0, START_SCALE, (m, d)).astype(np.float32) * (ratings.item_counts > 0)[:, None],

@@ -23,8 +23,8 @@ __all__ = ["LossFactorization", "check_loss_params", "fold_in_by_loss", "mean_th
 
 Arrays = Mapping[str, NDArray[Any]]
 
-#: Largest product of factors, where the margin is 1, which says nothing: a strong penalty drives them towards zero, and
-#: what is left of them is rounding, and where the solver stopped on its way.
+#: Products of factors below this are negligible, where the margin is 1: a strong penalty drives them towards zero, and
+#: what is left depends on rounding and on where the solver stopped.
 NEGLIGIBLE = 1e-3
 
 

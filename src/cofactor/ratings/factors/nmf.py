@@ -246,7 +246,7 @@ class RatingNMF(FactorModel):
             callback=callback,
         )
         arrays = {name: np.array(array) for name, array in problem.arrays(result.x).items()}
-        self.U_, self.V_ = arrays["U"].copy(), arrays["V"].copy()  # the means below are no place to go on from
+        self.U_, self.V_ = arrays["U"].copy(), arrays["V"].copy()  # the next fit goes on from `arrays`, without means
         self.user_bias_, self.item_bias_ = arrays["b"], arrays["c"]
         rated = ratings.user_counts > 0, ratings.item_counts > 0
         self.common_user_, self.common_item_ = (

@@ -40,7 +40,7 @@ class PMMMF(FactorModel):
     maximum (C18). Where planes coincide, a score there gets the median level of the user's ratings. A user bias would
     change nothing, since the planes move with it.
 
-    Other than in the other models, accuracy depends strongly on `n_factors`: at ``alpha=24`` the test MAE on MovieLens
+    Unlike in the other models, accuracy depends strongly on `n_factors`: at ``alpha=24`` the test MAE on MovieLens
     100K is .798 with 10 factors, .775 with 20, .724 with 50 and .692 with 100.
 
     **Kumar's settings** are ``alpha_bias=None``.

@@ -46,7 +46,7 @@ class RatingSVD(RatingModel):
 
     A is a sparse matrix plus one of rank two and never stands in memory. A user is folded in by projection on the
     items' factors (Sarwar, Karypis, Konstan & Riedl 2002), which gives users of the training their own factors again.
-    Where users folded in become many, fit anew: their ratings do not bear on V.
+    Once many users have been folded in, fit anew: their ratings do not change V.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class RatingSVD(RatingModel):
     {unknown}
         A user counts as one without ratings, an item as one whose residuals are zero.
     {random_state}
-        It is the seed of the first subspace, on which the result depends by no more than `tol` lets it.
+        It is the seed of the first subspace; the result depends on it by no more than `tol` allows.
     {callback}
     {verbose}
 
@@ -229,7 +229,7 @@ class RatingSVD(RatingModel):
         """Set offsets and factors of the users in `ratings`, and of those without: U = A V / Σ."""
         d = len(self.singular_values_)
         means = self._user_means(ratings)
-        # A direction without variance in training says nothing of anybody.
+        # A direction without variance in training says nothing about any user.
         held = self.singular_values_ > 1e-10 * max(float(self.singular_values_[0]), 1.0)
         inverse = np.where(held, 1 / np.where(held, self.singular_values_, 1), 0)
         V = self.V_.astype(np.float64)

@@ -154,9 +154,9 @@ class SampledModel(RatingModel):
         there are none yet, it is raised, and the model stays as it was. In both cases the next ``fit`` with
         ``warm_start=True`` goes on from there, as it does after too short a time `max_seconds`.
 
-        A warm start does `n_sweeps` more sweeps; chains that were ended before others catch up with them. Of earlier
-        samples those are dropped that `burn_in` and `thin`, as they are now, would not keep. `random_state` does not
-        matter any more.
+        A warm start does `n_sweeps` more sweeps; chains that ended earlier than others first catch up with them.
+        Earlier samples that `burn_in` and `thin`, as they are now, would not keep are dropped. `random_state` has no
+        effect any more.
 
         Parameters
         ----------
@@ -294,11 +294,11 @@ class SampledModel(RatingModel):
     # ---------------------------------------------------------------- diagnostics
 
     def diagnostics(self) -> Diagnostics:
-        """Return whether the chains agree, and how many independent draws theirs are worth; print it to see a table.
+        """Return whether the chains agree, and how many independent draws theirs amount to; print it to see a table.
 
         Measured are the log-likelihood and what `to_arviz` holds. R-hat needs two chains or more (``n_chains``). Above
-        1.01 the chains have not met yet: more sweeps would make the samples truer, though predictions, averages over
-        all samples, often are as good as they get long before.
+        1.01 the chains do not agree yet, and more sweeps would make the samples more accurate. Predictions are averages
+        over all samples, and often stop improving long before.
 
         Returns
         -------

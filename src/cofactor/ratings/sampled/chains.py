@@ -155,7 +155,7 @@ def kept_log_likelihood(chain: Chain) -> NDArray[np.float64]:
 def identified(
     samples: dict[str, NDArray[np.float32]], sides: dict[str, str], n_factors: int
 ) -> dict[str, NDArray[np.float64]]:
-    """Return what samples of factors and priors tell that does not change when factors are turned or swapped.
+    """Return quantities made of samples of factors and priors which stay the same when factors are turned or swapped.
 
     Rows of cold users and items, the last ones, are left out; parameters of priors are named after their side.
 

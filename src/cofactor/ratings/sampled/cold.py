@@ -1,4 +1,4 @@
-"""Ratings and features with one cold user and one cold item more: about those the prior alone says something."""
+"""Ratings and features with one more user and one more item, both cold: only the prior says something about them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WithCold:
 
     @classmethod
     def of(cls, ratings: Ratings) -> WithCold:
-        """Return the ratings so, without copying what is long."""
+        """Return these ratings with a cold user and a cold item, without a copy of long arrays."""
         indptr, col_indptr = (np.append(p, p[-1]) for p in (ratings.indptr, ratings.col_indptr))
         return cls(indptr, ratings.indices, ratings.levels, col_indptr, ratings.col_indices, ratings.to_csr)
 

@@ -1,4 +1,4 @@
-"""What models share that are drawn under hinge losses: samples of scores, and of thresholds of every user."""
+"""What the models drawn under hinge losses share: samples of scores, and of thresholds of every user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of users and items besides ratings, as features of their factors: above all, who rated what."""
+"""Features of users and items on which their factors are regressed: who rated what, and tables of the caller."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ class Link:
         return with_cold_row(found)
 
     def to_state(self) -> dict[str, Any]:
-        """Return it as a dictionary of arrays, numbers and strings."""
+        """Return the attributes as a dictionary of arrays and numbers."""
         standard = None if self.standard is None else self.standard.to_state()
         return {"n_sparse": self.n_sparse, "projection": self.projection, "standard": standard, "axes": self.axes}
 

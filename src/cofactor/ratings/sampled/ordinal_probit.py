@@ -224,7 +224,7 @@ class OrdinalProbit(SampledModel):
         return self._learn(FitInput(ratings, user_features=users, item_features=items, shadow=followers))
 
     def fold_in(self, X: Pairs, y: RatingValues = None, *, user_features: SideFeatures | None = None) -> Self:
-        """Return a model for users who were not there in training, items held fixed.
+        """Return a model for users who were not in training, items held fixed.
 
         Parameters
         ----------
@@ -246,7 +246,7 @@ class OrdinalProbit(SampledModel):
     def fold_in_items(
         self, X: Pairs | None = None, y: RatingValues = None, *, item_features: SideFeatures | None = None
     ) -> Self:
-        """Return a model for items which were not there in training, users held fixed.
+        """Return a model for items which were not in training, users held fixed.
 
         Parameters
         ----------
