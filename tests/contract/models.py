@@ -28,6 +28,7 @@ from cofactor.ratings import (
     RatingNMF,
     RatingSVD,
 )
+from cofactor.solvers import Progress
 
 FIVE = (1.0, 2.0, 3.0, 4.0, 5.0)
 
@@ -162,6 +163,13 @@ def data(name: str) -> tuple[np.ndarray, np.ndarray]:
 def fitted(name: str) -> RatingModel:
     """Return the case's model, fitted on its data; not to be changed."""
     return fresh(name).fit(*data(name))
+
+
+@lru_cache
+def with_chosen_alpha(name: str) -> tuple[RatingModel, list[Progress]]:
+    """Return the case's model after a short fit that chooses alpha, not to be changed; and the progress it reported."""
+    seen: list[Progress] = []
+    return fresh(name, alpha="auto", max_iter=5).set_params(callback=seen.append).fit(*data(name)), seen
 
 
 def all_pairs(model: RatingModel) -> np.ndarray:

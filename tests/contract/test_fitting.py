@@ -14,7 +14,19 @@ from cofactor.ratings import RatingModel
 from cofactor.ratings.sampled.base import SampledModel
 from cofactor.solvers import Progress
 
-from .models import CASES, bits, data, every, fitted, fresh, having, overriding, probed, simple_models
+from .models import (
+    CASES,
+    bits,
+    data,
+    every,
+    fitted,
+    fresh,
+    having,
+    overriding,
+    probed,
+    simple_models,
+    with_chosen_alpha,
+)
 
 
 class StopError(Exception):
@@ -49,8 +61,7 @@ def test_callback_gets_progress(name):
 def test_callback_is_told_about_validation(name):
     if not hasattr(simple_models(fitted(name))[0], "validation_"):
         return
-    seen: list[Progress] = []
-    fresh(name, alpha="auto", max_iter=5).set_params(callback=seen.append).fit(*data(name))
+    _, seen = with_chosen_alpha(name)
     tried = [p for p in seen if "validation" in p.stage]
     assert tried
     assert all(0 <= p.objective <= 1 for p in tried)
