@@ -17,6 +17,8 @@ from cofactor.plots import (
     save_figure,
 )
 
+from .pixels import check_drawn_and_whole
+
 # Average ranks 1.05, 1.95, 3.05, 3.95: at N = 10 the critical difference is 1.483.
 RANKS = [[1, 2, 3, 4]] * 9 + [[2, 2, 3, 3]]
 OUTCOME = nemenyi(Scores(RANKS, ["HMF", "MMMF", "ALS", "NMF"], greater_is_better=False))
@@ -120,8 +122,7 @@ def test_a_long_bar_and_long_names_have_room():
     ax = plot_critical_difference(outcome)
     assert ax.get_xlim()[1] >= 1 + outcome.critical_difference
     ax.figure.canvas.draw()
-    pixels = np.asarray(ax.figure.canvas.buffer_rgba())[..., :3]
-    assert (pixels[:, [0, -1]] == 255).all()
+    check_drawn_and_whole(ax)
 
 
 def test_without_scikit_posthocs(monkeypatch):
@@ -217,8 +218,7 @@ def test_renders_into_given_axes_with_labels_and_nothing_cut_off(name, tmp_path)
     ax = function(*arguments)
     assert ax.get_xlabel()
     save_figure(ax, tmp_path / "a.png")
-    pixels = np.asarray(ax.figure.canvas.buffer_rgba())[..., :3]
-    assert (np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]]) == 255).all()
+    check_drawn_and_whole(ax)
 
 
 @pytest.mark.parametrize("name", PICTURES)

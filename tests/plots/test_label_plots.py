@@ -23,6 +23,8 @@ from cofactor.plots import (
 from cofactor.plots.figures import shortened
 from cofactor.plots.trees import tree_positions
 
+from .pixels import check_drawn_and_whole
+
 Y = np.array([[1, 0, 1, 0, 0], [1, 0, 1, 0, 0], [0, 1, 0, 1, 0], [0, 1, 1, 1, 0]])
 GROUPS = [4, 2, 4, 2, 7]
 V = np.array([[0, 2, 0, -1, 0], [3, 0, 0.5, 0, 0], [0, 0, 0, 0, 1.0]])
@@ -61,11 +63,7 @@ def test_renders_with_labels(name, tmp_path):
     assert "Emotions" in ax.get_title(loc="left")
     save_figure(ax, tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
-    ax.figure.canvas.draw()
-    pixels = np.asarray(ax.figure.canvas.buffer_rgba())[..., :3]
-    assert (pixels < 250).any(axis=2).mean() > 0.01
-    edge = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
-    assert (edge == 255).all()  # nothing is cut off at the border
+    check_drawn_and_whole(ax)
 
 
 @pytest.mark.parametrize("name", PICTURES)

@@ -15,6 +15,8 @@ from cofactor.evaluation import Scores, nemenyi
 from cofactor.plots.figures import draw, legend, new_axes
 from cofactor.samplers import Chain
 
+from .pixels import check_drawn_and_whole
+
 #: Not a formula of matplotlib, and one that would be drawn in italics without its dollar signs; and both.
 NAMES = ("ALS, $k=5^$", "cost $5$ and $6$")
 BOTH = "$5$, $k^$"
@@ -109,8 +111,7 @@ def test_long_names_leave_room_for_the_data(picture, name):
         "scaling": lambda n: plots.plot_scaling([1, 2], {n: [1, 2]}),
     }[picture](name)
     plain(ax)  # a warning that the axes have collapsed would be an error
-    pixels = np.asarray(ax.figure.canvas.buffer_rgba())[..., :3]
-    assert (np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]]) == 255).all()
+    check_drawn_and_whole(ax)
     assert ax.get_window_extent().width / ax.figure.dpi > 1
 
 

@@ -8,6 +8,8 @@ from matplotlib.figure import Figure
 
 from cofactor.plots import plot_parameter_lines, plot_parameter_map, save_figure
 
+from .pixels import check_drawn_and_whole
+
 VALUES = [[0.7, 0.6, np.nan], [0.5, -0.4, 0.3]]
 MAP = {"rows": [0.1, 1], "columns": [1, 10, "all"], "row_name": "weight of U", "column_name": "weight of V"}
 LINES = {"d = 20": ([10, 1, 40], [0.3, 0.2, 0.4], [0.01, 0.02, 0.0]), "d = 60": ([1, 10], [0.31, 0.33], None)}
@@ -26,10 +28,7 @@ def test_renders_with_labels(name, tmp_path):
     assert "Medical" in ax.get_title(loc="left")
     assert "accuracy (share)" in {ax.get_ylabel(), *(child.get_ylabel() for child in ax.child_axes)}
     save_figure(ax, tmp_path / "a.png")
-    ax.figure.canvas.draw()
-    pixels = np.asarray(ax.figure.canvas.buffer_rgba())[..., :3]
-    edge = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
-    assert (edge == 255).all()  # nothing is cut off at the border
+    check_drawn_and_whole(ax)
 
 
 @pytest.mark.parametrize("name", ["map", "lines"])

@@ -28,6 +28,8 @@ from cofactor.plots import (
 )
 from cofactor.samplers import Chain
 
+from .pixels import check_drawn_and_whole
+
 HISTORIES = {"L-BFGS": ([0.0, 0.1, 0.3], [90.0, 40.0, 35.0]), "CG": ([0.0, 0.2], [90.0, 38.0])}
 CURVES = {"HMF": ([0.1, 0.3, 0.5], [0.75, 0.70, 0.73]), "MMMF": ([0.1, 0.4], [0.80, 0.78])}
 COUNTS = np.array([[6, 2, 0], [1, 3, 0], [0, 0, 0]])
@@ -79,11 +81,7 @@ def test_renders_with_labels(name, tmp_path):
     save_figure(ax, tmp_path / "a.png")
     data = (tmp_path / "a.png").read_bytes()
     assert data.startswith(b"\x89PNG\r\n\x1a\n")
-    ax.figure.canvas.draw()
-    pixels = np.asarray(ax.figure.canvas.buffer_rgba())[..., :3]
-    assert (pixels < 250).any(axis=2).mean() > 0.01  # something was drawn
-    edge = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
-    assert (edge == 255).all()  # and nothing is cut off at the border
+    check_drawn_and_whole(ax)
 
 
 @pytest.mark.parametrize("name", PICTURES)
