@@ -34,6 +34,7 @@ METRICS: dict[str, tuple[str, ...]] = {
 
 _SHOWN = {"ratings": ("mae", "rmse", "zero_one"), "labels": ("micro_f1", "macro_f1", "hamming")}
 _CHOOSING: Mapping[Task, Iterable[str]] = {"ratings": RATING_METRICS, "labels": LABEL_METRICS}
+_PROTOCOL = {"ratings": "holdout", "labels": "kfold"}
 _BY = {"ratings": "mae", "labels": "micro_f1"}  #: metric of a choice of parameters
 _LAST_SEED = 2**32 - 1  #: of NumPy's generators
 
@@ -82,7 +83,7 @@ def checked(
         except ValueError as error:
             raise InvalidInputError(f"grids: {error}", argument="grids") from None
     kept = checked_seeds(seeds)
-    protocol = splits if splits is not None else "holdout" if task == "ratings" else "kfold"
+    protocol = _PROTOCOL[task] if splits is None else splits
     for one in sets:
         splitter_for(one, protocol, n_splits, kept[0])
     if folds_in(protocol):

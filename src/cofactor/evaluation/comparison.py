@@ -300,8 +300,11 @@ def _cells(
 ) -> Iterator[Cell]:
     """Yield a cell for each split and method."""
     protocol = asked.protocol
-    splits = data.train_rows if protocol == "official" else None if isinstance(protocol, str) else protocol
-    own = {} if splits is None else {"splits": descriptions.of("splits", splits)}
+    own = {}
+    if not isinstance(protocol, str):
+        own["splits"] = descriptions.of("splits", protocol)
+    elif protocol == "official":
+        own["splits"] = descriptions.of("splits", data.train_rows)
     scale = data.scale if data.scale is not None or data.task == "labels" else np.unique(data.y)
     work: Callable[..., Any] = rating_measures if data.task == "ratings" else label_measures
     options = (scale,) if data.task == "ratings" else ()
@@ -375,7 +378,12 @@ def _splits(data: Source, protocol: Any, n_splits: int, seed: int) -> Iterator[t
     kind = protocol if isinstance(protocol, str) else type(protocol).__name__
     parts = list(parts_of(splitter, data.X, data.y))
     for k, rows in enumerate(parts, 1):
-        yield kind if kind == "official" else f"{kind} {k}/{len(parts)}" if "fold" in kind else f"{kind} {k}", rows
+        if kind == "official":
+            yield kind, rows
+        elif "fold" in kind:
+            yield f"{kind} {k}/{len(parts)}", rows
+        else:
+            yield f"{kind} {k}", rows
 
 
 def _facts(estimators: Mapping[str, Any], asked: Request) -> dict[str, str]:

@@ -355,7 +355,9 @@ def _best(values: NDArray[np.float64], digits: int, greater_is_better: bool) -> 
 
 def _short(seconds: float) -> str:
     """Write seconds to about three digits."""
-    return f"{seconds:,.{2 if seconds < 10 else 1 if seconds < 100 else 0}f}"
+    if seconds < 10:
+        return f"{seconds:.2f}"
+    return f"{seconds:.1f}" if seconds < 100 else f"{seconds:,.0f}"
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,8 @@ def run_cells(
     with opened as kept:
         run = _Run(list(cells), kept, n_jobs, on_progress)
         if retry_failed and kept is not None:
-            kept.forget(key for key in run.missing if (found := kept.get(key)) is not None and found.status == "failed")
+            found = [kept.get(key) for key in run.missing]
+            kept.forget(result.key for result in found if result is not None and result.status == "failed")
         return run.all_results()
 
 

@@ -403,7 +403,7 @@ def wilcoxon_holm(scores: Scores, alpha: float = 0.05) -> Wilcoxon:
         Pair(
             first=first,
             second=second,
-            better=first if plus > minus else second if minus > plus else "",
+            better=_better(first, second, plus, minus),
             wins=(int((gain > 0).sum()), int((gain < 0).sum())),
             statistic=min(plus, minus),
             p=p,
@@ -449,6 +449,13 @@ def _signed_ranks(gains: NDArray[np.float64]) -> tuple[float, float, float]:
         chances = 0.5 * (np.pad(chances, (0, rank)) + np.pad(chances, (rank, 0)))
     p = min(1.0, 2 * float(chances[: int(2 * min(plus, minus)) + 1].sum()))
     return plus + zero / 2, minus + zero / 2, p
+
+
+def _better(first: str, second: str, plus: float, minus: float) -> str:
+    """Return the method whose ranks sum to more; nothing if both sums agree."""
+    if plus == minus:
+        return ""
+    return first if plus > minus else second
 
 
 def _intervals(increasing: NDArray[np.float64], width: float) -> list[tuple[int, int]]:

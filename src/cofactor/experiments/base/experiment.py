@@ -143,8 +143,10 @@ class Row:
             return "unknown"
         if not self.outside:
             return "agrees"
-        better = "" if self.tolerance is not None else _better(self.metric)
-        return "differs" if not better else "better" if (self.difference > 0) == (better == "higher") else "worse"
+        direction = _better(self.metric)
+        if self.tolerance is not None or not direction:
+            return "differs"
+        return "better" if (self.difference > 0) == (direction == "higher") else "worse"
 
 
 def _better(metric: str) -> str:

@@ -254,13 +254,13 @@ def _claim_more_entries(found: Found) -> Claim:
 
 def _claim_from_40(found: Found) -> Claim:
     """HMF beats MMMF from 40 % on: in most of the pairs of share and number of factors."""
-    pairs = {
-        key: (found["MMMF", *key].mean, found["HMF", *key].mean)
-        for method, *rest in found
-        if method == "HMF" and ("MMMF", *(key := tuple(rest))) in found and key[1] >= 0.4
-    }
-    better = sum(hmf < mmmf for mmmf, hmf in pairs.values())
-    gap = float(np.mean([mmmf - hmf for mmmf, hmf in pairs.values()])) if pairs else 0.0
+    pairs = [
+        (found["MMMF", d, share].mean, sample.mean)
+        for (method, d, share), sample in found.items()
+        if method == "HMF" and share >= 0.4 and ("MMMF", d, share) in found
+    ]
+    better = sum(hmf < mmmf for mmmf, hmf in pairs)
+    gap = float(np.mean([mmmf - hmf for mmmf, hmf in pairs])) if pairs else 0.0
     measured = f"HMF is better for {better} of {len(pairs)} pairs of d and share; MMMF {gap:+.4f} FRE on average"
     holds = better > len(pairs) / 2 if pairs else None
     return Claim("From 40 % of the entries on, HMF recovers the matrix better than MMMF", holds, measured)

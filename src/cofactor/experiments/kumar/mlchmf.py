@@ -140,7 +140,10 @@ def better_on_more_sets(table: Published, results: Sequence[Result], champion: s
     for metric in table.metrics:
         printed, here = printed_scores(table, metric), here_in_place(table, metric, results)
         for other in METHODS:
-            if other == champion or (lead := _wins(printed, champion, other))[0] == lead[1]:
+            if other == champion:
+                continue
+            lead = _wins(printed, champion, other)
+            if lead[0] == lead[1]:
                 continue
             first, second = (champion, other) if lead[0] > lead[1] else (other, champion)
             won, lost = _wins(here, first, second)

@@ -155,10 +155,10 @@ def no_gain_by_nmf(losses: Mapping[str, Curves]) -> list[Claim]:
     }
     claims = []
     for method, found in gains.items():
-        lower = sum(gain > 0 for gain in found.values())
-        more = 2 * lower > len(found)
+        mostly_lower = 2 * sum(gain > 0 for gain in found.values()) > len(found)
         measured = ", ".join(f"{data} at {share:g} {gain:+.4f}" for (data, share), gain in found.items())
-        claims.append(Claim(words[method], (more if method == "MNMTF" else not more) if found else None, measured))
+        holds = mostly_lower == (method == "MNMTF") if found else None
+        claims.append(Claim(words[method], holds, measured))
     return claims
 
 

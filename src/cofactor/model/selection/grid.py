@@ -262,12 +262,13 @@ def seeded(estimator: Any, seed: Any, levels: ArrayLike | None = None) -> Any:
     (3, 1)
     """
     model = clone(estimator)
-    given = {"random_state": seed, "levels": levels}
-    unset = {
-        name: given[last]
-        for name, value in model.get_params().items()
-        if value is None and (last := name.rpartition("__")[2]) in given and given[last] is not None
-    }
+    unset = {}
+    for name, value in model.get_params().items():
+        last = name.rpartition("__")[2]
+        if value is None and last == "random_state":
+            unset[name] = seed
+        elif value is None and last == "levels":
+            unset[name] = levels
     return model.set_params(**unset)
 
 
