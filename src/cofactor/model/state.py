@@ -88,6 +88,11 @@ def check_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any = None
         raise InvalidInputError(f"{name} has dtype {array.dtype}, expected {dtype or 'float32 or float64'}")
 
 
+def last_length(array: Any) -> int:
+    """Return the length of an array's last axis; 0 for anything else that a file may hold in its place."""
+    return array.shape[-1] if isinstance(array, np.ndarray) and array.ndim else 0
+
+
 def packed(
     value: Any, key: str, arrays: dict[str, NDArray[Any]], adapters: Mapping[type[Any], Adapter] | None = None
 ) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError
 from cofactor.model.checks import check_choice, check_number
-from cofactor.model.state import check_array
+from cofactor.model.state import check_array, last_length
 from cofactor.problems.max_entropy import MaxEntropyProblem, threshold_centres
 from cofactor.problems.stick_breaking import best_sticks, prior_logits
 from cofactor.ratings.data import Ratings
@@ -269,7 +269,7 @@ class IPMMMF(FactorModel):
         return FactorScores(self.U_, self.V_, self.user_bias_, self.item_bias_, cold_user=prior)
 
     def _check_learned(self) -> None:
-        d = self.V_.shape[-1] if isinstance(self.V_, np.ndarray) and self.V_.ndim else 0
+        d = last_length(self.V_)
         check_array("sticks_", self.sticks_, (2, d), np.float64)
         if not ((self.sticks_ > 0) & np.isfinite(self.sticks_)).all():
             raise InvalidInputError("sticks_ must be finite and above 0")

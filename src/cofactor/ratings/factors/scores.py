@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cofactor.kernels import observed
 from cofactor.model.checks import check_number
-from cofactor.model.state import check_array
+from cofactor.model.state import check_array, last_length
 
 __all__ = ["FactorScores"]
 
@@ -58,7 +58,7 @@ class FactorScores:
 
     def check(self, n_users: int, n_items: int) -> None:
         """Refuse arrays, read from a file, that do not fit each other: kernels do not check indices."""
-        d = self.V.shape[-1] if isinstance(self.V, np.ndarray) and self.V.ndim else 0
+        d = last_length(self.V)
         check_array("V_", self.V, (n_items, d))
         check_array("U_", self.U, (n_users, d), self.V.dtype)
         check_array("user_bias_", self.user_bias, (n_users,), self.V.dtype)

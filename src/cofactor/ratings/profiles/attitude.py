@@ -12,7 +12,7 @@ from cofactor.kernels import products
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.checks import check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
-from cofactor.model.state import check_array
+from cofactor.model.state import check_array, last_length
 from cofactor.problems.attitudes import AttitudeProblem, odds_of
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.fit_input import FitInput
@@ -209,7 +209,7 @@ class Attitude(RatingModel):
     def _check_learned(self) -> None:
         super()._check_learned()
         n, m, R = len(self.users_), len(self.items_), len(self.scale_)
-        K = self.factors_.shape[-1] if isinstance(self.factors_, np.ndarray) and self.factors_.ndim else 0
+        K = last_length(self.factors_)
         shapes = {
             "factors_": (m, R, K), "expression_": (n, K), "frequencies_": (K,), "base_": (m, R), "marginal_": (R,),
         }  # fmt: skip

@@ -14,7 +14,7 @@ from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.selection.path import hold_out_one_per_user
-from cofactor.model.state import check_array
+from cofactor.model.state import check_array, last_length
 from cofactor.problems.gaussian_processes import HeldOutProcesses, LatentProcesses
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.boundaries import CommonBoundaries, half_way
@@ -356,7 +356,7 @@ class GPLVM(RatingModel):
         super()._check_learned()
         CommonBoundaries(self.boundaries_).check(len(self.users_), len(self.scale_))
         n, m = len(self.users_), len(self.items_)
-        d = self.V_.shape[-1] if isinstance(self.V_, np.ndarray) and self.V_.ndim else 0
+        d = last_length(self.V_)
         check_array("V_", self.V_, (m, d))
         check_array("kernel_", self.kernel_, (kernels.N_KAPPA,), np.float64)
         check_array("item_bias_", self.item_bias_, (m,), np.float64)

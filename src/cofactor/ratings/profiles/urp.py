@@ -13,7 +13,7 @@ from cofactor.kernels import mixtures
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.checks import check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
-from cofactor.model.state import check_array
+from cofactor.model.state import check_array, last_length
 from cofactor.problems.profiles import ProfileProblem
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
@@ -210,7 +210,7 @@ class URP(RatingModel):
     def _check_learned(self) -> None:
         super()._check_learned()
         n, m, R = len(self.users_), len(self.items_), len(self.scale_)
-        K = self.beta_.shape[-1] if isinstance(self.beta_, np.ndarray) and self.beta_.ndim else 0
+        K = last_length(self.beta_)
         shapes = {"beta_": (m, R, K), "gamma_": (n, K), "concentration_": (K,), "marginal_": (R,)}
         for name, shape in shapes.items():
             check_array(name, getattr(self, name), shape, np.float64)
