@@ -45,7 +45,7 @@ class Comparison:
     Attributes
     ----------
     results : list of Result
-        One for each method, data set, split and seed, in this order of the data sets.
+        One for each cell: by data set, then by seed, by split and by method.
     metrics : tuple of str
         The measures to look at, the most important first. All others are in the results too.
     task : {"ratings", "labels"}

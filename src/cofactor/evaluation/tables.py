@@ -160,7 +160,7 @@ class MeanTable:
         )
 
     def legend(self) -> str:
-        """Say what stands in a cell."""
+        """Return what the cells hold, in words."""
         low, high = min(self.n_splits), max(self.n_splits)
         if high == 1:
             return "(rank)"

@@ -72,7 +72,23 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What came out of a cell: its measures, or the error that stopped it."""
+    """What came out of a cell: its measures, or the error that stopped it.
+
+    Attributes
+    ----------
+    key, method, data, split, seed, parameters, checksum, measure, code
+        As in `Cell`.
+    version : str
+        Of this package.
+    status : {"done", "failed"}
+        Whether the cell has measures, or an error.
+    measures : mapping of str to object
+        Numbers, strings or lists by name; empty where the cell failed.
+    error : str
+        Type and message in the first line, the last places of the traceback below; empty where there was none.
+    seconds : float
+        Time of the work.
+    """
 
     key: str
     method: str
@@ -152,6 +168,10 @@ def cell(
 
 def tidy(results: Iterable[Result]) -> list[dict[str, Any]]:
     """Return one record for each number that was measured; of a failed cell one record without a number.
+
+    Parameters
+    ----------
+    results : iterable of Result
 
     Returns
     -------

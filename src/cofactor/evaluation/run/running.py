@@ -222,7 +222,7 @@ class _Run:
                 self.error = self.error or error  # so that no more cells are claimed
                 time.sleep(_SETTLE)
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # joblib's, of cells that were handed out in vain
+                    warnings.simplefilter("ignore")  # joblib warns of cells that were handed out and are not awaited
                     batches.close()
                 raise
         if self.error is not None:

@@ -57,7 +57,7 @@ def what_applies(n_data: int, n_methods: int, alpha: float = 0.05) -> dict[str, 
 
 
 def _too_few(n_data: int, n_orders: int, alpha: float, n_tests: int = 1) -> str:
-    """Say so if n data sets agree by chance with a probability above alpha / tests, there being so many orders."""
+    """Return why n data sets are too few: they all agree by chance too often. Empty if they are enough."""
     chance = 1 / n_orders ** (n_data - 1)
     if chance <= alpha / n_tests:
         return ""

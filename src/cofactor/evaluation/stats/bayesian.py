@@ -59,7 +59,7 @@ class Posterior:
     left_out: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        """Say it in words."""
+        """Return the outcome in words, line by line."""
         equal = f", equal within {self.rope:g} {self.p_rope:.3f}" if self.rope else ""
         over = "data sets" if self.test == "Bayesian signed-rank test" else "splits"
         better = f"{self.first} is better {self.p_first:.3f}, {self.second} {self.p_second:.3f}"

@@ -51,11 +51,11 @@ class Conclusions:
     absent: Mapping[str, str] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
-        """Say it in words."""
+        """Return the outcome in words, line by line."""
         return [*self.outcomes(), *self.refusals(), *(f"{method} {why}" for method, why in self.absent.items())]
 
     def outcomes(self) -> list[str]:
-        """Say in words what the tests show."""
+        """Return in words what the tests show."""
         among = [] if self.friedman is None else self.friedman.lines()
         if self.nemenyi is not None:
             among += self.nemenyi.lines()
@@ -66,7 +66,7 @@ class Conclusions:
         return [*among, *pairs, *two, *(f"{data}: {posterior}" for data, posterior in self.correlated_t.items())]
 
     def refusals(self) -> list[str]:
-        """Say which tests make no sense, and why."""
+        """Return in words which tests make no sense, and why."""
         return [f"{test} is not done: {reason}" for test, reason in self.refused.items()]
 
     def __str__(self) -> str:

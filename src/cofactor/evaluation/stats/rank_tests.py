@@ -78,7 +78,7 @@ class Friedman:
         return self.p <= self.alpha
 
     def lines(self) -> list[str]:
-        """Say it in words."""
+        """Return the outcome in words, line by line."""
         order = np.argsort(self.average_ranks, kind="stable")
         ranks = ", ".join(f"{self.methods[k]} {self.average_ranks[k]:.3f}" for k in order)
         verdict = "the methods differ" if self.differ else "no difference between the methods is shown"
@@ -133,7 +133,7 @@ class Nemenyi:
     alpha: float
 
     def lines(self) -> list[str]:
-        """Say it in words."""
+        """Return the outcome in words, line by line."""
         groups = [f"No difference is shown among {', '.join(group)}" for group in self.groups]
         rule = (
             f"Nemenyi: methods differ at alpha = {self.alpha:g} if their average ranks do by the critical difference "
@@ -142,7 +142,7 @@ class Nemenyi:
         return [rule, *self._caveat(), *left_out_lines(self.left_out), *(groups or ["All methods differ"])]
 
     def _caveat(self) -> list[str]:
-        """Say what few data sets do to this test."""
+        """Return what a reader must know where data sets are few."""
         if self.critical_difference > len(self.methods) - 1:
             return [
                 f"Average ranks over {self.n_data} data sets cannot differ by so much: this test can show nothing here"
@@ -186,7 +186,19 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class Wilcoxon:
-    """Outcome of Wilcoxon's test for all pairs of methods: `pairs`, from the smallest p-value on, at level `alpha`."""
+    """Outcome of Wilcoxon's test for all pairs of methods.
+
+    Attributes
+    ----------
+    pairs : tuple of Pair
+        The pairs, the smallest p-value first.
+    n_data : int
+        Number of data sets with a score of every method.
+    left_out : tuple of str
+        The other data sets.
+    alpha : float
+        Level of significance, for all pairs together.
+    """
 
     pairs: tuple[Pair, ...]
     n_data: int
@@ -199,7 +211,7 @@ class Wilcoxon:
         return tuple(pair for pair in self.pairs if pair.p_holm <= self.alpha)
 
     def lines(self) -> list[str]:
-        """Say it in words."""
+        """Return the outcome in words, line by line."""
         return [
             f"Wilcoxon signed-rank tests over {self.n_data} data sets, corrected by Holm, alpha = {self.alpha:g}:",
             *left_out_lines(self.left_out),
@@ -421,6 +433,20 @@ def wilcoxon_holm(scores: Scores, alpha: float = 0.05) -> Wilcoxon:
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     """Return p-values of several tests, corrected so that together they hold the level: Holm's step-down procedure.
+
+    Parameters
+    ----------
+    p_values : array-like of shape (n,)
+        In any order.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        In the same order; at most 1.
+
+    References
+    ----------
+    S. Holm, Scandinavian Journal of Statistics 6 (1979).
 
     Examples
     --------

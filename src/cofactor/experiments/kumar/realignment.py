@@ -22,7 +22,7 @@ REALIGNMENT = Reason(
 
 
 def alignments(data: str) -> list[dict[str, Any]]:
-    """Return what the cells of a data set say of its labels: of rcv1 as published and as they belong; else nothing.
+    """Return the parameters of cells for the labels of a data set: of rcv1 as published and realigned, else none.
 
     Examples
     --------

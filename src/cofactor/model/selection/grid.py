@@ -85,26 +85,8 @@ def select_parameters(
     grid : dict of str to list, or a list of such dicts, optional
         Values to try, as for scikit-learn's ``ParameterGrid``; ``{}`` for a single cell. By default
         ``estimator.default_grid()``.
-    metric : str or LabelMetric, optional
-        A name in `cofactor.metrics.RATING_METRICS` or `cofactor.metrics.LABEL_METRICS`; by default "mae" or "micro_f1".
-    prediction_grid : dict of str to list, or a list of such dicts, optional
-        Values of parameters that only matter to predictions, such as ``alpha_predict`` of `OMF`: every cell is fitted
-        once, and measured with each.
-    thresholds : sequence of str or None, default=("plain",)
-        Of labels: some of "plain", "global", "per-label", "top-k", "cardinality". None: the model decides by itself.
-    validation : str, float, int or splitter, optional
-        How to hold data out: a protocol ("holdout", "weak", "strong" or "kfold" of ratings; "kfold" or "holdout" of
-        labels), a share, a number of folds, or an object with ``split(X)``. By default "holdout" for ratings, a fifth
-        of the instances for labels.
-    n_splits : int, default=3
-        Number of splits, or folds, of a protocol.
-    levels : array-like of shape (R,), optional
-        The levels of the ratings, for NMAE and zero-one error, and for a model that wants to know them; by default the
-        distinct ratings.
-    n_jobs : int, optional
-        Number of cells at a time, in threads, as joblib understands it.
-    random_state : int, RandomState, Generator or None, default=0
-        Seed of the splits; of ratings also of a model which has none of its own.
+    metric, prediction_grid, thresholds, validation, n_splits, levels, n_jobs, random_state
+        As in `Search`.
     monitor : Monitor, optional
         Told about each cell.
 
