@@ -23,7 +23,7 @@ from cofactor.typing import Listener
 
 __all__ = ["ABILITIES", "Task", "about"]
 
-Ability: TypeAlias = Literal["predict", "recommend", "fold_in", "update", "describe", "evaluate"]
+Ability: TypeAlias = Literal["predict", "recommend", "fold_in", "update", "similar", "explain", "describe", "evaluate"]
 
 #: What some tasks cannot do, and the method which a task that can overrides.
 ABILITIES: dict[Ability, str] = {
@@ -31,6 +31,8 @@ ABILITIES: dict[Ability, str] = {
     "recommend": "recommend",
     "fold_in": "fold_in",
     "update": "update",
+    "similar": "similar",
+    "explain": "explain",
     "describe": "describe",
     "evaluate": "measure",
 }
@@ -260,6 +262,34 @@ class Task(ABC):
         """
         self._cannot("update")
 
+    def similar(self, model: Any, item: Any, n: int) -> Table:
+        """Return the items, or labels, that a fitted model holds to be most like one of them.
+
+        Parameters
+        ----------
+        model : estimator
+            Fitted.
+        item : object
+            Id of an item, or name of a label.
+        n : int
+            How many to return.
+        """
+        self._cannot("similar")
+
+    def explain(self, model: Any, of: Any, item: Any) -> Table:
+        """Return what a prediction of a fitted model rests on, the strongest first.
+
+        Parameters
+        ----------
+        model : estimator
+            Fitted.
+        of : object
+            Id of a user, or features of an instance.
+        item : object
+            Id of an item, or name of a label.
+        """
+        self._cannot("explain")
+
     def describe(self, model: Any) -> Facts:
         """Return sizes and settings of a fitted model."""
         self._cannot("describe")
@@ -369,9 +399,9 @@ class Task(ABC):
         )
 
     def _cannot(self, ability: Ability) -> NoReturn:
-        words = ability.replace("_", " ")
         having = [one for one in ABILITIES if self.can(one)]
-        raise InvalidInputError(f"{self.name} cannot {words}", advice=f"they can {', '.join(having)}" if having else "")
+        advice = f"they can {', '.join(having)}" if having else ""
+        raise InvalidInputError(f"{self.name} cannot {ability.replace('_', ' ')}", advice=advice)
 
 
 @contextmanager
