@@ -60,5 +60,7 @@ def test_an_interruption_that_python_ignores(run, csv: Path, keyboard: None, mon
         del reference
 
     monkeypatch.setattr("cofactor.tasks.rating_files.checked_ratings", interrupted)
+    began = time.monotonic()
     outcome = run("fit", csv)
+    assert time.monotonic() - began < 30  # the sleep was broken off
     assert (outcome.status, outcome.err) == (130, f"{INTERRUPTED}\n")

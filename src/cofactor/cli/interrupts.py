@@ -68,7 +68,7 @@ def not_lost() -> Iterator[None]:
 
     def again(ignored: sys.UnraisableHookArgs) -> None:
         if issubclass(ignored.exc_type, KeyboardInterrupt):
-            threading.Timer(_SOON, _thread.interrupt_main).start()  # at once it would be ignored again
+            threading.Timer(_SOON, _interrupt_main).start()  # at once it would be ignored again
         else:
             before(ignored)
 
@@ -77,6 +77,14 @@ def not_lost() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = before
+
+
+def _interrupt_main() -> None:
+    identity = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and identity is not None:
+        signal.pthread_kill(identity, signal.SIGINT)  # ends a sleep or a read too
+    else:
+        _thread.interrupt_main()
 
 
 def _end(number: int, frame: object) -> NoReturn:
