@@ -40,8 +40,8 @@ def project(indices, values, A, M, sums, out):  # type: ignore[no-untyped-def]
 def step(indices, values, squared, u, h, c, b, A, M, N, G, p, v):  # type: ignore[no-untyped-def]
     """Take the step P ← c P + b (x - P h) hᵀ for P = A M, with u = Pᵀx and ‖x‖² = `squared` given.
 
-    G = PᵀP moves along by its rank-two rule, with p = Pᵀ(x - P h) (corrections.md, C51a). Returns the factor by which the
-    condition of M grew at most.
+    G = PᵀP moves along by its rank-two rule, with p = Pᵀ(x - P h) (corrections.md, C51a). Returns the factor by which
+    the condition of M grew at most.
     """
     d = len(h)
     length = 0.0
