@@ -175,7 +175,6 @@ def leave_pictures_out(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(PHONE, "light"), (PHONE, "dark"), (DESK, "light")])
-@pytest.mark.evidence
 def test_a_report_is_readable_and_asks_for_nothing(opened: Open, comparison: Path, width: int, scheme: str) -> None:
     seen = opened(comparison, width, scheme)
     assert seen["requests"] == [comparison.as_uri()]

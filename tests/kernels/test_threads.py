@@ -186,7 +186,6 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
-@pytest.mark.evidence
 def test_kernels_work_in_child_processes(method: str, tmp_path: Path) -> None:
     script = tmp_path / "children.py"
     script.write_text(SCRIPT, encoding="utf-8")
