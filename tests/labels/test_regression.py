@@ -155,3 +155,5 @@ def test_conjugate_gradients_solve_each_column():
     assert np.allclose(X, np.linalg.solve(A, B), rtol=1e-8)
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
         solve_positive(lambda V: A @ V, B, max_iter=2)
+    with pytest.warns(ConvergenceWarning, match="relative residual of nan"):
+        solve_positive(lambda V: np.nan * V, B, max_iter=2)

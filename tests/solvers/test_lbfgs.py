@@ -103,7 +103,9 @@ def test_a_direction_without_descent_gives_step_zero() -> None:
     problem = Function(1, lambda x: (x[0] ** 2, 2 * x))
     x, x_new, g_new = np.array([1.0]), np.empty(1), np.empty(1)
     # A slope that is not the function's: no step along +1 lowers it.
-    assert wolfe_step(Trace(problem, 1, 0.0), x, 1.0, -2.0, np.array([1.0]), 1.0, x_new, g_new) == (0.0, 1.0)
+    step, found = wolfe_step(Trace(problem, 1, 0.0), x, 1.0, -2.0, np.array([1.0]), 1.0, x_new, g_new)
+    assert step == 0
+    assert found == x_new[0] ** 2  # of the last trial
 
 
 def test_coordinates_are_rotated_once_and_scaled_by_the_curvatures_there() -> None:

@@ -8,7 +8,7 @@ from cofactor.problems.joint import JointLeastSquaresProblem
 from cofactor.solvers import Progress, SolverMismatchError, alternating_least_squares
 from cofactor.solvers.sgd import stochastic_gradient
 
-from .problems import rosenbrock
+from .problems import Function, rosenbrock
 
 
 def low_rank(seed: int = 0) -> JointLeastSquaresProblem:
@@ -44,6 +44,20 @@ def test_history_never_rises_and_ends_at_the_point_returned() -> None:
     g = np.empty(problem.size)
     assert problem.value_gradient(result.x, g) == pytest.approx(result.objective)
     assert result.certificate == pytest.approx(np.linalg.norm(g))
+
+
+def test_passes_to_nan_are_no_convergence() -> None:
+    class Lost(Function):
+        n_rows = 1
+
+        def stochastic_pass(self, x: np.ndarray, order: np.ndarray, inverse_step: float) -> float:
+            x *= np.nan
+            return inverse_step
+
+    result = stochastic_gradient(Lost(2, lambda x: (x @ x, 2 * x)), np.ones(2))
+    assert result.x.tolist() == [1, 1]
+    assert not result.converged
+    assert "became nan" in result.message
 
 
 def test_seeds() -> None:

@@ -14,7 +14,7 @@ from cofactor.solvers import SOLVERS, Progress, Result, SolverMismatchError, alt
 
 from ..kernels.reference import pattern, random_pattern
 from . import problems
-from .problems import FACTORIZATIONS, factorization, fold_in, quadratic, regression
+from .problems import FACTORIZATIONS, Function, factorization, fold_in, quadratic, regression
 
 Solver = Callable[..., Result]
 solvers = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
@@ -259,6 +259,36 @@ def test_a_bad_start_is_an_error(solver: Solver, bad: float) -> None:
     x0[3] = bad
     with pytest.raises(ValueError, match=r"the objective is (nan|inf) at the starting point"):
         solver(problem, x0)
+
+
+def only_defined_at_zero(objective: float, slope: float) -> Function:
+    """A function with value 1 and slopes 1 at 0, and this value with this slope at all other finite points."""
+    return Function(3, lambda x: (objective + 0 * x.sum(), np.full(3, slope)) if x.any() else (1.0, np.ones(3)))
+
+
+@solvers
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_an_objective_that_is_not_finite_is_no_convergence(solver: Solver, bad: float) -> None:
+    result = solver(only_defined_at_zero(bad, 1.0), np.zeros(3))
+    assert not result.converged
+    assert str(bad) in result.message
+
+
+@smooth_solvers
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_a_gradient_that_is_not_finite_is_no_convergence(name: str, bad: float) -> None:
+    result = SOLVERS[name](only_defined_at_zero(0.5, bad), np.zeros(3))
+    assert not result.converged
+    assert "the objective or its gradient became" in result.message
+
+
+def test_proximal_gradients_return_from_beyond_the_domain() -> None:
+    """Where momentum leaves the domain of f, the next step starts from the best point."""
+    result = SOLVERS["apg"](problems.barrier(), np.array([50.0, 0.01, 40.0, 0.01, 30.0]), tol=1e-13, max_iter=5000)
+    assert result.converged
+    np.testing.assert_allclose(result.x, np.arange(1, 6), atol=1e-4)
 
 
 @solvers

@@ -70,7 +70,7 @@ def proximal_gradient(
             smooth = trace.evaluate(z, g)
             continue
         if not value <= objective:
-            trace.stop("no proximal step lowers the objective: working precision reached", converged=True)
+            trace.stop_without_step("no proximal step lowers the objective: working precision reached", value)
             break
         following = 0.5 * (1 + np.sqrt(1 + 4 * momentum**2))
         vectors.step(x_new, (momentum - 1) / following, x_new - x, z)
@@ -78,6 +78,9 @@ def proximal_gradient(
         if trace.done(objective):
             break
         smooth = trace.evaluate(z, g)
+        if not np.isfinite(smooth):  # z was extrapolated beyond the domain of f
+            momentum, z = 1.0, x.copy()
+            smooth = trace.evaluate(z, g)
         step *= 1.1
     trace.evaluate(x, g)
     return trace.result(x, g)

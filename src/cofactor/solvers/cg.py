@@ -54,16 +54,17 @@ def conjugate_gradient(
     first = 1.0
     while True:
         if not slope < 0:
-            trace.stop("the gradient is zero to working precision", converged=True)
+            trace.stop_without_step("the gradient is zero to working precision", slope)
             break
-        t, objective = wolfe_step(trace, x, objective, slope, p, first, x_new, g_new, curvature=0.1)
+        t, value = wolfe_step(trace, x, objective, slope, p, first, x_new, g_new, curvature=0.1)
         scaled = scale * g
         if t == 0:
             if not steepest:
                 p, slope, first, steepest = -scaled, -vectors.dot(g, scaled), 1.0, True
                 continue
-            trace.stop("no step along the gradient lowers the objective: working precision reached", converged=True)
+            trace.stop_without_step("no step along the gradient lowers the objective: working precision reached", value)
             break
+        objective = value
         scaled_new = scale * g_new
         beta = max(0.0, (vectors.dot(g_new, scaled_new) - vectors.dot(g_new, scaled)) / vectors.dot(g, scaled))
         before = t * slope

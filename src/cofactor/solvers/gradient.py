@@ -65,7 +65,8 @@ def gradient_descent(
                 break
             step, shrunk = 0.5 * step, True
         if not value <= objective:
-            trace.stop("no step along the gradient lowers the objective: working precision reached", converged=True)
+            reason = "no step along the gradient lowers the objective: working precision reached"
+            trace.stop_without_step(reason, value, squared)
             break
         x, x_new, g, g_new, objective = x_new, x, g_new, g, value
         if not shrunk:

@@ -73,15 +73,16 @@ def lbfgs(
     while True:
         slope = pairs.direction(p)
         if not slope < 0:
-            trace.stop("the gradient is zero to working precision", converged=True)
+            trace.stop_without_step("the gradient is zero to working precision", slope)
             break
-        t, objective = wolfe_step(trace, x, objective, slope, p, 1.0, x_new, g_new)
+        t, value = wolfe_step(trace, x, objective, slope, p, 1.0, x_new, g_new)
         if t == 0:
             if pairs.order:  # the stored pairs may be misleading: start again from the gradient
                 pairs.order.clear()
                 continue
-            trace.stop("no step along the gradient lowers the objective: working precision reached", converged=True)
+            trace.stop_without_step("no step along the gradient lowers the objective: working precision reached", value)
             break
+        objective = value
         pairs.advance(x, x_new, g_new)
         if trace.done(objective):
             break

@@ -54,7 +54,7 @@ def solve_positive(
     square = np.einsum("ij,ij->j", residual, residual)
     goal = tol**2 * square
     for _ in range(max_iter):
-        active = square > goal
+        active = ~(square <= goal)  # also where it is NaN
         if not active.any():
             return x
         moved = apply(direction)
@@ -65,8 +65,9 @@ def solve_positive(
         before, square = square, np.einsum("ij,ij->j", residual, residual)
         ratio = np.divide(square, before, out=np.zeros_like(square), where=active)
         direction = residual + ratio * direction
-    if (square > goal).any():
-        worst = float(np.sqrt(np.max(square[goal > 0] / goal[goal > 0])) * tol)
+    left = ~(square <= goal)
+    if left.any():
+        worst = float(np.sqrt(np.max(square[left] / goal[left])) * tol)
         warnings.warn(
             f"conjugate gradients stopped at max_iter={max_iter} with a relative residual of {worst:.1g}: "
             "raise the weight of the penalty, or scale the features",

@@ -45,7 +45,8 @@ def wolfe_step(
     Returns
     -------
     step, objective : float
-        The step, 0 if no trial lowered the objective, and the objective at the new point.
+        The step, 0 if no trial lowered the objective enough, and the objective at the new point, which is then that of
+        the last trial.
     """
     low, high, t = 0.0, np.inf, first
     for _ in range(max_evaluations):
@@ -64,7 +65,7 @@ def wolfe_step(
     if low > 0:
         vectors.step(x, low, direction, x_new)
         return low, trace.evaluate(x_new, g_new)
-    return 0.0, objective
+    return 0.0, value
 
 
 def _parabola(low: float, high: float, objective: float, slope: float, value: float) -> float:

@@ -149,6 +149,8 @@ class Trace:
         n_iter = self.n_iter
         if self.callback is not None:
             self.callback(Progress(n_iter, self.max_iter, objective, self.seconds[-1]))
+        if not np.isfinite(objective):
+            return self.stop(f"the objective is {objective}", converged=False)
         if n_iter >= self.window:
             drop = self.history[-1 - self.window] - objective
             if drop <= self.tol * self.window * max(abs(objective), 1e-30):
@@ -161,6 +163,12 @@ class Trace:
         """End the run for the reason given; return True."""
         self.message, self.converged = message, converged
         return True
+
+    def stop_without_step(self, reason: str, *numbers: float) -> None:
+        """End the run because no step lowers the objective: converged, unless a number that showed it is not finite."""
+        wrong = [number for number in numbers if not np.isfinite(number)]
+        message = f"the objective or its gradient became {wrong[0]}" if wrong else reason
+        self.stop(message, converged=not wrong)
 
     def result(self, x: np.ndarray, gradient: np.ndarray) -> Result:
         """Return the outcome at `x`, whose smooth part has `gradient`."""

@@ -81,6 +81,8 @@ def stochastic_gradient(
         else:  # the steps of single rows undo each other: only shorter ones can lower the objective
             x, inverse_step = best.copy(), 2 * inverse_step
         if trace.done(objective):
+            if trace.converged:
+                trace.stop_without_step(trace.message, value)
             break
     trace.evaluate(best, g)
     return trace.result(best, g)
