@@ -32,10 +32,13 @@ METRICS: dict[str, tuple[str, ...]] = {
 }
 """Names of what is measured, by task."""
 
+#: Metrics that are shown where none are asked for.
 _SHOWN = {"ratings": ("mae", "rmse", "zero_one"), "labels": ("micro_f1", "macro_f1", "hamming")}
-_CHOOSING: Mapping[Task, Iterable[str]] = {"ratings": RATING_METRICS, "labels": LABEL_METRICS}
+#: Metrics by which parameters of a grid may be chosen, and the one by which they are chosen where none is asked for.
+_GRID_METRICS: Mapping[Task, Iterable[str]] = {"ratings": RATING_METRICS, "labels": LABEL_METRICS}
+_GRID_METRIC = {"ratings": "mae", "labels": "micro_f1"}
+#: How data are split where nothing is asked for.
 _PROTOCOL = {"ratings": "holdout", "labels": "kfold"}
-_BY = {"ratings": "mae", "labels": "micro_f1"}  #: metric of a choice of parameters
 _LAST_SEED = 2**32 - 1  #: of NumPy's generators
 
 
@@ -71,9 +74,9 @@ def checked(
     task = task_of(sets)
     shown = shown_metrics(task, metrics)
     _check_measurable(task, shown, estimators)
-    if grid_metric is not None and grid_metric not in _CHOOSING[task]:
+    if grid_metric is not None and grid_metric not in _GRID_METRICS[task]:
         raise InvalidInputError(
-            f"grid_metric: {_unknown('metric', grid_metric, _CHOOSING[task])}", argument="grid_metric"
+            f"grid_metric: {_unknown('metric', grid_metric, _GRID_METRICS[task])}", argument="grid_metric"
         )
     for name, grid in (grids or {}).items():
         if name not in estimators:
@@ -97,7 +100,7 @@ def checked(
         seeds=kept,
         metrics=shown,
         grids=grids or {},
-        grid_metric=grid_metric or _BY[task],
+        grid_metric=grid_metric or _GRID_METRIC[task],
     )
 
 
@@ -184,17 +187,17 @@ def shown_metrics(task: Task, metrics: Sequence[str] | None) -> tuple[str, ...]:
 
 def _check_measurable(task: Task, metrics: Iterable[str], estimators: Mapping[str, Any]) -> None:
     """Refuse to compute where no method can have any of the metrics: there would be nothing to show."""
-    lacking = [metric for metric in metrics if not any(_can_have(task, metric, one) for one in estimators.values())]
-    if lacking == list(metrics):
-        needs = " or ".join(dict.fromkeys(_needed(task, metric) for metric in lacking))
-        raise InvalidInputError(
-            f"no method here has {' or '.join(lacking)}, for which {needs} is needed", argument="metrics"
-        )
+    if any(_can_have(task, metric, one) for metric in metrics for one in estimators.values()):
+        return
+    needs = " or ".join(dict.fromkeys(_needed(task, metric) for metric in metrics))
+    raise InvalidInputError(
+        f"no method here has {' or '.join(metrics)}, for which {needs} is needed", argument="metrics"
+    )
 
 
 def _can_have(task: Task, metric: str, estimator: Any) -> bool:
-    # A selection answers with `decodings` for what it will choose.
     needed = _needed(task, metric)
+    # A search that has not chosen yet cannot say what it will have; only label searches have `decodings`.
     return not needed or hasattr(estimator, needed) or (task == "labels" and hasattr(estimator, "decodings"))
 
 

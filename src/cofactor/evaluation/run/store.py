@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.files import PathLike
@@ -202,7 +202,8 @@ class ResultStore:
         with self._transaction() as connection:
             free = [cell for cell in cells if self._is_free(connection, cell.key)]
             if free:
-                # The row of this worker is missing before its first claim, and if it slept so long that it seemed dead.
+                # The row is missing before the first claim. It is also missing if this process was stopped for so long
+                # that another one took it for dead.
                 connection.execute(
                     "INSERT OR IGNORE INTO workers VALUES (?, ?, ?, ?, ?)", (self._worker, *self._identity, time.time())
                 )
@@ -216,16 +217,16 @@ class ResultStore:
     def _is_free(self, connection: sqlite3.Connection, key: str) -> bool:
         if connection.execute("SELECT 1 FROM results WHERE key = ?", (key,)).fetchone():
             return False
-        owner = connection.execute(
+        row = connection.execute(
             "SELECT id, host, pid, started, beat FROM claims JOIN workers ON id = worker WHERE key = ?", (key,)
         ).fetchone()
-        return owner is None or owner[0] == self._worker or not _alive(*owner[1:])
+        return row is None or _Worker(*row).id == self._worker or not _Worker(*row).lives()
 
     def release(self) -> None:
         """Give all claims of this store object back; after an error of the disk they end with the process instead."""
         with contextlib.suppress(StoreError), self._transaction() as connection:
-            workers = connection.execute("SELECT id, host, pid, started, beat FROM workers").fetchall()
-            gone = [(worker,) for worker, *life in workers if worker == self._worker or not _alive(*life)]
+            rows = connection.execute("SELECT id, host, pid, started, beat FROM workers").fetchall()
+            gone = [(one.id,) for one in map(_Worker._make, rows) if one.id == self._worker or not one.lives()]
             connection.executemany("DELETE FROM workers WHERE id = ?", gone)
 
     def forget(self, keys: Iterable[str]) -> None:
@@ -343,8 +344,17 @@ def _started(pid: int) -> str:
     return "" if state in "ZX" else rest[18]  # killed, but its parent has not taken notice yet
 
 
-def _alive(host: str, pid: int, started: str, beat: float) -> bool:
-    """Whether the process lives which has noted this about itself."""
-    if started and host == _host():
-        return _started(pid) == started
-    return time.time() - beat < _SILENCE
+class _Worker(NamedTuple):
+    """What a process has noted about itself in the store."""
+
+    id: str
+    host: str
+    pid: int
+    started: str
+    beat: float  #: when it last said that it lives
+
+    def lives(self) -> bool:
+        """Return whether the process lives still, as far as can be found out from here."""
+        if self.started and self.host == _host():
+            return _started(self.pid) == self.started
+        return time.time() - self.beat < _SILENCE
