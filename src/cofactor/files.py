@@ -2,8 +2,10 @@
 
 import codecs
 import gzip
+import io
 import itertools
 import os
+import shutil
 import sys
 import zlib
 from collections.abc import Iterator
@@ -12,10 +14,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.limits import UNPACKED
 
 GZIP_MAGIC = b"\x1f\x8b"
 START = 1 << 16  # bytes, by which the format of a file is recognised
 _ZIP_MAGIC = b"PK\x03\x04"
+_PIECE = 1 << 20  # bytes unpacked at a time
 _counter = itertools.count()
 
 PathLike = str | os.PathLike[str]
@@ -40,7 +44,12 @@ def read_bytes(path: PathLike) -> bytes:
         _check_file(path)
         data = Path(path).read_bytes()
     # The first bytes decide, not the suffix: standard input has none, and a file may have a wrong one.
-    return _gunzip(data, name) if data.startswith(GZIP_MAGIC) else data
+    if not data.startswith(GZIP_MAGIC):
+        return data
+    whole = io.BytesIO()
+    with _unpacking(io.BytesIO(data), len(data), name) as stream:
+        shutil.copyfileobj(stream, whole, _PIECE)
+    return whole.getvalue()
 
 
 def _check_file(path: PathLike) -> None:
@@ -50,19 +59,35 @@ def _check_file(path: PathLike) -> None:
         raise IsADirectoryError(f"{os.fspath(path)}: is a folder, expected a file")
 
 
-def _gunzip(data: bytes, name: str) -> bytes:
+class _Counted(io.RawIOBase):
+    """The unpacked bytes of a gzip file, which are counted: a few kilobytes may unpack to gigabytes."""
+
+    def __init__(self, unpacked: IO[bytes], size: int, name: str) -> None:
+        self.unpacked, self.size, self.name = unpacked, size, name
+        self.count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        n: int = self.unpacked.readinto(buffer)  # type: ignore[attr-defined]
+        self.count += n
+        UNPACKED.check(self.count, "the gzip file is out of all proportion", Place(self.name), size=self.size)
+        return n
+
+
+@contextmanager
+def _unpacking(stream: IO[bytes], size: int, name: str) -> Iterator[IO[bytes]]:
+    """Unpack a gzip file of `size` bytes, 0 if that is not known."""
+    again = "copy or download it again"
     try:
-        return gzip.decompress(data)
+        with gzip.open(stream) as packed, io.BufferedReader(_Counted(packed, size, name), _PIECE) as unpacked:  # type: ignore[arg-type]
+            yield unpacked
     except EOFError:
-        raise InvalidInputError(
-            f"the gzip file is cut short ({len(data)} bytes, no end mark)",
-            advice="copy or download it again",
-            place=Place(name),
-        ) from None
+        found = f"{size} bytes, no end mark" if size else "no end mark"
+        raise InvalidInputError(f"the gzip file is cut short ({found})", advice=again, place=Place(name)) from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise InvalidInputError(
-            f"the gzip file is damaged ({error})", advice="copy or download it again", place=Place(name)
-        ) from None
+        raise InvalidInputError(f"the gzip file is damaged ({error})", advice=again, place=Place(name)) from None
 
 
 @contextmanager
@@ -75,12 +100,9 @@ def opened(path: PathLike) -> Iterator[IO[bytes]]:
         if not packed:
             yield stream
             return
-        try:
-            with gzip.open(stream) as unpacked:
-                yield unpacked  # type: ignore[misc]
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            message, place = f"the gzip file is damaged or cut short ({error})", Place(display_name(path))
-            raise InvalidInputError(message, advice="copy it again", place=place) from None
+        size = 0 if os.fspath(path) == "-" else os.path.getsize(path)
+        with _unpacking(stream, size, display_name(path)) as unpacked:
+            yield unpacked
 
 
 def start_of(path: PathLike, size: int = START) -> bytes:
@@ -130,15 +152,16 @@ def to_utf8(data: bytes, name: str, encoding: str = "utf-8") -> bytes:
             )
         data = data.removeprefix(codecs.BOM_UTF8)
     if not (is_utf8 and data.isascii()):
-        data = _decode(data, name, encoding).encode()
+        data = _decode(data, name, encoding)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return data
 
 
-def _decode(data: bytes, name: str, encoding: str) -> str:
+def _decode(data: bytes, name: str, encoding: str) -> bytes:
+    """Return text in an encoding as UTF-8."""
     try:
-        return data.decode(encoding)
+        return data.decode(encoding).encode()
     except LookupError:
         raise InvalidInputError(
             "not known", argument="encoding", found=encoding, advice="try 'utf-8', 'latin-1' or 'cp1252'"
@@ -151,6 +174,10 @@ def _decode(data: bytes, name: str, encoding: str) -> str:
             f"0x{data[error.start]:02x} is not valid {encoding}",
             advice=("give the right one with ", Argument("encoding"), ", for example ", latin),
             place=Place(name, line, f"byte {column}"),
+        ) from None
+    except ValueError as error:  # of a few odd encodings, one of which can write halves of characters
+        raise InvalidInputError(
+            f"does not fit ({error})", argument="encoding", found=encoding, place=Place(name)
         ) from None
 
 

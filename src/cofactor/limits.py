@@ -1,8 +1,97 @@
 """Limits which readers, measures and models share."""
 
+import os
+from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["MAX_LEVELS"]
+from cofactor.errors import Argument, InvalidInputError, Place
+
+__all__ = ["CELLS", "COLUMNS", "MAX_LEVELS", "UNPACKED", "Limit"]
 
 #: Largest number of levels of a rating scale, that of a scale from 0 to 100; more distinct ratings are continuous.
 MAX_LEVELS: Final = 101
+
+_PROPORTION = 100  # data rarely grow by more than this when they are unpacked
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The most that a file may ask for, so that a small file which is damaged or forged does not take all memory.
+
+    Parameters
+    ----------
+    variable : str
+        Environment variable which sets it.
+    usual : int
+        The limit where that variable is not set.
+    unit : str
+        What is counted.
+
+    Examples
+    --------
+    >>> from cofactor.errors import Place
+    >>> from cofactor.limits import Limit
+    >>> pages = Limit("MAX_PAGES", 20, "pages")
+    >>> pages.check(20, "is a long book", Place("book.txt"))
+    >>> pages.check(21, "is a long book", Place("book.txt"))
+    Traceback (most recent call last):
+    ...
+    cofactor.errors.InvalidInputError: book.txt: is a long book, and more than 20 pages are refused; if it is right,
+    set the environment variable MAX_PAGES to a larger number
+    """
+
+    variable: str
+    usual: int
+    unit: str
+
+    def most(self, size: int = 0) -> int:
+        """Return the limit for a file of this size: the usual one, or a hundred times the size if that is more.
+
+        Raises
+        ------
+        InvalidInputError
+            If the environment variable is no whole number.
+        """
+        given = os.environ.get(self.variable)
+        if not given:
+            return max(self.usual, _PROPORTION * size)
+        if not (given.isascii() and given.isdigit() and len(given) < 20):
+            raise InvalidInputError(f"{self.variable}={given!r}: expected a whole number")
+        return int(given)
+
+    def check(self, asked: int, what: str, place: Place, *, size: int = 0, argument: str | None = None) -> None:
+        """Refuse more than the limit.
+
+        Parameters
+        ----------
+        asked : int
+            How much it is.
+        what : str
+            The beginning of the message: what asks for it.
+        place : Place
+            Where that is.
+        size : int, default 0
+            Bytes of the file, or cells in it; with 0 the usual limit holds whatever its size.
+        argument : str, optional
+            An argument by which the caller can say that it is right.
+
+        Raises
+        ------
+        InvalidInputError
+            If it is more.
+        """
+        most = self.most(size)
+        if asked > most:
+            given = () if argument is None else ("give ", Argument(argument), " or ")
+            advice = ("if it is right, ", *given, f"set the environment variable {self.variable} to a larger number")
+            raise InvalidInputError(
+                f"{what}, and more than {most:,} {self.unit} are refused", advice=advice, place=place
+            )
+
+
+#: Bytes of a file when it is unpacked: text from gzip, matrices of MATLAB.
+UNPACKED: Final = Limit("COFACTOR_MAX_UNPACKED", 1 << 28, "bytes unpacked")
+#: Features or labels, each of which has a name, and coefficients in a model. Published sets have up to 3 million.
+COLUMNS: Final = Limit("COFACTOR_MAX_COLUMNS", 1 << 22, "columns")
+#: Numbers of a dense array which has far more of them than the file: 1 GiB.
+CELLS: Final = Limit("COFACTOR_MAX_CELLS", 1 << 27, "cells")

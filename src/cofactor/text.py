@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["counted", "did_you_mean", "folded", "is_number", "nearest", "some_of", "without_zero"]
+__all__ = ["counted", "did_you_mean", "first_repeated", "folded", "is_number", "nearest", "some_of", "without_zero"]
 
 
 def folded(name: str) -> str:
@@ -75,6 +75,22 @@ def is_number(cell: str) -> bool:
     except ValueError:
         return False
     return "_" not in cell
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """Return the first name which was there before; None if all are different.
+
+    Examples
+    --------
+    >>> first_repeated(["sea", "sun", "sea"])
+    'sea'
+    """
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def counted(n: int | np.integer, one: str, many: str = "", form: str = "") -> str:

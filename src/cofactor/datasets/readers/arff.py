@@ -22,6 +22,7 @@ from cofactor.datasets.readers.xml import read_label_names
 from cofactor.datasets.types import LabelDataset
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, data_name, display_name, read_bytes, to_utf8
+from cofactor.limits import CELLS
 from cofactor.text import counted
 
 __all__ = ["LabelAttributes", "looks_like_arff", "read_arff"]
@@ -254,6 +255,9 @@ def _columns(rows: Rows, columns: NDArray[np.intp], spread: bool) -> tuple[Any, 
 
 
 def _dense_columns(rows: Rows, target: NDArray[np.int32], width: int, coded: Coded) -> NDArray[np.float64]:
+    cells = rows.n * width
+    spread = f"values of nominal attributes make {counted(width, 'column')} of {len(target)} attributes"
+    CELLS.check(cells, spread, Place(rows.header.name), size=rows.n * len(target))
     result = np.zeros((rows.n, width))
     plain = np.setdiff1d(np.arange(len(target)), rows.textual)
     wanted = np.flatnonzero(target[plain] >= 0)

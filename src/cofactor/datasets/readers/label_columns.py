@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cofactor.datasets.types import few
 from cofactor.errors import Argument, InvalidInputError, Place
-from cofactor.text import counted
+from cofactor.text import counted, first_repeated
 
 __all__ = ["LabelColumns", "first_or_last", "label_roles", "positions_of", "warn_of_row_names"]
 
@@ -25,8 +25,8 @@ def label_roles(
 ) -> tuple[list[int], list[int]]:
     """Positions of labels and of features among the columns of a table, as `read_label_table` takes them."""
     n, place = len(names), Place(file)
-    if len(set(names)) < n:
-        twice = next(column for column in names if list(names).count(column) > 1)
+    twice = first_repeated(names)
+    if twice is not None:
         raise InvalidInputError(f"two columns are named {twice!r}", place=place)
     if labels is None:
         raise InvalidInputError(
@@ -49,7 +49,8 @@ def label_roles(
     else:
         targets = positions_of(names, labels, file, "column", Argument("labels"))
     dropped = positions_of(names, drop, file, "column", Argument("drop"))
-    features = [j for j in range(n) if j not in {*targets, *dropped}]
+    taken = {*targets, *dropped}
+    features = [j for j in range(n) if j not in taken]
     if not features:
         raise InvalidInputError(
             f"all {counted(n, 'column')} are labels or dropped; none is left as a feature", place=place
@@ -92,8 +93,8 @@ def positions_of(
     missing = [name for name in names if name not in position]
     if missing:
         raise InvalidInputError((f"has no {what} {few(missing)}, which ", source, " names"), place=Place(file))
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if list(names).count(name) > 1)
+    twice = first_repeated(names)
+    if twice is not None:
         raise InvalidInputError((source, f" names {twice!r} twice"))
     return [position[name] for name in names]
 

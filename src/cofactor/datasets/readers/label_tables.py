@@ -19,6 +19,7 @@ from cofactor.datasets.readers.parquet_labels import is_list_layout, read_whole_
 from cofactor.datasets.table import ArrowTable, Table, TableOptions, Words
 from cofactor.datasets.types import LabelDataset
 from cofactor.files import PathLike, data_name
+from cofactor.limits import CELLS
 from cofactor.text import counted, is_number
 
 __all__ = ["read_label_table"]
@@ -130,6 +131,9 @@ def _features(
         for column_name, column in _coded(table, names[j], j):
             new_names.append(column_name)
             columns.append(column)
+            cells = len(column) * len(columns)
+            many = f"values of column {names[j]!r} make more than {counted(len(columns), 'column')}"
+            CELLS.check(cells, many, table.column_place(j), size=len(column) * table.n_columns)
         if new_names[-1] != names[j]:
             nominal.append(names[j])
     return np.column_stack(columns).astype(np.float64, copy=False), tuple(new_names), tuple(nominal)

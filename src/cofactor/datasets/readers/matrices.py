@@ -9,6 +9,8 @@ from scipy.sparse import csr_array, vstack
 
 from cofactor.datasets.types import is_sparse
 from cofactor.errors import InvalidInputError, Place
+from cofactor.limits import CELLS
+from cofactor.text import counted
 
 Form = Literal["auto"] | bool
 
@@ -42,6 +44,9 @@ def in_form(X: Any, sparse: Form, name: str) -> Any:
         _check_finite(stored, name)
     if sparse is True or (sparse == "auto" and share <= SPARSE_BELOW):
         return small_indices(csr_array(X).astype(np.float64))  # first sparse, then wide
+    if is_sparse(X) and share <= SPARSE_BELOW:
+        cells = X.shape[0] * X.shape[1]
+        CELLS.check(cells, f"X would take {counted(cells, 'cell')} as a dense array", Place(name), argument="sparse")
     return np.ascontiguousarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
 
 

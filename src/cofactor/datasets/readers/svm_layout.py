@@ -13,13 +13,10 @@ from scipy.sparse import csr_array
 from cofactor.datasets.readers.matrices import generic_names, small_indices
 from cofactor.datasets.readers.svm_text import Block, Sizes
 from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.limits import COLUMNS
 
 #: Whether numbers in a file count from 0 or from 1, or "auto"; a tuple has a value for indices and one for labels.
 Base = Literal["auto"] | bool | tuple[Literal["auto"] | bool, Literal["auto"] | bool]
-
-#: Largest index of a feature or a label in a file which does not say how many there are. Texts hashed to 24 bits have
-#: no more, and a wrong digit must not take all memory for names and coefficients.
-_LARGEST = 1 << 24
 
 
 @dataclass
@@ -154,6 +151,8 @@ def settle(
                     argument=option,
                     place=Place(name, 1),
                 )
+            if given is None:
+                COLUMNS.check(announced, f"announces {announced} {option[2:]}", Place(name, 1), argument=option)
         return Layout(name, sizes.n_features, sizes.n_labels, 0, 0)
     first_index, first_label = (_first(base, extent, k) for k, base in enumerate(bases))
     if n_features is None:
@@ -174,13 +173,6 @@ def _width(name: str, extent: Extent | None, k: int, first: int) -> int:
     """How many features (k = 0), or labels (k = 1), there are by the extent of the rows."""
     assert extent is not None
     what, option = ("index", "n_features") if k == 0 else ("label", "n_labels")
-    if extent.most[k] > _LARGEST:
-        announce = (
-            "if it is right, begin the file with a line of the numbers of instances, features and labels, or give "
-        )
-        raise InvalidInputError(
-            f"the {what} {extent.most[k]} is out of all proportion",
-            advice=(announce, Argument(option)),
-            place=Place(name, extent.lines[k]),
-        )
+    proportion = f"the {what} {extent.most[k]} is out of all proportion"
+    COLUMNS.check(extent.most[k] + 1 - first, proportion, Place(name, extent.lines[k]), argument=option)
     return extent.most[k] + 1 - first if extent.most[k] >= 0 else 0

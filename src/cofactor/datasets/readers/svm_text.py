@@ -21,6 +21,7 @@ BLOCK_BYTES = 1 << 21
 _EXACT_POWER = 22  # the largest power of ten which is exact in float64
 _POWERS = np.array([float(f"1e{k}") for k in range(_EXACT_POWER + 1)])
 _LARGEST_INDEX = 2**31 - 2
+_MOST_DIGITS = 18  # of a number of rows, features or labels
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Sizes:
 def sizes_of(line: bytes) -> Sizes | None:
     """Sizes if a line holds three numbers, otherwise None; a row of labels and entries never looks like this."""
     words = line.split()
-    if len(words) == 3 and all(word.isdigit() for word in words):
+    if len(words) == 3 and all(word.isdigit() and len(word) <= _MOST_DIGITS for word in words):
         return Sizes(*map(int, words))
     return None
 
@@ -69,14 +70,16 @@ def read_blocks(stream: IO[bytes], name: str, size: int = BLOCK_BYTES) -> tuple[
 
 
 def _blocks(stream: IO[bytes], rest: bytes, number: int, name: str, size: int, keep_blank: bool) -> Iterator[Block]:
+    parts = [rest]  # of a line which may go on
     while data := stream.read(size):
         cut = data.rfind(b"\n") + 1
         if not cut:
-            rest += data
+            parts.append(data)
             continue
-        whole, rest = rest + data[:cut], data[cut:]
+        whole, parts = b"".join([*parts, data[:cut]]), [data[cut:]]
         yield parse(whole, number, name, keep_blank)
         number += whole.count(b"\n")
+    rest = b"".join(parts)
     if rest:
         yield parse(rest, number, name, keep_blank)
 
@@ -200,9 +203,10 @@ def _integer(word: str, what: str, place: Place) -> int:
         found = repr(word[:40]) if word else "none"
         article = "an" if what == "index" else "a"
         raise InvalidInputError(f"expected {article} {what}, which is an integer from 0, found {found}", place=place)
-    if int(word) > _LARGEST_INDEX:
-        raise InvalidInputError(f"the {what} {word} is larger than {_LARGEST_INDEX}", place=place)
-    return int(word)
+    number = int(word[-_MOST_DIGITS:])
+    if number > _LARGEST_INDEX or word[:-_MOST_DIGITS].strip("0"):
+        raise InvalidInputError(f"the {what} {word[:40]} is larger than {_LARGEST_INDEX}", place=place)
+    return number
 
 
 def _number(word: str, place: Place) -> float:
