@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from cofactor.datasets.readers.mat5 import Other, read_variables
 from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator, stacked
-from cofactor.datasets.types import LabelDataset, is_sparse
+from cofactor.datasets.types import LabelDataset
 from cofactor.errors import InvalidInputError, Place
 from cofactor.files import PathLike, data_name, display_name, read_bytes
 from cofactor.text import counted
@@ -114,25 +114,11 @@ def read_mat(path: PathLike, *, sparse: Form = "auto", name: str | None = None) 
 
 
 def _variables(data: bytes, name: str) -> Mapping[str, Any]:
-    from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
-
     if data.startswith(_HDF5) or b"MATLAB 7.3" in data[:128]:
         raise InvalidInputError(
             "is a MATLAB file of version 7.3", advice="save it with save(..., '-v7')", place=Place(name)
         )
-    try:
-        found: Mapping[str, Any] = loadmat(cast(Any, io.BytesIO(data)), spmatrix=False)
-    except (MatReadError, ValueError, TypeError, OSError, EOFError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise _damaged(f"damaged or cut short ({reason})", name) from None
-    except Exception as error:  # zlib.error and whatever else its parser meets in a damaged file
-        raise _damaged(f"damaged ({error})", name) from None
-    return {key: value for key, value in found.items() if not key.startswith("__")}
-
-
-def _damaged(how: str, name: str) -> InvalidInputError:
-    return InvalidInputError(f"the MATLAB file is {how}", advice="copy it again", place=Place(name))
+    return read_variables(data, name)
 
 
 def _layout(variables: Mapping[str, Any], name: str) -> tuple[list[tuple[str, str]], bool]:
@@ -151,9 +137,10 @@ def _part(variables: Mapping[str, Any], x: str, y: str, target_first: bool, name
     """Features and labels of one part, both with instances as rows."""
     X, Y = variables[x], variables[y]
     for key, value in ((x, X), (y, Y)):
-        if not is_sparse(value) and (value.ndim != 2 or value.dtype.kind not in "biuf"):
+        if isinstance(value, Other) or len(value.shape) != 2:
+            kind = value.kind if isinstance(value, Other) else value.dtype
             raise InvalidInputError(
-                f"{key} has type {value.dtype} and shape {value.shape}, expected a matrix of numbers", place=Place(name)
+                f"{key} has type {kind} and shape {value.shape}, expected a matrix of numbers", place=Place(name)
             )
     n = X.shape[0]
     as_is, turned = Y.shape[0] == n, Y.shape[1] == n
