@@ -25,7 +25,7 @@ __all__ = [
 
 IdMode = Literal["auto", "int", "str", "each"]
 
-_INTEGER = re.compile(r"-?[1-9][0-9]*|0")
+_INTEGER = re.compile(r"-?[1-9][0-9]{0,18}|0")  # longer ones do not fit into 64 bits
 _INT64 = np.iinfo(np.int64)
 
 #: Pairs of words for off and on.

@@ -181,8 +181,7 @@ class ArrowTable(Table):
     typed = True
 
     def __init__(self, file: str, table: Any, first: int = 0) -> None:
-        row = dict(*table.slice(0, 1).to_pylist())
-        cells = ["" if cell is None else str(cell) for cell in row.values()]
+        cells = [_shown(column[0]) if len(column) else "" for column in table.columns]
         super().__init__(file, tuple(table.schema.names), len(table.schema.names), cells)
         self.table = table
         self.first = first
@@ -195,7 +194,10 @@ class ArrowTable(Table):
         column = self.column(position)
         if pa.types.is_floating(column.type):
             column = self._whole(column, position)
-        return Words.of(column if _is_text(column.type) else column.cast(pa.string()))
+        try:
+            return Words.of(column if _is_text(column.type) else column.cast(pa.string()))
+        except pa.ArrowException:
+            raise self._type_error(position, "integers or text") from None
 
     def ids(self, position: int) -> NDArray[np.int64] | Words:
         """Return integers (whole floats too) or text; other types are refused."""
@@ -235,7 +237,10 @@ class ArrowTable(Table):
         column = self.column(position)
         if pa.types.is_timestamp(kind):
             column = column.cast(pa.timestamp("s"), safe=False)
-        return numpy_of(column.cast(pa.int64()))
+        try:
+            return numpy_of(column.cast(pa.int64()))
+        except pa.ArrowInvalid:  # beyond 64 bits
+            return None
 
     def has_gaps(self, position: int) -> bool:
         """Whether some cell of a column has no value."""
@@ -272,6 +277,15 @@ class ArrowTable(Table):
     def _type_error(self, position: int, expected: str) -> InvalidInputError:
         kind = self.table.column(position).type
         return InvalidInputError(f"has type {kind}, expected {expected}", place=self.column_place(position))
+
+
+def _shown(cell: Any) -> str:
+    """Write a cell as text; nothing where it has no value, or one that Python has not, such as the year 300,000."""
+    try:
+        value = cell.as_py()
+    except (ValueError, OverflowError, KeyError, NotImplementedError):
+        return ""
+    return "" if value is None else str(value)
 
 
 def _is_text(kind: Any) -> bool:

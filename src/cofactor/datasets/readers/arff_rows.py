@@ -97,7 +97,9 @@ def read_rows(header: Header, lines: Iterator[tuple[int, str]]) -> Rows:
         try:
             found = library.ArffDecoder().decode(stream, return_type=kind)["data"]
             (_take_sparse if sparse else _take_dense)(rows, found, stream)
-        except library.ArffException:
+        except InvalidInputError:
+            raise
+        except (library.ArffException, ValueError, IndexError):  # the latter two from its own parts
             raise _fault(header, stream.number, stream.line, sparse) from None
     _check_finite(rows)
     _check_truths(rows)
@@ -216,8 +218,8 @@ def _fault_in_sparse(header: Header, row: str) -> tuple[str, str]:
         index, _, value = pair.strip().partition(" ")
         if not index.isdecimal() or not value.strip() or len(value.split()) > 1:
             return f"expected 'index value', found {pair.strip()[:40]!r}", ""
-        if int(index) >= n:
-            return f"the index {index} is too large", f"there are {n} attributes, 0 the first"
+        if len(index) > 18 or int(index) >= n:
+            return f"the index {index[:40]} is too large", f"there are {n} attributes, 0 the first"
         if not _is_number(value):
             return f"expected a number for {header.attributes[int(index)].name!r}, found {value[:40]!r}", ""
     return f"expected a sparse row {{index value, ...}}, found {_ends(row)!r}", "is the line cut short?"

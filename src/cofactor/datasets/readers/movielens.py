@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from cofactor.datasets import registry
 from cofactor.datasets.readers.ratings import read_ratings
+from cofactor.datasets.readers.text import QUOTES
 from cofactor.datasets.types import RatingDataset
 from cofactor.errors import InvalidInputError, Place
 from cofactor.files import read_bytes, to_utf8
@@ -19,6 +21,7 @@ __all__ = ["load_movielens"]
 _WHOLE_STARS = np.arange(1.0, 6.0)
 _HALF_STARS = np.arange(0.5, 5.5, 0.5)
 _SCALES = {"100k": _WHOLE_STARS, "1m": _WHOLE_STARS, "latest-small": _HALF_STARS}
+_ITEM = re.compile(r"[0-9]{1,18}")
 
 
 def load_movielens(
@@ -97,8 +100,11 @@ def _read_titles(path: Path) -> dict[int, str]:
     data = read_bytes(path)
     if path.name.removesuffix(".gz").endswith(".csv"):
         rows = csv.reader(io.StringIO(to_utf8(data, str(path)).decode()), strict=True)
-        next(rows, None)
-        return _titles_of(path, ((rows.line_num, row) for row in rows))
+        try:
+            next(rows, None)
+            return _titles_of(path, ((rows.line_num, row) for row in rows))
+        except csv.Error as error:
+            raise InvalidInputError(str(error), advice=QUOTES, place=Place(str(path), rows.line_num)) from None
     sep = "|" if path.name.startswith("u.item") else "::"
     lines = _decode_old(data, path).split("\n")
     return _titles_of(path, ((k, line.split(sep)) for k, line in enumerate(lines, start=1) if line))
@@ -115,7 +121,8 @@ def _decode_old(data: bytes, path: Path) -> str:
 def _titles_of(path: Path, rows: Iterable[tuple[int, list[str]]]) -> dict[int, str]:
     titles: dict[int, str] = {}
     for line, row in rows:
-        if len(row) < 2 or not row[0].strip().isdecimal():
-            raise InvalidInputError(f"expected an item id and a title, found {row[:2]}", place=Place(str(path), line))
+        if len(row) < 2 or not _ITEM.fullmatch(row[0].strip()):
+            found = [cell[:40] for cell in row[:2]]
+            raise InvalidInputError(f"expected an item id and a title, found {found}", place=Place(str(path), line))
         titles[int(row[0])] = row[1].strip()
     return titles

@@ -1,7 +1,8 @@
 """Tables in Parquet files."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -10,8 +11,10 @@ from numpy.typing import NDArray
 
 from cofactor.datasets.table import ArrowTable, TableOptions
 from cofactor.errors import InvalidInputError, Place
+from cofactor.limits import CELLS
+from cofactor.text import counted
 
-__all__ = ["MAGIC", "damaged", "encode", "looks_like_parquet", "parquet", "read_parquet"]
+__all__ = ["MAGIC", "encode", "looks_like_parquet", "parquet", "read_parquet", "reading"]
 
 MAGIC = b"PAR1"
 
@@ -28,12 +31,21 @@ def parquet() -> ModuleType:
     return pyarrow.parquet
 
 
-def damaged(error: Exception, file: str) -> InvalidInputError:
-    """Return the error for a Parquet file which Arrow cannot read."""
-    reason = str(error).splitlines()[0]
-    return InvalidInputError(
-        f"the Parquet file is damaged or cut short ({reason})", advice="copy it again", place=Place(file)
-    )
+@contextmanager
+def reading(file: str) -> Iterator[None]:
+    """Make an error which names the file of what Arrow raises while it reads one that is damaged.
+
+    That may be an `ArrowException`, or where a name is not UTF-8 an error of Python.
+    """
+    try:
+        yield
+    except InvalidInputError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise InvalidInputError(
+            f"the Parquet file is damaged or cut short ({reason})", advice="copy it again", place=Place(file)
+        ) from None
 
 
 def read_parquet(data: bytes, file: str, options: TableOptions) -> ArrowTable:
@@ -48,10 +60,12 @@ def read_parquet(data: bytes, file: str, options: TableOptions) -> ArrowTable:
     options : TableOptions
         Only `content` is used.
     """
-    try:
+    with reading(file):
+        metadata = parquet().read_metadata(pa.BufferReader(data))
+        cells = metadata.num_rows * metadata.num_columns  # pyarrow 26 dies of a closer look at a damaged file
+        CELLS.check(cells, f"has {counted(cells, 'cell')}", Place(file), size=len(data))
         table = parquet().read_table(pa.BufferReader(data))
-    except (pa.ArrowException, OSError) as error:
-        raise damaged(error, file) from None
+        table.validate(full=True)  # Arrow does not look whether text is UTF-8 before it is used
     if table.num_rows == 0:
         raise InvalidInputError(f"the file is empty, expected rows with {options.content}", place=Place(file))
     return ArrowTable(file, table)

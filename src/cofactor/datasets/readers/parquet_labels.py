@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from cofactor.datasets.cells import finite_cells, label_of
 from cofactor.datasets.readers.chunked import Chunk, ChunkOptions, joined
 from cofactor.datasets.readers.label_columns import LabelColumns, label_roles
 from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator
-from cofactor.datasets.readers.parquet import damaged, parquet
+from cofactor.datasets.readers.parquet import parquet, reading
 from cofactor.datasets.readers.svm_layout import Extent, settle
 from cofactor.datasets.readers.svm_text import Block
 from cofactor.datasets.table import ArrowTable
@@ -37,35 +38,41 @@ def schema_of(path: PathLike) -> Any:
         return file.schema_arrow
 
 
-def _parquet_file(path: PathLike) -> Any:
-    try:
-        # A small buffer: a column of a row group is large, and only a part of it is needed at a time.
-        return parquet().ParquetFile(path, pre_buffer=False, buffer_size=1 << 16)
-    except (pa.ArrowException, OSError) as error:
-        raise damaged(error, display_name(path)) from None
+@contextmanager
+def _parquet_file(path: PathLike) -> Iterator[Any]:
+    # A small buffer: a column of a row group is large, and only a part of it is needed at a time.
+    with reading(display_name(path)), parquet().ParquetFile(path, pre_buffer=False, buffer_size=1 << 16) as file:
+        yield file
 
 
 def _batches(path: PathLike, columns: Sequence[str] | None, rows: int) -> Iterator[tuple[Any, int]]:
     """Yield record batches, each with the number of its first row."""
     first = 0
     with _parquet_file(path) as file:
-        try:
-            for batch in file.iter_batches(batch_size=min(rows, ROW_GROUP), columns=columns, use_threads=False):
-                yield batch, first
-                first += batch.num_rows
-        except (pa.ArrowException, OSError) as error:
-            raise damaged(error, display_name(path)) from None
+        for batch in file.iter_batches(batch_size=min(rows, ROW_GROUP), columns=columns, use_threads=False):
+            batch.validate(full=True)
+            yield batch, first
+            first += batch.num_rows
 
 
 def is_list_layout(schema: Any) -> bool:
     """Whether a Parquet file has the columns of lists ``indices``, ``values`` and ``labels``."""
-    return all(name in schema.names and "list" in str(schema.field(name).type) for name in _LISTS)
+    return all(schema.names.count(name) == 1 and _is_list(schema.field(name).type) for name in _LISTS)
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def _stored(schema: Any) -> dict[str, list[str]]:
-    """Names of features and labels which `write_chunks` left in the file."""
-    found = (schema.metadata or {}).get(_KEY)
-    return json.loads(found) if found else {}
+    """Names of features and labels which `write_chunks` left in the file; nothing if they are not there."""
+    try:
+        found = json.loads((schema.metadata or {}).get(_KEY, b"{}"))
+    except (ValueError, RecursionError):
+        return {}
+    names = [found.get(key) if isinstance(found, dict) else None for key in ("features", "labels")]
+    whole = all(isinstance(some, list) and all(isinstance(name, str) for name in some) for some in names)
+    return found if whole else {}
 
 
 def stored_labels(schema: Any) -> list[str] | None:

@@ -30,12 +30,14 @@ from numpy.typing import NDArray
 from cofactor.datasets.table import Cells, Table, TableOptions, Words, numpy_of
 from cofactor.errors import InvalidInputError, Place
 from cofactor.files import to_utf8
+from cofactor.limits import COLUMNS
 from cofactor.text import counted, is_number
 
-__all__ = ["TextTable", "read_text", "separator_of"]
+__all__ = ["QUOTES", "TextTable", "read_text", "separator_of"]
 
 _QUOTED = re.compile(r'"[^"]*"')
-_QUOTES = "is a quotation mark missing, or one too many?"
+#: Advice for cells that cannot be told apart.
+QUOTES = "is a quotation mark missing, or one too many?"
 _NAMES = {"\\t": "\t", "tab": "\t"}
 _BLANK_LINE = re.compile(rb"\n *(?=\n|\Z)")
 _ODD_BLANKS = re.compile(rb"[ \n] | \n|[\x0b\x0c\x1c-\x1f]")  # anything but one blank between two cells
@@ -77,7 +79,9 @@ def read_text(data: bytes, file: str, options: TableOptions) -> TextTable:
         )
     cells = _split_line(first, sep, Place(file, number))
     next_start, next_number = _skip_blank(text, after, number + 1)
-    following = _split_line(_line_at(text, next_start)[0], sep) if next_start < len(text) else []
+    COLUMNS.check(len(cells), f"has {len(cells)} columns", Place(file, number))
+    second = _line_at(text, next_start)[0]
+    following = _split_line(second, sep, Place(file, next_number), strict=False) if second else []
     if not options.is_header(cells, following):
         return TextTable(file, None, cells, _Body(text, start, number, sep, len(cells), number))
     if next_start == len(text):
@@ -115,16 +119,16 @@ def _sniff(line: str) -> str:
     return best
 
 
-def _split_line(line: str, sep: str, place: Place | None = None) -> list[str]:
-    """Cells of one line; wrong quotation marks are an error at `place`, or are ignored without a place."""
+def _split_line(line: str, sep: str, place: Place, strict: bool = True) -> list[str]:
+    """Cells of one line; wrong quotation marks are an error at `place` where it is strict."""
     if sep == " ":
         return line.split()
     if len(sep) > 1:
         return [cell.strip() for cell in line.split(sep)]
     try:
-        rows = list(csv.reader([line], delimiter=sep, strict=place is not None))
+        rows = list(csv.reader([line], delimiter=sep, strict=strict))
     except csv.Error as error:
-        raise InvalidInputError(str(error), advice=_QUOTES, place=place) from None
+        raise InvalidInputError(str(error), advice=QUOTES, place=place) from None
     return [cell.strip() for cell in rows[0]]
 
 
@@ -351,4 +355,4 @@ def _rows(body: _Body, file: str) -> Iterator[tuple[int, list[str]]]:
                 yield line, row
             line = body.first_line + reader.line_num
     except csv.Error as error:
-        raise InvalidInputError(str(error), advice=_QUOTES, place=Place(file, line)) from None
+        raise InvalidInputError(str(error), advice=QUOTES, place=Place(file, line)) from None

@@ -44,7 +44,7 @@ def read_label_names(path: PathLike) -> tuple[str, ...]:
     name = display_name(path)
     try:
         root = ElementTree.fromstring(read_bytes(path))
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter two of an unknown encoding
         raise InvalidInputError(f"is not a well-formed XML file ({error})", place=Place(name)) from None
     if _local(root.tag) != "labels":
         raise InvalidInputError(
