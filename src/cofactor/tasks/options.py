@@ -8,12 +8,13 @@ from __future__ import annotations
 import csv
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from cofactor.errors import Argument, InvalidInputError
+from cofactor.limits import MAX_LEVELS
 
 __all__ = ["LABELS", "RATINGS", "Option", "OptionTable", "columns_of", "names_in", "parse_levels"]
 
@@ -104,25 +105,55 @@ def parse_levels(text: str) -> list[float]:
     ([1.0, 2.0, 5.0], [0.5, 1.0, 1.5, 2.0], [1.0, 2.0, 3.0])
     """
     try:
-        ends = [Fraction(part) for part in text.split(":")] if ":" in text else []
-        levels = _range(*ends) if ends else [float(part) for part in text.split(",")]
-    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
-        levels = []
-    if len(levels) < 2 or any(not a < b for a, b in itertools.pairwise(levels)):
-        wanted = "expected increasing numbers such as 1,2,3,4,5, or a range such as 1:5 or 0.5:5:0.5"
-        raise InvalidInputError(wanted, argument="levels", found=text)
+        return _range(text.split(":")) if ":" in text else _increasing(text.split(","))
+    except ValueError as error:
+        advice = "write levels as 1,2,3,4,5, or as a range such as 1:5 or 0.5:5:0.5 (from:to:step)"
+        raise InvalidInputError(str(error), argument="levels", found=text, advice=advice) from None
+
+
+def _increasing(words: Sequence[str]) -> list[float]:
+    """Return the numbers of a list; they must increase."""
+    levels = [float(_exact(word)) for word in words]
+    if len(levels) < 2:
+        raise ValueError("there must be at least two levels")
+    for a, b in itertools.pairwise(levels):
+        if a == b:
+            raise ValueError(f"{a:g} is there twice")
+        if a > b:
+            raise ValueError(f"levels must increase, but {b:g} follows {a:g}")
+    if len(levels) > MAX_LEVELS:
+        raise ValueError(f"these are {len(levels)} levels, but there can be at most {MAX_LEVELS}")
     return levels
 
 
-def _range(low: Fraction, high: Fraction, step: Fraction = Fraction(1)) -> list[float]:
-    """Return the numbers of a range, none if `high` is not one of them.
+def _range(words: Sequence[str]) -> list[float]:
+    """Return the numbers of a range.
 
     Fractions are exact, so that the numbers are those which a file gives: the float of 0.3, not 0.1 + 2 · 0.1.
     """
+    if len(words) > 3:
+        raise ValueError(f"a range has two or three numbers, not {len(words)}")
+    low, high, step = [*map(_exact, words), Fraction(1)][:3]
+    if step <= 0:
+        raise ValueError(f"the step must be above 0, not {float(step):g}")
+    if low >= high:
+        raise ValueError(f"levels must increase, but {float(high):g} is not above {float(low):g}")
     steps = (high - low) / step
-    if step < 0 or steps.denominator != 1 or not 0 < steps < 1000:
-        return []
+    if steps.denominator != 1:
+        raise ValueError(f"steps of {float(step):g} from {float(low):g} do not reach {float(high):g} exactly")
+    if steps >= MAX_LEVELS:
+        raise ValueError(f"these are {steps + 1} levels, but there can be at most {MAX_LEVELS}")
     return [float(low + k * step) for k in range(int(steps) + 1)]
+
+
+def _exact(word: str) -> Fraction:
+    """Return a finite number as a fraction, which is exact."""
+    try:
+        number = Fraction(word)
+        float(number)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise ValueError(f"{word!r} is not a number" if word.strip() else "a number is missing") from None
+    return number
 
 
 def parse_column(text: str) -> str | int:
