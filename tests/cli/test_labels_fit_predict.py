@@ -328,6 +328,8 @@ def test_a_semicolon_in_a_name(run, tags: LabelDataset, tmp_path: Path) -> None:
 
 
 def test_top_excludes_scores(run, fitted: Path, table: Path) -> None:
+    assert run("predict", fitted, table, "--form", "banana").error == "--form banana: expected one of 'tags', 'table'"
+    assert run("predict", fitted, table, "--top", 0).error.startswith("--top 0: expected a number of at least 1; see ")
     assert "leave out --scores" in run("predict", fitted, table, "--top", 2, "--scores").error
     assert "leave out --form" in run("predict", fitted, table, "--top", 2, "--form", "table").error
 

@@ -100,7 +100,7 @@ def test_only_errors_that_say_what_to_put_right_are_explained() -> None:
         return info.value
 
     assert explain(caught(lambda: mean_absolute_error([1, 2], [1])))
-    assert explain(caught(lambda: parse_levels("x"))).startswith("--levels x: expected increasing numbers")
+    assert explain(caught(lambda: parse_levels("x"))).startswith("--levels x: 'x' is not a number; write")
     assert explain(caught(lambda: int("x"))) is None
     assert explain(caught(lambda: mean_absolute_error(1, 2, 3))) is None  # type: ignore[call-arg]
     assert explain(KeyError("x")) is None

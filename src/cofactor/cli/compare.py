@@ -141,7 +141,11 @@ def _seeds(text: str) -> list[int]:
         raise InvalidInputError(f"--seeds {text}: expected whole numbers with commas between, such as 0,1,2")
     from cofactor.evaluation.checks import checked_seeds
 
-    return list(checked_seeds([int(part) for part in re.split(r"[, ]+", text.strip())]))
+    seeds = [int(part) for part in re.split(r"[, ]+", text.strip())]
+    twice = next((seed for k, seed in enumerate(seeds) if seed in seeds[:k]), None)
+    if twice is not None:
+        raise InvalidInputError(f"--seeds {text}: {twice} is there twice; give each seed once")
+    return list(checked_seeds(seeds))
 
 
 def _from_file(context: typer.Context, data: Sequence[str]) -> Declared:

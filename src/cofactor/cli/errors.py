@@ -44,6 +44,14 @@ _FLAGS: Mapping[tuple[str, bool], str] = {
 #: Wrong options and arguments: the class has another module in older versions of typer.
 _UsageProblem: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
+#: What options with numbers expect, by the kind of Pydantic's error.
+_EXPECTED: Mapping[str, str] = {
+    "int_parsing": "a whole number",
+    "float_parsing": "a number",
+    "greater_than_equal": "a number of at least {ge:g}",
+    "less_than_equal": "a number of at most {le:g}",
+}
+
 #: Errors that users can correct; all others are bugs.
 EXPLAINED: tuple[type[Exception], ...] = (
     InvalidInputError,
@@ -97,11 +105,13 @@ def named(options: Mapping[str, str] | None = None) -> Callable[[Argument], str]
 
     def name(argument: Argument) -> str:
         option = own.get(argument.name) or option_of(argument.name)
+        if option is not None and option.endswith("=") and argument.has_value:
+            return f"{option}{argument.value}"
         if isinstance(argument.value, bool):
             return _FLAGS.get((argument.name, argument.value)) or option or str(argument)
         if option is None or not argument.has_value:
             return option or str(argument)
-        return f"{option}{_written(argument.value)}" if option.endswith("=") else f"{option} {_written(argument.value)}"
+        return f"{option} {_written(argument.value)}"
 
     return name
 
@@ -198,9 +208,24 @@ def _usage_message(error: Any) -> str:
     """Return the message of a wrong option or argument, with where to look it up."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "cofactor"
-    message = str(cast(typer.BadParameter, error).format_message()).rstrip(".")
+    message = _wrong_number(error) or str(cast(typer.BadParameter, error).format_message()).rstrip(".")
     # Without a message the help has been printed already: a command that needs another one was called alone.
     return f"{message}; see {command} --help" if message else ""
+
+
+def _wrong_number(error: Any) -> str:
+    """Return our own message where the value of an option is not a number, or beyond its limits; otherwise "".
+
+    Newer versions of typer let Pydantic check the numbers, and repeat its words.
+    """
+    option, cause = getattr(error, "param", None), error.__cause__
+    if option is None or not hasattr(cause, "errors"):
+        return ""
+    fault = cause.errors()[0]
+    if fault["type"] not in _EXPECTED:
+        return ""
+    expected = _EXPECTED[fault["type"]].format(**fault.get("ctx", {}))
+    return f"{max(option.opts, key=len)} {fault['input']}: expected {expected}"
 
 
 def _one_line(text: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -37,7 +36,7 @@ def task_name(text: str | None) -> str | None:
         What was typed.
     """
     if text is not None and text not in TASKS:
-        raise typer.BadParameter(f"{text!r} is not one of {', '.join(map(repr, TASKS))}.")
+        raise InvalidInputError(f"expected one of {', '.join(map(repr, TASKS))}", argument="task", found=text)
     return text
 
 
@@ -133,28 +132,21 @@ def _parameter(option: Option) -> inspect.Parameter:
     flag = f"--{option.name.replace('_', '-')}"
     if option.opposite:
         flag += f"/--{option.opposite.replace('_', '-')}"
-    extra: dict[str, Any] = {"metavar": option.unit} if option.unit else {}
+    unit = option.unit or "|".join(option.choices)
+    extra: dict[str, Any] = {"metavar": unit} if unit else {}
     described = typer.Option(
         flag, help=option.help, rich_help_panel=option.group or None, min=option.low, max=option.high, **extra
     )
-    kind: Any = _choice(option) if option.choices else option.kind
+    kind: Any = option.kind
     default: Any = option.default if option.default != () else None
     if kind is str and isinstance(default, float):
         default = f"{default:g}"
-    elif option.choices and default is not None:
-        default = kind(default)
     return inspect.Parameter(
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=default,
         annotation=Annotated[kind if default is not None else kind | None, described],
     )
-
-
-def _choice(option: Option) -> type[StrEnum]:
-    """Return the choices of an option as typer takes them."""
-    named = {choice.upper(): choice for choice in option.choices}
-    return StrEnum(option.name.title(), named)  # type: ignore[return-value]
 
 
 def task_for(
@@ -211,7 +203,7 @@ def choose_task(
         odd = given(context, [one for one in names if one not in known[task]])
         if odd:
             raise InvalidInputError(f"{odd[0]} is for {name}, but {display_name(file)} holds {task}")
-    return task, {name: _plain(options[name]) for name in known[task] if name in options}
+    return task, {name: options[name] for name in known[task] if name in options}
 
 
 def given(context: typer.Context, names: Iterable[str]) -> list[str]:
@@ -232,10 +224,6 @@ def given(context: typer.Context, names: Iterable[str]) -> list[str]:
     ]
 
 
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, StrEnum) else value
-
-
 # ---------------------------------------------------------------- settings of models
 
 
@@ -251,13 +239,18 @@ def parse_params(texts: Sequence[str] | None) -> dict[str, Any]:
     --------
     >>> parse_params(["max_iter=200", "margin=logistic", "alpha_bias=None"])
     {'max_iter': 200, 'margin': 'logistic', 'alpha_bias': None}
+    >>> parse_params(["max_iter=1e3", "n_components=1.0"])  # all components, not one
+    {'max_iter': 1000, 'n_components': 1.0}
     """
-    params = {}
+    params: dict[str, Any] = {}
     for text in texts or ():
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip():
+        name, equals, value = text.partition("=")
+        key = name.strip()
+        if not equals or not key:
             raise InvalidInputError(f"--param {text}: expected NAME=VALUE, such as max_iter=200")
-        params[key.strip()] = _value(value.strip())
+        if key in params:
+            raise InvalidInputError(f"--param {text}: {key} is given twice; give it once")
+        params[key] = _value(value.strip())
     return params
 
 
@@ -267,9 +260,15 @@ def _value(text: str) -> Any:
     if text.lower() in words:
         return words[text.lower()]
     try:
-        return json.loads(text)
+        return json.loads(text, parse_float=_number)
     except ValueError:
         return text
+
+
+def _number(text: str) -> int | float:
+    """Return a number that has a point or an exponent; one without a point is a whole number, if it can be: 1e3."""
+    value = float(text)
+    return int(value) if "." not in text and value.is_integer() and abs(value) < 2**53 else value
 
 
 def names_of(params: Mapping[str, Any]) -> dict[str, str]:
