@@ -243,7 +243,10 @@ def test_all_that_fails_is_told_without_a_table(run, csv: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("n_splits = 0", "comparison.toml: n_splits=0: holdout of 'ratings.csv' can be done from 1 on"),
+        (
+            "n_splits = 0",
+            "comparison.toml: n_splits=0: expected a whole number of at least 1 for holdout of",
+        ),
         ("seeds = [-1]", "comparison.toml: seeds=[-1]: expected a list of whole numbers"),
         ('methods = [{name = "ALS", parameters = {alpha = "x"}}]', "(ALS), parameters: alpha='x': expected a number"),
     ],
@@ -296,7 +299,11 @@ def test_ctrl_c_says_what_is_kept(run, csv: Path, tmp_path: Path, monkeypatch: p
         (["FILE", "--metric", "mea", "--alpha", 5], "metric 'mea' is not known; did you mean mae?"),
         (["FILE", "--metric", "micro_f1"], "metric 'micro_f1' is for labels, but the data are ratings: choose among"),
         (["FILE", "-p", "weka"], "--protocol weka is not known; did you mean weak?"),
-        (["FILE", "-p", "kfold", "--splits", 1], "--splits 1: kfold of 'ratings.csv' can be done from 2 to 960"),
+        (
+            ["FILE", "-p", "kfold", "--splits", 1],
+            "--splits 1: expected a whole number from 2 to 960, the number",
+        ),
+        (["FILE", "--seeds", "0,1,0"], "--seeds 0,1,0: 0 is there twice; give each seed once"),
         (["FILE", "--seeds", "0,x"], "--seeds 0,x: expected whole numbers with commas between, such as 0,1,2"),
         (["FILE", "--jobs", 0, "--alpha", 5], "--jobs 0: expected a positive number of cells at a time"),
         (["FILE", "TWIN", "--alpha", 5], "two data sets are called ratings.csv: rename a file, or name them in a TOML"),

@@ -83,9 +83,9 @@ def test_one_user_cannot_be_split_by_users(run) -> None:
         (["--protocol", "loo"], "--protocol loo is not known; expected one of holdout, weak, strong, kfold"),
         (
             ["--protocol", "kfold", "--splits", 1],
-            "--splits (or --folds) 1: kfold of ratings.csv can be done from 2 to 960",
+            "--splits (or --folds) 1: expected a whole number from 2 to 960, the number of rows, for kfold of ratings",
         ),
-        (["--splits", 0], "Invalid value for '--splits'"),
+        (["--splits", 0], "--splits 0: expected a number of at least 1"),
         (["--test-size", 1], "must lie between 0 and 1"),
         (["--protocol", "strong", "--test-users", 0.999], "test_users must be a part between 0 and 1"),
         (["--model", "als", "--model", "svd"], "--model svd: not a known model"),

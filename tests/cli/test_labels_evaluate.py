@@ -108,7 +108,7 @@ def test_refusals(run, file: Path, csv: Path) -> None:
         "data set tags.svm has no official split; choose --protocol kfold or holdout"
     )
     assert (
-        "--splits (or --folds) 91: kfold of tags.svm can be done from 2 to 90"
+        "--splits (or --folds) 91: expected a whole number from 2 to 90, the number of rows, for kfold of tags.svm"
         in run("evaluate", file, "--folds", 91).error
     )
     assert run("evaluate", file, "--test-users", 0.2).error == f"--test-users is for ratings, but {file} holds labels"

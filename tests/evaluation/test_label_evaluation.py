@@ -170,7 +170,7 @@ def test_means_over_folds():
 def test_bad_input():
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         evaluate_labels(PLST(), X, Y[:-1], 3)
-    with pytest.raises(ValueError, match="n_splits=10: kfold of X can be done from 2 to 9"):
+    with pytest.raises(ValueError, match="n_splits=10: expected a whole number from 2 to 9, the number of rows"):
         evaluate_labels(PLST(), X[:9], Y[:9])
     with pytest.raises(TypeError, match="splitter must be"):
         evaluate_labels(PLST(), X, Y, "kfold")

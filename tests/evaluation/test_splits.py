@@ -308,7 +308,7 @@ def test_evaluate_refuses_bad_arguments():
         evaluate(UserMean(), X, y, "loo")
     with pytest.raises(TypeError, match="found 3"):
         evaluate(UserMean(), X, y, 3)
-    with pytest.raises(ValueError, match="n_splits=0: .* can be done from"):
+    with pytest.raises(ValueError, match="n_splits=0: expected a whole number of at least"):
         evaluate(UserMean(), X, y, n_splits=0)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         evaluate(UserMean(), X, y[:-1])

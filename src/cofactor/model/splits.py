@@ -433,8 +433,9 @@ def splitter_of(
     whole = type(n_splits) is int or isinstance(n_splits, np.integer)
     least, most = (2, n_rows) if protocol == "kfold" else (1, None)
     if not whole or n_splits < least or (most is not None and n_splits > most):
-        sizes = f"{least} on" if most is None else f"{least} to {most}"
-        raise InvalidInputError((Argument("n_splits", n_splits), f": {protocol} of {data} can be done from {sizes}"))
+        limits = f"of at least {least}" if most is None else f"from {least} to {most}, the number of rows,"
+        message = f"expected a whole number {limits} for {protocol} of {data}"
+        raise InvalidInputError(message, argument="n_splits", found=n_splits)
     if protocol == "official" and train_rows is None:
         raise InvalidInputError(
             f"data set {data} has no official split", advice=("choose ", Argument(argument, "kfold"), " or holdout")
