@@ -311,7 +311,7 @@ def test_a_report_says_which_tests_make_no_sense() -> None:
     two = comparison_page(compared(METHODS[:2], DATA[:1]))
     assert "ml-100k: Bayesian correlated t-test over 5 splits: probability that MMMF is better 1.000" in two
     alone = comparison_page(compared(METHODS[:1], DATA[:1]))
-    assert "nothing to compare it with" in alone
+    assert "there is only one method, and nothing to compare it with" in alone
 
 
 @pytest.mark.usefixtures("without_pictures")

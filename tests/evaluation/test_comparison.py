@@ -366,6 +366,7 @@ def test_statistics_of_two_methods_and_of_one_data_set() -> None:
     said = str(found)
     assert "Friedman's test with Nemenyi's is not done: with one data set nothing can be said about others" in said
     assert "Wilcoxon's test with Holm's correction is not done: with one data set" in said
+    assert "take correlated_t" not in said  # it was done
 
 
 def test_records_are_written_whole(several: Comparison, tmp_path: Path) -> None:
@@ -463,9 +464,12 @@ def test_penalties_chosen_by_validation_are_kept():
         ({"metrics": []}, "metrics is empty"),
         ({"splits": "weka"}, "splits='weka' is not known; did you mean weak"),
         ({"splits": "official"}, "splits='official' is not for ratings; these have holdout, weak, strong, kfold"),
-        ({"splits": "kfold", "n_splits": 1}, "n_splits=1: kfold of 'toy' can be done from 2 to 60"),
-        ({"splits": "kfold", "n_splits": 99}, "n_splits=99: kfold of 'toy' can be done from 2 to 60"),
-        ({"n_splits": 0}, "n_splits=0: holdout of 'toy' can be done from 1 on"),
+        (
+            {"splits": "kfold", "n_splits": 1},
+            "n_splits=1: expected a whole number from 2 to 60, the number of rows, for",
+        ),
+        ({"splits": "kfold", "n_splits": 99}, "n_splits=99: expected a whole number from 2 to 60"),
+        ({"n_splits": 0}, "n_splits=0: expected a whole number of at least 1 for holdout of 'toy'"),
         ({"grids": {"maen": {}}}, "grids: method 'maen' is not known; did you mean mean"),
         ({"grids": {"mean": {}}, "grid_metric": "mse"}, "grid_metric: metric 'mse' is not known; did you mean rmse"),
         ({"grids": {"mean": {"constnat": [1]}}}, "grids: DummyRegressor has no 'constnat'; did you mean constant?"),

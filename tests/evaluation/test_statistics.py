@@ -399,9 +399,9 @@ def test_data_sets_with_gaps_are_left_out_and_named():
     ("test", "n_data", "n_methods", "message"),
     [
         (friedman, 10, 2, "compares three methods or more, found 2$"),
-        (nemenyi, 1, 4, "with one data set nothing can be said about others: take correlated_t"),
-        (friedman, 2, 3, "2 data sets are too few: .* probability 0.17, above alpha = 0.05; at least 3"),
-        (wilcoxon_holm, 5, 2, "5 data sets are too few: .* at least 6 are needed"),
+        (nemenyi, 1, 4, "with one data set nothing can be said about others; for two methods take correlated_t"),
+        (friedman, 2, 3, "2 data sets are too few, .* probability 0.17, above alpha = 0.05; at least 3"),
+        (wilcoxon_holm, 5, 2, "5 data sets are too few, .* at least 6 are needed"),
         (wilcoxon_holm, 6, 3, "6 data sets .* probability 0.031, above alpha = 0.05 shared by 3 pairs; at least 7"),
         (wilcoxon_holm, 9, 1, "only one method"),
     ],

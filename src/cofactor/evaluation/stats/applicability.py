@@ -36,15 +36,15 @@ def what_applies(n_data: int, n_methods: int, alpha: float = 0.05) -> dict[str, 
     ...     print(f"{test}: {reason or 'yes'}")
     friedman: it compares three methods or more, found 2
     nemenyi: it compares three methods or more, found 2
-    wilcoxon_holm: 4 data sets are too few: by chance they all agree with probability 0.12, above alpha = 0.05; at
-        least 6 are needed
+    wilcoxon_holm: 4 data sets are too few, since by chance they all agree with probability 0.12, above alpha = 0.05;
+        at least 6 are needed
     signed_rank: yes
     correlated_t: yes
     """
     if n_methods < 2:
-        alone = "there is only one method: nothing to compare it with"
+        alone = "there is only one method, and nothing to compare it with"
         return dict.fromkeys(("friedman", "nemenyi", "wilcoxon_holm", "signed_rank", "correlated_t"), alone)
-    one = "with one data set nothing can be said about others: take correlated_t over its folds" if n_data < 2 else ""
+    one = "with one data set nothing can be said about others" if n_data < 2 else ""
     few = "it compares three methods or more, found 2" if n_methods < 3 else ""
     two = "" if n_methods == 2 else f"it compares two methods, found {n_methods}: choose them by scores.only"
     return {
@@ -64,7 +64,7 @@ def _too_few(n_data: int, n_orders: int, alpha: float, n_tests: int = 1) -> str:
     needed = next(n for n in range(n_data, 10_000) if 1 / n_orders ** (n - 1) <= alpha / n_tests)
     limit = f"alpha = {alpha:g}" if n_tests == 1 else f"alpha = {alpha:g} shared by {n_tests} pairs"
     return (
-        f"{n_data} data sets are too few: by chance they all agree with probability {chance:.2g}, above {limit}; "
+        f"{n_data} data sets are too few, since by chance they all agree with probability {chance:.2g}, above {limit}; "
         f"at least {needed} are needed"
     )
 
@@ -76,7 +76,9 @@ def checked(scores: Scores, test: str, alpha: float = 0.05) -> Scores:
     complete = scores.complete
     reason = what_applies(len(complete.data), len(complete.methods), alpha)[test]
     if reason:
-        raise InvalidInputError(f"{test}: {'; '.join([reason, *left_out_lines(scores.left_out)])}")
+        one = len(complete.data) < 2 <= len(complete.methods)
+        advice = "for two methods take correlated_t over its folds" if one else ""
+        raise InvalidInputError(f"{test}: {'; '.join([reason, *left_out_lines(scores.left_out)])}", advice=advice)
     return complete
 
 
