@@ -19,6 +19,7 @@ from cofactor.metrics import (
     root_mean_squared_error,
     zero_one_error,
 )
+from cofactor.metrics.ratings import rating_pair
 from cofactor.metrics.scale import as_scale, nearest_levels, to_levels
 
 STARS = [1, 2, 3, 4, 5]
@@ -153,6 +154,11 @@ def test_perfect_prediction_is_zero(metric):
 def test_bad_input(metric, y, pred, message):
     with pytest.raises(ValueError, match=message):
         metric(y, pred, STARS)
+
+
+def test_the_helper_of_new_metrics_is_the_one_of_all():
+    y, pred = rating_pair([1, 2], [3, 4])
+    assert (y.dtype, y.tolist(), pred.tolist()) == (np.float64, [1, 2], [3, 4])
 
 
 def test_relative_error_of_zeros_is_refused():

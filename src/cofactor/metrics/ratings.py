@@ -26,10 +26,53 @@ __all__ = [
     "frobenius_relative_error",
     "mean_absolute_error",
     "normalized_mean_absolute_error",
+    "rating_pair",
     "rating_report",
     "root_mean_squared_error",
     "zero_one_error",
 ]
+
+
+def rating_pair(y: ArrayLike, pred: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return true and predicted ratings as checked arrays: every metric begins with this.
+
+    Parameters
+    ----------
+    y, pred : array-like of shape (n,)
+        True and predicted ratings.
+
+    Returns
+    -------
+    y, pred : ndarray of shape (n,), float64
+
+    Raises
+    ------
+    InvalidInputError
+        If one of them is empty, has another number of dimensions than one, or holds NaN or infinity; or if their
+        lengths differ.
+
+    Examples
+    --------
+    >>> rating_pair([1, 2], [1.5, 2])
+    (array([1., 2.]), array([1.5, 2. ]))
+    """
+    arrays = []
+    for name, values in (("y", y), ("pred", pred)):
+        array = np.asarray(values, dtype=np.float64)
+        if array.ndim != 1 or not array.size:
+            raise InvalidInputError(
+                f"{name} must be a non-empty one-dimensional array, found shape {array.shape}", argument=name
+            )
+        if not np.isfinite(array).all():
+            bad = np.flatnonzero(~np.isfinite(array))
+            found = counted(bad.size, "value that is", "values that are")
+            raise InvalidInputError(f"{name} holds {found} NaN or infinite, the first at {bad[0]}", argument=name)
+        arrays.append(array)
+    if arrays[0].size != arrays[1].size:
+        raise InvalidInputError(
+            f"y has {counted(arrays[0].size, 'rating')} but pred has {arrays[1].size}: they must agree", argument="y"
+        )
+    return arrays[0], arrays[1]
 
 
 def mean_absolute_error(y: ArrayLike, pred: ArrayLike) -> float:
@@ -54,7 +97,7 @@ def mean_absolute_error(y: ArrayLike, pred: ArrayLike) -> float:
     >>> mean_absolute_error([1, 2, 5], [1, 4, 4])
     1.0
     """
-    true, predicted = _both(y, pred)
+    true, predicted = rating_pair(y, pred)
     return float(np.abs(true - predicted).mean())
 
 
@@ -89,7 +132,7 @@ def normalized_mean_absolute_error(y: ArrayLike, pred: ArrayLike, scale: ArrayLi
     >>> round(normalized_mean_absolute_error([1, 2, 5], [1, 4, 4], scale=[1, 2, 3, 4, 5]), 6)
     0.625
     """
-    true, predicted = _both(y, pred)
+    true, predicted = rating_pair(y, pred)
     levels = as_scale(scale)
     distance = np.abs(to_levels(true, levels) - _fractional_levels(predicted, levels)).mean()
     return float(distance / ((levels.size**2 - 1) / (3 * levels.size)))
@@ -113,7 +156,7 @@ def root_mean_squared_error(y: ArrayLike, pred: ArrayLike) -> float:
     >>> root_mean_squared_error([1, 2, 5, 3], [1, 4, 5, 3])
     1.0
     """
-    true, predicted = _both(y, pred)
+    true, predicted = rating_pair(y, pred)
     return float(np.sqrt(np.square(true - predicted).mean()))
 
 
@@ -144,7 +187,7 @@ def frobenius_relative_error(y: ArrayLike, pred: ArrayLike) -> float:
     >>> frobenius_relative_error([3, 4], [3, 1])
     0.6
     """
-    true, predicted = _both(y, pred)
+    true, predicted = rating_pair(y, pred)
     size = np.square(true).sum()
     if size == 0:
         raise InvalidInputError(
@@ -176,7 +219,7 @@ def zero_one_error(y: ArrayLike, pred: ArrayLike, scale: ArrayLike | None = None
     >>> zero_one_error([1, 2, 5, 3], [1, 2, 4.6, 3], scale=[1, 2, 3, 4, 5])
     0.0
     """
-    true, predicted = _both(y, pred)
+    true, predicted = rating_pair(y, pred)
     if scale is None:
         return float(np.mean(true != predicted))
     return float(np.mean(to_levels(true, scale) != nearest_levels(predicted, scale)))
@@ -207,7 +250,7 @@ def confusion_matrix(y: ArrayLike, pred: ArrayLike, scale: ArrayLike) -> NDArray
     """
     from sklearn.metrics import confusion_matrix as count_pairs  # heavy: only where it is used
 
-    true, predicted = _both(y, pred)
+    true, predicted = rating_pair(y, pred)
     levels = np.arange(1, as_scale(scale).size + 1)
     counts = count_pairs(to_levels(true, scale), nearest_levels(predicted, scale), labels=levels)
     return np.asarray(counts, dtype=np.int64)
@@ -233,7 +276,7 @@ def error_by_level(y: ArrayLike, pred: ArrayLike, scale: ArrayLike) -> NDArray[n
     >>> error_by_level([1, 1, 3], [1, 2, 2.5], scale=[1, 2, 3])
     array([0.5, nan, 0.5])
     """
-    true, predicted = _both(y, pred)
+    true, predicted = rating_pair(y, pred)
     levels, n_levels = to_levels(true, scale) - 1, as_scale(scale).size
     counts = np.bincount(levels, minlength=n_levels)
     sums = np.bincount(levels, np.abs(true - predicted), minlength=n_levels)
@@ -273,27 +316,6 @@ RATING_METRICS: dict[str, Callable[[Any, Any, Any], float]] = {
     "zero_one": zero_one_error,
 }
 """Metric of each name, called as ``metric(y, pred, scale)``; smaller is better."""
-
-
-def _both(y: ArrayLike, pred: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return true and predicted ratings as checked arrays."""
-    arrays = []
-    for name, values in (("y", y), ("pred", pred)):
-        array = np.asarray(values, dtype=np.float64)
-        if array.ndim != 1 or not array.size:
-            raise InvalidInputError(
-                f"{name} must be a non-empty one-dimensional array, found shape {array.shape}", argument=name
-            )
-        if not np.isfinite(array).all():
-            bad = np.flatnonzero(~np.isfinite(array))
-            found = counted(bad.size, "value that is", "values that are")
-            raise InvalidInputError(f"{name} holds {found} NaN or infinite, the first at {bad[0]}", argument=name)
-        arrays.append(array)
-    if arrays[0].size != arrays[1].size:
-        raise InvalidInputError(
-            f"y has {counted(arrays[0].size, 'rating')} but pred has {arrays[1].size}: they must agree", argument="y"
-        )
-    return arrays[0], arrays[1]
 
 
 def _fractional_levels(values: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
