@@ -35,7 +35,7 @@ def test_items_are_ranked_by_the_probability_of_being_liked(model: RatingModel) 
 def test_a_model_without_probabilities_says_so() -> None:
     model = MMMF(3, 1.0, random_state=0).fit(PAIRS, RATINGS)
     for argument in ({"at_least": 4}, {"quantile": 0.9}):
-        with pytest.raises(ValueError, match="needs probabilities of levels, which a MMMF does not have") as caught:
+        with pytest.raises(ValueError, match="needs probabilities of levels, which MMMF does not have") as caught:
             model.recommend([0], **argument)
         assert caught.value.argument in argument
     assert not hasattr(model, "predict_proba")

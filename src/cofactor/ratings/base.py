@@ -308,7 +308,7 @@ class RatingModel(BaseEstimator, ABC):
         users : array-like of shape (k,)
             User ids.
         n : int, default=10
-            Number of items for each user.
+            Number of items for each user. It may exceed the number of items that are left for a user.
         exclude_seen : bool, default=True
             Leave out the items that a user rated in training.
         candidates : array-like, optional
@@ -324,9 +324,10 @@ class RatingModel(BaseEstimator, ABC):
         Returns
         -------
         items : ndarray of shape (k, n)
-            Item ids, best first; None (so dtype object) where a user has no item left.
+            Item ids, best first. A user with fewer items left than n has None in the last columns; the dtype is then
+            object.
         scores : ndarray of shape (k, n)
-            Their scores; -inf where there is no item.
+            Their scores; -inf where the item is None.
         """
         check_is_fitted(self)
         check_number("n", n, low=1, whole=True)
@@ -363,7 +364,7 @@ class RatingModel(BaseEstimator, ABC):
         if criterion is not None and not self._gives_probabilities():
             name, value = ("at_least", at_least) if at_least is not None else ("quantile", quantile)
             raise InvalidInputError(
-                (Argument(name, value), f" needs probabilities of levels, which a {type(self).__name__} does not have"),
+                (Argument(name, value), f" needs probabilities of levels, which {type(self).__name__} does not have"),
                 argument=name,
             )
         return criterion
