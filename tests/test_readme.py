@@ -42,6 +42,30 @@ def test_python_example(data_dir: Path, tmp_path: Path, monkeypatch: pytest.Monk
     assert names["items"].shape == (1, 10)  # type: ignore[attr-defined]
 
 
+def test_a_fit_that_goes_on(tmp_path: Path) -> None:
+    from cofactor.datasets import make_ratings
+    from cofactor.ratings import OrdinalProbit
+
+    (settings,) = re.findall(r"`OrdinalProbit\((warm_start=True, .*?)\)`", README)
+    data = make_ratings(9, 7, 2, density=0.8, random_state=0)
+    model = eval(f"OrdinalProbit({settings})", {"OrdinalProbit": OrdinalProbit})
+    assert model.fit(data.X, data.y).fit(data.X, data.y).n_sweeps == 200
+
+
+def test_commands_that_can_be_pasted(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first commands name a known data set only, so that they run as they are."""
+    from cofactor.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    section = README.split("## On the command line\n")[1]
+    commands = re.findall(r"```sh\n(.*?)```", section, re.S)[0].splitlines()
+    fast = [command.split()[1:] for command in commands if command.split()[1] in ("fit", "recommend", "predict")]
+    assert len(fast) == 4
+    for arguments in fast:
+        assert main(arguments) == 0
+    assert (tmp_path / "predictions.csv").stat().st_size > 0
+
+
 def test_python_example_of_labels(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}

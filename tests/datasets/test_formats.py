@@ -1,9 +1,11 @@
 """A new format of files is one module and one line in the table of formats: shown with toys."""
 
 import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
 
@@ -11,13 +13,16 @@ from cofactor.datasets import LabelDataset, load_labels, read_pairs, read_rating
 from cofactor.datasets.formats import FORMATS, Format
 from cofactor.datasets.readers.svmlight import LibsvmSource
 from cofactor.datasets.sniff import sniff
-from cofactor.datasets.table import ArrowTable
 from cofactor.errors import InvalidInputError
 
 
-def read_lines(data, file, options):
-    """A table in lines of JSON; what the module of a format of tables would hold."""
-    return ArrowTable(file, pa.Table.from_pylist([json.loads(line) for line in data.splitlines()]))
+def documented_reader():
+    """Return the module of the format of tables which docs/architecture.md shows: lines of JSON."""
+    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    (code,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.S) if "def read_lines" in block)
+    names = {}
+    exec(compile(code, "architecture.md", "exec"), names)
+    return SimpleNamespace(**names)
 
 
 def read_toy(path, *, sparse="auto", name=None):
@@ -37,9 +42,8 @@ def known():
 
 @pytest.fixture
 def lines(known):
-    known.insert(
-        0, Format("jsonl", lambda start: start.startswith(b'{"'), table=read_lines, options=("labels", "drop"))
-    )
+    reader = documented_reader()
+    known.insert(-1, Format("lines", reader.looks_like_lines, table=reader.read_lines, options=("labels", "drop")))
 
 
 @pytest.fixture
@@ -51,7 +55,7 @@ def test_a_format_of_tables_holds_ratings_pairs_and_labels(lines, tmp_path):
     path = tmp_path / "ratings.jsonl"
     rows = [{"user": "ann", "film": 1, "stars": 4.5}, {"user": "bob", "film": 2, "stars": 3}]
     path.write_text("\n".join(map(json.dumps, rows)))
-    assert (sniff(path).format, sniff(path).holds) == ("jsonl", None)
+    assert (sniff(path).format, sniff(path).holds) == ("lines", None)
     data = read_ratings(path)
     assert (data.X.tolist(), data.y.tolist()) == ([["ann", 1], ["bob", 2]], [4.5, 3])
     assert read_pairs(path).tolist() == [["ann", 1], ["bob", 2]]
@@ -67,6 +71,27 @@ def test_faults_in_it_are_named_like_all_others(lines, tmp_path):
     with pytest.raises(InvalidInputError, match=r"ratings\.jsonl, row 2, column 'item': no value") as caught:
         read_ratings(path)
     assert caught.value.place.file == str(path)
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        ("[1, 2]", r"line 3: expected an object, such as {\"user\": 1}, found \[1, 2\]"),
+        ("{", "line 3: not JSON: "),
+        ('{"user": 1, "item": 2, "rating": "good"}', "values of one column differ in kind: "),
+    ],
+)
+def test_faults_of_a_line(lines, tmp_path, last, message):
+    path = tmp_path / "ratings.jsonl"
+    path.write_text(f'{{"user": 1, "item": 1, "rating": 4}}\n\n{last}')
+    with pytest.raises(InvalidInputError, match=message):
+        read_ratings(path)
+
+
+def test_empty_lines_are_left_out(lines, tmp_path):
+    path = tmp_path / "ratings.jsonl"
+    path.write_text('{"user": 1, "item": 1, "rating": 4}\n\n{"user": 1, "item": 2, "rating": 5}\n \n')
+    assert read_ratings(path).y.tolist() == [4, 5]
 
 
 def test_a_format_of_labels(toy, tmp_path):

@@ -1,12 +1,18 @@
 """The page on adding a method shows the source as it is."""
 
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 import cofactor
 from cofactor.labels.embedding import plst
 
-PAGE = Path(__file__).parents[2] / "docs" / "adding-a-method.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "adding-a-method.md"
 
 
 def test_the_listing_is_the_source():
@@ -21,3 +27,27 @@ def test_the_page_names_files_that_exist():
     assert len(set(names)) >= 8
     for name in names:
         assert (root / name).is_file()
+
+
+@pytest.mark.evidence
+def test_the_skeleton_passes_the_contract_tests(tmp_path):
+    """A reader begins with it: it is registered as the page says, and its tests run."""
+    skeleton = PAGE.read_text(encoding="utf-8").split("```python\n")[2].split("```")[0]
+    assert "class Mine(LabelModel)" in skeleton
+    folder = shutil.copytree(ROOT / "tests" / "contract_labels", tmp_path / "contract_labels")
+    (folder / "mine.py").write_text(skeleton, encoding="utf-8")
+    models = folder / "models.py"
+    registered = """
+from cofactor.labels import MODELS
+from .mine import Mine
+
+MODELS["Mine"] = Mine
+CASES["Mine"] = Mine(random_state=0)
+"""
+    before, cases, after = models.read_text(encoding="utf-8").partition("\n#: Cases that learn")
+    models.write_text(before + registered + cases + after, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-k", "Mine", str(folder)]
+    settings = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path)]
+    outcome = subprocess.run([*command, *settings], capture_output=True, text=True)
+    assert outcome.returncode == 0, outcome.stdout
+    assert int(re.findall(r"(\d+) passed", outcome.stdout)[0]) > 40

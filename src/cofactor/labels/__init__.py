@@ -1,8 +1,8 @@
 """Models of labels: instances × labels, from features.
 
-`MODELS` is the registry: a new model is one file and one line in it. The contract tests, the command line and
-`cofactor.load` find all models there. `TRANSFORMERS` holds reductions of the features which use the labels; in a
-`Pipeline` they come before a model.
+`MODELS` is the registry: a new model is one file, its import here, and its name in `MODELS` and `__all__`. The
+contract tests, the command line and `cofactor.load` find all models there. `TRANSFORMERS` holds reductions of the
+features which use the labels; in a `Pipeline` they come before a model.
 """
 
 from typing import Any

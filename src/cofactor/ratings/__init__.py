@@ -1,7 +1,7 @@
 """Models of ratings: users × items, on a discrete scale.
 
-`MODELS` is the registry; a new model is one file and one line in it. Contract tests, the command line and
-`cofactor.load` walk it.
+`MODELS` is the registry: a new model is one file, its import here, and its name in `MODELS` and `__all__`. Contract
+tests, the command line and `cofactor.load` find all models there.
 """
 
 from cofactor.ratings.base import RatingModel
