@@ -414,7 +414,7 @@ def test_messages_of_label_files_speak_of_labels(run, table: Path, tmp_path: Pat
         error = run("fit", path).error
         assert "user" not in error
         assert "the file is empty" in error or "holds no instances, only sizes" in error
-    assert "--splits (or --folds) 100: kfold of" in run("evaluate", table, "--labels", "tag", "--folds", 100).error
+    assert "--splits (or --folds) 100: expected a" in run("evaluate", table, "--labels", "tag", "--folds", 100).error
 
 
 def test_a_file_of_labels_alone(run, tmp_path: Path) -> None:
