@@ -157,10 +157,24 @@ def test_duplicates(run, tmp_path: Path) -> None:
     error = run("fit", file).error
     assert error.startswith(f"{file}: user 1 has rated item 2 more than once (ratings 1 and 5 of the file): ")
     out = tmp_path / "d.cofactor"
-    assert run("fit", file, "--alpha", 1, "--duplicates", "last", "-o", out).status == 0
+    last = run("fit", file, "--alpha", 1, "--duplicates", "last", "-o", out)
+    assert last.status == 0
+    assert "1 rating of a pair that was rated before: kept is the last one of the file, which has no column" in last.err
     assert cofactor.load(out).ratings_.values.tolist() == [3.0, 4.0, 1.0, 2.0]
     assert run("fit", file, "--alpha", 1, "--duplicates", "mean", "-o", out).status == 0
     assert cofactor.load(out).ratings_.values.tolist() == [4.0, 4.0, 1.0, 2.0]
+
+
+def test_the_last_of_duplicates_is_the_latest_by_time(run, tmp_path: Path) -> None:
+    file, out = tmp_path / "twice.csv", tmp_path / "d.cofactor"
+    file.write_text(
+        "user,item,rating,when,time\n1,2,5,9,30\n1,3,4,9,10\n2,2,1,9,10\n2,3,2,9,5\n1,2,3,9,20\n2,3,1,9,5\n"
+    )
+    last = run("fit", file, "--alpha", 1, "--duplicates", "last", "-o", out)
+    assert last.status == 0
+    assert "2 ratings of a pair that was rated before: kept is the latest one by its time" in last.err
+    assert "timestamp from column 'time'" in last.err
+    assert cofactor.load(out).ratings_.values.tolist() == [5.0, 4.0, 1.0, 1.0]
 
 
 def test_levels_and_bins(run, csv: Path, tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ from cofactor.datasets import (
 )
 from cofactor.datasets.sniff import sniff
 from cofactor.errors import InvalidInputError
+from cofactor.tasks.rating_files import read_titles
 
 N_TRIALS = int(os.environ.get("COFACTOR_HOSTILE", "250"))
 
@@ -325,6 +326,11 @@ def test_ids_of_more_digits_than_python_turns_into_numbers(ids, tmp_path):
 def test_titles(text, message, tmp_path):
     (tmp_path / "ratings.csv").write_bytes(STARS)
     assert message in refused(lambda path: load_movielens("latest-small", path.parent), tmp_path / "movies.csv", text)
+
+
+def test_titles_of_recommendations(tmp_path):
+    long = b"7," + b"x" * 200_000 + b"\n"
+    assert "field larger" in refused(lambda path: read_titles(str(path), "utf-8"), tmp_path / "titles.csv", long)
 
 
 @pytest.mark.parametrize("cell", [b"", b"x", b"nan", b"inf", b"1e999", b"9" * 5000, b'"', b"\xff"])

@@ -300,7 +300,8 @@ SCALE = (
 )
 DUPLICATES = Option(
     "duplicates",
-    "Several ratings of one user for one item: refuse, keep the last, or take the mean.",
+    "Several ratings of one user for one item: refuse, keep the last (by time, where there is a column of times), or "
+    "take the mean.",
     default="error",
     choices=("error", "last", "mean"),
 )

@@ -130,11 +130,14 @@ class Loaded:
         Its content.
     ready : object, optional
         The content in the form that the models take, if that is another form.
+    notes : tuple of Text
+        What to know about how it was read.
     """
 
     file: str
     data: Any
     ready: Any = None
+    notes: tuple[Text, ...] = ()
 
     @property
     def name(self) -> str:

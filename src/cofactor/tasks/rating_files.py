@@ -23,6 +23,7 @@ from cofactor.ratings import Ratings, as_ratings
 from cofactor.ratings.entries import SUSPICIOUS_SHARE
 from cofactor.tasks.base import about
 from cofactor.tasks.matching import match_ids, match_pairs
+from cofactor.text import counted
 
 __all__ = [
     "checked_ratings",
@@ -31,6 +32,7 @@ __all__ = [
     "read_rating_file",
     "read_rating_pairs",
     "read_titles",
+    "with_latest",
 ]
 
 _READING = ("user", "item", "sep", "header", "encoding")
@@ -118,6 +120,36 @@ def _with_levels(data: RatingDataset, options: Mapping[str, Any], file: str) -> 
         message = f"all ratings are {data.scale[0]:g}, so there is nothing to learn: check "
         raise InvalidInputError((message, *remedy), place=place)
     return data
+
+
+def with_latest(data: RatingDataset) -> tuple[RatingDataset, tuple[Text, ...]]:
+    """Give all ratings of one pair the value of its latest one: by time, or without times the last of the file.
+
+    Parameters
+    ----------
+    data : RatingDataset
+        Whose pairs may occur more than once; their order stays.
+
+    Returns
+    -------
+    data : RatingDataset
+    notes : tuple of Text
+        Which ratings were kept, if a pair occurs more than once.
+    """
+    _, pairs = pair_numbers(data.X)
+    distinct, number = np.unique(pairs, return_inverse=True)
+    repeats = len(pairs) - len(distinct)
+    if not repeats:
+        return data, ()
+    times = data.timestamps
+    order = np.arange(len(pairs)) if times is None else np.argsort(times, kind="stable")
+    latest = np.empty(len(distinct), dtype=np.intp)
+    latest[number[order]] = order  # of equal places the last one counts
+    kept = (
+        "the latest one by its time" if times is not None else "the last one of the file, which has no column of times"
+    )
+    note = f"{counted(repeats, 'rating')} of a pair that was rated before: kept is {kept} ({data.description})"
+    return replace(data, y=data.y[latest[number]]), (note,)
 
 
 def checked_ratings(data: RatingDataset, file: str, duplicates: str) -> Ratings:
@@ -255,7 +287,10 @@ def read_titles(source: str, encoding: str) -> dict[str, str]:
     text = to_utf8(read_bytes(source), source, encoding).decode()
     first, _, _ = text.partition("\n")
     sep = next((sep for sep in ("::", "\t", "|") if sep in first), ",")
-    rows = list(csv.reader(io.StringIO(text))) if sep == "," else [line.split(sep) for line in text.splitlines()]
+    try:
+        rows = list(csv.reader(io.StringIO(text))) if sep == "," else [line.split(sep) for line in text.splitlines()]
+    except csv.Error as error:
+        raise InvalidInputError(str(error), advice="is a quotation mark missing?", place=Place(source)) from None
     for line, row in enumerate(rows, 1):
         if len(row) == 1:
             message = f"expected an item id and a title, found {row[0]!r}"

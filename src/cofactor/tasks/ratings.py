@@ -59,7 +59,9 @@ class RatingTask(Task):
     def read(self, file: str, options: Mapping[str, Any], progress: Any = None) -> Loaded:
         """Read ratings, and refuse those which no model could take; see `Task.read`."""
         data = rating_files.read_rating_file(file, options, progress)
-        return Loaded(file, data, rating_files.checked_ratings(data, file, options["duplicates"]))
+        duplicates = options["duplicates"]
+        data, notes = rating_files.with_latest(data) if duplicates == "last" else (data, ())
+        return Loaded(file, data, rating_files.checked_ratings(data, file, duplicates), notes)
 
     def models(self) -> dict[str, type[Any]]:
         """Return the models by their names.
@@ -237,7 +239,7 @@ class RatingTask(Task):
     ) -> tuple[dict[str, Any], tuple[Text, ...]]:
         """Return copies of models that know the scale of the data; see `Task.prepared`."""
         ready = {name: clone(model).set_params(levels=loaded.data.scale) for name, model in models.items()}
-        return ready, _note_factors(settings.factors, ready.values(), loaded)
+        return ready, (*loaded.notes, *_note_factors(settings.factors, ready.values(), loaded))
 
     def warm_up(self, models: Sequence[Any], loaded: Loaded) -> None:
         """Fit every model to a few ratings; see `Task.warm_up`."""
