@@ -234,7 +234,7 @@ def test_bad_files_are_named_with_line_and_expectation(run, tmp_path: Path, cont
         (["--bins", "0"], "--bins 0: expected a number of at least 2; see cofactor fit --help"),
         (["--threads", "0"], "--threads 0: expected a number of at least 1; see cofactor fit --help"),
         (["--duplicates", "frist"], "--duplicates frist: expected one of 'error', 'last', 'mean'"),
-        (["--task", "rating"], "--task rating: expected one of 'ratings', 'labels'"),
+        (["--task", "rating"], "task rating: expected one of 'ratings', 'labels'"),
         (["--param", "margins=logistic"], "--param margins: MMMF has no such parameter; it has alpha, "),
         (["--param", "margin"], "--param margin: expected NAME=VALUE"),
         (["--param", "max_iter=10", "--param", "max_iter=20"], "--param max_iter=20: max_iter is given twice"),

@@ -126,4 +126,4 @@ def test_nothing_is_chosen_on_the_test_part() -> None:
 
 
 def test_bad_task(run) -> None:
-    assert "'nonsense' is not one of 'ratings', 'labels'" in run("demo", "nonsense").error
+    assert run("demo", "nonsense").error == "task nonsense: expected one of 'ratings', 'labels'"

@@ -91,7 +91,7 @@ def test_fit(numbers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["--task", "numbers", "--bins", "3"], "--bins is for ratings, but FILE holds numbers"),
         (["--task", "numbers", "-m", "als"], "--model als: is a model of ratings; guesses are constant"),
-        (["--task", "number"], "--task number: expected one of 'ratings', 'labels', 'numbers'"),
+        (["--task", "number"], "task number: expected one of 'ratings', 'labels', 'numbers'"),
     ],
 )
 def test_what_it_does_not_have_is_refused(

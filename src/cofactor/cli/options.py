@@ -36,7 +36,7 @@ def task_name(text: str | None) -> str | None:
         What was typed.
     """
     if text is not None and text not in TASKS:
-        raise InvalidInputError(f"expected one of {', '.join(map(repr, TASKS))}", argument="task", found=text)
+        raise InvalidInputError(f"task {text}: expected one of {', '.join(map(repr, TASKS))}")
     return text
 
 
