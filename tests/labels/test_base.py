@@ -27,6 +27,14 @@ class Echo(LabelModel):
         return (X.toarray() if sparse.issparse(X) else X)[:, :width]
 
 
+class Penalized(Echo):
+    """Has a parameter alpha, and says nothing of values to try."""
+
+    def __init__(self, alpha: float = 1.0, threshold: Any = 0, random_state: Any = None) -> None:
+        super().__init__(threshold, random_state)
+        self.alpha = alpha
+
+
 X = np.array([[1.0, -1.0, 2.0], [-2.0, 0.5, 1.0], [0.0, 0.1, -1.0], [3.0, -0.2, 0.3], [0.4, 0.3, -2.0]])
 Y = (X > 0).astype(int)
 
@@ -74,6 +82,10 @@ def test_a_threshold_is_learned_on_what_a_model_did_not_see(rule):
     assert np.allclose(model.threshold_, -2, atol=0.2)
     new = rng.normal(size=(200, 3))
     assert model.score(new, new > 0) > 0.9
+
+
+def test_no_values_of_parameters_are_tried_unless_a_model_names_them():
+    assert Penalized().default_grid() == {}
 
 
 def test_seeds_make_folds():

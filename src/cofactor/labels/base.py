@@ -145,7 +145,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         dict of str to list
-            Values of each parameter, as `Search` takes them; empty if there is nothing to choose.
+            Values of each parameter, as `Search` takes them; empty where the model declares none.
 
         Examples
         --------
@@ -153,7 +153,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         >>> MLkNN().default_grid()
         {'n_neighbors': [5, 10, 20]}
         """
-        return {"alpha": [1.0, 10.0, 100.0, 1000.0]} if "alpha" in self.get_params(deep=False) else {}
+        return {}
 
     # ---------------------------------------------------------------- the contract
 

@@ -141,6 +141,10 @@ class LEML(LabelModel):
         self.callback = callback
         self.verbose = verbose
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `LabelModel.default_grid`."""
+        return {"alpha": [1.0, 10.0, 100.0, 1000.0]}
+
     def _check_params(self) -> None:
         super()._check_params()
         check_size("n_components", self.n_components)
