@@ -18,6 +18,7 @@ from sklearn.linear_model import (
     SGDClassifier,
 )
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -27,7 +28,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 import cofactor
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.labels import BinaryRelevance, FeatureSpace
+from cofactor.labels import PLST, BinaryRelevance, FeatureSpace
 from cofactor.persistence import ModelFileError, read_model, write_model
 
 
@@ -95,6 +96,9 @@ def test_refusals():
         BinaryRelevance(KMeans()).fit(X, Y)
     with pytest.raises(TypeError, match=r"expected an estimator, not its class: LinearSVC\(\)"):
         BinaryRelevance(LinearSVC).fit(X, Y)
+    for nested in (BinaryRelevance(), PLST(), MultiOutputClassifier(LinearSVC())):
+        with pytest.raises(InvalidTypeError, match=f"estimator of one label.*{type(nested).__name__} takes tables"):
+            BinaryRelevance(nested).fit(X, Y)
     with pytest.raises(ValueError, match="class_weight"):
         BinaryRelevance(LinearSVC(class_weight={0: 1, 1: 3})).fit(X, Y)
     with pytest.raises(ValueError, match="'C' parameter of LinearSVC"):
@@ -142,7 +146,8 @@ LEARNERS = [
     KNeighborsClassifier(4),
     KNeighborsClassifier(6, weights="distance"),
 ]
-OTHERS = [SVC(), QuadraticDiscriminantAnalysis(), make_pipeline(StandardScaler(), LogisticRegression())]
+PIPELINE = make_pipeline(StandardScaler(), LogisticRegression())
+OTHERS = [SVC(), QuadraticDiscriminantAnalysis(), PIPELINE]
 
 
 def with_constants(Y: np.ndarray) -> np.ndarray:
@@ -186,11 +191,18 @@ def test_any_learner_survives_a_file(estimator, form, tmp_path):
 
 @pytest.mark.parametrize("estimator", OTHERS, ids=lambda estimator: type(estimator).__name__)
 def test_others_cannot_be_saved(estimator, tmp_path):
+    advice = "steps .* before the model" if estimator is PIPELINE else "take one of LinearSVC, LogisticRegression"
     for labels in (Y, np.ones_like(Y)):
         model = BinaryRelevance(estimator).fit(X, labels)
-        with pytest.raises(InvalidTypeError, match="cannot be saved safely.*take one of LinearSVC, LogisticRegression"):
+        with pytest.raises(InvalidTypeError, match=f"cannot be saved safely.*{advice}"):
             model.save(tmp_path / "model")
         assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_advised_for_a_pipeline_can_be_saved(tmp_path):
+    model = make_pipeline(StandardScaler(), BinaryRelevance(LinearSVC(), random_state=0)).fit(X, Y)
+    cofactor.save(model, tmp_path / "model")
+    assert np.array_equal(cofactor.load(tmp_path / "model").predict(X), model.predict(X))
 
 
 def test_probabilities_exist_if_the_learner_has_them():

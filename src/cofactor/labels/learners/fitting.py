@@ -13,6 +13,8 @@ from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
@@ -81,6 +83,11 @@ def check_savable(estimator: Any) -> None:
         advice = "give the distance and the weights of neighbours by name, without parameters of the distance"
     else:
         advice = f"take one of {', '.join(SAVABLE)}, or keep the model in memory"
+    if isinstance(estimator, Pipeline):
+        advice = (
+            "put the steps that prepare the features before the model, as in "
+            "make_pipeline(StandardScaler(), BinaryRelevance(LinearSVC())), which cofactor.save takes"
+        )
     raise InvalidTypeError(
         f"what {name} learned cannot be saved safely: to read it would be to run what the file says",
         argument="estimator",
@@ -90,7 +97,7 @@ def check_savable(estimator: Any) -> None:
 
 
 def check_estimator(estimator: Any) -> None:
-    """Refuse what is not a classifier or regressor of scikit-learn, or has a dictionary of class weights.
+    """Refuse what is not a classifier or regressor of one label, or has a dictionary of class weights.
 
     Parameters
     ----------
@@ -108,6 +115,13 @@ def check_estimator(estimator: Any) -> None:
     if not isinstance(estimator, BaseEstimator) or not (is_classifier(estimator) or is_regressor(estimator)):
         raise InvalidTypeError(
             "expected a classifier or regressor of scikit-learn, such as LinearSVC()",
+            argument="estimator",
+            found=estimator,
+        )
+    if not get_tags(estimator).target_tags.single_output:
+        raise InvalidTypeError(
+            f"expected an estimator of one label, such as LinearSVC(), but {type(estimator).__name__} takes tables of "
+            "labels",
             argument="estimator",
             found=estimator,
         )

@@ -83,7 +83,8 @@ class BinaryRelevance(LabelModel):
     nearest neighbours have only probabilities P; their score is P - 1/2, since log-odds would often be infinite.
 
     Models with linear learners, naive Bayes, decision trees, forests or nearest neighbours can be saved (see
-    `cofactor.labels.learners`). With any other estimator `save` raises an error.
+    `cofactor.labels.learners`). With any other estimator `save` raises an error. A pipeline as the estimator is one of
+    these; the model as the last step of a pipeline is not, `cofactor.save` takes that.
 
     References
     ----------
