@@ -7,6 +7,7 @@ import pytest
 import sklearn
 from scipy import sparse
 
+from cofactor.errors import InvalidInputError
 from cofactor.labels.data import LabelForm, as_features, as_labels, dense
 
 Y = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 1], [1, 1, 1]])
@@ -74,6 +75,31 @@ def test_names():
     assert as_labels(Y)[2].tolist() == [0, 1, 2]
     assert as_labels(Y, ("x", np.int64(3), "3"))[2].tolist() == ["x", 3, "3"]
     assert as_labels(pd.DataFrame(Y, columns=["x", "y", "z"]), ["a", "b", "c"])[2].tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("names", [None, ["a", "b", "c"]])
+def test_columns_of_equal_names(names):
+    frame = pd.DataFrame(Y, columns=["x", "y", "x"])
+    if names is None:
+        with pytest.raises(InvalidInputError, match="label names must differ: 'x' occurs twice"):
+            as_labels(frame)
+    else:
+        assert np.array_equal(as_labels(frame, names)[0].toarray(), Y)
+
+
+@pytest.mark.parametrize(
+    ("given", "holds"),
+    [
+        ([{"a"}, {"b", "c"}], ""),
+        ([["a"], ["b", "c"]], ""),
+        ([[0, "a"], [1, 1]], r", but holds 'a' \(row 0, label 1\)"),
+        (pd.DataFrame({"p": [0, 1], "q": [1, {2}]}), r", but holds \{2\} \(row 1, label 1\)"),
+    ],
+    ids=["sets", "lists", "a text", "a set in a frame"],
+)
+def test_what_is_no_table_of_labels(given, holds):
+    with pytest.raises(InvalidInputError, match=rf"of 0 and 1{holds}; scikit-learn's Multi\w+ makes one .* names$"):
+        as_labels(given)
 
 
 def test_features_are_not_copied_without_need():

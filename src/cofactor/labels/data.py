@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypeGuard
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.stable.v2.dependencies import is_pandas_like_dataframe
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn import get_config
@@ -167,20 +168,23 @@ def as_labels(Y: Labels, names: Iterable[Any] | None = None) -> tuple[sparse.csr
 
 def _as_table(Y: Any) -> tuple[NDArray[Any], str, list[Any] | None]:
     """Return a dense table of numbers, the name of its container, and the columns if it is a frame."""
-    frame = nw.from_native(Y, eager_only=True, pass_through=True)
-    container, columns = "array", None
-    if isinstance(frame, nw.DataFrame):
-        container = "pandas" if frame.implementation.is_pandas_like() else "polars"
-        columns = list(Y.columns)
-        Y = Y.to_numpy() if hasattr(Y, "to_numpy") else frame.to_numpy()
+    Y, container, columns = nw.to_native(Y, pass_through=True), "array", None
+    if is_pandas_like_dataframe(Y):  # narwhals refuses equal names of columns in words of its own
+        container, columns, Y = "pandas", list(Y.columns), Y.to_numpy()
+    else:
+        frame = nw.from_native(Y, eager_only=True, pass_through=True)
+        if isinstance(frame, nw.DataFrame):
+            container, columns, Y = "polars", frame.columns, frame.to_numpy()
     try:
         table = np.asarray(Y)
         if table.dtype.kind not in "biuf":
             table = _as_numbers(table)
     except (ValueError, TypeError) as error:
+        found = _first_without_number(Y)
+        but = "" if found is None else ", but holds {!r} (row {}, label {})".format(*found)
         raise InvalidInputError(
-            "Unknown label type: y must be a table (n instances, L labels) of 0 and 1; "
-            f"scikit-learn's MultiLabelBinarizer makes one of lists of label names ({error})",
+            f"Unknown label type: y must be a table (n instances, L labels) of 0 and 1{but}; "
+            "scikit-learn's MultiLabelBinarizer makes one of lists of label names",
             argument="y",
         ) from error
     return table, container, columns
