@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,17 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["counted", "did_you_mean", "first_repeated", "folded", "is_number", "nearest", "some_of", "without_zero"]
+__all__ = [
+    "counted",
+    "did_you_mean",
+    "few",
+    "first_repeated",
+    "folded",
+    "is_number",
+    "nearest",
+    "some_of",
+    "without_zero",
+]
 
 
 def folded(name: str) -> str:
@@ -108,6 +118,18 @@ def without_zero(value: float, digits: int = 3) -> str:
     """
     text = f"{value:.{digits}f}"
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def few(names: Sequence[Any]) -> str:
+    """Write the first three of some names, for messages.
+
+    Examples
+    --------
+    >>> few(["a", "b", "c", "d", "e"])
+    "'a', 'b', 'c' and 2 more"
+    """
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(map(repr, names[:3])) + more
 
 
 def some_of(values: NDArray[Any], most: int = 5) -> str:

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
+from cofactor.errors import InvalidInputError
 from cofactor.labels import FeatureSpace
 
 from .models import CASES, NAMES, bits, data, dense_of, every, fitted, fresh, overriding, planted, probed
@@ -85,6 +86,27 @@ def test_polars_frames(name):
     assert predicted.columns == NAMES
     assert set(predicted.dtypes) == {pl.Int8}
     assert np.array_equal(predicted.to_numpy(), fitted(name).predict(X))
+
+
+@probed("fit", "_receive", "score", "fit_threshold")
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_labels_of_a_frame_are_matched_by_name(name, frame):
+    X, Y = data()
+    labels = frame(dict(zip(NAMES, Y.T, strict=True)))
+    turned = labels[NAMES[::-1]]
+    model, again = (fresh(name).fit(X, labels) for _ in range(2))
+    score = model.score(X, labels)
+    assert model.score(X, turned) == model.score(X, Y) == model.score(X, pd.DataFrame(Y)) == score
+    model.fit_threshold(X, labels, "per-label")
+    assert np.array_equal(again.fit_threshold(X, turned, "per-label").threshold_, model.threshold_)
+    assert len(set(model.threshold_)) > 1
+    strange = frame(dict(zip(["strange", *NAMES[1:]], Y.T, strict=True)))
+    for call in (model.score, model.fit_threshold):
+        with pytest.raises(InvalidInputError, match="no label 'rock, hard'; label 'strange' was not there in training"):
+            call(X, strange)
+        with pytest.raises(InvalidInputError, match="no label 'rock, hard'; expected 6 labels as trained"):
+            call(X, labels[NAMES[1:]])
+    assert fitted(name).score(X, strange) == fitted(name).score(X, Y)  # fitted without names: by position
 
 
 @probed("fit", "predict", "_receive")

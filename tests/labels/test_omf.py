@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -226,6 +227,30 @@ def test_refusals_of_a_stream() -> None:
     with pytest.raises(ValueError, match="n_rows=0"):
         model.partial_fit(X, Y, n_rows=0)
     assert np.array_equal(model.P_, before)
+    assert model.n_rows_seen_ == 120
+
+
+@pytest.mark.parametrize("names", [list("pqrstu"), [3, 1, 4, 15, 9, 2], [1, 0, 2, 3, 4, 5]], ids=str)
+def test_labels_of_a_stream_are_matched_by_name(tmp_path: Path, names: list[Any]) -> None:
+    turned, order = names[::-1], np.arange(6)[::-1]
+    expected = OMF(4, random_state=0).partial_fit(X, Y, label_names=names)
+    expected.save(tmp_path / "m")
+    expected.partial_fit(X, Y)
+    for y, given in (
+        (pd.DataFrame(Y, columns=names)[turned], None),
+        (Y[:, order], turned),
+        (sparse.csr_array(Y[:, order]), turned),
+        (Y, None),
+    ):
+        model = cofactor.load(tmp_path / "m").partial_fit(X, y, label_names=given)
+        assert np.array_equal(model.Q_, expected.Q_)
+        assert np.array_equal(model.P_, expected.P_)
+        assert model.label_names_.tolist() == names
+    model = cofactor.load(tmp_path / "m")
+    with pytest.raises(InvalidInputError, match=f"no label {names[0]!r}; label 'z' was not there in training"):
+        model.partial_fit(X, Y, label_names=["z", *names[1:]])
+    with pytest.raises(InvalidInputError, match=f"no label {names[0]!r}; expected 6 labels as trained"):
+        model.partial_fit(X, pd.DataFrame(Y, columns=names)[names[1:]])
     assert model.n_rows_seen_ == 120
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,13 @@ def test_equals_partial_fit(first: Loaded, model: Any, data: LabelDataset, tmp_p
 def test_labels_without_names_are_matched_by_position(first: Loaded) -> None:
     model = OMF(3, alpha=0.1, random_state=0).fit(first.data.X, first.data.Y)
     updated = TASK.update(model, first)
+    np.testing.assert_array_equal(updated.Q_, model.partial_fit(first.data.X, first.data.Y).Q_)
+
+
+def test_labels_named_by_whole_numbers_are_matched_by_name(first: Loaded) -> None:
+    model = OMF(3, alpha=0.1, random_state=0).fit(first.data.X, first.data.Y, label_names=[3, 1, 4, 15])
+    turned = replace(first, data=replace(first.data, Y=first.data.Y[:, ::-1], label_names=("15", "4", "1", "3")))
+    updated = TASK.update(model, turned)
     np.testing.assert_array_equal(updated.Q_, model.partial_fit(first.data.X, first.data.Y).Q_)
 
 

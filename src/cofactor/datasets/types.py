@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from cofactor.errors import Argument, InvalidInputError, Place
-from cofactor.text import counted
+from cofactor.text import counted, few
 
 #: What a file holds: ratings, features with labels, only the names of labels, or a model.
 Holds: TypeAlias = Literal["ratings", "labels", "names of labels", "model"]
@@ -345,9 +345,3 @@ class LabelDataset:
 def is_sparse(X: Any) -> bool:
     """Whether an array is one of SciPy's sparse arrays or matrices."""
     return bool(issparse(X))
-
-
-def few(names: Sequence[str]) -> str:
-    """Write the first three of some names, for a message."""
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(map(repr, names[:3])) + more

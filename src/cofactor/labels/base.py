@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor import persistence
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
-from cofactor.labels.data import LabelForm, as_features, as_labels, as_weights, check_n_features
+from cofactor.labels.data import LabelForm, as_features, as_labels, as_weights, check_n_features, in_trained_order
 from cofactor.labels.decoding import (
     FAR,
     JOINT,
@@ -70,7 +70,8 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     n_features_in_ : int
         Number D of features.
     label_names_ : ndarray of shape (L,), object
-        Names of the labels: as given, columns of the frame y was, or 0 to L - 1.
+        Names of the labels: as given, columns of the frame y was, or 0 to L - 1. Labels which are given to the fitted
+        model in a frame are matched by name, in any order; others are matched by position.
     constant_ : ndarray of shape (L,), int8
         1 for labels that all instances had in training, -1 for those that none had, 0 for all others. Constant
         labels are not learned: predictions repeat the constant, and their score is 1e9 or -1e9.
@@ -318,7 +319,9 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         float
             0 to 1; 0 if no label is on and none is predicted. Weights multiply the counts of each instance.
         """
-        truth, predicted = as_labels(y)[0], as_labels(self.predict(X))[0]
+        labels, form, names = as_labels(y)
+        predicted = as_labels(self.predict(X))[0]
+        truth = in_trained_order(labels, names if form.is_frame else None, self.label_names_)
         f1 = float(micro_f1(truth, predicted))  # it checks the shapes
         weights = as_weights(sample_weight, truth.shape[0])
         if weights is None:
@@ -363,10 +366,9 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             self.form_, self.label_names_ = form, names
             self.constant_ = np.zeros(len(names), dtype=np.int8)
             self.decision_ = first_decoder(self.threshold)
-        elif labels.shape[1] != len(self.label_names_):
-            raise InvalidInputError(
-                f"y has {labels.shape[1]} labels, but the model knows {len(self.label_names_)}", argument="y"
-            )
+        else:
+            named = form.is_frame or label_names is not None
+            labels = in_trained_order(labels, names if named else None, self.label_names_)
         space = X if isinstance(X, FeatureSpace) else None
         weight = weights_of(sample_weight, labels.shape[0], space)
         if weight is not None and (weights or self.takes_weights) == "whole" and (weight % 1).any():

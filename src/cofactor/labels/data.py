@@ -15,6 +15,7 @@ from sklearn import get_config
 from sklearn.utils.validation import check_array, validate_data
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.text import few
 from cofactor.typing import Features, Labels
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "as_weights",
     "check_n_features",
     "dense",
+    "in_trained_order",
     "is_sparse",
 ]
 
@@ -108,6 +110,11 @@ class LabelForm:
         """The sparse format, and whether it is an array or a matrix."""
         layout, _, kind = self.container.partition("_")
         return layout, kind
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether the labels were given as a frame, whose columns are their names."""
+        return self.container in ("pandas", "polars")
 
     @property
     def is_sparse(self) -> bool:
@@ -260,6 +267,46 @@ def _checked_names(names: list[Any] | None, n_labels: int) -> NDArray[Any]:
         twice = next(k for k in table.tolist() if table.tolist().count(k) > 1)
         raise InvalidInputError(f"label names must differ: {twice!r} occurs twice", argument="label_names")
     return table
+
+
+def in_trained_order(labels: sparse.csr_array, names: NDArray[Any] | None, trained: NDArray[Any]) -> sparse.csr_array:
+    """Return labels with their columns in the order of training, matched by name where both have names.
+
+    Parameters
+    ----------
+    labels : csr_array of shape (n, L)
+    names : ndarray of shape (L,), or None
+        Names of these labels; None matches the columns by position. So do the names 0 to L - 1, here or in `trained`,
+        if the others differ, since they are what labels without names are called.
+    trained : ndarray of shape (L,)
+        Names of the labels in training.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is a label of another name, or one is missing, or there are not L labels.
+
+    Examples
+    --------
+    >>> labels, _, names = as_labels([[1, 1, 0]], ["r", "q", "p"])
+    >>> in_trained_order(labels, names, np.array(["p", "q", "r"])).toarray()
+    array([[0., 1., 1.]], dtype=float32)
+    """
+    wanted = trained.tolist()
+    if names is not None:
+        given = names.tolist()
+        position, known = {name: k for k, name in enumerate(given)}, set(wanted)
+        missing = [name for name in wanted if name not in position]
+        extra = [name for name in given if name not in known]
+        if not missing and not extra:
+            return labels if given == wanted else _canonical(labels[:, [position[name] for name in wanted]])
+        if given != list(range(len(given))) and wanted != list(range(len(wanted))):
+            problems = [f"no label {few(missing)}"] if missing else []
+            problems += [f"label {few(extra)} was not there in training"] if extra else []
+            raise InvalidInputError("; ".join(problems), advice=f"expected {len(wanted)} labels as trained")
+    if labels.shape[1] != len(wanted):
+        raise InvalidInputError(f"y has {labels.shape[1]} labels, but the model knows {len(wanted)}", argument="y")
+    return labels
 
 
 def as_features(X: Features, estimator: Any = None, *, reset: bool = True) -> CheckedFeatures:

@@ -25,7 +25,7 @@ from cofactor.model.splits import splitter_of
 from cofactor.tasks import label_files
 from cofactor.tasks.base import Task, about
 from cofactor.tasks.baselines import LabelFrequencies
-from cofactor.tasks.matching import align_features, align_labels
+from cofactor.tasks.matching import align_features
 from cofactor.tasks.models import Wanted, assemble, short_names
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Protocol, Settings, Table
 from cofactor.tasks.words import shortest
@@ -192,8 +192,10 @@ class LabelTask(Task):
         if not hasattr(model, "partial_fit"):
             raise InvalidInputError(f"{type(model).__name__} learns from all instances at once: fit it again")
         updated = without_names(copy.deepcopy(model))
+        data, trained = loaded.data, {str(name): name for name in model.label_names_}
+        names = [trained.get(name, name) for name in data.label_names]  # some may be whole numbers in the model
         with about(loaded.file):
-            updated.partial_fit(align_features(loaded.data, model, named=False), align_labels(loaded.data, model))
+            updated.partial_fit(align_features(data, model, named=False), data.Y, label_names=names)
         if hasattr(model, "feature_names_in_"):
             updated.feature_names_in_ = model.feature_names_in_
         return updated

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.datasets import LabelDataset
-from cofactor.datasets.types import few
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import display_name
 from cofactor.ratings import IdMap
 
-__all__ = ["align_features", "align_labels", "counts_from_zero", "match_ids", "match_pairs"]
+__all__ = ["align_features", "counts_from_zero", "match_ids", "match_pairs"]
 
 _NUMBERED = re.compile(r"c\d+")  #: names which readers give to the columns of a table without header
 
@@ -84,31 +83,6 @@ def align_features(data: LabelDataset, model: Any, *, named: bool) -> Any:
         names = tuple(data.feature_names[j] for j in keep)
         data = replace(data, X=data.X[:, np.array(keep, dtype=np.intp)], feature_names=names)
     return data.align(wanted)
-
-
-def align_labels(data: LabelDataset, model: Any) -> Any:
-    """Return the labels of a file in the order of those that a label model was fitted to.
-
-    Parameters
-    ----------
-    data : LabelDataset
-        What was read.
-    model : LabelModel
-        Fitted.
-    """
-    wanted = [str(name) for name in model.label_names_]
-    nameless = wanted == [str(k) for k in range(len(wanted))]  # fitted in Python: positions are all there is
-    if nameless or wanted == list(data.label_names):
-        return data.Y
-    missing = [name for name in wanted if name not in data.label_names]
-    if missing:
-        raise InvalidInputError(
-            f"no label {few(missing)}; expected {len(wanted)} labels as trained", place=Place(data.name)
-        )
-    extra = [name for name in data.label_names if name not in wanted]
-    if extra:
-        raise InvalidInputError(f"label {few(extra)} was not there in training", place=Place(data.name))
-    return data.Y[:, np.array([data.label_names.index(name) for name in wanted])]
 
 
 def counts_from_zero(names: Sequence[Any] | NDArray[Any], letter: str) -> bool | None:

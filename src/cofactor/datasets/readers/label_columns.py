@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.datasets.types import few
 from cofactor.errors import Argument, InvalidInputError, Place
-from cofactor.text import counted, first_repeated
+from cofactor.text import counted, few, first_repeated
 
 __all__ = ["LabelColumns", "first_or_last", "label_roles", "positions_of", "warn_of_row_names"]
 

@@ -239,7 +239,8 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
             of instances so far, with this chunk. Give it if instances come repeatedly, or if the result must not
             depend on how the stream is cut into chunks.
         label_names : iterable of length L, optional
-            Names of the labels; only the first call uses them.
+            Names of the labels, by which later calls match them: they may come in another order then. Columns of a
+            frame are such names too.
 
         Returns
         -------
