@@ -81,8 +81,11 @@ saving = probed("save", "_to_state", "_saved", "_from_state", "_restore")
 @saving
 @pytest.mark.parametrize(
     "rename",
-    [lambda k: f"n° {k}", lambda k: k if k % 3 else str(k), lambda k: k / 2],
-    ids=["strings", "mixed", "fractions"],
+    [
+        *(lambda k: f"n° {k}", lambda k: k if k % 3 else str(k), lambda k: k / 2),
+        lambda k: k - 2**63 if k % 2 else k + 2**62,
+    ],
+    ids=["strings", "mixed", "fractions", "far apart"],
 )
 def test_ids_survive(name, rename, tmp_path):
     X, y = data(name)
@@ -200,6 +203,7 @@ CRAFTED: dict[str, tuple[Change, str]] = {
     "ids of unknown kind": (inside("ids", users={"kind": "pickle"}), "pickle"),
     "ids which are no header": (inside("ids", users=3), "users is a int, expected dict"),
     "mixed ids, repeated": (inside("ids", users={"kind": "mixed", "ids": ["a"] * 30}), "ids of users"),
+    "ids that are none": (inside("ids", users={"kind": "mixed", "ids": [None, *range(29)]}), "ids of users"),
     "unhashable ids": (inside("ids", users={"kind": "mixed", "ids": [[1]] * 30}), "unhashable"),
     "unknown class": (head(**{"class": "Oracle"}), "class 'Oracle', which is not known"),
     "class of another module": (head(**{"class": "os.system"}), "not known"),

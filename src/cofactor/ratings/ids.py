@@ -400,9 +400,11 @@ def saved_ids(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], nam
     found = IdMap.from_state(own, member(member(header, "ids", dict), name, dict))
     ids = found.ids
     if ids.dtype == object:
+        _reject_missing(ids.tolist(), f"the ids of {name}")
         distinct = len(set(ids.tolist())) == len(ids)
     else:
-        distinct = ids.ndim == 1 and ids.dtype in (np.int64, np.float64) and bool((np.diff(ids) > 0).all())
+        # No differences: those of integers more than 2**63 apart overflow.
+        distinct = ids.ndim == 1 and ids.dtype in (np.int64, np.float64) and bool((ids[1:] > ids[:-1]).all())
     if not distinct:
         raise InvalidInputError(f"the ids of {name} are not distinct and sorted")
     return found
