@@ -187,6 +187,19 @@ def test_learned_arrays_own_their_memory(name):
 
 
 @having("warm_start")
+def test_a_warm_start_with_more_items_is_refused(name):
+    """The ratings are the same, but the chains have no rows for the other items."""
+    X, y = data(name)
+    table = sparse.coo_array((y, (X[:, 0] - 100, X[:, 1] // 7))).tocsr()
+    model = fresh(name, warm_start=True, n_sweeps=22).fit(table)
+    before = bits(model)
+    wider = sparse.csr_array((table.data, table.indices, table.indptr), shape=(table.shape[0], 1000))
+    with pytest.raises(ValueError, match="another posterior: V"):
+        model.fit(wider)
+    assert bits(model) == before
+
+
+@having("warm_start")
 @pytest.mark.parametrize("change", ["n_factors", "levels", "the ratings", "n_chains"])
 def test_a_warm_start_goes_on_with_the_same_posterior_only(name, change):
     """Kernels would read beyond arrays of other shapes, and samples of two posteriors are those of none."""

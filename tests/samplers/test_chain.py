@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from cofactor.errors import InvalidInputError
 from cofactor.samplers import Chain, DivergedError, Key, State, Step, run
 from cofactor.solvers.result import Progress
 
@@ -49,6 +50,23 @@ def same(a: Chain, b: Chain) -> bool:
         and all(np.array_equal(a.samples[name], b.samples[name]) for name in a.samples)
         and (a.log_likelihood, a.kept_sweeps) == (b.log_likelihood, b.kept_sweeps)
     )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"x": np.zeros(2)},
+        {"x": np.zeros((3, 1))},
+        {"reach": np.ones(1, dtype=np.float32)},
+        {"total": None},
+        {"other": np.ones(1)},
+    ],
+)
+def test_a_state_of_another_posterior_is_refused(change):
+    chain = run(Walk(), Chain(0, 7), 2)
+    chain.state = {name: array for name, array in {**chain.state, **change}.items() if array is not None}
+    with pytest.raises(InvalidInputError, match=f"another posterior: {next(iter(change))} would"):
+        run(Walk(), chain, 1)
 
 
 @pytest.mark.parametrize("parts", [(5, 15), (1, 1, 18), (13, 7), (6, 0, 14)])

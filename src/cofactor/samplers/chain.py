@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.random import fold, generator
 from cofactor.solvers.result import Callback, Progress
 
@@ -192,12 +193,17 @@ def run(
     ------
     DivergedError
         If a state is not finite after a sweep.
+    InvalidInputError
+        If the chain has a state of another posterior: its arrays are not those that this one starts with.
     """
     began = time.perf_counter()
     earlier = chain.seconds[-1] if chain.seconds else 0.0
     chain.interrupted = False
-    if not chain.state:
-        chain.state = posterior.start(Key(chain.seed, chain.number, 0, 0))
+    first = posterior.start(Key(chain.seed, chain.number, 0, 0))
+    if chain.state:
+        _check_state(chain.state, first)
+    else:
+        chain.state = first
     before, sweep = chain.state, chain.n_sweeps
     sweeps = range(sweep + 1, sweep + n_sweeps + 1)
     kept = _Kept(posterior.kept, chain, _n_kept(chain.n_sweeps, n_sweeps, burn_in, thin))
@@ -230,6 +236,18 @@ def run(
         del chain.seconds[chain.n_sweeps :]
         kept.end()
     return chain
+
+
+def _check_state(state: State, first: State) -> None:
+    """Refuse a state to go on from unless its arrays are as those of a start: kernels do not check indices."""
+    odd = sorted(state.keys() ^ first.keys())
+    if not odd:
+        odd = [name for name, one in first.items() if (state[name].shape, state[name].dtype) != (one.shape, one.dtype)]
+    if odd:
+        raise InvalidInputError(
+            f"the chains of the last fit drew from another posterior: {', '.join(odd)} would have another shape",
+            advice="give what that fit had, or fit a new model",
+        )
 
 
 def _n_kept(done: int, n_sweeps: int, burn_in: int, thin: int) -> int:
