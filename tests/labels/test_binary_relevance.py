@@ -266,3 +266,10 @@ def test_weights(estimator):
             ours.fit(X, Y, weights / 2)
     else:
         assert np.allclose(ours.fit(X, Y, weights / 2).predict_proba(X), twice.predict_proba(X))
+
+
+def test_nearest_in_dense_rows_take_sparse_queries():
+    X = np.random.default_rng(0).random((40, 3))
+    Y = (X[:, :2] > 0.5).astype(int)
+    model = BinaryRelevance(KNeighborsClassifier(3)).fit(X, Y)
+    assert np.array_equal(model.predict_proba(sparse.csr_array(X)), model.predict_proba(X))

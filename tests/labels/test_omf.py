@@ -334,3 +334,13 @@ def test_stochastic_gradients_on_real_data(name: str, s: int) -> None:
     )
     assert stochastic.objective_ < 1.01 * exact.objective_
     assert stochastic.score(Z, T) == pytest.approx(exact.score(Z, T), abs=0.02)
+
+
+def test_steps_from_numbers_that_overflow_end():
+    """A bound that is not a number neither lets a sweep go on nor asked for a new start: this never came back."""
+    X, Y = np.eye(4), np.eye(4, dtype=int)
+    model = OMF(2, threshold=-0.5, random_state=0).partial_fit(X, Y)
+    model.Q_[0, 0] = 1e226
+    with np.errstate(all="ignore"):
+        model.partial_fit(X, Y)
+    assert model.n_rows_seen_ == 8

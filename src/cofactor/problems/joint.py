@@ -172,7 +172,7 @@ class JointLeastSquaresProblem(PenalizedProblem):
                 while k < len(rows):
                     state = (sides[0].parts, sides[1].parts, conditions, self.label_weight, self.alpha, decay)
                     k, inverse_step = sgd.sweep(rows, k, X, Y, *state, inverse_step, _WORST_CONDITION)
-                    for worn in np.flatnonzero(conditions >= _WORST_CONDITION):
+                    for worn in np.flatnonzero(~(conditions < _WORST_CONDITION)):  # NaN too: a sweep stops there
                         sides[worn].gather()
                         conditions[worn] = 1.0
             for side in sides:

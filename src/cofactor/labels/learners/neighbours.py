@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 from cofactor.errors import InvalidInputError
+from cofactor.labels.data import is_sparse
 from cofactor.labels.learners.base import (
     Arrays,
     CheckedFeatures,
@@ -112,6 +113,8 @@ class NeighbourIndex:
         weights : ndarray of shape (n, k)
             1, or the inverse distance. If some neighbours have distance 0, these weigh 1 and all others 0.
         """
+        if is_sparse(X) and not is_sparse(self.rows):  # the trees of dense rows take dense queries only
+            X = X.toarray()
         distances, places = self._search.kneighbors(X.astype(self.rows.dtype, copy=False))
         if self.weights == "uniform":
             return places, np.ones(places.shape)
