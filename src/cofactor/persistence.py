@@ -57,6 +57,11 @@ _MAX_HEADER = 100_000_000  # safetensors itself refuses to read longer headers, 
 _INTEGERS = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
 _DTYPES = frozenset({"bool", "float16", "float32", "float64", "complex64"} | _INTEGERS)
 
+#: What state that does not fit together raises where it is put to use; every other error is a bug.
+_MISFITS = (
+    ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
+
 _MIN_SHARED = 64  # bytes of an array that is stored only once; the name of a smaller one takes as many
 
 Arrays = dict[str, NDArray[Any]]
@@ -302,7 +307,7 @@ def load(path: PathLike, registry: Mapping[str, Any]) -> Any:
         _refuse(name, _unknown_class(kind, registry))
     try:
         return built(kind, header, arrays, registry)
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except _MISFITS as error:
         reason = f"no entry {error}" if isinstance(error, KeyError) else str(error)
         raise ModelFileError(f"{name}: does not hold a whole model of class {kind} ({reason})") from error
 

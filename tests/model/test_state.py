@@ -111,6 +111,48 @@ def test_a_sparse_array_is_checked_in_full() -> None:
             unpacked(value, {**arrays, name: forged})
 
 
+@pytest.mark.parametrize(
+    ("name", "forge"),
+    [
+        ("learned.Y_.indptr", lambda a: a[:3]),  # fewer rows than X_: this was a crash
+        ("learned.Y_.data", lambda a: a * 100),
+        ("learned.X_", lambda a: a[:3]),
+        ("learned.X_", lambda a: a[:, 1:]),
+        ("learned.X_", lambda a: a * np.nan),
+        ("learned.posteriors_", lambda a: a[1:]),
+        ("learned.posteriors_", lambda a: np.hstack([a] * 20)),
+    ],
+)
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_model_of_instances_is_checked_before_it_computes(name: str, forge: Any, nested: bool, tmp_path: Any) -> None:
+    (Chain(MLkNN(3)) if nested else MLkNN(3)).fit(X, Y).save(tmp_path / "model")
+    header, arrays = read_model(tmp_path / "model")
+    prefix = "learned.links_.0." if nested else ""
+    arrays[prefix + name] = forge(arrays[prefix + name])
+    if name == "learned.Y_.indptr":
+        state = header["learned"]["links_"][0]["state"] if nested else header
+        state["learned"]["Y_"]["shape"][0] = 2
+        for part in ("data", "indices"):
+            arrays[f"{prefix}learned.Y_.{part}"] = arrays[f"{prefix}learned.Y_.{part}"][: arrays[prefix + name][-1]]
+    write_model(tmp_path / "model", header, arrays)
+    with pytest.raises(ModelFileError, match="Y_|X_|posteriors_"):
+        persistence.load(tmp_path / "model", KNOWN)
+
+
+@pytest.mark.parametrize("n", [10**13, 2**63, 0, -1, True])
+@pytest.mark.parametrize("constant", [False, True])
+def test_a_number_of_features_that_is_not_theirs(n: int, constant: bool, tmp_path: Any) -> None:
+    PLST().fit(X, np.ones_like(Y) if constant else Y).save(tmp_path / "model")
+    header, arrays = read_model(tmp_path / "model")
+    write_model(tmp_path / "model", {**header, "n_features": n}, arrays)
+    if constant and n == 10**13:  # a model that repeats constants takes any number
+        with pytest.raises(ValueError, match="5 features"):
+            cofactor.load(tmp_path / "model").predict(X)
+        return
+    with pytest.raises(ModelFileError, match="model of class PLST"):
+        cofactor.load(tmp_path / "model")
+
+
 def test_parameters_are_built_from_known_classes_only() -> None:
     known: Mapping[str, Any] = {"PLST": PLST, "print": print, "Evil": object()}
     assert repr(from_plain(plain(Chain(PLST(2)).estimator), known)) == "PLST(n_components=2)"

@@ -34,7 +34,7 @@ from cofactor.labels.decoding import (
 from cofactor.labels.fit_input import CheckedFeatures, FitInput, check_lengths, weights_of
 from cofactor.labels.learners import LEARNERS
 from cofactor.labels.regression import FeatureSpace
-from cofactor.labels.state import check_answers, label_state, take_state
+from cofactor.labels.state import check_answers, check_shapes, label_state, take_state
 from cofactor.labels.tags import label_tags
 from cofactor.metrics.labels import micro_f1
 from cofactor.model.checks import check_callback, check_flag, check_verbose, make_generator
@@ -95,6 +95,10 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     #: Names of the attributes that `_fit` sets and a file must hold: arrays (dense or csr), numbers, strings, None,
     #: models, learners, and lists and dictionaries of these.
     _learned: ClassVar[tuple[str, ...]] = ()
+
+    #: Shapes of those that are arrays or numbers, a letter for each axis: D features, L labels that vary in training;
+    #: any other letter is a length which all that name it share. A file with other shapes is refused.
+    _shapes: ClassVar[Mapping[str, str]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -493,8 +497,9 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         known = models or {}
         model = take_state(cls, header, arrays, {**known, **cls.known_estimators}, {**known, **LEARNERS})
         model._check_learned()
+        check_answers(model)
         return model
 
     def _check_learned(self) -> None:
-        """Refuse what was read from a file unless its parts fit together and the model can score an instance."""
-        check_answers(self)
+        """Refuse what was read from a file if it does not fit together; subclasses check more than shapes."""
+        check_shapes(self)

@@ -69,6 +69,8 @@ class LabelForm:
     signs: bool
 
     def __post_init__(self) -> None:
+        if not isinstance(self.container, str) or not isinstance(self.dtype, str) or not isinstance(self.signs, bool):
+            raise InvalidTypeError(f"labels cannot come back as {self!r}")
         layout, kind = self._layout
         if self.container not in _CONTAINERS and not (layout in _FORMATS and kind in ("array", "matrix")):
             raise InvalidInputError(f"labels cannot come back as {self.container!r}")

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.data import LabelForm
+from cofactor.labels.data import LabelForm, is_sparse
 from cofactor.labels.decoding import decoder_of
-from cofactor.model.state import from_plain, member, packed, plain, unpacked
+from cofactor.model.state import check_course, from_plain, member, packed, plain, unpacked
 
-__all__ = ["check_answers", "label_state", "take_state"]
+__all__ = ["check_answers", "check_shapes", "label_state", "take_state"]
 
 
 def label_state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -74,19 +74,47 @@ def take_state(
     return model
 
 
-def check_answers(model: Any) -> None:
-    """Refuse a label model read from a file unless it can score an instance and say which labels are on."""
-    n_labels = len(model.label_names_)
+def check_shapes(model: Any) -> None:
+    """Refuse a label model read from a file unless all that it holds has the shape that its class declares.
+
+    This comes before anything is computed: neither SciPy's products nor kernels check indices.
+    """
+    n_labels, D = len(model.label_names_), model.n_features_in_
+    if isinstance(D, bool) or not 1 <= D < 1 << 63:
+        raise InvalidInputError(f"n_features is {D}, expected a whole number from 1")
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and (names.shape != (D,) or len(set(names.tolist())) != D):
+        raise InvalidInputError(f"feature_names must be {D} distinct names")
     if model.constant_.shape != (n_labels,) or model.constant_.dtype != np.int8:
         raise InvalidInputError(f"constant has shape {model.constant_.shape}, dtype {model.constant_.dtype}")
     cut = np.asarray(model.decision_.value)
     if cut.shape not in ((), (n_labels,)):
         raise InvalidInputError(f"the threshold has shape {cut.shape} for {n_labels} labels")
-    try:
-        nothing = np.zeros((1, model.n_features_in_))
-        scores, on = model._all_scores(nothing), model._decoded(nothing)
-    except (AttributeError, IndexError) as error:
-        raise InvalidInputError(f"it cannot score an instance: {error}") from error
+    check_course(model)
+    sizes = {"D": D, "L": int(np.count_nonzero(model.constant_ == 0))}
+    for name, letters in model._shapes.items():
+        value = getattr(model, name, None)
+        if value is None and not sizes["L"]:  # nothing is learned if all labels are constant
+            continue
+        numbers = np.asarray(value.data if is_sparse(value) else value)
+        shape = value.shape if is_sparse(value) else numbers.shape
+        fits = len(shape) == len(letters) and all(
+            sizes.setdefault(letter, k) == k for letter, k in zip(letters, shape, strict=True)
+        )
+        if not fits or numbers.dtype.kind not in "iuf" or not np.isfinite(numbers).all():
+            expected = ", ".join(str(sizes.get(letter, letter)) for letter in letters)
+            raise InvalidInputError(
+                f"{name} must be finite numbers of shape ({expected}), found shape {shape}, dtype {numbers.dtype}"
+            )
+
+
+def check_answers(model: Any) -> None:
+    """Refuse a label model read from a file unless it can score an instance and say which labels are on."""
+    n_labels = len(model.label_names_)
+    if model.constant_.all():  # nothing is computed, and no array says that so many features fit in memory
+        return
+    nothing = np.zeros((1, model.n_features_in_))
+    scores, on = model._all_scores(nothing), model._decoded(nothing)
     if scores.shape != (1, n_labels) or not np.isfinite(scores).all():
         raise InvalidInputError(f"it gives an instance scores of shape {scores.shape}, or not finite ones")
     if on.shape != (1, n_labels) or on.dtype != np.bool_:

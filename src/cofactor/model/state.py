@@ -38,6 +38,10 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.persistence import Adapter, built, state_of
 
 _Kind = TypeVar("_Kind")
+#: What models tell of the course of their fit: numbers, and lists of them.
+_COURSE = frozenset(
+    f"{part}{name}_" for part in ("", "map_") for name in ("objective", "certificate", "history", "n_iter")
+) | {"n_map_iter_"}
 _PARTS = ("data", "indices", "indptr")  #: of a csr array
 
 
@@ -79,13 +83,24 @@ def member(header: Mapping[str, Any], name: str, kind: type[_Kind]) -> _Kind:
     return value
 
 
-def check_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any = None) -> None:
-    """Refuse an array of another shape than its place in the model asks for, or not of real numbers."""
+def check_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any = None, *, finite: bool = True) -> None:
+    """Refuse an array of another shape than its place in the model asks for, or not of (finite) real numbers."""
     if not isinstance(array, np.ndarray) or array.shape != shape:
         found = f"shape {array.shape}" if isinstance(array, np.ndarray) else f"a {type(array).__name__}"
         raise InvalidInputError(f"{name} must have shape {shape}, found {found}")
     if array.dtype not in (np.float32, np.float64) or (dtype is not None and array.dtype != dtype):
         raise InvalidInputError(f"{name} has dtype {array.dtype}, expected {dtype or 'float32 or float64'}")
+    if finite and not np.isfinite(array).all():
+        raise InvalidInputError(f"{name} holds a number that is not finite")
+
+
+def check_course(model: Any) -> None:
+    """Refuse what was read from a file of the course of a fit, if it is no number, or for a history no list of them."""
+    for name in _COURSE.intersection(vars(model)):
+        found = getattr(model, name)
+        numbers = found if isinstance(found, list) and name.endswith("history_") else [found]
+        if isinstance(found, list) != name.endswith("history_") or not all(isinstance(n, int | float) for n in numbers):
+            raise InvalidInputError(f"{name} of a fit must be numbers, found a {type(found).__name__}")
 
 
 def last_length(array: Any) -> int:

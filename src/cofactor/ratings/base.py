@@ -25,6 +25,7 @@ from cofactor.model.checks import check_callback, check_choice, check_number
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.progress import Monitor
+from cofactor.model.state import check_course
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
 from cofactor.ratings.fit_input import FitInput
@@ -78,6 +79,9 @@ class RatingModel(BaseEstimator, ABC):
 
     #: Names of the attributes that a fit learns, and a file holds.
     _learned: ClassVar[tuple[str, ...]] = ()
+
+    #: Those which may be None.
+    _optional: ClassVar[tuple[str, ...]] = ("validation_", "user_projection_")
 
     #: Rules by the names that the parameter ``decision`` has for them.
     DECISIONS: ClassVar[Mapping[str, Decision]] = PROBABILITY_DECISIONS
@@ -482,6 +486,10 @@ class RatingModel(BaseEstimator, ABC):
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together: kernels do not check indices."""
         self.scale_ = as_scale(self.scale_)
+        check_course(self)
+        missing = [name for name in self._learned if getattr(self, name) is None and name not in self._optional]
+        if missing:
+            raise InvalidInputError(f"{', '.join(missing)} must not be None")
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return a header which JSON can hold, and arrays."""

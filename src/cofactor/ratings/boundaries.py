@@ -45,8 +45,8 @@ class UserBoundaries:
 
     def check(self, n_users: int, n_levels: int) -> None:
         """See `Boundaries`."""
-        check_array("thresholds_", self.own, (n_users, n_levels - 1))
-        check_array("common_thresholds_", self.common, (n_levels - 1,))
+        check_array("thresholds_", self.own, (n_users, n_levels - 1), finite=False)
+        check_array("common_thresholds_", self.common, (n_levels - 1,), finite=False)
 
 
 @dataclass(frozen=True)

@@ -218,7 +218,7 @@ class Standardization:
         """Rebuild it from what `to_state` returned; what does not fit together is refused."""
         names = tuple(str(name) for name in state["names"])
         for key in ("means", "scales"):
-            check_array(f"{key} of features", state[key], (len(names),), np.float64)
+            check_array(f"{key} of features", state[key], (len(names),), np.float64, finite=False)
         if not np.isfinite(state["means"]).all() or not (state["scales"] > 0).all():
             raise InvalidInputError("means of features must be finite, and their scales positive")
         return cls(names, state["means"], state["scales"])

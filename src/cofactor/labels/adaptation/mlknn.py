@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.errors import InvalidInputError
 from cofactor.labels.adaptation.neighbours import nearest_rows
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.data import is_sparse
 from cofactor.model.checks import check_number
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -80,6 +83,7 @@ class MLkNN(LabelModel):
     """
 
     _learned: ClassVar[tuple[str, ...]] = ("posteriors_", "X_", "Y_")
+    _shapes: ClassVar[Mapping[str, str]] = {"posteriors_": "Lk", "X_": "ND", "Y_": "NL"}
 
     posteriors_: NDArray[np.float64]
     X_: Any
@@ -135,6 +139,17 @@ class MLkNN(LabelModel):
 
     def _probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
         return self._scores(X) + 0.5
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        if not np.any(self.constant_ == 0):
+            return
+        once = sparse.csr_array(self.Y_, copy=True)
+        once.sum_duplicates()
+        if not is_sparse(self.Y_) or not (once.data == 1).all():
+            raise InvalidInputError("Y_ must be a sparse table of ones")
+        if not 1 <= self.posteriors_.shape[1] <= len(self.Y_.indptr):
+            raise InvalidInputError(f"posteriors_ are those of {self.posteriors_.shape[1] - 1} neighbours")
 
 
 def _label_counts(neighbours: NDArray[np.int64], Y: sparse.csr_array) -> sparse.csr_array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -49,6 +49,9 @@ class CodeModel(LabelModel):
     """
 
     _learned: ClassVar[tuple[str, ...]] = ("n_components_", "coef_", "intercept_", "decoder_", "offset_")
+    _shapes: ClassVar[Mapping[str, str]] = {
+        "n_components_": "", "coef_": "Dd", "intercept_": "d", "decoder_": "dL", "offset_": "L",
+    }  # fmt: skip
 
     n_components_: int
     coef_: NDArray[np.float64]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -70,6 +73,7 @@ class CSSP(CodeModel):
     """
 
     _learned = (*CodeModel._learned, "columns_")
+    _shapes: ClassVar[Mapping[str, str]] = {**CodeModel._shapes, "columns_": "d"}
 
     columns_: NDArray[np.int64]
 

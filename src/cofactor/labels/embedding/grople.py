@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,6 @@ from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.model.checks import check_choice, check_number, check_size, make_generator, resolve_size
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.progress import Monitor
-from cofactor.model.state import check_array
 from cofactor.penalties import L1
 from cofactor.problems.group_embedding import GroupEmbeddingProblem
 from cofactor.problems.regression import RegressionProblem, feature_gram
@@ -164,6 +164,7 @@ class GroPLE(LabelModel):
         "groups_", "group_sparsity_", "Z_", "intercept_", "V_",
         "objective_", "map_objective_", "history_", "map_history_", "certificate_", "n_iter_", "n_map_iter_",
     )  # fmt: skip
+    _shapes: ClassVar[Mapping[str, str]] = {"group_sparsity_": "Kd", "Z_": "Dd", "intercept_": "d", "V_": "dL"}
 
     def __init__(
         self,
@@ -328,12 +329,9 @@ class GroPLE(LabelModel):
         super()._check_learned()
         if not np.any(self.constant_ == 0):
             return
-        d = len(self.V_)
-        check_array("V_", self.V_, (d, int(np.sum(self.constant_ == 0))))
-        check_array("Z_", self.Z_, (self.n_features_in_, d))
-        check_array("intercept_", self.intercept_, (d,))
-        check_array("group_sparsity_", self.group_sparsity_, (int(self.groups_.max()) + 1, d))
-        if not np.array_equal(self.groups_ < 0, self.constant_ != 0):
+        groups, n_groups = np.asarray(self.groups_), len(self.group_sparsity_)
+        known = groups.dtype.kind == "i" and groups.shape == self.constant_.shape and groups.max() + 1 == n_groups
+        if not known or not np.array_equal(groups < 0, self.constant_ != 0):
             raise InvalidInputError("groups_ must hold a group for each label that varies, and -1 for the others")
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,6 +110,9 @@ class LEML(LabelModel):
     """
 
     _learned = ("U_", "V_", "intercept_", "objective_", "history_", "certificate_", "n_iter_")
+    _shapes: ClassVar[Mapping[str, str]] = {
+        "U_": "Dd", "V_": "dL", "intercept_": "L", "objective_": "", "history_": "t", "certificate_": "", "n_iter_": "",
+    }  # fmt: skip
 
     U_: NDArray[np.float64]
     V_: NDArray[np.float64]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.labels.adaptation.neighbours import nearest_rows
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
@@ -20,6 +22,7 @@ from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_jobs, check_number, check_size, resolve_size
 from cofactor.model.parallel import side_by_side
+from cofactor.model.state import check_array
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -163,6 +166,8 @@ class MLCHMF(LabelModel):
         "deviation_",
         "n_iter_",
     )
+
+    _shapes: ClassVar[Mapping[str, str]] = {"retained_": "nD", "owners_": "n", "n_iter_": ""}
 
     tree_: list[dict[str, Any]]
     embeddings_: list[tree.Embedding]
@@ -341,6 +346,24 @@ class MLCHMF(LabelModel):
         if self.deviation_ is not None:
             X = sparse.csr_array(X * (1 / self.deviation_)[None, :]) if is_sparse(X) else X / self.deviation_
         return X.astype(self.dtype, copy=False)
+
+    # ---------------------------------------------------------------- saving
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        n_labels = int(np.count_nonzero(self.constant_ == 0))
+        if not n_labels:
+            return
+        D, n = self.n_features_in_, len(self.owners_)
+        tree.check_nodes(self.tree_)
+        tree.check_embeddings(self.embeddings_, D, n_labels)
+        if self.owners_.dtype.kind != "i" or not ((self.owners_ >= 0) & (self.owners_ < len(self.embeddings_))).all():
+            raise InvalidInputError(f"owners_ must name the embeddings of {n} instances")
+        for name, array in (("mean_", self.mean_), ("deviation_", self.deviation_)):
+            if array is not None:
+                check_array(name, array, (D,))
+        if self.deviation_ is not None and not (self.deviation_ > 0).all():
+            raise InvalidInputError("deviation_ must be above 0")
 
     # ---------------------------------------------------------------- the tree as text
 

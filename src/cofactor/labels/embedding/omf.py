@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
-from typing import Any, Self
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -150,6 +150,13 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     _learned = (
         "P_", "bias_", "Q_", "objective_", "history_", "certificate_", "n_iter_", "n_rows_seen_", "inverse_step_",
     )  # fmt: skip
+    _shapes: ClassVar[Mapping[str, str]] = {
+        "P_": "Ds",
+        "bias_": "s",
+        "Q_": "Ls",
+        "n_rows_seen_": "",
+        "inverse_step_": "",
+    }
 
     P_: NDArray[np.float64]
     bias_: NDArray[np.float64]
@@ -369,3 +376,9 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return self._codes(X) @ self.Q_.T - 0.5
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        if hasattr(self, "P_"):  # what `partial_fit` goes on from
+            check_number("n_rows_seen_", self.n_rows_seen_, low=1, whole=True)
+            check_number("inverse_step_", self.inverse_step_, low=0, inclusive=False)

@@ -12,9 +12,11 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.utils import gen_batches
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit, thread_limit
 from cofactor.labels.data import is_sparse
 from cofactor.losses import MARGIN_LOSSES
+from cofactor.model.state import check_array, last_length, member
 from cofactor.penalties import L2
 from cofactor.problems import LowRankProblem
 from cofactor.solvers import Result, lbfgs
@@ -135,6 +137,35 @@ def scores(X: Any, embedding: Mapping[str, Any]) -> NDArray[Any]:
     if len(U) > X.shape[1]:
         codes += U[-1]
     return np.asarray(codes @ embedding["V"])
+
+
+def check_embeddings(embeddings: Any, n_features: int, n_labels: int) -> None:
+    """Refuse embeddings read from a file unless each scores all labels from some features, or the constant one."""
+    if not isinstance(embeddings, list) or not embeddings:
+        raise InvalidInputError("embeddings_ must be a list of at least one")
+    for each in embeddings:
+        features, d = member(each, "features", np.ndarray), last_length(each["U"])
+        rising = features.ndim == 1 and features.dtype.kind == "i" and bool((np.diff(features) > 0).all())
+        if not rising or (len(features) and not 0 <= features[0] <= features[-1] <= n_features):
+            raise InvalidInputError(f"the features of an embedding must rise within 0 to {n_features}")
+        check_array("U of an embedding", each["U"], (len(features), d))
+        check_array("V of an embedding", each["V"], (d, n_labels))
+
+
+def check_nodes(nodes: Any) -> None:
+    """Refuse node records read from a file unless they are a tree, level by level."""
+    if not isinstance(nodes, list) or not nodes or not all(isinstance(node, dict) for node in nodes):
+        raise InvalidInputError("tree_ must be a list of nodes")
+    parents: list[int | None] = [None]
+    for k, node in enumerate(nodes):
+        children = member(node, "children", list)
+        if node["id"] != k or k >= len(parents) or node["parent"] != parents[k]:
+            raise InvalidInputError(f"node {k} of the tree is not where its parent expects it")
+        if children != list(range(len(parents), len(parents) + len(children))):
+            raise InvalidInputError(f"node {k} of the tree has the children {children}")
+        parents += [k] * len(children)
+        if not all(type(node[name]) is int and node[name] >= 0 for name in ("depth", "n", "n_retained")):
+            raise InvalidInputError(f"node {k} of the tree must count its instances")
 
 
 def errors(X: Any, Y: sparse.csr_array, embedding: Mapping[str, Any]) -> NDArray[np.float64]:

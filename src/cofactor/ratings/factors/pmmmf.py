@@ -169,7 +169,7 @@ class PMMMF(FactorModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        check_array("planes_", self.planes_, (len(self.users_), len(self.scale_)))
+        check_array("planes_", self.planes_, (len(self.users_), len(self.scale_)), finite=False)
 
 
 def boundaries(planes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:

@@ -392,6 +392,8 @@ class SampledModel(RatingModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
+        if type(self.seed_) is not int or not isinstance(self.target_, dict):
+            raise InvalidInputError(f"seed_ must be a whole number and target_ a mapping, found {self.seed_!r}")
         S = len(self.samples_["U"])
         rows = {"user": (len(self.users_) + 1,), "item": (len(self.items_) + 1,)}
         for name, shape in self._sample_shapes().items():

@@ -197,6 +197,7 @@ class BPMF(SampledModel):
     def _check_learned(self) -> None:
         super()._check_learned()
         check_number("mean_", self.mean_, low=-np.inf)
+        self.mean_ = float(self.mean_)  # levels less a whole number would leave their range of 0 to 255
         check_array("boundaries_", self.boundaries_, (len(self.scale_) - 1,), np.float64)
         self._check_states()
 
