@@ -89,10 +89,11 @@ def library_limit(limit: int, user_api: str | None = None) -> AbstractContextMan
     return _libraries(len(sys.modules)).limit(limits=limit, user_api=user_api)
 
 
-#: Multiplications of a decomposition below which BLAS gets one thread, about 7 seconds of one core. There a second
+#: Multiplications of a decomposition below which BLAS gets one thread, about 2 seconds of one core. There a second
 #: thread saves little where cores are idle, and waits for the first where they are not: on two busy cores, singular
 #: values of 600 × 300 numbers took .21 s with one thread and 3.1 s with two, of 1,572 × 1,000 numbers 4.5 s and 50 s.
-_WORTH_BLAS_THREADS = 5e10
+#: Above it, idle cores count: GroPLE on 4,880 × 1,836 numbers took 1.4 s with two threads and 2.3 s with one.
+_WORTH_BLAS_THREADS = 1.2e10
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import InvalidInputError
+from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.data import is_sparse
 from cofactor.model.callers import callers_level
@@ -308,7 +309,8 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         }
         result: Result
         if self.solver == "als":
-            result = alternating_least_squares(problem, problem.spectral_start(rng), **settings)
+            with blas_limit(problem.n_rows, self.n_components):  # of the codes, with which all is multiplied
+                result = alternating_least_squares(problem, problem.spectral_start(rng), **settings)
         else:
             start = _SPREAD * rng.normal(size=problem.size)
             result = stochastic_gradient(problem, start, eta0=self.eta0, rng=rng, **settings)
