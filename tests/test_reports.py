@@ -106,9 +106,11 @@ def opened(browser: webdriver.Chrome) -> Open:
         seen = browser.execute_script(LOOK)
         events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
         asked = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        # The browser's own first page may still be loading its parts (chrome://).
+        inside = ("data:", "chrome:")
         return {
             **seen,
-            "requests": [one["request"]["url"] for one in asked if not one["request"]["url"].startswith("data:")],
+            "requests": [one["request"]["url"] for one in asked if not one["request"]["url"].startswith(inside)],
             "console": [entry["message"] for entry in browser.get_log("browser")],
         }
 
