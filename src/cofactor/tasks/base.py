@@ -342,7 +342,7 @@ class Task(ABC):
         return
 
     def listen(self, model: Any, listener: Listener | None) -> None:
-        """Let a model report its progress to a listener, if it can; None: to nobody."""
+        """Let a model report its progress to a listener, if it can; None ends that."""
         if "callback" in model.get_params(deep=False):
             model.set_params(callback=listener)
 
