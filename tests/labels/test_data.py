@@ -8,7 +8,8 @@ import sklearn
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.data import LabelForm, as_features, as_labels, dense
+from cofactor.labels.data import LabelForm, as_labels, dense
+from cofactor.labels.features import as_features
 
 Y = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 1], [1, 1, 1]])
 

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor import persistence
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
-from cofactor.labels.data import LabelForm, as_features, as_labels, as_weights, check_n_features, in_trained_order
+from cofactor.labels.data import LabelForm, as_labels, as_weights, in_trained_order
 from cofactor.labels.decoding import (
     FAR,
     JOINT,
@@ -31,6 +31,7 @@ from cofactor.labels.decoding import (
     first_decoder,
     learn_threshold,
 )
+from cofactor.labels.features import as_features, check_n_features
 from cofactor.labels.fit_input import CheckedFeatures, FitInput, check_lengths, weights_of
 from cofactor.labels.learners import LEARNERS
 from cofactor.labels.regression import FeatureSpace

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.data import CheckedFeatures, as_weights
+from cofactor.labels.data import as_weights
+from cofactor.labels.features import CheckedFeatures
 from cofactor.labels.regression import FeatureSpace, scaled_rows
 from cofactor.model.progress import Monitor
 

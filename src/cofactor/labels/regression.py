@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.data import CheckedFeatures, as_features, as_weights, is_sparse
+from cofactor.labels.data import as_weights
+from cofactor.labels.features import CheckedFeatures, as_features, is_sparse
 from cofactor.model.checks import check_number
 from cofactor.solvers.linear import solve_positive
 from cofactor.typing import Features

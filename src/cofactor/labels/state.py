@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.data import LabelForm, is_sparse
+from cofactor.labels.data import LabelForm
 from cofactor.labels.decoding import decoder_of
+from cofactor.labels.features import is_sparse
 from cofactor.model.state import check_course, from_plain, member, packed, plain, unpacked
 
 __all__ = ["check_answers", "check_shapes", "label_state", "take_state"]

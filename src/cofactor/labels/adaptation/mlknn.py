@@ -12,7 +12,7 @@ from scipy import sparse
 from cofactor.errors import InvalidInputError
 from cofactor.labels.adaptation.neighbours import nearest_rows
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.data import is_sparse
+from cofactor.labels.features import is_sparse
 from cofactor.model.checks import check_number
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState

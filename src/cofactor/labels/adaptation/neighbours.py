@@ -9,7 +9,7 @@ from scipy import sparse
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.nearest import nearest, sparse_products
 from cofactor.kernels.threads import parallel_for
-from cofactor.labels.data import is_sparse
+from cofactor.labels.features import is_sparse
 
 __all__ = ["nearest_rows"]
 

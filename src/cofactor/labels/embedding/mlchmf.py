@@ -16,8 +16,8 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.labels.adaptation.neighbours import nearest_rows
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.data import is_sparse
 from cofactor.labels.embedding import tree
+from cofactor.labels.features import is_sparse
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_jobs, check_number, check_size, resolve_size

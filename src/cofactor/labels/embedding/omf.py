@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.data import is_sparse
+from cofactor.labels.features import is_sparse
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.model.commit import committed, learned_names

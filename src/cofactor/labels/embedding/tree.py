@@ -14,7 +14,7 @@ from sklearn.utils import gen_batches
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit, thread_limit
-from cofactor.labels.data import is_sparse
+from cofactor.labels.features import is_sparse
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.state import check_array, last_length, member
 from cofactor.penalties import L2

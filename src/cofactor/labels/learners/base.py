@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.labels.data import CheckedFeatures
+from cofactor.labels.features import CheckedFeatures
 
 __all__ = ["Arrays", "CheckedFeatures", "Learner", "StateReader", "put_pattern", "put_rows", "scores_of", "wrong_state"]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.data import is_sparse
+from cofactor.labels.features import is_sparse
 from cofactor.labels.learners.base import (
     Arrays,
     CheckedFeatures,

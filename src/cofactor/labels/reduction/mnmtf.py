@@ -18,7 +18,8 @@ from cofactor import persistence
 from cofactor.correlation import co_occurrence
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures
-from cofactor.labels.data import as_features, as_labels
+from cofactor.labels.data import as_labels
+from cofactor.labels.features import as_features
 from cofactor.labels.fit_input import check_lengths
 from cofactor.labels.tags import label_tags
 from cofactor.model.callers import callers_level

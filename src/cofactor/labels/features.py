@@ -1,0 +1,169 @@
+"""Checks of features; models see them in one form."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn import get_config
+from sklearn.utils.validation import check_array, validate_data
+
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.typing import Features
+
+__all__ = [
+    "CheckedFeatures",
+    "as_features",
+    "canonical",
+    "check_n_features",
+    "first_entry",
+    "first_without_number",
+    "is_sparse",
+]
+
+#: Features as models see them: finite, C-contiguous or in canonical CSR form, float32 or float64.
+CheckedFeatures: TypeAlias = NDArray[Any] | sparse.csr_array
+
+
+def is_sparse(X: Any) -> TypeGuard[sparse.csr_array]:
+    """Whether features or labels are sparse: SciPy's `issparse`, with a type, as sparse means csr in this package."""
+    return sparse.issparse(X)
+
+
+def as_features(X: Features, estimator: Any = None, *, reset: bool = True) -> CheckedFeatures:
+    """Return features as models see them, having checked them.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or array, or frame, of shape (n, D)
+        Features; never changed.
+    estimator : estimator, optional
+        The model or transformer that is given the features.
+    reset : bool, default=True
+        Whether the estimator notes the number and the names of the features, as in `fit`, or compares them with those
+        it noted before, as in `predict`.
+
+    Returns
+    -------
+    C-contiguous ndarray, or csr_array in canonical form, of shape (n, D)
+        float32 if X is, float64 otherwise; X itself if it has this form already.
+
+    Raises
+    ------
+    InvalidInputError
+        If X is not a table of finite numbers, or not one that the estimator can take. If a cell is wrong, the message
+        says which, with rows and columns counted from 0.
+
+    Examples
+    --------
+    >>> as_features([[1, 2], [0, 3]])
+    array([[1., 2.],
+           [0., 3.]])
+    """
+    if estimator is not None and not reset:
+        check_n_features(X, estimator)
+    form: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+    form["ensure_all_finite"] = False  # scikit-learn's message says neither row nor column
+    try:
+        table = check_array(X, **form) if estimator is None else validate_data(estimator, X, reset=reset, **form)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _refusal_of_features(X, error) from error
+    if is_sparse(table):
+        table = canonical(table)
+    _check_finite(table, X)
+    return table
+
+
+def check_n_features(X: Any, estimator: Any) -> None:
+    """Refuse features of another number than the estimator noted; lists pass, since they do not say their shape."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) == 2 and shape[1] != estimator.n_features_in_:
+        turned = "; X seems to be transposed" if shape[0] == estimator.n_features_in_ else ""
+        raise InvalidInputError(
+            f"X has {shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            f"features as input{turned}",
+            argument="X",
+        )
+
+
+def canonical(X: Any) -> sparse.csr_array:
+    """Return a sparse table as a csr_array in canonical form, without changing the given one."""
+    table = X if isinstance(X, sparse.csr_array) else sparse.csr_array(X)
+    if not table.has_canonical_format:
+        table = table.copy()
+        table.sum_duplicates()
+    return table
+
+
+def _check_finite(table: CheckedFeatures, X: Any) -> None:
+    """Refuse features which are not finite; X is what the user gave."""
+    values: NDArray[Any] = table.data if is_sparse(table) else table  # type: ignore[assignment]
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum()
+    if get_config()["assume_finite"] or np.isfinite(total):
+        return
+    wrong = ~np.isfinite(values)
+    if not wrong.any():  # the sum of finite numbers was too large
+        return
+    value, row, column = first_entry(table, wrong)
+    if np.isnan(value):
+        name = "NaN"
+        advice = "fill in missing values, for example with sklearn.impute.SimpleImputer, or leave out their rows"
+    else:
+        name = "infinity" if value > 0 else "-infinity"
+        advice = "replace it by a finite number, or leave out its row"
+    raise InvalidInputError(
+        f"X holds {name} ({_place(X, row, column)}): features must be finite numbers", argument="X", advice=advice
+    )
+
+
+def _refusal_of_features(X: Any, error: Exception) -> InvalidInputError:
+    """Return our own error for features which scikit-learn refuses: it names the first cell that is not a number."""
+    refusal = InvalidTypeError if isinstance(error, TypeError) else InvalidInputError
+    found = None if is_sparse(X) else first_without_number(X)
+    if found is None:
+        return refusal(str(error), argument="X")
+    value, row, column = found
+    place = f"X holds {value!r} ({_place(X, row, column)})"
+    if isinstance(value, str | bytes):
+        advice = "encode text as numbers, for example with sklearn.preprocessing.OneHotEncoder, or leave out its column"
+        return InvalidTypeError(f"{place}: features must be numbers", argument="X", advice=advice)
+    advice = "put a number in its place, or leave out its row or column"
+    return refusal(f"{place}: features must be numbers ({error})", argument="X", advice=advice)
+
+
+def first_without_number(X: Any) -> tuple[Any, int, int] | None:
+    """Return the first cell, row by row, that is not a number, with its row and column; None if there is none."""
+    try:
+        table = np.asarray(X)
+    except ValueError:  # rows of different lengths
+        return None
+    if table.ndim != 2 or table.dtype.kind not in "OUS":
+        return None
+    cells = np.asarray(X, dtype=object)  # a list of texts and numbers has become texts alone above
+    for (row, column), value in np.ndenumerate(cells):
+        if value is None:  # counts as NaN
+            continue
+        try:
+            float(value)
+        except (TypeError, ValueError, OverflowError):
+            return value, row, column
+    return None
+
+
+def _place(X: Any, row: int, column: int) -> str:
+    """Return where a cell is, with the name of its column if X is a frame."""
+    names = getattr(X, "columns", None)
+    return f"row {row}, column {column if names is None else repr(list(names)[column])}"
+
+
+def first_entry(table: Any, wrong: NDArray[np.bool_]) -> tuple[Any, int, int]:
+    """Return the first wrong entry of a table, its row and its column; of a sparse table `wrong` has stored entries."""
+    first = int(np.argmax(wrong))
+    if is_sparse(table):
+        row = int(np.searchsorted(table.indptr, first, side="right")) - 1
+        return table.data[first], row, int(table.indices[first])
+    row, column = divmod(first, table.shape[1])
+    return table[row, column], row, column
