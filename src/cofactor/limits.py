@@ -6,12 +6,45 @@ from typing import Final
 
 from cofactor.errors import Argument, InvalidInputError, Place
 
-__all__ = ["CELLS", "COLUMNS", "MAX_LEVELS", "UNPACKED", "Limit"]
+__all__ = ["CELLS", "COLUMNS", "MAX_LEVELS", "UNPACKED", "Limit", "number_in_environment"]
 
 #: Largest number of levels of a rating scale, that of a scale from 0 to 100; more distinct ratings are continuous.
 MAX_LEVELS: Final = 101
 
 _PROPORTION = 100  # data rarely grow by more than this when they are unpacked
+
+
+def number_in_environment(variable: str, least: int = 0) -> int | None:
+    """Return the number which an environment variable gives, None if it is unset or empty.
+
+    Parameters
+    ----------
+    variable : str
+        Its name.
+    least : int, default 0
+        The smallest number that is taken.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is no whole number, is smaller, or has 20 digits or more.
+
+    Examples
+    --------
+    >>> import os
+    >>> from cofactor.limits import number_in_environment
+    >>> os.environ["MAX_PAGES"] = "20"
+    >>> number_in_environment("MAX_PAGES")
+    20
+    >>> del os.environ["MAX_PAGES"]
+    """
+    given = os.environ.get(variable)
+    if not given:
+        return None
+    if not (given.isascii() and given.isdigit() and len(given) < 20) or int(given) < least:
+        at_least = f" of at least {least}" if least else ""
+        raise InvalidInputError(f"{variable}={given!r}: expected a whole number{at_least}")
+    return int(given)
 
 
 @dataclass(frozen=True)
@@ -52,12 +85,8 @@ class Limit:
         InvalidInputError
             If the environment variable is no whole number.
         """
-        given = os.environ.get(self.variable)
-        if not given:
-            return max(self.usual, _PROPORTION * size)
-        if not (given.isascii() and given.isdigit() and len(given) < 20):
-            raise InvalidInputError(f"{self.variable}={given!r}: expected a whole number")
-        return int(given)
+        given = number_in_environment(self.variable)
+        return max(self.usual, _PROPORTION * size) if given is None else given
 
     def check(self, asked: int, what: str, place: Place, *, size: int = 0, argument: str | None = None) -> None:
         """Refuse more than the limit.

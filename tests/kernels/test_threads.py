@@ -155,9 +155,10 @@ def test_environment_variable() -> None:
     assert run(SHOW, COFACTOR_NUM_THREADS="3").stdout == "3\n"
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     assert run(SHOW).stdout == f"{available}\n"
+    assert run(SHOW, COFACTOR_NUM_THREADS="").stdout == f"{available}\n"
 
 
-@pytest.mark.parametrize("value", ["0", "two", "-1", ""])
+@pytest.mark.parametrize("value", ["0", "two", "-1", "²", "1" * 5000])
 def test_bad_environment_variable_is_refused(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COFACTOR_NUM_THREADS", value)
     with pytest.raises(InvalidInputError, match=f"COFACTOR_NUM_THREADS='{value}': expected a whole number"):

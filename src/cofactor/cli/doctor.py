@@ -153,7 +153,7 @@ def _threads() -> Iterator[Check]:
     except ValueError as error:
         yield Check(group, "kernels", "broken", str(error), "unset COFACTOR_NUM_THREADS, or set it to a number")
         return
-    origin = "all cores this process may use" if setting is None else "from COFACTOR_NUM_THREADS"
+    origin = "from COFACTOR_NUM_THREADS" if setting else "all cores this process may use"
     yield Check(group, "kernels", "ok", f"{used}, {origin} ({os.cpu_count()} in the machine)")
     import scipy.linalg  # noqa: F401  loads the BLAS that SciPy uses
 

@@ -18,20 +18,18 @@ from functools import lru_cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from cofactor.errors import InvalidInputError
 from cofactor.kernels.spin import finish, wait_for
+from cofactor.limits import number_in_environment
 
 _local = threading.local()
 
 
 @lru_cache(maxsize=1)
 def _default_threads() -> int:
-    value = os.environ.get("COFACTOR_NUM_THREADS")
-    if value is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not value.isdigit() or int(value) < 1:
-        raise InvalidInputError(f"COFACTOR_NUM_THREADS={value!r}: expected a whole number of at least 1")
-    return int(value)
+    given = number_in_environment("COFACTOR_NUM_THREADS", least=1)
+    if given is not None:
+        return given
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def n_threads() -> int:
