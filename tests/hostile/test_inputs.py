@@ -13,7 +13,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -264,6 +264,18 @@ def test_cells_out_of_proportion(tmp_path, monkeypatch):
     assert "has 303 cells" in refused(read_ratings, tmp_path / "f.parquet", stars)
     monkeypatch.setenv("COFACTOR_MAX_CELLS", "303")
     assert len(read_ratings(tmp_path / "f.parquet").y) == 101
+
+
+def test_long_text_in_many_rows_is_held_once(tmp_path):
+    users = pa.DictionaryArray.from_arrays(np.zeros(100_000, dtype=np.int32), pa.array(["x" * 100_000]))
+    stars = parquet(user=users, item=np.arange(100_000), rating=[1.0, 2.0] * 50_000)
+    (tmp_path / "f.parquet").write_bytes(stars)  # .3 MB, and 10 GB if each row had its own text
+
+    assert not failures(partial(_read_ratings_of_one_user, tmp_path / "f.parquet"), [0])
+
+
+def _read_ratings_of_one_user(path: Path, seed: int) -> None:
+    assert read_ratings(path).n_users == 1
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError, Place
 
-__all__ = ["ArrowTable", "Cells", "Table", "TableOptions", "Words", "numpy_of"]
+__all__ = ["ArrowTable", "Cells", "Table", "TableOptions", "Words", "is_text", "numpy_of"]
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class ArrowTable(Table):
         if pa.types.is_floating(column.type):
             column = self._whole(column, position)
         try:
-            return Words.of(column if _is_text(column.type) else column.cast(pa.string()))
+            return Words.of(column if is_text(column.type) else column.cast(pa.string()))
         except pa.ArrowException:
             raise self._type_error(position, "integers or text") from None
 
@@ -211,7 +211,7 @@ class ArrowTable(Table):
                 raise InvalidInputError(
                     "holds ids beyond 64-bit integers", advice="store them as text", place=self.column_place(position)
                 ) from None
-        if not _is_text(column.type):
+        if not is_text(column.type):
             raise self._type_error(position, "integers or text")
         return Words.of(column)
 
@@ -219,7 +219,7 @@ class ArrowTable(Table):
         """Return numbers, booleans as 0 and 1, or text; other types are refused."""
         column = self.column(position)
         kind = column.type
-        if _is_text(kind):
+        if is_text(kind):
             return Words.of(column)
         if pa.types.is_decimal(kind):
             column = column.cast(pa.float64())
@@ -256,7 +256,7 @@ class ArrowTable(Table):
         column = self.table.column(position)
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
-        if pa.types.is_dictionary(column.type):
+        if pa.types.is_dictionary(column.type) and not (is_text(column.type) and column.dictionary.null_count == 0):
             column = column.dictionary_decode()
         if column.null_count:
             row = column.is_null().to_pylist().index(True)
@@ -288,5 +288,7 @@ def _shown(cell: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Whether a type of Arrow is text, or a dictionary of text."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

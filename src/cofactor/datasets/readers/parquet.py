@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cofactor.datasets.table import ArrowTable, TableOptions
+from cofactor.datasets.table import ArrowTable, TableOptions, is_text
 from cofactor.errors import InvalidInputError, Place
 from cofactor.limits import CELLS
 from cofactor.text import counted
@@ -64,7 +64,10 @@ def read_parquet(data: bytes, file: str, options: TableOptions) -> ArrowTable:
         metadata = parquet().read_metadata(pa.BufferReader(data))
         cells = metadata.num_rows * metadata.num_columns  # pyarrow 26 dies of a closer look at a damaged file
         CELLS.check(cells, f"has {counted(cells, 'cell')}", Place(file), size=len(data))
-        table = parquet().read_table(pa.BufferReader(data))
+        # Text as a dictionary: a long value in many rows would take far more memory than the file.
+        schema = parquet().read_schema(pa.BufferReader(data))
+        texts = [field.name for field in schema if is_text(field.type)]
+        table = parquet().read_table(pa.BufferReader(data), read_dictionary=texts)
         table.validate(full=True)  # Arrow does not look whether text is UTF-8 before it is used
     if table.num_rows == 0:
         raise InvalidInputError(f"the file is empty, expected rows with {options.content}", place=Place(file))
