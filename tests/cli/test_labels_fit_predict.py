@@ -195,7 +195,7 @@ def test_features_are_matched_by_name(run, tags: LabelDataset, fitted: Path, tmp
     found = rows(run("predict", fitted, path, "--form", "table", "-o", "-").out)
     assert [int(row["tag b"]) for row in found] == expected[:, 1].tolist()
     write_table(path, {name: whole[name] for name in ("f3", "f0", "f5", "f1", "f2")})
-    assert run("predict", fitted, path).error == f"{path.name}: no feature 'f4'; expected 6 features as trained"
+    assert run("predict", fitted, path).error == f"{path}: no feature 'f4'; expected 6 features as trained"
 
 
 def test_tables_without_header(run, tags: LabelDataset, tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.sparse import issparse
 
 from cofactor.datasets import read_arff, read_label_names
-from cofactor.datasets.cells import truth_of
 from cofactor.datasets.readers import arff_plain, arff_rows
 from cofactor.datasets.readers.arff_header import read_header
+from cofactor.recipe import truth_of
 
 HEAD = (
     "@relation 'r: -C -2'\n@attribute a numeric\n@attribute b {0,1}\n@attribute l1 {0,1}\n@attribute l2 {0,1}\n@data\n"
@@ -210,12 +210,17 @@ def test_which_values_are_off_and_on(values, truth):
     assert truth_of(values) == truth
 
 
-def test_row_names_are_warned_of_and_dropped(write):
+def test_row_names_are_refused_and_dropped(write):
     ids = [f"p{k}" for k in range(20)]
     head = f"@relation 'r: -C -1'\n@attribute id {{{','.join(ids)}}}\n@attribute x real\n@attribute l {{0,1}}\n@data\n"
     text = head + "".join(f"{name},1,0\n" for name in ids)
-    with pytest.warns(UserWarning, match="'id' has another value in every row.*drop=\\['id'\\]"):
-        assert read_arff(write(text)).n_features == 21
+    with pytest.raises(ValueError, match="'id' is text with 20 different values.*drop=\\['id'\\]"):
+        read_arff(write(text))
+    assert read_arff(write(text), max_values=20).n_features == 21
+    named = read_arff(write(text), id="id")
+    assert (named.feature_names, named.ids.tolist()) == (("x",), ids)
+    again = read_arff(write(text), (), recipe=named.recipe)
+    assert (again.feature_names, again.ids.tolist(), again.n_labels) == (("x",), ids, 0)
     assert read_arff(write(text), drop=["id"]).feature_names == ("x",)
 
 

@@ -99,7 +99,7 @@ def test_a_format_of_labels(toy, tmp_path):
     path.write_text("TOY\n[[1, 2], [3, 4]]\n[[1], [0]]")
     assert (sniff(path).format, sniff(path).holds) == ("toy", "labels")
     assert load_labels(path).X.tolist() == load_labels(path, format="toy").X.tolist() == [[1, 2], [3, 4]]
-    with pytest.raises(InvalidInputError, match="labels and drop are for ARFF files and tables"):
+    with pytest.raises(InvalidInputError, match="is for ARFF files and tables"):
         load_labels(path, "tag")
 
 

@@ -9,6 +9,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.sparse import issparse
 
 from cofactor.datasets import load_labels, read_label_table
+from cofactor.errors import InvalidInputError
 
 
 @pytest.fixture
@@ -140,7 +141,31 @@ def test_faults_in_parquet(tmp_path):
         read_label_table(path, ["l"])
 
 
-def test_row_names_are_warned_of(write):
+def test_text_with_too_many_values_is_refused(write):
+    """Every value would be a feature: names of rows, and free text."""
     text = "id,x,l\n" + "".join(f"p{k},1,0\n" for k in range(20))
-    with pytest.warns(UserWarning, match="the column 'id' has another value in every row"):
+    with pytest.raises(InvalidInputError, match=r"nearly every row.*drop=\['id'\].*id='id'.*max_values=20"):
         read_label_table(write(text), ["l"])
+    assert read_label_table(write(text), ["l"], max_values=20).n_features == 21
+    many = "town,l\n" + "".join(f"t{k % 251},0\n" for k in range(502))
+    with pytest.raises(
+        InvalidInputError, match=r"'town' is text with 251 different values in 502 rows \(more than 250\)"
+    ):
+        read_label_table(write(many), ["l"])
+    assert read_label_table(write(many.replace("t250", "t0")), ["l"]).n_features == 250
+
+
+def test_a_recipe_reads_another_table_alike(write):
+    train = read_label_table(write(TEXT), "tag_", id="id", drop=["wind"])
+    assert (train.ids.tolist(), train.feature_names) == (["p", "q", "r"], ("sky=blue", "sky=grey", "calm"))
+    assert train.take(np.array([2, 0])).ids.tolist() == ["r", "p"]
+    new = write('calm,tag_sea,sky,id,"tag_sun, or ""sol"""\nyes,1,grey,7,0\n', "new.csv")
+    same = read_label_table(new, recipe=train.recipe)
+    assert (same.feature_names, same.label_names) == (train.feature_names, train.label_names)
+    assert (same.X.tolist(), same.Y.toarray().tolist(), same.ids.tolist()) == ([[0, 1, 1]], [[1, 0]], [7])
+    assert read_label_table(new, (), recipe=train.recipe).n_labels == 0
+    assert load_labels(new, recipe=train.recipe).X.tolist() == same.X.tolist()
+    with pytest.raises(InvalidInputError, match="new.csv: has no column 'place', which id names"):
+        read_label_table(new, "tag_", id="place")
+    with pytest.raises(InvalidInputError, match="column 'tag_sea' is a label, and cannot be id"):
+        read_label_table(new, "tag_", id="tag_sea")

@@ -1,6 +1,5 @@
 """Known multi-label sets: every count that was measured on the files, splits, traps, and how they are loaded."""
 
-import warnings
 from functools import cache
 from pathlib import Path
 
@@ -97,9 +96,7 @@ def read(path):
     path = Path(path)
     if path.suffix == ".mat":
         return read_mat(path)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "(?s).*attribute 'protein' has another value in every row")
-        return read_arff(Path(f"{path}.gz"))
+    return read_arff(Path(f"{path}.gz"), max_values=1000)  # among them the names of the rows of genbase
 
 
 @cache
@@ -310,7 +307,7 @@ def test_every_format_by_its_content(tmp_path, root):
             "data set 'emotion' is not known, and there is no such file; did you mean emotions",
         ),
         (("ml-100k",), {}, r"'ml-100k' holds ratings, not labels; load it with load_ratings\('ml-100k'\)"),
-        (("emotions", "tag"), {}, "'emotions' is a known data set; labels, drop and format are for files"),
+        (("emotions", "tag"), {}, "'emotions' is a known data set; labels, drop, id and format are for files"),
         (("emotions",), {"aligned": "realigned"}, "aligned is for the sets of rcv1"),
         (("emotions",), {"aligned": "yes"}, "aligned='yes': not known"),
         (("-",), {}, "standard input: its format cannot be told"),
@@ -322,7 +319,7 @@ def test_what_cannot_be_meant(arguments, options, message):
 
 
 def test_options_which_do_not_apply_to_a_file(root, tmp_path):
-    with pytest.raises(ValueError, match="labels and drop are for ARFF files and tables"):
+    with pytest.raises(ValueError, match="is for ARFF files and tables"):
         load_labels(root / "plant/plant.mat", "y")
     with pytest.raises(ValueError, match="aligned is for the sets of rcv1; nothing is known"):
         load_labels(root / "plant/plant.mat", aligned="published")

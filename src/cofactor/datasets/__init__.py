@@ -13,6 +13,7 @@
 `read_libsvm`                 libsvm multi-label and extreme-classification text; `write_libsvm`
 `read_mat`                    the MATLAB layouts in which multi-label sets circulate
 `read_label_table`            CSV, TSV and Parquet with columns of labels
+`Recipe`                      how columns became features and labels, to read other files alike
 `LabelChunks`                 libsvm and Parquet in chunks, for data larger than memory; `write_chunks`
 `make_labels`                 synthetic labels with known groups
 `sniff.sniff`                 what a file is, by its beginning
@@ -54,6 +55,7 @@ from cofactor.datasets.synthetic import make_ratings
 from cofactor.datasets.synthetic_labels import LabelTruth, make_labels
 from cofactor.datasets.types import LabelDataset, RatingDataset
 from cofactor.datasets.write import write_table
+from cofactor.recipe import Recipe
 
 __all__ = [
     "DatasetNotFoundError",
@@ -63,6 +65,7 @@ __all__ = [
     "LabelDataset",
     "LabelTruth",
     "RatingDataset",
+    "Recipe",
     "Verification",
     "available",
     "bin_ratings",

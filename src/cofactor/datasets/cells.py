@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cofactor.datasets.table import Cells, Table, Words
 from cofactor.errors import InvalidInputError
+from cofactor.recipe import truth_of
 from cofactor.text import is_number
 
 __all__ = [
@@ -20,35 +21,12 @@ __all__ = [
     "numbers_of",
     "stack_pairs",
     "times_of",
-    "truth_of",
 ]
 
 IdMode = Literal["auto", "int", "str", "each"]
 
 _INTEGER = re.compile(r"-?[1-9][0-9]{0,18}|0")  # longer ones do not fit into 64 bits
 _INT64 = np.iinfo(np.int64)
-
-#: Pairs of words for off and on.
-_TRUTH = (
-    ("0", "1"),
-    ("-1", "1"),
-    ("-1", "+1"),
-    ("no", "yes"),
-    ("n", "y"),
-    ("false", "true"),
-    ("f", "t"),
-    ("off", "on"),
-    ("absent", "present"),
-)
-
-
-def truth_of(values: tuple[str, ...]) -> tuple[int, ...] | None:
-    """Return 0 or 1 for each value if the values are words for off and on, in any order and case; otherwise None."""
-    lower = [value.lower() for value in values]
-    for pair in _TRUTH:
-        if lower and set(lower) <= set(pair):
-            return tuple(pair.index(value) for value in lower)
-    return None
 
 
 def ids_of(table: Table, position: int, mode: IdMode, what: str = "id") -> NDArray[np.int64] | NDArray[np.object_]:

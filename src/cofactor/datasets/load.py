@@ -34,6 +34,7 @@ __all__ = ["Aligned", "load_labels", "load_ratings"]
 Aligned = Literal["published", "realigned"] | None
 
 _OFFSETS = "label_offsets.json"
+_OF_COLUMNS = ("id", "max_values", "recipe")  # besides labels and drop: what only readers of named columns take
 
 
 def load_ratings(
@@ -94,6 +95,7 @@ def load_labels(
     aligned: Aligned = None,
     sparse: Form = "auto",
     drop: Sequence[str] = (),
+    id: str | None = None,
     format: str | None = None,
     data_home: PathLike | None = None,
     **options: Any,
@@ -116,13 +118,16 @@ def load_labels(
         Whether X is a CSR array. ``"auto"``: if at most a fifth of its numbers differ from 0, whatever form the
         file has. X is float64 in both forms; ``X.astype(np.float32)`` halves its memory.
     drop : sequence of str, default ()
-        Columns of an ARFF file or a table which are neither features nor labels, such as row names.
+        Columns of an ARFF file or a table which are neither features nor labels, such as remarks.
+    id : str, optional
+        The column of an ARFF file or a table which names the rows; it is no feature, and the data have it as ``ids``.
     format : {"arff", "mat", "libsvm", "table"}, optional
         Format of a file; by default found from its content.
     data_home : str or path-like, optional
         Folder in which a known set is looked for instead of $COFACTOR_DATA and the cache.
     **options
-        Further options of the reader: `read_arff`, `read_mat`, `read_libsvm` or `read_label_table`.
+        Further options of the reader: `read_arff`, `read_mat`, `read_libsvm` or `read_label_table`. Among them is
+        `recipe`, which reads an ARFF file or a table as another one was read.
 
     Returns
     -------
@@ -164,11 +169,11 @@ def load_labels(
             f"data set {entry.name!r} holds ratings, not labels", advice=f"load it with load_ratings({entry.name!r})"
         )
     if entry is not None:
-        if labels is not None or drop or format is not None or options:
+        if labels is not None or drop or id is not None or format is not None or options:
             raise InvalidInputError(
                 (
-                    *(f"{entry.name!r} is a known data set; ", Argument("labels"), ", ", Argument("drop"), " and "),
-                    *(Argument("format"), " are for files"),
+                    *(f"{entry.name!r} is a known data set; ", Argument("labels"), ", ", Argument("drop"), ", "),
+                    *(Argument("id"), " and ", Argument("format"), " are for files"),
                 )
             )
         return _known(entry, aligned, sparse, data_home)
@@ -177,7 +182,7 @@ def load_labels(
             (Argument("data_home"), f" is for known data sets; {display_name(name_or_path)} is a file"),
             argument="data_home",
         )
-    return _file(name_or_path, labels, aligned, sparse, drop, format, options)
+    return _file(name_or_path, labels, aligned, sparse, drop, format, {**options, "id": id})
 
 
 def _unknown(name: PathLike) -> Exception:
@@ -317,22 +322,22 @@ def _file(
 ) -> LabelDataset:
     known = _format(path, format)
     file = Place(display_name(path))
-    asked = {"labels": labels is not None, "drop": bool(drop)}
-    if any(given and option not in known.options for option, given in asked.items()):
-        raise InvalidInputError(
-            (Argument("labels"), " and ", Argument("drop"), " are for ARFF files and tables, whose columns have names"),
-            place=file,
-        )
+    columns = {"labels": labels, "drop": drop, **{name: options.pop(name, None) for name in _OF_COLUMNS}}
+    if "labels" not in known.options:
+        given = [name for name, value in columns.items() if (value if name == "drop" else value is not None)]
+        if given:
+            what = (Argument(given[0]), " is for ARFF files and tables, whose columns have names")
+            raise InvalidInputError(what, place=file)
+        columns = {}
     name = Path(path).name.removesuffix(".gz").removesuffix(".arff")
     offsets = Path(path).with_name(_OFFSETS)
-    shifted = known.name == "arff" and labels is None and not drop and offsets.is_file()
+    shifted = known.name == "arff" and not any(columns.values()) and labels is None and offsets.is_file()
     if shifted and name in json.loads(read_bytes(offsets)):
         return _shifted(name, Path(path), offsets, aligned, sparse)
     if aligned is not None:
         raise InvalidInputError(
             (Argument("aligned"), f" is for the sets of rcv1; nothing is known of shifted labels in {file}")
         )
-    columns: dict[str, Any] = {"labels": labels, "drop": drop} if "labels" in known.options else {}
     reader = known.labels or read_label_table
     return reader(path, sparse=sparse, **columns, **options)
 

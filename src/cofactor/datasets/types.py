@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.recipe import Recipe
 from cofactor.text import counted, few
 
 #: What a file holds: ratings, features with labels, only the names of labels, or a model.
@@ -164,6 +165,10 @@ class LabelDataset:
         Names of the nominal features which became columns ``feature=value``.
     description : str
         Origin and peculiarities, in a sentence or two.
+    ids : ndarray of shape (n,) or None
+        What the rows are called, int64 where all are integers, otherwise object; None where no column says so.
+    recipe : Recipe or None
+        How columns of a table, or of an ARFF file, became features and labels; other files can be read alike by it.
 
     Raises
     ------
@@ -188,6 +193,8 @@ class LabelDataset:
     train_rows: NDArray[np.bool_] | None = None
     nominal: tuple[str, ...] = ()
     description: str = ""
+    ids: NDArray[Any] | None = None
+    recipe: Recipe | None = None
 
     def __post_init__(self) -> None:
         n = self.X.shape[0]
@@ -207,11 +214,9 @@ class LabelDataset:
                 ),
                 argument="Y",
             )
-        if self.train_rows is not None and self.train_rows.shape != (n,):
-            raise InvalidInputError(
-                (Argument("train_rows"), f" must have shape ({n},); found {self.train_rows.shape}"),
-                argument="train_rows",
-            )
+        for name, rows in (("train_rows", self.train_rows), ("ids", self.ids)):
+            if rows is not None and rows.shape != (n,):
+                raise InvalidInputError((Argument(name), f" must have shape ({n},); found {rows.shape}"), argument=name)
 
     def __len__(self) -> int:
         return self.n_instances
@@ -249,7 +254,8 @@ class LabelDataset:
         LabelDataset
             Without an official split.
         """
-        return replace(self, X=self.X[rows], Y=self.Y[rows], train_rows=None)
+        ids = None if self.ids is None else self.ids[rows]
+        return replace(self, X=self.X[rows], Y=self.Y[rows], train_rows=None, ids=ids)
 
     def split(self) -> tuple[LabelDataset, LabelDataset]:
         """Training part and test part of the official split.

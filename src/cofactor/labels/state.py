@@ -14,6 +14,7 @@ from cofactor.labels.data import LabelForm
 from cofactor.labels.decoding import decoder_of
 from cofactor.labels.features import is_sparse
 from cofactor.model.state import check_course, from_plain, member, packed, plain, unpacked
+from cofactor.recipe import Recipe
 
 __all__ = ["check_answers", "check_shapes", "label_state", "take_state"]
 
@@ -36,6 +37,8 @@ def label_state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "threshold": packed(model.decision_.value, "threshold", arrays),
         "learned": learned,
     }
+    if hasattr(model, "recipe_"):
+        header["recipe"] = model.recipe_.as_json()
     return header, arrays
 
 
@@ -64,6 +67,8 @@ def take_state(
     model.n_features_in_ = member(header, "n_features", int)
     if names := member(header, "feature_names", list):
         model.feature_names_in_ = np.array(names, dtype=object)
+    if "recipe" in header:
+        model.recipe_ = Recipe.of_json(member(header, "recipe", dict))
     model.form_ = LabelForm(**member(header, "form", dict))
     model.label_names_ = np.array(member(header, "label_names", list), dtype=object)
     model.constant_ = arrays["constant"]
@@ -86,6 +91,9 @@ def check_shapes(model: Any) -> None:
     names = getattr(model, "feature_names_in_", None)
     if names is not None and (names.shape != (D,) or len(set(names.tolist())) != D):
         raise InvalidInputError(f"feature_names must be {D} distinct names")
+    recipe = getattr(model, "recipe_", None)
+    if recipe is not None and (names is None or recipe.feature_names != tuple(names.tolist())):
+        raise InvalidInputError("the recipe of columns makes other features than those of the model")
     if model.constant_.shape != (n_labels,) or model.constant_.dtype != np.int8:
         raise InvalidInputError(f"constant has shape {model.constant_.shape}, dtype {model.constant_.dtype}")
     cut = np.asarray(model.decision_.value)

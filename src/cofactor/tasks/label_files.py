@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +19,8 @@ from cofactor.tasks.matching import align_features, bases_of, refuse_sizes
 
 __all__ = ["read_features", "read_label_file"]
 
-#: Options which not every format has, and their values when they are not given.
-_NOT_EVERYWHERE = {"encoding": "utf-8", "sep": None, "header": None, "zero_based": None}
+#: Options which not every format has.
+_NOT_EVERYWHERE = ("encoding", "sep", "header", "zero_based")
 
 
 def read_label_file(file: str, options: Mapping[str, Any]) -> LabelDataset:
@@ -30,7 +31,7 @@ def read_label_file(file: str, options: Mapping[str, Any]) -> LabelDataset:
     file : str
         Path, ``-``, or name of a data set, in this order.
     options : mapping from str to object
-        labels, xml, drop, format, aligned, zero_based, sep, header and encoding.
+        labels, xml, drop, id, max_values, format, aligned, zero_based, sep, header and encoding.
     """
     data = _load(sniff(file), options, _columns(options))
     place = Place(display_name(file))
@@ -54,10 +55,11 @@ def _columns(options: Mapping[str, Any]) -> Any:
     return Path(options["xml"])
 
 
-def read_features(file: str, model: Any, options: Mapping[str, Any]) -> Any:
+def read_features(file: str, model: Any, options: Mapping[str, Any]) -> LabelDataset:
     """Read the features of new instances, in the order of those that a model was fitted to.
 
-    The file may have columns of labels, or not: columns which are labels of the model are left out.
+    The file may have columns of labels, or not: columns which are labels of the model are left out. A model that knows
+    the recipe of its columns has them read by it, so that no option need be given again.
 
     Parameters
     ----------
@@ -66,16 +68,21 @@ def read_features(file: str, model: Any, options: Mapping[str, Any]) -> Any:
     model : LabelModel
         Fitted.
     options : mapping from str to object
-        drop, format, zero_based, sep, header and encoding.
+        drop, id, format, zero_based, sep, header and encoding.
 
     Returns
     -------
-    ndarray or csr_array of shape (n, D)
+    LabelDataset
+        Without labels.
     """
-    whole, extra = {**options, "aligned": None}, dict[str, Any]()
+    # A value that did not occur in training makes no feature, so that there may be any number of them.
+    whole, extra = {**options, "aligned": None, "max_values": None}, dict[str, Any]()
     found = sniff(file)
     kind = _format_of(found, options)
     named = kind not in ("mat", "libsvm", "known")
+    if named:
+        recipe = getattr(model, "recipe_", None)
+        extra = {"max_values": sys.maxsize} if recipe is None else {"recipe": recipe}
     if kind == "libsvm" and found.has_sizes:
         refuse_sizes(model, file)
     elif kind == "libsvm":
@@ -85,17 +92,23 @@ def read_features(file: str, model: Any, options: Mapping[str, Any]) -> Any:
     data = _load(found, whole, () if named else None, **extra)
     if not data.n_instances:
         raise InvalidInputError("holds no instances", place=Place(display_name(file)))
-    return align_features(data, model, named=named)
+    if "recipe" in extra:
+        return data
+    X = align_features(data, model, named=named)
+    names = tuple(map(str, getattr(model, "feature_names_in_", data.feature_names)))
+    return replace(data, X=X, Y=data.Y[:, :0], feature_names=names, label_names=(), recipe=None)
 
 
 def _load(found: Found, options: Mapping[str, Any], columns: Any, **extra: Any) -> LabelDataset:
     keywords: dict[str, Any] = {"aligned": options["aligned"]} if options["aligned"] else {}
     kind = _format_of(found, options)
     if kind != "known":
-        keywords |= {"format": kind, "drop": options["drop"], **_for_reader(options, kind, found.path), **extra}
-    elif options["drop"] or options["format"] or columns is not None:
-        names = (Argument("labels"), ", ", Argument("xml"), ", ", Argument("drop"), " and ", Argument("format"))
-        raise InvalidInputError((f"{found.path} is a known data set: ", *names, " are for files"))
+        given = {name: options[name] for name in ("drop", "id", "max_values")}
+        keywords |= {"format": kind, **given, **_for_reader(options, kind, found.path), **extra}
+    elif options["drop"] or options["id"] or options["format"] or columns is not None:
+        names = (Argument("labels"), ", ", Argument("xml"), ", ", Argument("drop"), ", ", Argument("id"))
+        last = (" and ", Argument("format"), " are for files")
+        raise InvalidInputError((f"{found.path} is a known data set: ", *names, *last))
     with about(found.path):
         data = datasets.load_labels(found.path, columns, **keywords)
     return replace(data, name=found.name) if found.kind == "stdin" else data
@@ -103,7 +116,7 @@ def _load(found: Found, options: Mapping[str, Any], columns: Any, **extra: Any) 
 
 def _for_reader(options: Mapping[str, Any], kind: str, file: str) -> dict[str, Any]:
     """Return the options for the reader of a format; refuse those which it does not have."""
-    asked = {name: options[name] for name, nothing in _NOT_EVERYWHERE.items() if options[name] != nothing}
+    asked = {name: options[name] for name in _NOT_EVERYWHERE if options[name] is not None}
     takes = {known.name: known.options for known in FORMATS}
     for name in asked:
         if name not in takes[kind]:

@@ -6,7 +6,7 @@ import copy
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -78,7 +78,8 @@ class LabelTask(Task):
 
     def read(self, file: str, options: Mapping[str, Any], progress: Any = None) -> Loaded:
         """Read features and labels; see `Task.read`."""
-        return Loaded(file, label_files.read_label_file(file, options))
+        data = label_files.read_label_file(file, options)
+        return Loaded(file, data, notes=data.recipe.notes() if data.recipe is not None else ())
 
     def models(self) -> dict[str, type[Any]]:
         """Return the models by their names.
@@ -163,6 +164,8 @@ class LabelTask(Task):
         self.listen(fitted, None)
         # As if X had been a frame: the file of the model keeps the names, so that `predict` can match columns by them.
         fitted.feature_names_in_ = np.array(data.feature_names, dtype=object)
+        if data.recipe is not None:
+            fitted.recipe_ = data.recipe
         return fitted, _fit_facts(fitted, loaded, chosen, seconds)
 
     def predict(self, model: Any, file: str, options: Mapping[str, Any], called: str = "the model") -> Table:
@@ -171,17 +174,19 @@ class LabelTask(Task):
         if top is not None and (scores or form == "table"):
             out = Argument("scores" if scores else "form")
             raise InvalidInputError(("writes labels with their scores: leave out ", out), argument="top", found=top)
-        X = label_files.read_features(file, model, options)
+        data = label_files.read_features(file, model, options)
         plain = without_names(model)
-        values = plain.decision_function(X)
+        values = plain.decision_function(data.X)
         names = [str(name) for name in model.label_names_]
-        columns = _columns(plain, values, names, options)
+        rows = _Rows.of(data, options["id"] or getattr(getattr(model, "recipe_", None), "id", None))
+        columns = _columns(plain, values, names, options, rows)
         tags_only = top is None and not scores and form == "tags"
         return Table(
             "Predicted labels",
             columns,
-            records=lambda: _records(plain, values, names, options),
+            records=lambda: _records(plain, values, names, options, rows),
             fault=_semicolon(names) if tags_only else None,
+            notes=rows.notes,
         )
 
     def update(self, model: Any, loaded: Loaded) -> Any:
@@ -268,7 +273,7 @@ class LabelTask(Task):
         self, models: Mapping[str, Any], loaded: Loaded, settings: Settings
     ) -> tuple[dict[str, Any], tuple[Text, ...]]:
         """Return copies of models; see `Task.prepared`."""
-        return {name: clone(model) for name, model in models.items()}, ()
+        return {name: clone(model) for name, model in models.items()}, loaded.notes
 
     def warm_up(self, models: Sequence[Any], loaded: Loaded) -> None:
         """Fit every model to a few instances; see `Task.warm_up`."""
@@ -334,33 +339,64 @@ def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], sec
         "threshold": known.shown["threshold"],
         "training micro-F1": f"{score:.4f}",
     }
-    notes: tuple[Text, ...] = ()
+    notes = loaded.notes
     if not score and not isinstance(model.threshold, str):
         learned = (Argument("threshold", "global"), ", which learns a cut")
-        notes = (("no label of a training instance is found; try ", *learned),)
+        notes = (
+            *notes,
+            ("no label of a training instance is found; try ", *learned),
+        )
     return Facts(f"{values['model']} fitted to {data.name}", values, {k: v for k, v in shown.items() if v}, notes)
 
 
 # ---------------------------------------------------------------- what is predicted
 
 
-def _columns(model: Any, values: NDArray[Any], names: list[str], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of a table; instances count from 1."""
-    numbers = np.arange(1, len(values) + 1)
+@dataclass(frozen=True)
+class _Rows:
+    """What the rows of a file are called: their ids, or numbers from 1."""
+
+    heading: str
+    ids: NDArray[Any]
+    notes: tuple[Text, ...] = ()
+
+    @classmethod
+    def of(cls, data: Any, id: str | None) -> _Rows:
+        """Return those of data, of which a column of this name may have the ids."""
+        if data.ids is not None and id is not None:
+            return cls(id, data.ids)
+        notes = (f"there is no column {id!r}, which named the rows in training: rows are numbered",) if id else ()
+        return cls("instance", np.arange(1, len(data) + 1), notes)
+
+    def heading_beside(self, columns: Mapping[str, Any]) -> str:
+        """Return the heading of a column of ids beside others, which may have the same name."""
+        return f"id {self.heading}" if self.heading in columns else self.heading
+
+
+def _columns(
+    model: Any, values: NDArray[Any], names: list[str], options: Mapping[str, Any], rows: _Rows
+) -> dict[str, Any]:
+    """Return the columns of a table; the first one names the rows."""
+    found = _answers(model, values, names, options)
+    repeats = options["top"] is not None and found["rank"].size // max(len(values), 1)
+    return {rows.heading_beside(found): np.repeat(rows.ids, repeats) if repeats else rows.ids} | found
+
+
+def _answers(model: Any, values: NDArray[Any], names: list[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns which say what is predicted."""
     if options["top"] is not None:
         best = _best(values, options["top"])
         return {
-            "instance": np.repeat(numbers, best.shape[1]),
             "rank": np.tile(np.arange(1, best.shape[1] + 1), len(values)),
             "label": np.array(names, dtype=object)[best].ravel(),
             "score": shortest(np.take_along_axis(values, best, axis=1).ravel()),
         }
     if options["scores"]:
-        return {"instance": numbers} | {name: shortest(values[:, j]) for j, name in enumerate(names)}
+        return {name: shortest(values[:, j]) for j, name in enumerate(names)}
     on = model.decision_.apply(values)
     if options["form"] == "table":
-        return {"instance": numbers} | {name: on[:, j].astype(np.int8) for j, name in enumerate(names)}
-    return {"instance": numbers, "labels": [";".join(tags) for tags in _tags(on, names)]}
+        return {name: on[:, j].astype(np.int8) for j, name in enumerate(names)}
+    return {"labels": [";".join(tags) for tags in _tags(on, names)]}
 
 
 def _semicolon(names: list[str]) -> InvalidInputError | None:
@@ -382,18 +418,18 @@ def _best(values: NDArray[Any], top: int) -> NDArray[np.int64]:
 
 
 def _records(
-    model: Any, values: NDArray[Any], names: list[str], options: Mapping[str, Any]
+    model: Any, values: NDArray[Any], names: list[str], options: Mapping[str, Any], rows: _Rows
 ) -> Iterator[dict[str, Any]]:
     """Yield an object for each instance."""
     best = None if options["top"] is None else _best(values, options["top"])
     tags = _tags(model.decision_.apply(values), names)
-    for k, row in enumerate(values):
-        record: dict[str, Any] = {"instance": k + 1, "labels": next(tags)}
+    for k, (id, row) in enumerate(zip(rows.ids.tolist(), values, strict=True)):
+        record: dict[str, Any] = {"labels": next(tags)}
         if best is not None:
-            record = {"instance": k + 1, "top": [{"label": names[j], "score": _short(row[j])} for j in best[k]]}
+            record = {"top": [{"label": names[j], "score": _short(row[j])} for j in best[k]]}
         elif options["scores"]:
             record["scores"] = {name: _short(score) for name, score in zip(names, row, strict=True)}
-        yield record
+        yield {rows.heading_beside(record): id} | record
 
 
 def _short(score: Any) -> float:

@@ -9,7 +9,7 @@ import csv
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -279,7 +279,13 @@ TEXT_FILES = (
         group=_TABLES,
         opposite="no_header",
     ),
-    Option("encoding", "Encoding of a text file, such as latin-1.", default="utf-8", group=_TABLES, unit="NAME"),
+    Option(
+        "encoding",
+        "Encoding of a text file, such as latin-1; by default utf-8, or that of training.",
+        default="utf-8",
+        group=_TABLES,
+        unit="NAME",
+    ),
 )
 SCALE = (
     Option(
@@ -335,6 +341,21 @@ LABEL_COLUMNS = (
 DROP = Option(
     "drop", "Columns which are neither features nor labels.", default=(), group=_LABELS, unit="NAMES", parse=names_in
 )
+ID = Option(
+    "id",
+    "The column which names the rows: no feature; predictions have it as their first column.",
+    group=_LABELS,
+    unit="COLUMN",
+)
+MAX_VALUES = Option(
+    "max_values",
+    "Most values that a column of text may have, since each becomes a feature; by default 250, and fewer than nine "
+    "tenths of the rows.",
+    kind=int,
+    group=_LABELS,
+    unit="N",
+    low=1,
+)
 THRESHOLD = Option(
     "threshold",
     "A label is predicted where its score is above 0, above X, or where a rule learned from held-out instances says: "
@@ -363,6 +384,7 @@ ZERO_BASED = Option(
     group=_LABELS,
     opposite="one_based",
 )
+_AS_TOLD = (*TEXT_FILES[:-1], replace(TEXT_FILES[-1], default=None))  # readers of labels know what None stands for
 FORM = Option(
     "form",
     "tags: the names of the labels; table: a column of 0 and 1 for each.",
@@ -376,7 +398,7 @@ TOP = Option(
 )
 
 _READ_RATINGS = (USER, ITEM, RATING, *TEXT_FILES, *SCALE, DUPLICATES)
-_READ_LABELS = (*LABEL_COLUMNS, DROP, THRESHOLD, FORMAT, ALIGNED, ZERO_BASED, *TEXT_FILES)
+_READ_LABELS = (*LABEL_COLUMNS, DROP, ID, MAX_VALUES, THRESHOLD, FORMAT, ALIGNED, ZERO_BASED, *_AS_TOLD)
 
 #: Options of ratings.
 RATINGS: OptionTable = {
@@ -391,5 +413,5 @@ LABELS: OptionTable = {
     "fit": _READ_LABELS,
     "compare": _READ_LABELS,
     "evaluate": _READ_LABELS,
-    "predict": (DROP, FORMAT, ZERO_BASED, *TEXT_FILES, FORM, SCORES, TOP),
+    "predict": (DROP, ID, FORMAT, ZERO_BASED, *_AS_TOLD, FORM, SCORES, TOP),
 }

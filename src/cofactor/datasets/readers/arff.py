@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,13 +17,14 @@ from scipy.sparse import csr_array
 
 from cofactor.datasets.readers.arff_header import Attribute, Header, read_header
 from cofactor.datasets.readers.arff_rows import Rows, read_rows
-from cofactor.datasets.readers.label_columns import first_or_last, positions_of, warn_of_row_names
+from cofactor.datasets.readers.label_columns import check_words, first_or_last, id_position, positions_of
 from cofactor.datasets.readers.matrices import Form, from_entries, in_form, indicator
 from cofactor.datasets.readers.xml import read_label_names
 from cofactor.datasets.types import LabelDataset
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, data_name, display_name, read_bytes, to_utf8
 from cofactor.limits import CELLS
+from cofactor.recipe import Recipe
 from cofactor.text import counted
 
 __all__ = ["LabelAttributes", "looks_like_arff", "read_arff"]
@@ -36,8 +38,11 @@ def read_arff(
     labels: LabelAttributes = None,
     *,
     drop: Sequence[str] = (),
+    id: str | None = None,
+    max_values: int | None = None,
+    recipe: Recipe | None = None,
     sparse: Form = "auto",
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     name: str | None = None,
 ) -> LabelDataset:
     r"""Read features and labels from a dense or sparse ARFF file.
@@ -59,11 +64,13 @@ def read_arff(
 
         Labels keep the order of the file, or have the order of the sequence.
     drop : sequence of str, default ()
-        Attributes which are neither features nor labels, such as row names.
+        Attributes which are neither features nor labels, such as remarks.
+    id, max_values, recipe : optional
+        As in `read_label_table`. An attribute of strings may be the id.
     sparse : {"auto", True, False}, default "auto"
         Form of X. ``"auto"``: sparse if at most a fifth of its numbers differ from 0, whatever form the file has.
-    encoding : str, default "utf-8"
-        Encoding of the file.
+    encoding : str, optional
+        Encoding of the file; by default that of the recipe, or utf-8.
     name : str, optional
         Name of the data set; by default the file name.
 
@@ -78,16 +85,16 @@ def read_arff(
     FileNotFoundError, IsADirectoryError
         If there is no such file.
     ValueError
-        If the file is truncated, malformed, has missing values (``?``), strings outside of `drop`, an undeclared
-        value of a nominal attribute, or lacks a label; the message names the file and the line or the label.
+        If the file is truncated, malformed, has missing values (``?``), strings outside of `drop` and `id`, an
+        undeclared value of a nominal attribute, a nominal feature of too many values, or lacks a label; the message
+        names the file and the line or the label.
     ImportError
         If liac-arff is not installed.
 
     Warns
     -----
     UserWarning
-        If a nominal feature has a different value in each of 20 or more rows: then it names the rows, and should be
-        dropped.
+        If a nominal feature has a value which the recipe does not know: all its columns are 0 in such rows.
 
     Notes
     -----
@@ -117,26 +124,38 @@ def read_arff(
     >>> folder.cleanup()
     """
     label = display_name(path)
-    text = to_utf8(read_bytes(path), label, encoding).decode()
-    lines = _numbered(text)
+    given = {"encoding": encoding} if encoding is not None else dict(recipe.text) if recipe is not None else {}
+    lines = _numbered(to_utf8(read_bytes(path), label, given.get("encoding", "utf-8")).decode())
     header = read_header(lines, label)
+    names = [attribute.name for attribute in header.attributes]
+    if recipe is not None:
+        labels, drop, id = recipe.roles(names, labels, drop, id)
     label_columns = _label_columns(header, labels, path)
     dropped = _positions(header, drop, Argument("drop"))
+    id_at = id_position(names, id, label_columns, label, "attribute")
     rows = read_rows(header, lines)
-    features = np.setdiff1d(np.arange(len(header.attributes)), [*label_columns, *dropped])
-    X, feature_names = _features(rows, features)
+    features = np.setdiff1d(np.arange(len(names)), [*label_columns, *dropped, *([] if id_at is None else [id_at])])
+    X, feature_names = _features(rows, features, max_values, recipe is None)
     _check_labels(rows, label_columns)
     Y, _ = _columns(rows, np.array(label_columns, dtype=np.intp), spread=False)
-    attributes = header.attributes
-    return LabelDataset(
+    words = {names[j]: header.attributes[j].values for j in features if header.attributes[j].kind == "nominal"}
+    label_names = tuple(names[j] for j in label_columns)
+    done = Recipe(tuple(names[j] for j in features), label_names, tuple(drop), id, words, given)
+    data = LabelDataset(
         name=name or data_name(path),
         X=in_form(X, sparse, label),
         Y=indicator(Y, label),
         feature_names=feature_names,
-        label_names=tuple(attributes[j].name for j in label_columns),
-        nominal=tuple(attributes[j].name for j in features if _is_spread(attributes[j])),
+        label_names=label_names,
+        nominal=tuple(filter(done.spread, words)),
         description=f"{counted(rows.n, 'instance')} read from {label}",
+        ids=None if id_at is None else _ids(rows, id_at),
+        recipe=done,
     )
+    if recipe is None:
+        return data
+    aligned = data.align(recipe.feature_names)
+    return replace(data, X=aligned, feature_names=recipe.feature_names, recipe=recipe)
 
 
 def looks_like_arff(start: bytes) -> bool:
@@ -213,19 +232,41 @@ def _is_spread(attribute: Attribute) -> bool:
     return attribute.kind == "nominal" and attribute.truth is None
 
 
-def _features(rows: Rows, columns: NDArray[np.intp]) -> tuple[Any, tuple[str, ...]]:
-    """X and the names of its columns."""
+def _features(rows: Rows, columns: NDArray[np.intp], most: int | None, is_new: bool) -> tuple[Any, tuple[str, ...]]:
+    """X and the names of its columns; `is_new`: no recipe knows them."""
     for j in columns:
         attribute = rows.header.attributes[j]
         if attribute.kind == "string":
             raise InvalidInputError(
                 f"the attribute {attribute.name!r} is a string, which cannot be a feature",
-                advice=("leave it out with ", Argument("drop", [attribute.name])),
+                advice=(
+                    *("leave it out with ", Argument("drop", [attribute.name]), ", or name the rows by it with "),
+                    Argument("id", attribute.name),
+                ),
                 place=Place(rows.header.name, attribute.line),
             )
-        if _is_spread(attribute):
-            warn_of_row_names(rows.header.name, "attribute", attribute.name, rows.codes[j])
+        if is_new and _is_spread(attribute):
+            place = Place(rows.header.name, attribute.line)
+            check_words(attribute.name, len(np.unique(rows.codes[j])), rows.n, most, place)
     return _columns(rows, columns, spread=True)
+
+
+def _ids(rows: Rows, j: int) -> NDArray[Any]:
+    """Ids of the rows, from an attribute of any type."""
+    attribute = rows.header.attributes[j]
+    if j in rows.codes:
+        ids = np.array(rows.strings.get(j, attribute.values), dtype=object)[rows.codes[j]]
+        gap = np.flatnonzero(ids == "")
+        problem = "the id is empty"
+    else:
+        X, _ = _columns(rows, np.array([j], dtype=np.intp), spread=False)
+        values = (X.toarray() if rows.sparse else X).ravel()
+        gap = np.flatnonzero((values != np.rint(values)) | (np.abs(values) >= 2.0**53))
+        problem = "the id is no whole number"
+        ids = values if len(gap) else values.astype(np.int64)
+    if len(gap):
+        raise InvalidInputError(problem, place=Place(rows.header.name, int(rows.lines[gap[0]])))
+    return ids
 
 
 def _check_labels(rows: Rows, columns: Sequence[int]) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from cofactor.datasets.cells import truth_of
 from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.recipe import truth_of
 from cofactor.text import first_repeated
 
 Kind = Literal["numeric", "string", "nominal"]

@@ -27,7 +27,8 @@ class Rows:
     In a dense file `numbers` has a row for each row and a column for each numeric attribute. In a sparse file it is
     one-dimensional, row after row, `lengths` has the number of entries of each row and `columns` their attributes.
     ``codes[j]`` has for each row the position of the value of attribute j among the declared ones, 0 where a sparse
-    row leaves it out. `lines` has the number of the line of each row.
+    row leaves it out; ``strings[j]`` has the values of a textual attribute. `lines` has the number of the line of
+    each row.
     """
 
     header: Header
@@ -38,6 +39,7 @@ class Rows:
     columns: Any = field(default_factory=lambda: array("i"))
     numbers: Any = field(default_factory=lambda: array("d"))
     codes: dict[int, Any] = field(default_factory=dict)
+    strings: dict[int, list[str]] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -147,6 +149,7 @@ def _take_dense(rows: Rows, found: Iterator[list], stream: _Stream) -> None:
             column.append(_code(rows.header, j, code, row[j], stream.number))
     rows.numbers = np.frombuffer(rows.numbers, dtype=np.float64).reshape(rows.n, len(numeric))
     rows.codes = {j: np.array(column) for j, column in zip(rows.textual, taken, strict=True)}
+    rows.strings = {j: list(code) for j, code in zip(rows.textual, codes, strict=True)}
 
 
 def _take_sparse(rows: Rows, found: Iterator[dict], stream: _Stream) -> None:
@@ -169,6 +172,7 @@ def _take_sparse(rows: Rows, found: Iterator[dict], stream: _Stream) -> None:
             raise _missing(rows.header, stream.number, row) from None
     rows.numbers = np.frombuffer(rows.numbers, dtype=np.float64)
     rows.codes = {j: np.zeros(rows.n, dtype=np.int32) for j in rows.textual}
+    rows.strings = {j: list(code) for j, code in codes.items()}
     for i, j, code in taken:
         rows.codes[j][i] = code
 
@@ -179,7 +183,7 @@ def _code(header: Header, j: int, codes: dict[str, int], value: str | None, line
     if value is None and attribute.kind == "nominal":
         raise _no_value(header, line, j)
     if attribute.kind == "string":
-        return codes.setdefault(str(value), len(codes))
+        return codes.setdefault("" if value is None else value, len(codes))
     if value not in codes:
         raise InvalidInputError(
             f"the attribute {attribute.name!r} has the value {value!r}, expected one of "

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.text import counted, few, first_repeated
 
-__all__ = ["LabelColumns", "first_or_last", "label_roles", "positions_of", "warn_of_row_names"]
+__all__ = ["LabelColumns", "check_words", "first_or_last", "id_position", "label_roles", "positions_of"]
 
 #: Which columns are labels: those whose names begin with a text; the first n, or the last ones for n < 0; or names.
 LabelColumns = str | int | Sequence[str] | None
 
+_MOST_WORDS = 250  # values of a column of text, where nothing else is said: more than there are countries
 _ROWS_TO_JUDGE = 20  # with fewer rows, all values of a feature may be different by chance
+_DISTINCT = 0.9  # part of the rows with a value of their own from which on a column names the rows
 
 
 def label_roles(
-    names: Sequence[str], labels: LabelColumns, drop: Sequence[str], file: str
-) -> tuple[list[int], list[int]]:
-    """Positions of labels and of features among the columns of a table, as `read_label_table` takes them."""
+    names: Sequence[str], labels: LabelColumns, drop: Sequence[str], file: str, id: str | None = None
+) -> tuple[list[int], list[int], int | None]:
+    """Positions of labels, of features and of ids among the columns of a table, as `read_label_table` takes them."""
     n, place = len(names), Place(file)
     twice = first_repeated(names)
     if twice is not None:
@@ -48,13 +48,14 @@ def label_roles(
     else:
         targets = positions_of(names, labels, file, "column", Argument("labels"))
     dropped = positions_of(names, drop, file, "column", Argument("drop"))
-    taken = {*targets, *dropped}
+    ids = id_position(names, id, targets, file, "column")
+    taken = {*targets, *dropped, ids}
     features = [j for j in range(n) if j not in taken]
     if not features:
         raise InvalidInputError(
             f"all {counted(n, 'column')} are labels or dropped; none is left as a feature", place=place
         )
-    return targets, features
+    return targets, features, ids
 
 
 def _some(names: Sequence[str]) -> str:
@@ -98,16 +99,52 @@ def positions_of(
     return [position[name] for name in names]
 
 
-def warn_of_row_names(file: str, what: str, name: str, codes: NDArray) -> None:
-    """Warn of a nominal feature which has a different value in every row, if there are at least 20 rows.
+def id_position(names: Sequence[str], id: str | None, labels: Sequence[int], file: str, what: str) -> int | None:
+    """Position of the column of ids, which must be there and be no label; None where there is none.
 
-    The warning points to the caller of the reader, which must call this through one helper.
+    Parameters
+    ----------
+    names : sequence of str
+        Names of all columns.
+    id : str, optional
+        Name of the column.
+    labels : sequence of int
+        Positions of labels.
+    file, what : str
+        What messages call the file, and a column.
     """
-    if len(codes) < _ROWS_TO_JUDGE or len(np.unique(codes)) < len(codes):
+    if id is None:
+        return None
+    (position,) = positions_of(names, [id], file, what, Argument("id"))
+    if position in labels:
+        raise InvalidInputError((f"{what} {id!r} is a label, and cannot be ", Argument("id")), place=Place(file))
+    return position
+
+
+def check_words(name: str, n_words: int, n_rows: int, most: int | None, place: Place) -> None:
+    """Refuse a feature of text with so many values that it is free text, or names the rows.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    n_words, n_rows : int
+        How many values it has, in how many rows.
+    most : int, optional
+        How many it may have; by default 250, and in a table of 20 or more rows less than nine tenths of the rows.
+    place : Place
+        Where it is.
+    """
+    names_rows = n_rows >= _ROWS_TO_JUDGE and n_words >= _DISTINCT * n_rows
+    if n_words <= (_MOST_WORDS if most is None else most) and not (most is None and names_rows):
         return
-    warnings.warn(
-        f"{file}: the {what} {name!r} has another value in every row, so it names the rows and is no feature; "
-        f"leave it out with drop=[{name!r}]",
-        UserWarning,
-        stacklevel=4,
+    why = "nearly every row has another one" if names_rows else f"more than {most or _MOST_WORDS}"
+    raise InvalidInputError(
+        f"{name!r} is text with {n_words:,} different values in {counted(n_rows, 'row', form=',')} ({why}), each of "
+        "which would be a feature",
+        advice=(
+            *("leave it out with ", Argument("drop", [name]), ", name the rows by it with ", Argument("id", name)),
+            *(", or take all its values with ", Argument("max_values", n_words)),
+        ),
+        place=place,
     )

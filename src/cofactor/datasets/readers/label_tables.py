@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.datasets.cells import finite_cells, label_of, truth_of
+from cofactor.datasets.cells import finite_cells, ids_of, label_of, numbers_of
 from cofactor.datasets.formats import read_table
-from cofactor.datasets.readers.label_columns import (
-    LabelColumns,
-    label_roles,
-    warn_of_row_names,
-)
+from cofactor.datasets.readers.label_columns import LabelColumns, check_words, label_roles
 from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator
 from cofactor.datasets.readers.parquet_labels import is_list_layout, read_whole_lists, stored_labels
-from cofactor.datasets.table import ArrowTable, Table, TableOptions, Words
+from cofactor.datasets.table import ArrowTable, Cells, Table, TableOptions, Words
 from cofactor.datasets.types import LabelDataset
+from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.files import PathLike, data_name
 from cofactor.limits import CELLS
-from cofactor.text import counted, is_number
+from cofactor.recipe import Recipe, truth_of
+from cofactor.text import counted, few, is_number
 
 __all__ = ["read_label_table"]
+
+_NUMBERED = re.compile(r"c\d+")  # names of the columns of a table without header
 
 
 def read_label_table(
@@ -30,9 +32,12 @@ def read_label_table(
     labels: LabelColumns = None,
     *,
     drop: Sequence[str] = (),
+    id: str | None = None,
+    max_values: int | None = None,
+    recipe: Recipe | None = None,
     sep: str | None = None,
     header: bool | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     sparse: Form = "auto",
     name: str | None = None,
 ) -> LabelDataset:
@@ -47,13 +52,22 @@ def read_label_table(
         n < 0; or the names. An empty sequence for a file without labels. May be left out for Parquet files which
         `write_chunks` wrote.
     drop : sequence of str, default ()
-        Columns which are neither features nor labels, such as row names.
+        Columns which are neither features nor labels, such as remarks.
+    id : str, optional
+        The column which names the rows; it is no feature.
+    max_values : int, optional
+        How many different values a feature of text may have. By default 250, and in a table of 20 or more rows less
+        than nine tenths of the rows, since others are free text, or name the rows.
+    recipe : Recipe, optional
+        The ``recipe`` of data which were read before: the features become the same ones, and what was left out or
+        named the rows then, does so again. Without `labels` the labels are the same too; an empty sequence leaves them
+        out. `sep`, `header` and `encoding` are those that were given then.
     sep : str, optional
         Separator of a text file; by default found from the first line.
     header : bool, optional
         Whether the first line names the columns; by default it does if it holds no number.
-    encoding : str, default "utf-8"
-        Encoding of a text file.
+    encoding : str, optional
+        Encoding of a text file; by default utf-8.
     sparse : {"auto", True, False}, default "auto"
         As in `read_arff`.
     name : str, optional
@@ -63,22 +77,22 @@ def read_label_table(
     -------
     LabelDataset
         A column of text with two words for off and on (no/yes, false/true, ...) becomes one column of 0 and 1, any
-        other text a column ``name=value`` for each value that occurs, in alphabetical order; `LabelDataset.align`
-        gives another file the same columns. Labels may be 0/1, -1/+1, booleans or such words.
+        other text a column ``name=value`` for each value that occurs, in alphabetical order; its ``recipe`` says so,
+        and gives another file the same columns. Labels may be 0/1, -1/+1, booleans or such words.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
         If there is no such file.
     ValueError
-        If the file is empty or malformed, a label or a value is missing, or a label is neither on nor off; the
-        message names the line (in Parquet files the row) and the column.
+        If the file is empty or malformed, a label or a value is missing, a label is neither on nor off, a column of
+        text has too many values, or a file has not the features of the recipe; the message names the line (in Parquet
+        files the row) and the column.
 
     Warns
     -----
     UserWarning
-        If a column of text has a different value in each of 20 or more rows: then it names the rows, and should be
-        dropped.
+        If a feature of text has a value which the recipe does not know: all its columns are 0 in such rows.
 
     Examples
     --------
@@ -94,61 +108,136 @@ def read_label_table(
     ([[3.5, 0.0, 1.0], [0.0, 1.0, 0.0]], [[1, 0], [1, 1]])
     >>> folder.cleanup()
     """
+    given = {"sep": sep, "header": header, "encoding": encoding}
+    text = {**(recipe.text if recipe else {}), **{key: value for key, value in given.items() if value is not None}}
 
     def is_header(first: Sequence[str], _: Sequence[str]) -> bool:
-        return not any(map(is_number, first)) if header is None else header
+        return text.get("header", not any(map(is_number, first)))
 
-    table = read_table(path, TableOptions(is_header, "features and labels", sep, encoding))
+    options = TableOptions(is_header, "features and labels", text.get("sep"), text.get("encoding", "utf-8"))
+    table = read_table(path, options)
     title = name or data_name(path)
-    if isinstance(table, ArrowTable):
+    if isinstance(table, ArrowTable) and recipe is None:
         if labels is None and is_list_layout(table.table.schema):
             return read_whole_lists(table.table, table.file, sparse, title)
         labels = stored_labels(table.table.schema) if labels is None else labels
-    names = table.names or generic_names("c", table.n_columns)
-    targets, features = label_roles(names, labels, drop, table.file)
-    table.load([*targets, *features])
-    X, feature_names, nominal = _features(table, names, features)
+    names = _names(table, recipe)
+    if recipe is not None:
+        labels, drop, id = recipe.roles(names, labels, drop, id)
+    targets, features, id_at = label_roles(names, labels, drop, table.file, id)
+    if recipe is not None:
+        features = _as_in(recipe, names, features, table.file)
+    table.load([*targets, *features, *([] if id_at is None else [id_at])])
+    ids = None if id_at is None else ids_of(table, id_at, "auto")
+    X, words = _features(table, names, features, recipe.words if recipe else {}, max_values, recipe is None)
     Y = np.column_stack([label_of(table, j) for j in targets]) if targets else np.zeros((len(X), 0))
+    label_names = tuple(names[j] for j in targets)
+    done = recipe or Recipe(tuple(names[j] for j in features), label_names, tuple(drop), id, words, text)
     return LabelDataset(
         name=title,
         X=in_form(X, sparse, table.file),
         Y=indicator(Y, table.file),
-        feature_names=feature_names,
-        label_names=tuple(names[j] for j in targets),
-        nominal=nominal,
+        feature_names=done.feature_names,
+        label_names=label_names,
+        nominal=tuple(filter(done.spread, words)),
         description=f"{counted(len(X), 'instance')} read from {table.file}",
+        ids=ids,
+        recipe=done,
     )
 
 
+def _names(table: Table, recipe: Recipe | None) -> Sequence[str]:
+    """Names of the columns; a table without header may hold just the features of a recipe of such a table."""
+    fits = table.names is None and recipe is not None and table.n_columns == len(recipe.features)
+    if fits and recipe is not None and all(map(_NUMBERED.fullmatch, recipe.features)):
+        return recipe.features
+    return table.names or generic_names("c", table.n_columns)
+
+
+def _as_in(recipe: Recipe, names: Sequence[str], features: Sequence[int], file: str) -> list[int]:
+    """Positions of the features of a recipe, in its order; all must be there, and no others."""
+    position = {names[j]: j for j in features}
+    missing = [name for name in recipe.features if name not in position]
+    if missing:
+        expected = f"expected {counted(len(recipe.features), 'feature')} as trained"
+        raise InvalidInputError(f"no feature {few(missing)}; {expected}", place=Place(file))
+    extra = [name for name in position if name not in set(recipe.features)]
+    if extra:
+        raise InvalidInputError(
+            f"feature {few(extra)} was not there in training",
+            advice=("leave out what is none with ", Argument("drop", extra[:3])),
+            place=Place(file),
+        )
+    return [position[name] for name in recipe.features]
+
+
 def _features(
-    table: Table, names: Sequence[str], features: Sequence[int]
-) -> tuple[NDArray[np.float64], tuple[str, ...], tuple[str, ...]]:
-    """X, the names of its columns, and the names of the columns of the table which became several."""
+    table: Table,
+    names: Sequence[str],
+    features: Sequence[int],
+    known: Mapping[str, tuple[str, ...]],
+    most: int | None,
+    is_new: bool,
+) -> tuple[NDArray[np.float64], dict[str, tuple[str, ...]]]:
+    """X, and the values of each feature of text; `known` are those of a recipe, and `is_new` says there is none."""
     columns: list[NDArray] = []
-    new_names: list[str] = []
-    nominal: list[str] = []
+    words: dict[str, tuple[str, ...]] = {}
     for j in features:
-        for column_name, column in _coded(table, names[j], j):
-            new_names.append(column_name)
+        name = names[j]
+        found = finite_cells(table, j) if is_new else _cells_as_in(table, j, known.get(name))
+        if not isinstance(found, Words):
+            columns.append(found)
+            continue
+        if is_new and truth_of(found.values) is None:
+            check_words(name, len(found.values), len(found.codes), most, table.column_place(j))
+        words[name] = tuple(sorted(found.values)) if is_new else known[name]
+        for column in _coded(table, j, found, words[name]):
             columns.append(column)
             cells = len(column) * len(columns)
-            many = f"values of column {names[j]!r} make more than {counted(len(columns), 'column')}"
+            many = f"values of column {name!r} make more than {counted(len(columns), 'column')}"
             CELLS.check(cells, many, table.column_place(j), size=len(column) * table.n_columns)
-        if new_names[-1] != names[j]:
-            nominal.append(names[j])
-    return np.column_stack(columns).astype(np.float64, copy=False), tuple(new_names), tuple(nominal)
+    return np.column_stack(columns).astype(np.float64, copy=False), words
 
 
-def _coded(table: Table, name: str, j: int) -> Iterator[tuple[str, NDArray]]:
-    """Names and values of the column or columns for one column of the table."""
-    found = finite_cells(table, j)
-    if not isinstance(found, Words):
-        yield name, found
+def _cells_as_in(table: Table, j: int, words: tuple[str, ...] | None) -> Cells:
+    """Cells of a feature as a recipe has them: numbers, or text."""
+    if words is None:
+        numbers_of(table, j)  # whose error says which cell is no number
+        return finite_cells(table, j)
+    found = table.words(j)
+    gap = found.first_row(lambda cell: not cell)
+    if gap is not None:
+        raise InvalidInputError("no value", place=table.place(gap, j))
+    return found
+
+
+def _coded(table: Table, j: int, found: Words, words: tuple[str, ...]) -> Iterator[NDArray]:
+    """The column, or the columns, of 0 and 1 for a column of text with these words."""
+    if truth_of(words) is not None:
+        yield _truth(table, j, found, words)
         return
-    truth = truth_of(tuple(found.values))
-    if truth is not None:
-        yield name, np.array(truth, dtype=np.float64)[found.codes]
-        return
-    warn_of_row_names(table.file, "column", name, found.codes)
-    for k, value in sorted(enumerate(found.values), key=lambda pair: pair[1]):
-        yield f"{name}={value}", (found.codes == k).astype(np.int8)
+    unseen = sorted(set(found.values).difference(words))
+    if unseen:
+        rows = int(np.isin(found.codes, [found.values.index(word) for word in unseen]).sum())
+        warnings.warn(
+            InputWarning(
+                f"{table.column_place(j)}: {few(unseen)} did not occur in training; all columns of this feature are 0 "
+                f"in {counted(rows, 'row')}"
+            ),
+            stacklevel=4,
+        )
+    position = {word: k for k, word in enumerate(found.values)}
+    for word in words:
+        yield (found.codes == position.get(word, -1)).astype(np.int8)
+
+
+def _truth(table: Table, j: int, found: Words, words: tuple[str, ...]) -> NDArray[np.float64]:
+    """A column of words for off and on as 0 and 1."""
+    truth = truth_of(found.values)
+    if truth is None:
+        row = found.first_row(lambda word: word.lower() not in {known.lower() for known in words})
+        assert row is not None
+        raise InvalidInputError(
+            f"expected {' or '.join(words)} as in training, found {found.at(row)!r}", place=table.place(row, j)
+        )
+    return np.array(truth, dtype=np.float64)[found.codes]

@@ -150,7 +150,7 @@ class ColumnSource:
             self.n_rows: int | None = file.metadata.num_rows
             schema = file.schema_arrow
         labels = stored_labels(schema) if labels is None else labels
-        targets, features = label_roles(schema.names, labels, drop, self.name)
+        targets, features, _ = label_roles(schema.names, labels, drop, self.name)
         kinds = {schema.names[j]: str(schema.field(j).type) for j in features}
         for column, kind in kinds.items():
             if not kind.startswith(_NUMBERS):
