@@ -35,7 +35,7 @@ for name in sys.argv[1:]:
         model.fit(X, y)
         model.predict(X)
         model.recommend([0, 1])
-        model.fold_in(X[:30], y[:30]).recommend([0])
+        model.fold_in(X[:30], y[:30], known="replace").recommend([0])
     else:
         X = rng.random((60, 9))
         model = labels.MODELS[name]().fit(X, X[:, :4] > X[:, 1:5])

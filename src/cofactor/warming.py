@@ -160,7 +160,7 @@ def _run_ratings(model: RatingModel) -> None:
     X = np.array([(u, i) for u in range(12) for i in range(10) if (u + 2 * i) % 3])
     y = np.array(levels)[(X[:, 0] * X[:, 1] + X[:, 1]) % 7 % len(levels)]
     model.fit(X, y)
-    for fitted in (model, model.fold_in(X[:20], y[:20])):
+    for fitted in (model, model.fold_in(X[:20], y[:20], known="replace")):
         fitted.predict(X)
         fitted.decision_function(X)
         fitted.margins(X)

@@ -71,6 +71,26 @@ def test_one_of_the_new_users(run, model: Path, tmp_path: Path) -> None:
     assert run("recommend", model, "--ratings", file, "--user", "eve").error == f"--user eve: is not in {file}"
 
 
+def test_users_of_training_are_folded_in_as_the_caller_says(run, data: RatingDataset, model: Path) -> None:
+    new = b"user,item,rating\n5,3,5\nann,3,5\n"
+    error = run("recommend", model, "--ratings", "-", stdin=new).error
+    assert error.startswith("standard input: 1 user was in training, such as 5: their ratings there")
+    assert "--known merge adds" in error
+    assert "--known replace lets" in error
+    history = set(data.X[data.X[:, 0] == 5, 1].tolist())
+    for known, seen in (("merge", history | {3}), ("replace", {3})):
+        arguments = ["recommend", model, "--ratings", "-", "--known", known, "--user", 5, "-n", 40, "--json"]
+        found = json.loads(run(*arguments, stdin=new).out)
+        assert {row["item"] for row in found} == set(data.X[:, 1].tolist()) - seen
+    lean = model.with_name("lean.cofactor")
+    cofactor.load(model).save(lean, ratings=False)
+    error = run("recommend", lean, "--ratings", "-", "--known", "merge", stdin=new).error
+    assert "saved without its ratings" in error
+    assert "give --known replace" in error
+    assert run("recommend", model, "--ratings", "-", "--known", "both", stdin=new).error.startswith("--known both: ")
+    assert run("recommend", model, "--user", 5, "--known", "merge").error.startswith("--known says what becomes of")
+
+
 def test_titles(run, model: Path, tmp_path: Path) -> None:
     titles = tmp_path / "titles.csv"
     titles.write_text("id,title\n" + "".join(f'{i},"Film, number {i}"\n' for i in range(40)))

@@ -48,7 +48,7 @@ def test_forms_of_pairs(name, form):
     if not isinstance(pairs, Ratings | RatingDataset):
         assert np.array_equal(model.predict(pairs), fitted(name).predict(X))
         assert np.array_equal(model.decision_function(pairs), fitted(name).decision_function(X))
-    assert bits(model.fold_in(*form(X, y))) == bits(fitted(name).fold_in(X, y))
+    assert bits(model.fold_in(*form(X, y), known="replace")) == bits(fitted(name).fold_in(X, y, known="replace"))
 
 
 @probed("fit", "fold_in", "complete")
@@ -60,7 +60,10 @@ def test_forms_of_sparse_matrices(name, form):
     assert bits(model) == bits(other)
     assert np.array_equal(model.complete(), other.complete())
     some = np.isin(X[:, 0], [0, 1, 2])
-    assert bits(model.fold_in(matrix.tocsr()[:3])) == bits(model.fold_in(X[some], y[some]))
+    # Rows of a matrix have no ids, so they are new users.
+    assert bits(model.fold_in(matrix.tocsr()[:3])) == bits(model.fold_in(X[some], y[some], known="replace"))
+    with pytest.raises(ValueError, match="known='merge' finds nobody; pass pairs"):
+        model.fold_in(matrix.tocsr()[:3], known="merge")
 
 
 @pytest.mark.filterwarnings("ignore:none of the .* users was in training")
@@ -339,7 +342,7 @@ def test_ratings_off_the_scale(name):
     with pytest.raises(ValueError, match=r"1 rating is not on the scale .*, found 2\.5"):
         fresh(name).set_params(levels=scale).fit(X, changed(y, 7, 2.5))
     with pytest.raises(ValueError, match=r"1 rating is not on the scale .*, found 2\.5"):
-        fitted(name).fold_in(X, changed(y, 7, 2.5))
+        fitted(name).fold_in(X, changed(y, 7, 2.5), known="replace")
     with pytest.raises(ValueError, match=r"X has the scale .* is required"):
         fitted(name).fold_in(as_ratings(X[:2], [0, 1]))
 

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import cofactor
+from cofactor.errors import InvalidInputError
 from cofactor.ratings import RatingModel
 from cofactor.ratings.recommending import largest
 from cofactor.ratings.sampled.base import SampledModel
@@ -188,7 +190,7 @@ def test_fold_in_of_training_users_finds_their_factors_again(name):
     X, y = data(name)
     model = exact(name)
     old = X[:, 0] < 122
-    folded = model.fold_in(X[old], y[old])
+    folded = model.fold_in(X[old], y[old], known="replace")
     a, b = folded.decision_function(X[old]), model.decision_function(X[old])
     if "bagging" in name or isinstance(model, SampledModel):  # members saw nine tenths of the ratings; few samples
         assert np.corrcoef(a, b)[0, 1] > 0.95
@@ -203,11 +205,11 @@ def test_fold_in_of_a_user_does_not_depend_on_the_others(name):
     X, y = data(name)
     new = X[:, 0] >= 122
     for model, tolerance in ((exact(name), 1e-3), (fitted(name), 2e-2)):
-        together = model.fold_in(X[new], y[new])
+        together = model.fold_in(X[new], y[new], known="replace")
         spread = together.decision_function(X[new]).std()
         for user in range(122, 130):
             own = X[:, 0] == user
-            alone = model.fold_in(X[own], y[own])
+            alone = model.fold_in(X[own], y[own], known="replace")
             gap = alone.decision_function(X[own]) - together.decision_function(X[own])
             assert np.abs(gap).max() < tolerance * spread
 
@@ -246,10 +248,44 @@ def test_a_folded_in_model_is_a_whole_one(name):
     expected[X[new, 0] - 122, X[new, 1] // 7] = y[new]
     assert np.array_equal(full, expected)
     assert folded.score(X[new], y[new]) == -np.mean(np.abs(folded.predict(X[new]) - y[new]))
-    again = folded.fold_in(X[new], y[new])
+    again = folded.fold_in(X[new], y[new], known="replace")
     assert bits(again) == bits(folded)
     cold = folded.decision_function([(100, i) for i in items])  # a user of the model, not of this one
     assert np.array_equal(cold, folded.decision_function([("nobody", i) for i in items]))
+
+
+@every
+def test_users_of_training_are_folded_in_only_as_the_caller_says(name):
+    """Their ratings of training would be forgotten without a word, and items they know recommended."""
+    X, y = data(name)
+    model, user = fitted(name), 105
+    history = {tuple(pair): rating for pair, rating in zip(X.tolist(), y, strict=True) if pair[0] == user}
+    again = next(iter(history))
+    fresh_pairs = [(user, item) for item in model.items_.ids.tolist() if (user, item) not in history][:2]
+    scale = model.scale_
+    new = dict.fromkeys(fresh_pairs, scale[-1]) | {again: scale[0] if history[again] == scale[-1] else scale[-1]}
+    with pytest.raises(InvalidInputError, match=r"1 user was in training, such as 105: .*known='merge'.*'replace'"):
+        model.fold_in([*new, ("new", again[1])], [*new.values(), scale[0]])
+    for known, counts in (("merge", history | new), ("replace", new)):
+        folded = model.fold_in(list(new), list(new.values()), known=known)
+        assert bits(folded) == bits(model.fold_in(list(counts), list(counts.values()), known="replace"))
+        assert {(user, item) for item in folded.ratings_.items.ids[folded.ratings_.indices].tolist()} == set(counts)
+        recommended = {item for item in folded.recommend([user], len(model.items_))[0][0].tolist() if item is not None}
+        assert recommended == set(model.items_.ids.tolist()) - {item for _, item in counts}
+
+
+@probed("fold_in")
+def test_a_model_without_its_ratings_has_nothing_to_merge_with(name, tmp_path):
+    X, y = data(name)
+    fitted(name).save(tmp_path / "lean", ratings=False)
+    lean = cofactor.load(tmp_path / "lean")
+    with pytest.raises(InvalidInputError, match="without its ratings: .*ratings=True, or give known='replace'"):
+        lean.fold_in(X[:3], y[:3], known="merge")
+    a, b = (model.fold_in(X[:3], y[:3], known="replace") for model in (lean, fitted(name)))
+    assert bits(a) == bits(b)
+    lean.fold_in([("new", X[0, 1])], y[:1], known="merge")
+    with pytest.raises(InvalidInputError, match=r"known='both': expected"):
+        lean.fold_in(X[:3], y[:3], known="both")
 
 
 @every

@@ -7,7 +7,8 @@ import pytest
 
 from cofactor.datasets import load_ratings
 from cofactor.evaluation import FoldInScorer, StrongGeneralization, evaluate
-from cofactor.ratings import ALS, HMF, MMMF, PMMMF, RatingModel
+from cofactor.ratings import ALS, HMF, MMMF, PMMMF, IdMap, RatingModel, as_ratings
+from cofactor.ratings.merging import among, merged
 
 from .reference import planted
 
@@ -49,6 +50,24 @@ def test_strong_generalization_on_movielens(data_dir: Path) -> None:
     model.fit(data.X[train], data.y[train])
     found = -FoldInScorer(data.X, data.y)(model, data.X[test], data.y[test])
     assert found == pytest.approx(reports[0]["mae"])
+
+
+def test_parts_of_ratings_merge_to_the_whole() -> None:
+    whole = as_ratings(X, Y)
+    half = np.arange(len(X)) % 2 == 0
+    earlier, later = as_ratings(X[half], Y[half], whole.scale), as_ratings(X, Y, whole.scale)
+    other = as_ratings(X[~half], Y[~half], whole.scale)
+    worse = as_ratings(X[half], np.full(half.sum(), whole.scale[0]), whole.scale)
+    few = whole.users.ids[[2, 5]]
+    for both in (merged(earlier, other), merged(other, earlier), merged(worse, later)):
+        assert both.users == whole.users
+        assert both.items == whole.items
+        for name in ("indptr", "indices", "levels", "col_indptr", "col_indices", "to_csr"):
+            assert np.array_equal(getattr(both, name), getattr(whole, name))
+        chosen = np.isin(X[:, 0], few)
+        own = as_ratings(X[chosen], Y[chosen], whole.scale, items=whole.items)
+        some = among(both, users=IdMap([*few, -1]))
+        assert (some.users, some.items, some.levels.tolist()) == (own.users, whole.items, own.levels.tolist())
 
 
 @pytest.mark.parametrize("kind", [ALS, HMF, MMMF, PMMMF])

@@ -30,7 +30,7 @@ def test_a_frame_is_enough_to_fit_and_fold_in(kind: type) -> None:
     model = ALS(3, 1.0, random_state=0).fit(frame)
     expected = ALS(3, 1.0, random_state=0).fit(PAIRS, RATINGS)
     assert np.array_equal(model.decision_function(PAIRS), expected.decision_function(PAIRS))
-    folded, other = model.fold_in(frame), expected.fold_in(PAIRS, RATINGS)
+    folded, other = model.fold_in(frame, known="replace"), expected.fold_in(PAIRS, RATINGS, known="replace")
     assert np.array_equal(folded.decision_function(PAIRS), other.decision_function(PAIRS))
     ratings = as_ratings(frame)
     assert isinstance(ratings, Ratings)

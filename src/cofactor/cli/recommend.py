@@ -71,6 +71,16 @@ def recommend(
             rich_help_panel=_NEW,
         ),
     ] = None,
+    known: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[error|merge|replace]",
+            help="Users of --ratings who were in training: refuse them, by default; merge their ratings of training "
+            "with the new ones (the new one of a pair counts); or replace them.",
+            show_default=False,
+            rich_help_panel=_NEW,
+        ),
+    ] = None,
     user_column: Annotated[str | None, typer.Option(metavar="COLUMN", help=_COLUMN_HELP, rich_help_panel=_NEW)] = None,
     item_column: Annotated[str | None, typer.Option(metavar="COLUMN", help=_COLUMN_HELP, rich_help_panel=_NEW)] = None,
     rating_column: Annotated[
@@ -90,6 +100,8 @@ def recommend(
     check_target(out, model, candidates, titles, ratings)
     if [model, candidates, ratings].count("-") > 1:
         raise InvalidInputError("only one of MODEL, --candidates and --ratings can be standard input")
+    if known and not ratings:
+        raise InvalidInputError("--known says what becomes of users of --ratings: give --ratings too")
     if user and everyone:
         raise InvalidInputError("--user and --all exclude each other: give one of them")
     if everyone and ratings:
@@ -104,7 +116,7 @@ def recommend(
         raise InvalidInputError(f"{model}: {what}: see cofactor predict --help")
     request = Request(user or None, n, include_seen, ratings, candidates, titles, encoding, at_least, quantile)
     columns = {"user": user_column, "item": item_column, "rating": rating_column}
-    reading = {**columns, "sep": sep, "header": header, "encoding": encoding}
+    reading = {**columns, "sep": sep, "header": header, "encoding": encoding, "known": known}
     with limited_threads(threads), naming({name: f"--{name}-column" for name in columns}):
         table = task.recommend(fitted, request, task.values("recommend", reading), called=model)
     show_notes(table.notes)

@@ -200,8 +200,8 @@ def _probabilities(model: Any, X: Any, scale: ArrayLike) -> NDArray[np.float64] 
 class FoldInScorer:
     """Scorer for strong generalization inside scikit-learn's ``cross_validate`` and ``GridSearchCV``.
 
-    It folds the users of the test rows in from all their other ratings, predicts the test rows with the
-    folded-in model, and returns the negative error.
+    It folds the users of the test rows, none of whom may be in training, in from all their other ratings, predicts
+    the test rows with the folded-in model, and returns the negative error.
 
     Parameters
     ----------

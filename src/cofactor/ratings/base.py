@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -29,6 +28,7 @@ from cofactor.model.state import check_course
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.folding import new_users
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import expected, in_blocks, margins_of
@@ -417,7 +417,7 @@ class RatingModel(BaseEstimator, ABC):
 
     # ---------------------------------------------------------------- new users
 
-    def fold_in(self, X: Pairs, y: RatingValues = None) -> Self:
+    def fold_in(self, X: Pairs, y: RatingValues = None, *, known: str = "error") -> Self:
         """Return a model for users who were not in training, items held fixed.
 
         Parameters
@@ -426,27 +426,15 @@ class RatingModel(BaseEstimator, ABC):
             Ratings of the new users, as in `fit`; ids of users are free. Ratings of items that were not in training
             say nothing to the model and are left out, unless ``unknown="error"``; a user who rated no others counts as
             the average one. Where no item at all is known, ids are likely to be wrong, and an error says so.
+        {known}
 
         Returns
         -------
         RatingModel
-            Of the same class, with the same methods, knowing the new users only.
+            Of the same class, with the same methods, knowing the users of X only, and of their ratings those it was
+            given here or merged.
         """
-        return self._folded_in(FitInput(self._read_new_users(X, y)))
-
-    def _read_new_users(self, X: Any, y: Any) -> Ratings:
-        """Return the ratings of new users, checked."""
-        check_is_fitted(self)
-        if sparse.issparse(X):
-            Lookup(self.users_, self.items_).check_columns(X)
-        return as_ratings(
-            X,
-            y,
-            scale=self.scale_,
-            duplicates=self.duplicates,  # type: ignore[arg-type]
-            items=self.items_,
-            unknown_items="error" if self.unknown == "error" else "drop",
-        )
+        return self._folded_in(FitInput(new_users(self, X, y, known)))
 
     def _folded_in(self, given: FitInput) -> Self:
         """Return a copy that knows the given users instead of those of training."""

@@ -15,12 +15,12 @@ from cofactor.metrics.scale import as_scale, to_levels
 from cofactor.ratings.entries import (
     check_rows,
     counting_sort,
-    entries_of,
     inferred_scale,
     mean_levels,
     offsets,
     rating_values,
     refuse_duplicates,
+    refuse_none,
     refuse_unknown,
 )
 from cofactor.ratings.frames import is_frame, split_frame
@@ -128,11 +128,12 @@ class Ratings:
             items = IdMap(item_ids, "the item ids of X")
         user_index, item_index = users.index(user_ids), items.index(item_ids)
         values = rating_values(y, len(item_index))
+        refuse_none(values)
         known = item_index >= 0
         if unknown_items == "drop" and known.any() and not known.all():
             user_index, item_index, values = user_index[known], item_index[known], values[known]
         refuse_unknown(item_index, item_ids)
-        return cls._build(users, items, user_index, item_index, values, scale, duplicates)
+        return cls.from_entries(users, items, user_index, item_index, values, scale, duplicates)
 
     @classmethod
     def from_sparse(
@@ -173,65 +174,11 @@ class Ratings:
         item_index = items.index(entries.col)
         refuse_unknown(item_index, entries.col)
         values = rating_values(entries.data, len(item_index))
-        return cls._build(users, items, entries.row, item_index, values, scale, duplicates)
+        refuse_none(values)
+        return cls.from_entries(users, items, entries.row, item_index, values, scale, duplicates)
 
     @classmethod
-    def of_new_items(
-        cls,
-        X: Pairs | None,
-        y: RatingValues,
-        users: IdMap,
-        scale: NDArray[np.float64],
-        duplicates: Duplicates = "error",
-        unknown_users: Literal["error", "drop"] = "drop",
-        others: IdMap | None = None,
-    ) -> Self:
-        """Build ratings of new items by the users of a model.
-
-        Parameters
-        ----------
-        X, y
-            As in `from_pairs`, or a sparse matrix of users × new items, whose ids are column numbers; both None for
-            no ratings.
-        users : IdMap
-            The model's users.
-        scale, duplicates
-            As in `from_pairs`.
-        unknown_users : {"error", "drop"}, default="drop"
-            What to do with ratings of other users.
-        others : IdMap, optional
-            Items that are there even if they have no ratings.
-
-        Returns
-        -------
-        Ratings
-        """
-        user_ids, item_ids, y = entries_of(X, y)
-        more = [] if others is None else others.ids.tolist()
-        items = IdMap([*np.asarray(item_ids).tolist(), *more], "the item ids of X")
-        if not len(items):
-            raise InvalidInputError(
-                "X is empty: at least one rating, or an item with features, is needed", argument="X"
-            )
-        user_index = users.index(user_ids)
-        known = user_index >= 0
-        if len(known) and (not known.any() or (unknown_users == "error" and not known.all())):
-            bad = np.asarray(user_ids, dtype=object)[~known].tolist()[0]
-            raise InvalidInputError(
-                f"{counted(int((~known).sum()), 'rating')} of X by users that were not in training, the first by "
-                f"{bad!r}: leave them out, or fit a new model",
-                argument="X",
-            )
-        values = rating_values(y, len(user_index))
-        if not known.any():
-            none = np.zeros(0, dtype=np.int32)
-            return cls._from_rows(users, items, scale, offsets(none, len(users)), none, none, none.astype(np.uint8))
-        return cls._build(
-            users, items, user_index[known], items.index(item_ids)[known], values[known], scale, duplicates
-        )
-
-    @classmethod
-    def _build(
+    def from_entries(
         cls,
         users: IdMap,
         items: IdMap,
@@ -239,13 +186,23 @@ class Ratings:
         item_index: NDArray[Any],
         values: NDArray[np.float64],
         scale: ArrayLike | None,
-        duplicates: Duplicates,
+        duplicates: Duplicates = "error",
     ) -> Self:
-        """Build ratings from the indices and the value of each entry, in any order."""
+        """Build ratings from the indices and the value of each entry, in any order; there may be none.
+
+        Parameters
+        ----------
+        users, items : IdMap
+            What the indices count.
+        user_index, item_index : ndarray of shape (n,)
+            Row and column of each entry.
+        values : ndarray of shape (n,)
+            Its rating.
+        scale, duplicates
+            As in `from_pairs`.
+        """
         if duplicates not in ("error", "last", "mean"):
             raise InvalidInputError("expected 'error', 'last' or 'mean'", argument="duplicates", found=duplicates)
-        if not values.size:
-            raise InvalidInputError("X is empty: at least one rating is needed", argument="X")
         scale = inferred_scale(values) if scale is None else as_scale(scale)
         levels = to_levels(values, scale)
         by_item, _ = counting_sort(item_index, len(items))

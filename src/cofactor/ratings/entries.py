@@ -59,6 +59,12 @@ def rating_values(y: RatingValues, n_rows: int) -> NDArray[np.float64]:
     return values
 
 
+def refuse_none(values: NDArray[np.float64]) -> None:
+    """Refuse to learn from nothing."""
+    if not values.size:
+        raise InvalidInputError("X is empty: at least one rating is needed", argument="X")
+
+
 def inferred_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the distinct ratings as a scale, at least two of them."""
     distinct = np.unique(values)

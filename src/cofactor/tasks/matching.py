@@ -41,20 +41,18 @@ def match_ids(texts: Sequence[Any] | NDArray[Any], known: IdMap) -> list[Any]:
     return [ids.get(str(text), text) for text in texts]
 
 
-def match_pairs(X: NDArray[Any], users: IdMap | None, items: IdMap) -> NDArray[Any]:
+def match_pairs(X: NDArray[Any], users: IdMap, items: IdMap) -> NDArray[Any]:
     """Return pairs of user and item with the ids of a model.
 
     Parameters
     ----------
     X : ndarray of shape (n, 2)
         Ids as a file has them.
-    users : IdMap or None
-        Ids of the model; None leaves the users as they are.
-    items : IdMap
+    users, items : IdMap
         Ids of the model.
     """
     matched = np.empty(X.shape, dtype=object)
-    matched[:, 0] = match_ids(X[:, 0], users) if users is not None else X[:, 0]
+    matched[:, 0] = match_ids(X[:, 0], users)
     matched[:, 1] = match_ids(X[:, 1], items)
     return matched
 

@@ -311,6 +311,13 @@ DUPLICATES = Option(
     default="error",
     choices=("error", "last", "mean"),
 )
+KNOWN = Option(
+    "known",
+    "New ratings of users who were in training: refuse them, merge them with those of training (the new one of a pair "
+    "counts), or replace those of training.",
+    default="error",
+    choices=("error", "merge", "replace"),
+)
 TEST_USERS = Option(
     "test_users", "Part of the users held out (strong).", kind=float, default=0.1, unit="X", low=0.0, high=1.0
 )
@@ -406,7 +413,7 @@ RATINGS: OptionTable = {
     "compare": _READ_RATINGS,
     "evaluate": (*_READ_RATINGS, TEST_USERS),
     "predict": (USER, ITEM, *TEXT_FILES, PROBA),
-    "recommend": (USER, ITEM, RATING, *TEXT_FILES),
+    "recommend": (USER, ITEM, RATING, *TEXT_FILES, KNOWN),
 }
 #: Options of labels.
 LABELS: OptionTable = {

@@ -210,7 +210,7 @@ def read_rating_pairs(file: str, model: Any, options: Mapping[str, Any]) -> NDAr
 def read_new_users(
     file: str, model: Any, options: Mapping[str, Any]
 ) -> tuple[NDArray[Any], NDArray[np.float64], tuple[Text, ...]]:
-    """Read ratings of new users; item ids in the form which a model knows.
+    """Read ratings of users to fold in; ids in the form which a model knows.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def read_new_users(
     model : RatingModel
         Fitted.
     options : mapping from str to object
-        user, item, rating, sep, header and encoding.
+        user, item, rating, sep, header and encoding; others are for the fold-in.
 
     Returns
     -------
@@ -230,7 +230,7 @@ def read_new_users(
     """
     place = Place(display_name(file))
     data = datasets.read_ratings(file, rating=options["rating"], scale=model.scale_, ids="str", **_reading(options))
-    X = match_pairs(data.X, None, model.items_)
+    X = match_pairs(data.X, model.users_, model.items_)
     if not len(X):
         raise InvalidInputError("holds no ratings, expected lines of user, item and rating", place=place)
     _refuse_duplicates(data, file, ("keep one of them",))

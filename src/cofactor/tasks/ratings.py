@@ -142,7 +142,8 @@ class RatingTask(Task):
     def fold_in(self, model: Any, file: str, options: Mapping[str, Any]) -> Built:
         """Return a model for the new users of a file; see `Task.fold_in`."""
         X, y, notes = rating_files.read_new_users(file, model, options)
-        return Built(model.fold_in(X, y), notes)
+        with about(file):
+            return Built(model.fold_in(X, y, known=options["known"]), notes)
 
     def recommend(self, model: Any, request: Request, options: Mapping[str, Any], called: str = "the model") -> Table:
         """Recommend items to users of a model, or to new ones after `fold_in`; see `Task.recommend`."""

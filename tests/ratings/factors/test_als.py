@@ -41,7 +41,7 @@ def test_rows_are_ridge_regressions(alpha_bias, folded):
     """The last half round solves for the items, and fold-in for the users."""
     model = ALS(4, 0.8, alpha_bias=alpha_bias, dtype="float64", random_state=0).fit(X, Y)
     if folded:
-        model = model.fold_in(X, Y)
+        model = model.fold_in(X, Y, known="replace")
     U, V, b, c = factors(model)
     own, other, own_bias, other_bias, side = (U, V, b, c, 0) if folded else (V, U, c, b, 1)
     for k in range(len(own)):

@@ -128,7 +128,7 @@ def test_unknown_users_and_items_count_with_zero_factors_and_biases():
 def test_fold_in_is_no_worse_than_the_training_solution():
     """The user's part is convex, so its minimum given the items is no higher."""
     model = BinaryMMMF(6, 1.0, random_state=0).fit(X, Y)
-    folded = model.fold_in(X, Y)
+    folded = model.fold_in(X, Y, known="replace")
     assert binary_objective(folded) <= model.objective_ * (1 + 1e-5)
 
 

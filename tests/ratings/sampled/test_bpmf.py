@@ -53,7 +53,7 @@ def test_new_users_are_drawn_from_their_conditional_distribution(model):
     rng = np.random.default_rng(0)
     pairs = np.array([(u, i) for u in range(300) for i in range(u % 7)])
     y = rng.integers(1, 6, len(pairs)).astype(float)
-    folded = model.fold_in(pairs, y)
+    folded = model.fold_in(pairs, y, known="replace")
     noise = []
     for u in (1, 2, 6, 20, 299):
         row = folded.users_.ids.tolist().index(u)
@@ -116,7 +116,7 @@ def test_a_file_with_fewer_samples(model, tmp_path):
     assert len(loaded.samples_["U"]) == 5
     assert np.array_equal(loaded.samples_["U"], model.samples_["U"][[0, 5, 10, 14, 19]])
     assert np.abs(loaded.predict_proba(X) - model.predict_proba(X)).mean() < 0.05
-    folded = loaded.fold_in(X[:50], Y[:50])
+    folded = loaded.fold_in(X[:50], Y[:50], known="replace")
     assert len(folded.samples_["U"]) == len(folded.samples_["V"]) == 5
 
 

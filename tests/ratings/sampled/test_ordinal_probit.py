@@ -260,7 +260,7 @@ def test_a_warm_start_needs_chains(tmp_path: Path):
     X, y = small()
     fitted().save(tmp_path / "few", n_samples=5)
     without = cofactor.load(tmp_path / "few").set_params(warm_start=True)
-    for m in (without, fitted().fold_in(X[:20], y[:20]).set_params(warm_start=True)):
+    for m in (without, fitted().fold_in(X[:20], y[:20], known="replace").set_params(warm_start=True)):
         with pytest.raises(ValueError, match="goes on with chains, but this model has samples, but not"):
             m.fit(X, y)
 
@@ -398,6 +398,7 @@ def test_features_are_saved_and_folding_in_is_the_same_alone_and_among_others(im
     users, items = table(F), table(G)
     for fold, other in ((m.fold_in, loaded.fold_in), (m.fold_in_items, loaded.fold_in_items)):
         given = {"user_features": users} if fold == m.fold_in else {"item_features": items}
+        given["known"] = "replace"
         whole, again = fold(X[some], y[some], **given), other(X[some], y[some], **given)
         assert same(whole, again)
         name, ids, column = ("U", whole.users_, 0) if fold == m.fold_in else ("V", whole.items_, 1)
@@ -521,7 +522,7 @@ def test_bad_features_are_refused_and_leave_the_model_as_it_was(features, kind, 
             m.fold_in(X, y, user_features=features)
     else:
         with pytest.raises(ValueError, match="was not given in training|" + words):
-            m.fold_in(X, y, user_features=features)
+            m.fold_in(X, y, user_features=features, known="replace")
 
 
 def test_columns_of_a_fold_in_must_be_those_of_training():
@@ -530,7 +531,7 @@ def test_columns_of_a_fold_in_must_be_those_of_training():
     frame = pl.DataFrame({"user": range(60), "age": F[:, 0], "height": F[:, 1]})
     m = model(n_sweeps=6, burn_in=3).fit(X, y, user_features=frame)
     with pytest.raises(ValueError, match="has the columns height, age, but those of training were age, height"):
-        m.fold_in(X, y, user_features=frame.select("user", "height", "age"))
+        m.fold_in(X, y, user_features=frame.select("user", "height", "age"), known="replace")
     with pytest.raises(ValueError, match="age is nan for 3"):
         m.fit(
             X, y, user_features=frame.with_columns(age=pl.when(pl.col("user") == 3).then(None).otherwise(pl.col("age")))

@@ -234,7 +234,7 @@ class Search(BaseEstimator):
         return self.best_estimator_.predict_proba(X)
 
     @available_if(_inner_has("fold_in"))
-    def fold_in(self, X: Pairs, y: RatingValues = None) -> Any:
+    def fold_in(self, X: Pairs | None = None, y: RatingValues = None, **options: Any) -> Any:
         """Return a model for new users, by the best choice.
 
         Parameters
@@ -243,9 +243,11 @@ class Search(BaseEstimator):
             User id and item id of each rating.
         y : array-like of shape (n,)
             The ratings.
+        **options
+            Others that the model's ``fold_in`` has.
         """
         check_is_fitted(self)
-        return self.best_estimator_.fold_in(X, y)
+        return self.best_estimator_.fold_in(X, y, **options)
 
     @available_if(_inner_has("recommend"))
     def recommend(self, users: Ids, n: int = 10, **options: Any) -> Any:

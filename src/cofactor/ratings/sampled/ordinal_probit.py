@@ -18,6 +18,7 @@ from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.folding import new_items, new_users
 from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.links import Features, Link, Side, link_sides, linked_prior
@@ -223,28 +224,52 @@ class OrdinalProbit(SampledModel):
             followers = read_shadow(shadow, ratings, self.duplicates, "error" if self.unknown == "error" else "drop")
         return self._learn(FitInput(ratings, user_features=users, item_features=items, shadow=followers))
 
-    def fold_in(self, X: Pairs, y: RatingValues = None, *, user_features: SideFeatures | None = None) -> Self:
+    def fold_in(
+        self,
+        X: Pairs | None = None,
+        y: RatingValues = None,
+        *,
+        user_features: SideFeatures | None = None,
+        known: str = "error",
+    ) -> Self:
         """Return a model for users who were not in training, items held fixed.
 
         Parameters
         ----------
-        X, y
-            As in `RatingModel.fold_in`. Each user needs a rating, in a table of pairs; a sparse matrix may have empty
-            rows, of users known by their features alone.
+        X, y : optional
+            As in `RatingModel.fold_in`.
         user_features : mapping, frame, or tuple (ids, array), optional
-            The same columns as in `fit`, of new users. Users without a row get the column means of
-            training.
+            The same columns as in `fit`, of new users. Users without ratings are known by them alone, but for those of
+            training, whose rows count only if they are in X too. Users without a row get the column means of training.
+            In a sparse matrix X the rows are all users there are.
+        {known}
+            Without X it is about the users of `user_features`. The model does not keep features of its users: give
+            them again.
 
         Returns
         -------
         OrdinalProbit
+
+        Examples
+        --------
+        >>> X = [(u, i) for u in range(6) for i in range(8)]
+        >>> y = [1 + 3 * (u % 2 == i % 2) for u, i in X]
+        >>> groups = {u: [u % 2] for u in range(6)}
+        >>> model = OrdinalProbit(2, implicit=None, random_state=0).fit(X, y, user_features=groups)
+        >>> model.fold_in(user_features={"new": [1]}).predict([("new", 0), ("new", 1)])
+        array([1., 4.])
         """
         check_is_fitted(self)
-        users, _ = read_tables(user_features, None)
-        return self._folded_in(FitInput(self._read_new_users(X, y), user_features=users))
+        table, _ = read_tables(user_features, None)
+        return self._folded_in(FitInput(new_users(self, X, y, known, table), user_features=table))
 
     def fold_in_items(
-        self, X: Pairs | None = None, y: RatingValues = None, *, item_features: SideFeatures | None = None
+        self,
+        X: Pairs | None = None,
+        y: RatingValues = None,
+        *,
+        item_features: SideFeatures | None = None,
+        known: str = "error",
     ) -> Self:
         """Return a model for items which were not in training, users held fixed.
 
@@ -254,8 +279,10 @@ class OrdinalProbit(SampledModel):
             Ratings of the new items by users of this model, as in `fit`. Ratings by others are left out, unless
             ``unknown="error"``.
         item_features : mapping, frame, or tuple (ids, array), optional
-            The same columns as in `fit`, of new items. Items without ratings are known by them alone; those without a
-            row get the column means of training.
+            The same columns as in `fit`, of new items. Items without ratings are known by them alone, but for those of
+            training, whose rows count only if they are in X too. Items without a row get the column means of training.
+        known : {"error", "merge", "replace"}, default="error"
+            As in `fold_in`, for items of X, or without X for those of `item_features`.
 
         Returns
         -------
@@ -273,10 +300,7 @@ class OrdinalProbit(SampledModel):
         """
         check_is_fitted(self)
         _, table = read_tables(None, item_features)
-        unknown: Any = "error" if self.unknown == "error" else "drop"
-        duplicates: Any = self.duplicates
-        others = None if table is None else table.ids
-        ratings = Ratings.of_new_items(X, y, self.users_, self.scale_, duplicates, unknown, others)
+        ratings = new_items(self, X, y, known, table)
         new = copy.copy(self)
         new.items_, new.ratings_ = ratings.items, ratings
         new._fold_in_items(ratings, table)

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
 from cofactor.ratings.data import Ratings, as_ratings
-from cofactor.ratings.entries import offsets
-from cofactor.ratings.ids import IdMap
+from cofactor.ratings.merging import merged
 from cofactor.text import counted
 
 _PREFIX = "shadow_"  #: of the names of their quantities in chains
@@ -50,17 +49,8 @@ def read_shadow(given: Any, training: Ratings, duplicates: Any, unknown_items: A
 
 def with_shadow(training: Ratings, shadow: Ratings) -> tuple[Ratings, NDArray[np.bool_]]:
     """Return the ratings of all users, and which of these users are shadow users."""
-    users = IdMap([*training.users.ids.tolist(), *shadow.users.ids.tolist()])
-    where = [users.index(part.users.ids) for part in (training, shadow)]
-    rows = np.concatenate([place[part.row_of_entry] for place, part in zip(where, (training, shadow), strict=True)])
-    order = np.argsort(rows, kind="stable")
-    indices, levels = (
-        np.concatenate([getattr(training, name), getattr(shadow, name)])[order] for name in ("indices", "levels")
-    )
-    is_shadow = np.zeros(len(users), dtype=bool)
-    is_shadow[where[1]] = True
-    indptr = offsets(rows[order], len(users))
-    return Ratings.from_csr(users, training.items, training.scale, indptr, indices, levels), is_shadow
+    both = merged(training, shadow)
+    return both, shadow.users.index(both.users.ids) >= 0
 
 
 def joined(samples: dict[str, NDArray[Any]], is_shadow: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:

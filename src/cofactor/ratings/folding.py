@@ -1,0 +1,138 @@
+"""Whose ratings a fold-in learns from: those of new users or items, and of known ones if the caller says how."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.model.checks import check_choice
+from cofactor.ratings.data import Ratings, as_ratings
+from cofactor.ratings.entries import entries_of, rating_values
+from cofactor.ratings.ids import IdMap
+from cofactor.ratings.lookup import Lookup
+from cofactor.ratings.merging import among, merged, without_ratings
+from cofactor.text import counted, some_of
+
+if TYPE_CHECKING:
+    from cofactor.ratings.base import RatingModel
+    from cofactor.ratings.features import FeatureTable
+
+__all__ = ["new_items", "new_users"]
+
+#: What may become of users, or items, that were in training.
+KNOWN = ("error", "merge", "replace")
+
+
+def new_users(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTable | None = None) -> Ratings:
+    """Return the ratings of the users to fold in, of the items of a model.
+
+    Parameters
+    ----------
+    model : RatingModel
+        Fitted.
+    X, y
+        Ratings as in `RatingModel.fold_in`; both None where users are known by features alone.
+    known : {"error", "merge", "replace"}
+        What to do with users that were in training.
+    table : FeatureTable, optional
+        Features of users.
+    """
+    _check(model, X, y, known, table)
+    items, scale, unknown = model.items_, model.scale_, model.unknown
+    if sparse.issparse(X):
+        Lookup(model.users_, items).check_columns(X)
+    if X is None and table is not None:
+        return _settled(model, without_ratings(table.ids, items, scale), known, "users")
+    new = as_ratings(
+        X,
+        y,
+        scale=scale,
+        duplicates=model.duplicates,  # type: ignore[arg-type]
+        items=items,
+        unknown_items="error" if unknown == "error" else "drop",
+    )
+    if sparse.issparse(X):
+        return new  # rows have no ids, so they are new users
+    if table is not None:
+        new = merged(without_ratings(_others(table.ids, model.users_), items, scale), new)
+    return _settled(model, new, known, "users")
+
+
+def new_items(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTable | None = None) -> Ratings:
+    """Return the ratings of the items to fold in, by the users of a model.
+
+    Parameters
+    ----------
+    model : RatingModel
+        Fitted.
+    X, y
+        As in `Ratings.from_pairs`, or a sparse matrix of users × new items, whose ids are column numbers; both None
+        where items are known by features alone.
+    known : {"error", "merge", "replace"}
+        What to do with items that were in training.
+    table : FeatureTable, optional
+        Features of items.
+    """
+    _check(model, X, y, known, table)
+    users, scale = model.users_, model.scale_
+    if X is None and table is not None:
+        return _settled(model, without_ratings(users, table.ids, scale), known, "items")
+    user_ids, item_ids, y = entries_of(X, y)
+    items = IdMap(item_ids, "the item ids of X")
+    rows, values = users.index(user_ids), rating_values(y, len(user_ids))
+    ours = rows >= 0
+    if not ours.any() or (model.unknown == "error" and not ours.all()):
+        bad = np.asarray(user_ids, dtype=object)[~ours].tolist()
+        raise InvalidInputError(
+            f"{counted(len(bad), 'rating')} of X by users that were not in training, the first by "
+            f"{bad[0]!r}: leave them out, or fit a new model"
+            if bad
+            else "X is empty: at least one rating, or an item with features, is needed",
+            argument="X",
+        )
+    duplicates: Any = model.duplicates
+    columns = items.index(item_ids)
+    new = Ratings.from_entries(users, items, rows[ours], columns[ours], values[ours], scale, duplicates)
+    if table is not None:
+        new = merged(without_ratings(users, _others(table.ids, model.items_), scale), new)
+    return new if sparse.issparse(X) else _settled(model, new, known, "items")
+
+
+def _check(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTable | None) -> None:
+    """Refuse to fold in nobody, and to merge what has no ids."""
+    check_is_fitted(model)
+    check_choice("known", known, KNOWN)
+    if X is None and (table is None or y is not None):
+        raise InvalidInputError("X is missing: give ratings, or features of those without ratings", argument="X")
+    if sparse.issparse(X) and known == "merge":
+        raise InvalidInputError(
+            ("a sparse matrix has no ids, so all it holds is new, and ", Argument("known", "merge"), " finds nobody"),
+            argument="known",
+            advice="pass pairs of user id and item id",
+        )
+
+
+def _others(ids: IdMap, known: IdMap) -> IdMap:
+    """Return the ids which are not known."""
+    return IdMap(ids.ids[known.index(ids.ids) < 0])
+
+
+def _settled(model: RatingModel, new: Ratings, known: str, side: Literal["users", "items"]) -> Ratings:
+    """Return the ratings that count, where some users, or items, were in training."""
+    given: IdMap = getattr(new, side)
+    old = given.ids[getattr(model, f"{side}_").index(given.ids) >= 0]
+    if not len(old) or known == "replace":
+        return new
+    merge, replace = Argument("known", "merge"), Argument("known", "replace")
+    if known == "error":
+        those = counted(len(old), f"{side[:-1]} was", f"{side} were")
+        raise InvalidInputError(
+            f"{those} in training, such as {some_of(old[:3])}: their ratings there would be forgotten",
+            advice=(merge, " adds the new ratings to them, ", replace, " lets the new ones alone count"),
+        )
+    earlier = model._require_ratings(("there is nothing to merge with; save it with ratings=True, or give ", replace))
+    return merged(among(earlier, **{side: given}), new)

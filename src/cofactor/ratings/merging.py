@@ -1,0 +1,76 @@
+"""Ratings that come after others: both taken together, the later one of a pair counts."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.ids import IdMap
+
+__all__ = ["among", "merged", "without_ratings"]
+
+
+def merged(earlier: Ratings, later: Ratings) -> Ratings:
+    """Return the ratings of both, by the users and of the items of both; a pair that both have gets the later rating.
+
+    Parameters
+    ----------
+    earlier, later : Ratings
+        On the same scale.
+
+    Examples
+    --------
+    >>> a = Ratings.from_pairs([("ann", "Up"), ("ann", "Alien")], [1, 2], scale=[1, 2, 3])
+    >>> b = Ratings.from_pairs([("ann", "Up"), ("bob", "Heat")], [3, 3], scale=[1, 2, 3])
+    >>> both = merged(a, b)
+    >>> both.items.ids.tolist(), both.shape, both.levels.tolist()
+    (['Alien', 'Heat', 'Up'], (2, 3), [2, 3, 3])
+    """
+    users, items = _union(earlier.users, later.users), _union(earlier.items, later.items)
+    parts = (earlier, later)
+    rows = np.concatenate([users.index(part.users.ids)[part.row_of_entry] for part in parts])
+    columns = np.concatenate([items.index(part.items.ids)[part.indices] for part in parts])
+    values = np.concatenate([part.values for part in parts])
+    return Ratings.from_entries(users, items, rows, columns, values, earlier.scale, "last")
+
+
+def among(ratings: Ratings, users: IdMap | None = None, items: IdMap | None = None) -> Ratings:
+    """Return the ratings by some users and of some items; those without ratings remain.
+
+    Parameters
+    ----------
+    ratings : Ratings
+    users, items : IdMap, optional
+        Of whom; by default all. Ids that the ratings do not know are left out.
+
+    Examples
+    --------
+    >>> a = Ratings.from_pairs([("ann", "Up"), ("bob", "Alien")], [1, 2], scale=[1, 2, 3])
+    >>> among(a, users=IdMap(["bob", "eve"]))
+    Ratings(1 user, 2 items, 1 rating on 1, 2, 3)
+    """
+    chosen_users, chosen_items = _both(ratings.users, users), _both(ratings.items, items)
+    rows = chosen_users.index(ratings.users.ids)[ratings.row_of_entry]
+    columns = chosen_items.index(ratings.items.ids)[ratings.indices]
+    keep = (rows >= 0) & (columns >= 0)
+    values = ratings.values[keep]
+    return Ratings.from_entries(chosen_users, chosen_items, rows[keep], columns[keep], values, ratings.scale)
+
+
+def without_ratings(users: IdMap, items: IdMap, scale: NDArray[np.float64]) -> Ratings:
+    """Return no ratings of these users and items."""
+    none = np.zeros(0, dtype=np.int32)
+    return Ratings.from_entries(users, items, none, none, np.zeros(0), scale)
+
+
+def _union(first: IdMap, second: IdMap) -> IdMap:
+    """Return the ids of both."""
+    if (first.index(second.ids) >= 0).all():
+        return first
+    return IdMap([*first.ids.tolist(), *second.ids.tolist()])
+
+
+def _both(known: IdMap, wanted: IdMap | None) -> IdMap:
+    """Return those ids which are wanted."""
+    return known if wanted is None else IdMap(known.ids[wanted.index(known.ids) >= 0])
