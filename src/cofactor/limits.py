@@ -88,7 +88,9 @@ class Limit:
         given = number_in_environment(self.variable)
         return max(self.usual, _PROPORTION * size) if given is None else given
 
-    def check(self, asked: int, what: str, place: Place, *, size: int = 0, argument: str | None = None) -> None:
+    def check(
+        self, asked: int, what: str, place: Place | None = None, *, size: int = 0, argument: str | None = None
+    ) -> None:
         """Refuse more than the limit.
 
         Parameters
@@ -97,8 +99,8 @@ class Limit:
             How much it is.
         what : str
             The beginning of the message: what asks for it.
-        place : Place
-            Where that is.
+        place : Place, optional
+            Where that is, if it is known here.
         size : int, default 0
             Bytes of the file, or cells in it; with 0 the usual limit holds whatever its size.
         argument : str, optional

@@ -109,6 +109,8 @@ def test_a_sparse_array_is_checked_in_full() -> None:
     ):
         with pytest.raises(ValueError, match="ind"):
             unpacked(value, {**arrays, name: forged})
+    with pytest.raises(ValueError, match="table has 1000000000 columns for 4 numbers, and more than 4,194,304 columns"):
+        unpacked({**value, "shape": [4, 10**9]}, arrays)  # a product with it would take 8 GB
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.limits import COLUMNS
 from cofactor.persistence import Adapter, built, state_of
+from cofactor.text import counted
 
 _Kind = TypeVar("_Kind")
 #: What models tell of the course of their fit: numbers, and lists of them.
@@ -192,6 +194,8 @@ def unpacked(value: Any, arrays: Mapping[str, NDArray[Any]], models: Mapping[str
     if "float" in value:
         return float(member(value, "float", str))
     n, m = (int(k) for k in member(value, "shape", list))
-    table = sparse.csr_array(tuple(arrays[f"{value['sparse']}.{part}"] for part in _PARTS), shape=(n, m))
+    parts = tuple(arrays[f"{value['sparse']}.{part}"] for part in _PARTS)
+    COLUMNS.check(m, f"{value['sparse']} has {m} columns for {counted(parts[0].size, 'number')}", size=parts[0].nbytes)
+    table = sparse.csr_array(parts, shape=(n, m))
     table.check_format(full_check=True)
     return table
