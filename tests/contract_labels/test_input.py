@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.errors import InvalidInputError
+from cofactor.labels.features import LARGEST, SMALLEST
 
 from .models import CASES, data, every, fitted, fresh, probed
 
@@ -69,6 +70,9 @@ BAD_FEATURES = {
     "sparse NaN": (lambda X: sparse_with(X, np.nan), r"X holds NaN \(row 2, column 3\)"),
     "sparse infinity": (lambda X: sparse_with(X, np.inf).tocsc(), r"X holds infinity \(row 2, column 3\)"),
     "NaN in a frame": (lambda X: frame_with(X, None).astype("Float64"), r"X holds NaN \(row 2, column 'd'\)"),
+    "too large": (lambda X: with_cell(X, 1.1e15).tolist(), r"X holds 1.1e\+15 \(row 2, column 3\).*MaxAbsScaler"),
+    "too large in sparse": (lambda X: sparse_with(X, -1e300).tocoo(), r"X holds -1e\+300 \(row 2, column 3\)"),
+    "too large in a frame": (lambda X: frame_with(X, 1e100).astype(float), r"X holds 1e\+100 \(row 2, column 'd'\)"),
     "text": (lambda X: np.full(X.shape, "a"), r"X holds 'a' \(row 0, column 0\).*OneHotEncoder"),
     "text among numbers": (lambda X: with_cell(X, "loud").tolist(), r"X holds 'loud' \(row 2, column 3\)"),
     "text in a frame": (lambda X: frame_with(X, "loud"), r"X holds 'loud' \(row 2, column 'd'\)"),
@@ -200,3 +204,25 @@ def test_more_components_than_labels(name):
         model = fresh(name, n_components=many).fit(X, Y)
         assert np.isfinite(model.decision_function(X)).all()
         assert np.mean(model.predict(X) != Y) < 0.3
+
+
+@every
+@pytest.mark.parametrize("largest", [LARGEST, SMALLEST], ids=["largest", "smallest"])
+def test_features_at_the_ends_of_their_range(name, largest):
+    X, Y = data()
+    X = largest * X / X.max()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = fresh(name)
+        if "max_iter" in model.get_params():
+            model.set_params(max_iter=30)
+        model.fit(X.astype(np.float32 if largest > 1 else np.float64), Y)
+        assert np.isfinite(model.decision_function(sparse.csr_array(X))).all()
+
+
+@every
+def test_features_far_beyond_their_range_are_refused_at_once(name):
+    X, Y = data()
+    for scale in (1e100, 1e300, 1e-300):
+        with pytest.raises(InvalidInputError, match="X holds"):
+            fresh(name).fit(scale * X, Y)

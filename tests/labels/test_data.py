@@ -9,7 +9,7 @@ from scipy import sparse
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.data import LabelForm, as_labels, dense
-from cofactor.labels.features import as_features
+from cofactor.labels.features import LARGEST, SMALLEST, as_features
 
 Y = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 1], [1, 1, 1]])
 
@@ -120,9 +120,19 @@ def test_a_form_that_does_not_exist(container):
         LabelForm("array", "object", False)
 
 
-def test_finite_features_with_a_sum_that_is_not():
-    for form in (np.asarray, sparse.csr_array):
-        assert as_features(form(np.full((3, 2), 1e308))).shape == (3, 2)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_the_range_of_features(form):
+    for largest in (LARGEST, -LARGEST, SMALLEST, 0.0):
+        assert as_features(form([[largest, 0.0]])).shape == (1, 2)
+    for beyond in (1.01 * LARGEST, -1.01 * LARGEST, 1e308):
+        with pytest.raises(
+            InvalidInputError, match=r"\(row 1, column 0\): features must lie between -1e\+15 and 1e\+15"
+        ):
+            as_features(form([[1.0, 2.0], [beyond, beyond]]), reset=False)
+    tiny = form([[0.5 * SMALLEST, 0.0]])
+    with pytest.raises(InvalidInputError, match="nothing further from 0 than 5e-101.*multiply them"):
+        as_features(tiny)
+    assert as_features(tiny, reset=False).shape == (1, 2)  # there is nothing to learn from it
 
 
 def test_scikit_learn_may_be_told_to_assume_finite_features():

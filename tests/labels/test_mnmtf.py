@@ -14,8 +14,9 @@ from sklearn.pipeline import make_pipeline
 
 from cofactor import persistence
 from cofactor.datasets import load_labels
-from cofactor.errors import InvalidTypeError
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.adaptation.mlknn import MLkNN
+from cofactor.labels.features import LARGEST
 from cofactor.labels.reduction.mnmtf import MNMTF
 from cofactor.metrics.labels import hamming_loss
 from cofactor.metrics.ranking import average_precision
@@ -142,6 +143,15 @@ def test_negative_features_are_refused_with_advice() -> None:
         for call in (lambda F: model().fit(F, Y), fitted.transform):
             with pytest.raises(ValueError, match=r"X holds -0\.5, but (.|\n)*MinMaxScaler"):
                 call(features)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_range_of_features() -> None:
+    X, Y = planted()
+    X = (LARGEST * X / X.max()).astype(np.float32)
+    assert np.isfinite(model(max_iter=20).fit(X, Y).transform(X)).all()
+    with pytest.raises(InvalidInputError, match=r"X holds .* \(row [0-9]+, column [0-9]+\): features must lie"):
+        model().fit(1.01 * X, Y)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels import PLST, FeatureSpace, FitInput, regression
 from cofactor.solvers.linear import solve_positive
 
@@ -112,6 +112,22 @@ def test_constant_features_have_no_weight():
     nothing, intercept = FeatureSpace(np.ones((5, 2))).ridge(T[:5], 1.0)
     assert np.allclose(nothing, 0, atol=1e-12)
     assert np.allclose(intercept, T[:5].mean(axis=0))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_a_cell_that_silences_the_other_features(form, shape, fit_intercept):
+    X, T = example(*shape)
+    X[:, 2] = 3.0
+    X[4, 3] = -1e12
+    lost = shape[1] - 1 - fit_intercept  # without an intercept a constant feature counts
+    with pytest.warns(InputWarning, match=rf"{lost} of {shape[1]} features .* column 3, which holds -1e\+12 in row 4"):
+        space = FeatureSpace(form(X), fit_intercept=fit_intercept)
+    with pytest.warns(InputWarning, match="StandardScaler"):
+        FeatureSpace(form(X), fit_intercept=fit_intercept, sample_weight=np.arange(1, len(X) + 1))
+    assert np.abs(np.delete(space.ridge(T, 1.0)[0], 3, axis=0)).max() < 1e-6  # indeed
+    FeatureSpace(form(np.delete(X, 4, axis=0)))  # without a warning
 
 
 def test_refusals():

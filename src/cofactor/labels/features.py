@@ -14,6 +14,8 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.typing import Features
 
 __all__ = [
+    "LARGEST",
+    "SMALLEST",
     "CheckedFeatures",
     "as_features",
     "canonical",
@@ -23,8 +25,14 @@ __all__ = [
     "is_sparse",
 ]
 
-#: Features as models see them: finite, C-contiguous or in canonical CSR form, float32 or float64.
+#: Features as models see them: in range, C-contiguous or in canonical CSR form, float32 or float64.
 CheckedFeatures: TypeAlias = NDArray[Any] | sparse.csr_array
+
+#: Features further from 0 are refused: sums of their squares are rounded to infinity in single precision.
+LARGEST = 1e15
+
+#: Features of which none is further from 0 cannot be learned from: their squares are rounded to 0 in products.
+SMALLEST = 1e-100
 
 
 def is_sparse(X: Any) -> TypeGuard[sparse.csr_array]:
@@ -53,8 +61,9 @@ def as_features(X: Features, estimator: Any = None, *, reset: bool = True) -> Ch
     Raises
     ------
     InvalidInputError
-        If X is not a table of finite numbers, or not one that the estimator can take. If a cell is wrong, the message
-        says which, with rows and columns counted from 0.
+        If X is not a table of finite numbers from -`LARGEST` to `LARGEST`, or not one that the estimator can take. If a
+        cell is wrong, the message says which, with rows and columns counted from 0. To learn from, X must not be so
+        small that nothing in it is further from 0 than `SMALLEST`, unless all of it is 0.
 
     Examples
     --------
@@ -72,7 +81,7 @@ def as_features(X: Features, estimator: Any = None, *, reset: bool = True) -> Ch
         raise _refusal_of_features(X, error) from error
     if is_sparse(table):
         table = canonical(table)
-    _check_finite(table, X)
+    _check_range(table, X, reset)
     return table
 
 
@@ -97,25 +106,38 @@ def canonical(X: Any) -> sparse.csr_array:
     return table
 
 
-def _check_finite(table: CheckedFeatures, X: Any) -> None:
-    """Refuse features which are not finite; X is what the user gave."""
+def _check_range(table: CheckedFeatures, X: Any, reset: bool) -> None:
+    """Refuse features which are not finite or too large, and when learning those that are too small, as a whole.
+
+    X is what the user gave. One test sees to all cells, since a comparison with NaN is false.
+    """
+    if get_config()["assume_finite"]:
+        return
     values: NDArray[Any] = table.data if is_sparse(table) else table  # type: ignore[assignment]
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = values.sum()
-    if get_config()["assume_finite"] or np.isfinite(total):
+    with np.errstate(invalid="ignore"):
+        largest = float(max(values.max(initial=0), -values.min(initial=0)))
+    if largest == 0 or (SMALLEST if reset else 0) <= largest <= LARGEST:
         return
-    wrong = ~np.isfinite(values)
-    if not wrong.any():  # the sum of finite numbers was too large
-        return
-    value, row, column = first_entry(table, wrong)
+    if largest < SMALLEST:
+        raise InvalidInputError(
+            f"X holds nothing further from 0 than {largest:g}: squares of such features are rounded to 0",
+            argument="X",
+            advice="multiply them by a number, such as the inverse of the largest",
+        )
+    value, row, column = first_entry(table, ~(np.abs(values) <= LARGEST))
+    bounds = "be finite numbers"
     if np.isnan(value):
         name = "NaN"
         advice = "fill in missing values, for example with sklearn.impute.SimpleImputer, or leave out their rows"
-    else:
+    elif np.isinf(value):
         name = "infinity" if value > 0 else "-infinity"
         advice = "replace it by a finite number, or leave out its row"
+    else:
+        name, bounds = f"{value:g}", f"lie between {-LARGEST:g} and {LARGEST:g}"
+        advice = "leave out its row if it is an error, or scale the features, for example with "
+        advice += "sklearn.preprocessing.MaxAbsScaler"
     raise InvalidInputError(
-        f"X holds {name} ({_place(X, row, column)}): features must be finite numbers", argument="X", advice=advice
+        f"X holds {name} ({_place(X, row, column)}): features must {bounds}", argument="X", advice=advice
     )
 
 

@@ -12,6 +12,7 @@ Models that do not regress use the features of the space alone.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -20,9 +21,10 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.data import as_weights
 from cofactor.labels.features import CheckedFeatures, as_features, is_sparse
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_number
 from cofactor.solvers.linear import solve_positive
 from cofactor.typing import Features
@@ -30,6 +32,7 @@ from cofactor.typing import Features
 __all__ = ["FeatureSpace", "linear", "scaled_rows"]
 
 _LARGEST = 5000  # rows of the largest Gram matrix: 200 MB, and about 20 s to decompose
+_CONSTANT = 1e-12  # share of a column's squares up to which what is left by centring them may be rounding errors
 
 
 def linear(X: CheckedFeatures, coef: NDArray[Any], intercept: NDArray[Any] | float = 0.0) -> NDArray[Any]:
@@ -81,6 +84,12 @@ class FeatureSpace:
     InvalidInputError
         If X is not a table of finite numbers, or a weight is not above 0.
 
+    Warns
+    -----
+    InputWarning
+        If columns vary so little beside another one, perhaps by a single cell, that they are dropped (see the notes)
+        and count for nothing.
+
     Notes
     -----
     Dense X: QR factorization, then the SVD of the triangular factor; O(n D min(n, D)). Directions with a singular
@@ -117,7 +126,7 @@ class FeatureSpace:
 
     def other(self, X: Features) -> CheckedFeatures:
         """Return other features for models that were fitted to this space: checked, and without names."""
-        return as_features(X)
+        return as_features(X, reset=False)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -133,7 +142,8 @@ class FeatureSpace:
         """Return V if there are no more columns than rows, otherwise U; compute it and the singular values once."""
         if self._basis is None:
             factor: Callable[..., Any] = _gram_factor if is_sparse(self.X) else _triangular_factor
-            self._basis, self._singular = factor(self.X, self.mean, self._by_columns, self._root)
+            self._basis, self._singular, least = factor(self.X, self.mean, self._by_columns, self._root)
+            _warn_of_lost_columns(self.X, self.mean, self.weights, least)
         return self._basis
 
     def weighted(self, table: Any) -> Any:
@@ -302,19 +312,20 @@ def _product(left: NDArray[np.float64], T: CheckedFeatures) -> NDArray[np.float6
 
 def _triangular_factor(
     X: NDArray[Any], mean: NDArray[np.float64], by_columns: bool, root: NDArray[np.float64] | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return V (or U) and the singular values of dense centred features, by the SVD of the factor R of QR."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Return V (or U) and the singular values of dense centred features above a least one, by the SVD of R of QR."""
     centred = scaled_rows(X - mean, root)
     R = np.linalg.qr(centred if by_columns else centred.T, mode="r")
     _, s, basis = scipy.linalg.svd(R, check_finite=False)
-    kept = s > 1e-9 * s[0]
-    return np.ascontiguousarray(basis[kept].T), s[kept]
+    least = 1e-9 * s[0]
+    kept = s > least
+    return np.ascontiguousarray(basis[kept].T), s[kept], float(least)
 
 
 def _gram_factor(
     X: sparse.csr_array, mean: NDArray[np.float64], by_columns: bool, root: NDArray[np.float64] | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return V (or U) and the singular values of sparse centred features, by the Gram matrix of the shorter side."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Return V (or U) and the singular values of sparse centred features above a least one, by the smaller Gram."""
     n, D = X.shape
     X = X.astype(np.float64)
     if by_columns:
@@ -326,5 +337,34 @@ def _gram_factor(
         gram = gram if root is None else root[:, None] * gram * root
     squares, basis = scipy.linalg.eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
     squares, basis = squares[::-1], basis[:, ::-1]
-    kept = squares > max(n, D) * np.finfo(np.float64).eps * squares[0]
-    return np.ascontiguousarray(basis[:, kept]), np.sqrt(squares[kept])
+    least = max(n, D) * np.finfo(np.float64).eps * squares[0]
+    kept = squares > least
+    return np.ascontiguousarray(basis[:, kept]), np.sqrt(squares[kept]), float(np.sqrt(max(least, 0.0)))
+
+
+def _warn_of_lost_columns(
+    X: CheckedFeatures, mean: NDArray[np.float64], weights: NDArray[np.float64] | None, least: float
+) -> None:
+    """Warn if columns vary, but no more than the directions that were dropped, so that they count for nothing.
+
+    Columns which are constant up to rounding, or depend on others, are dropped without a loss.
+    """
+    n, D = X.shape
+    weight = np.ones(n) if weights is None else weights
+    values = X.astype(np.float64, copy=False)
+    total = np.asarray((values * values).T @ weight)
+    squares = total - weight.sum() * mean**2
+    lost = np.flatnonzero((squares > _CONSTANT * total) & (squares <= least**2))
+    if not len(lost):
+        return
+    widest = int(np.argmax(squares))
+    column = np.asarray(X[:, [widest]].toarray() if is_sparse(X) else X[:, [widest]]).ravel()
+    row = int(np.argmax(np.abs(column - mean[widest])))
+    warnings.warn(
+        InputWarning(
+            f"{len(lost)} of {D} features (the first in column {lost[0]}) vary so little beside column {widest}, which "
+            f"holds {column[row]:g} in row {row}, that the regression leaves them out: leave out that row if it is an "
+            "error, or scale the features, for example with sklearn.preprocessing.StandardScaler"
+        ),
+        stacklevel=callers_level(),
+    )

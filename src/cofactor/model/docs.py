@@ -120,7 +120,7 @@ PARAMETERS: Mapping[str, str] = {
             `cofactor.labels.learn_threshold`.""",
     "features": f"""\
         X : {_FEATURES}
-            Features.""",
+            Features, from -1e15 to 1e15.""",
     "labels": f"""\
         y : {_LABELS}
             Labels: 0 and 1, False and True, or -1 and 1.""",
