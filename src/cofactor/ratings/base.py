@@ -35,7 +35,7 @@ from cofactor.ratings.probability import expected, in_blocks, margins_of
 from cofactor.ratings.recommending import Criterion, criterion_of, largest
 from cofactor.ratings.saving import model_of_state, state_of_model
 from cofactor.solvers.result import Callback
-from cofactor.typing import Ids, Pairs, RatingValues
+from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures
 
 _PAIRS_PER_BLOCK = 1 << 18
 _USERS_PER_BLOCK = 256
@@ -126,6 +126,11 @@ class RatingModel(BaseEstimator, ABC):
     def _gives_probabilities(self) -> bool:
         """Whether there is a probability of every level."""
         return type(self)._probabilities is not RatingModel._probabilities
+
+    @property
+    def _knows_user_features(self) -> bool:
+        """Whether features of users were given in training."""
+        return False
 
     @property
     def _decision(self) -> Decision:
@@ -417,24 +422,36 @@ class RatingModel(BaseEstimator, ABC):
 
     # ---------------------------------------------------------------- new users
 
-    def fold_in(self, X: Pairs, y: RatingValues = None, *, known: str = "error") -> Self:
+    def fold_in(
+        self,
+        X: Pairs | None = None,
+        y: RatingValues = None,
+        *,
+        user_features: SideFeatures | None = None,
+        known: str = "error",
+    ) -> Self:
         """Return a model for users who were not in training, items held fixed.
 
         Parameters
         ----------
-        X, y
+        X, y : optional
             Ratings of the new users, as in `fit`; ids of users are free. Ratings of items that were not in training
             say nothing to the model and are left out, unless ``unknown="error"``; a user who rated no others counts as
             the average one. Where no item at all is known, ids are likely to be wrong, and an error says so.
+        user_features : mapping, frame, or tuple (ids, array), optional
+            Features of the new users, only for models that were fitted with such: the same columns. Users without
+            ratings are known by them alone, X is not needed then. Of users of training only those count who are in X
+            too; users without a row get the column means of training. In a sparse matrix X the rows are all users.
         {known}
+            Without X it is about the users of `user_features`. A model does not keep features: give them again.
 
         Returns
         -------
         RatingModel
-            Of the same class, with the same methods, knowing the users of X only, and of their ratings those it was
-            given here or merged.
+            Of the same class, with the same methods, knowing the users given here only, and of their ratings those it
+            was given here or merged.
         """
-        return self._folded_in(FitInput(new_users(self, X, y, known)))
+        return self._folded_in(new_users(self, X, y, user_features, known))
 
     def _folded_in(self, given: FitInput) -> Self:
         """Return a copy that knows the given users instead of those of training."""

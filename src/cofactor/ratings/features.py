@@ -100,6 +100,15 @@ class FeatureTable:
         return cls(argument, known, values, tuple(columns))
 
 
+def unknown_features(argument: str) -> InvalidInputError:
+    """Return the error for features of a kind that a model was not fitted with."""
+    return InvalidInputError(
+        f"{argument} was not given in training, so nothing is known about what it says",
+        argument=argument,
+        advice="leave it out, or fit an OrdinalProbit with such features",
+    )
+
+
 def _of_frame(frame: nw.DataFrame[Any], argument: str) -> tuple[Any, dict[str, NDArray[Any]]]:
     names = list(frame.columns)
     columns = {str(column.name): column.to_numpy() for column in frame.iter_columns()}

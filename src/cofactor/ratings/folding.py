@@ -12,14 +12,16 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.checks import check_choice
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.entries import entries_of, rating_values
+from cofactor.ratings.features import FeatureTable, unknown_features
+from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.merging import among, merged, without_ratings
 from cofactor.text import counted, some_of
+from cofactor.typing import SideFeatures
 
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
-    from cofactor.ratings.features import FeatureTable
 
 __all__ = ["new_items", "new_users"]
 
@@ -27,8 +29,8 @@ __all__ = ["new_items", "new_users"]
 KNOWN = ("error", "merge", "replace")
 
 
-def new_users(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTable | None = None) -> Ratings:
-    """Return the ratings of the users to fold in, of the items of a model.
+def new_users(model: RatingModel, X: Any, y: Any, user_features: SideFeatures | None, known: str) -> FitInput:
+    """Return what the users to fold in are known by.
 
     Parameters
     ----------
@@ -36,13 +38,22 @@ def new_users(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTabl
         Fitted.
     X, y
         Ratings as in `RatingModel.fold_in`; both None where users are known by features alone.
+    user_features : mapping, frame, or tuple (ids, array), or None
+        Their features.
     known : {"error", "merge", "replace"}
         What to do with users that were in training.
-    table : FeatureTable, optional
-        Features of users.
     """
-    _check(model, X, y, known, table)
-    items, scale, unknown = model.items_, model.scale_, model.unknown
+    check_is_fitted(model)
+    table = None if user_features is None else FeatureTable.read(user_features, "user_features")
+    if table is not None and not model._knows_user_features:
+        raise unknown_features("user_features")
+    return FitInput(_of_users(model, X, y, known, table), user_features=table)
+
+
+def _of_users(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTable | None) -> Ratings:
+    """Return the ratings of the users to fold in, of the items of a model."""
+    _check(X, y, known, table)
+    items, scale = model.items_, model.scale_
     if sparse.issparse(X):
         Lookup(model.users_, items).check_columns(X)
     if X is None and table is not None:
@@ -53,7 +64,7 @@ def new_users(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTabl
         scale=scale,
         duplicates=model.duplicates,  # type: ignore[arg-type]
         items=items,
-        unknown_items="error" if unknown == "error" else "drop",
+        unknown_items="error" if model.unknown == "error" else "drop",
     )
     if sparse.issparse(X):
         return new  # rows have no ids, so they are new users
@@ -77,7 +88,8 @@ def new_items(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTabl
     table : FeatureTable, optional
         Features of items.
     """
-    _check(model, X, y, known, table)
+    check_is_fitted(model)
+    _check(X, y, known, table)
     users, scale = model.users_, model.scale_
     if X is None and table is not None:
         return _settled(model, without_ratings(users, table.ids, scale), known, "items")
@@ -102,9 +114,8 @@ def new_items(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTabl
     return new if sparse.issparse(X) else _settled(model, new, known, "items")
 
 
-def _check(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTable | None) -> None:
+def _check(X: Any, y: Any, known: str, table: FeatureTable | None) -> None:
     """Refuse to fold in nobody, and to merge what has no ids."""
-    check_is_fitted(model)
     check_choice("known", known, KNOWN)
     if X is None and (table is None or y is not None):
         raise InvalidInputError("X is missing: give ratings, or features of those without ratings", argument="X")

@@ -13,8 +13,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import cofactor
+from cofactor.errors import InvalidInputError
 from cofactor.persistence import ModelFileError, read_model, write_model
-from cofactor.ratings import OrdinalProbit
+from cofactor.ratings import MMMF, OrdinalProbit
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.sampled.links import MaskLink
 
@@ -477,6 +478,44 @@ def test_items_nobody_rated_are_known_by_their_features():
         folded.fold_in_items([("new", "film")], [4.0])
     both = model(implicit=None).fit(X, y).fold_in([("new", 3), ("new", 4)], [4.0, 5.0])
     assert both.fold_in_items([("new", "film")], [5.0]).predict([("new", "film")]) >= 3
+
+
+def test_users_without_ratings_are_known_by_their_features_where_ids_are_words():
+    X, y, F, G = described()
+    pairs, names = [(f"u{i}", f"f{j}") for i, j in X.tolist()], [f"u{i}" for i in range(60)]
+    m = model().fit(pairs, y, user_features=table(F, names), item_features=table(G, [f"f{j}" for j in range(40)]))
+    twins = m.fold_in(user_features=table(F, [f"like u{i}" for i in range(60)]))
+    assert np.corrcoef(twins.decision_function([(f"like {u}", f) for u, f in pairs]), y)[0, 1] > 0.6
+    items, _ = twins.recommend(["like u3"], 5)
+    assert len(set(items[0].tolist())) == 5
+    # With ratings of others beside them; users of training who only have a row stay out.
+    features = table(F, names) | {"quiet": F[3].tolist(), "new": F[4].tolist()}
+    both = m.fold_in([("new", "f3")], [4.0], user_features=features)
+    assert both.users_.ids.tolist() == ["new", "quiet"]
+    assert both.ratings_.user_counts.tolist() == [1, 0]
+    films = m.fold_in_items([("u3", "hit")], [4.0], item_features={"f3": G[3], "quiet": G[4]})
+    assert films.items_.ids.tolist() == ["hit", "quiet"]
+    for fold, given in (
+        (m.fold_in, {"user_features": {"u3": F[3]}}),
+        (m.fold_in_items, {"item_features": {"f3": G[3]}}),
+    ):
+        with pytest.raises(InvalidInputError, match=r"1 (user|item) was in training, such as '[uf]3'"):
+            fold(**given)
+        with pytest.raises(InvalidInputError, match="X is missing: give ratings, or features"):
+            fold()
+        assert fold(**given, known="merge").ratings_.n_ratings > 0
+        assert fold(**given, known="replace").ratings_.n_ratings == 0
+
+
+@pytest.mark.parametrize("kind", [OrdinalProbit, MMMF])
+def test_features_of_new_users_mean_nothing_to_a_model_without(kind):
+    X, y = small()
+    m = model(n_sweeps=6, burn_in=3).fit(X, y) if kind is OrdinalProbit else MMMF(2, 1.0, random_state=0).fit(X, y)
+    for ratings in ((), ([("new", X[0, 1])], y[:1])):
+        with pytest.raises(InvalidInputError, match="user_features was not given in training.*fit an OrdinalProbit"):
+            m.fold_in(*ratings, user_features={"new": [1.0]})
+    with pytest.raises(InvalidInputError, match="X is missing"):
+        m.fold_in()
 
 
 def test_users_nobody_heard_of_are_known_by_their_features():

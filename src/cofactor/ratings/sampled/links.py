@@ -16,7 +16,7 @@ from cofactor.model.state import check_array, member
 from cofactor.problems.priors import LinkedPrior, principal_axes
 from cofactor.problems.sparse_priors import SparseLinkedPrior
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.features import FeatureTable, Standardization
+from cofactor.ratings.features import FeatureTable, Standardization, unknown_features
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.sampled.cold import with_cold_row
 
@@ -180,10 +180,7 @@ class Link:
         """Return the features of other rows, and of one more that has neither ratings nor a row in the table."""
         n = len(side.ids)
         if table is not None and self.standard is None:
-            raise InvalidInputError(
-                f"{self.argument} was not given in training, so nothing is known about what it says: leave it out",
-                argument=self.argument,
-            )
+            raise unknown_features(self.argument)
         own = None if self.standard is None else self.standard.rows(table, side.ids) * _weight(self.standard)
         if self.n_sparse:
             values = np.repeat(1 / np.sqrt(np.maximum(np.diff(side.indptr), 1)), np.diff(side.indptr))

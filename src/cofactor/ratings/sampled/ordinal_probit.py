@@ -18,7 +18,7 @@ from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.folding import new_items, new_users
+from cofactor.ratings.folding import new_items
 from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.links import Features, Link, Side, link_sides, linked_prior
@@ -121,6 +121,13 @@ class OrdinalProbit(SampledModel):
     array([1., 3., 4.])
     >>> model.predict_proba([(0, 5)]).round(1)
     array([[0.9, 0.1, 0. , 0. ]])
+
+    New users, and items, can be known by their features alone.
+
+    >>> groups = {u: [u % 2] for u in range(6)}
+    >>> model = OrdinalProbit(2, implicit=None, random_state=0).fit(X, y, user_features=groups)
+    >>> model.fold_in(user_features={"new": [1]}).predict([("new", 3), ("new", 4)])
+    array([3., 1.])
     """
 
     _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item", "thresholds": "user"}
@@ -216,52 +223,16 @@ class OrdinalProbit(SampledModel):
         -------
         self
         """
-        users, items = read_tables(user_features, item_features)
+        users, items = (
+            None if given is None else FeatureTable.read(given, name)
+            for given, name in ((user_features, "user_features"), (item_features, "item_features"))
+        )
         self._check_params()
         ratings = self._read(X, y)
         followers = None
         if shadow is not None:
             followers = read_shadow(shadow, ratings, self.duplicates, "error" if self.unknown == "error" else "drop")
         return self._learn(FitInput(ratings, user_features=users, item_features=items, shadow=followers))
-
-    def fold_in(
-        self,
-        X: Pairs | None = None,
-        y: RatingValues = None,
-        *,
-        user_features: SideFeatures | None = None,
-        known: str = "error",
-    ) -> Self:
-        """Return a model for users who were not in training, items held fixed.
-
-        Parameters
-        ----------
-        X, y : optional
-            As in `RatingModel.fold_in`.
-        user_features : mapping, frame, or tuple (ids, array), optional
-            The same columns as in `fit`, of new users. Users without ratings are known by them alone, but for those of
-            training, whose rows count only if they are in X too. Users without a row get the column means of training.
-            In a sparse matrix X the rows are all users there are.
-        {known}
-            Without X it is about the users of `user_features`. The model does not keep features of its users: give
-            them again.
-
-        Returns
-        -------
-        OrdinalProbit
-
-        Examples
-        --------
-        >>> X = [(u, i) for u in range(6) for i in range(8)]
-        >>> y = [1 + 3 * (u % 2 == i % 2) for u, i in X]
-        >>> groups = {u: [u % 2] for u in range(6)}
-        >>> model = OrdinalProbit(2, implicit=None, random_state=0).fit(X, y, user_features=groups)
-        >>> model.fold_in(user_features={"new": [1]}).predict([("new", 0), ("new", 1)])
-        array([1., 4.])
-        """
-        check_is_fitted(self)
-        table, _ = read_tables(user_features, None)
-        return self._folded_in(FitInput(new_users(self, X, y, known, table), user_features=table))
 
     def fold_in_items(
         self,
@@ -282,7 +253,7 @@ class OrdinalProbit(SampledModel):
             The same columns as in `fit`, of new items. Items without ratings are known by them alone, but for those of
             training, whose rows count only if they are in X too. Items without a row get the column means of training.
         known : {"error", "merge", "replace"}, default="error"
-            As in `fold_in`, for items of X, or without X for those of `item_features`.
+            As in `fold_in`, of items in X, or without X of those in `item_features`.
 
         Returns
         -------
@@ -299,7 +270,7 @@ class OrdinalProbit(SampledModel):
         array([1., 4.])
         """
         check_is_fitted(self)
-        _, table = read_tables(None, item_features)
+        table = None if item_features is None else FeatureTable.read(item_features, "item_features")
         ratings = new_items(self, X, y, known, table)
         new = copy.copy(self)
         new.items_, new.ratings_ = ratings.items, ratings
@@ -383,6 +354,11 @@ class OrdinalProbit(SampledModel):
         self._fold_in_rows(fold_ordinal_columns, data.col_indptr, given_sample, {"V": p}, part=-2)
         self._forget_link(0)
 
+    @property
+    def _knows_user_features(self) -> bool:
+        """Whether features of users were given in training."""
+        return self._own_link(0).standard is not None
+
     def _own_link(self, side: int) -> Link:
         """Return the link of users (0) or items (1)."""
         link = self.links_[side]
@@ -452,17 +428,6 @@ class OrdinalProbit(SampledModel):
                 shapes |= {f"{prefix}gaps": (n, boundaries)}
                 shapes |= {f"{prefix}{name}": (n,) for name in ("reach", "accepted", "value")}
         return shapes
-
-
-def read_tables(
-    user_features: SideFeatures | None, item_features: SideFeatures | None
-) -> tuple[FeatureTable | None, FeatureTable | None]:
-    """Return the features that a caller gives, checked."""
-    users, items = (
-        None if given is None else FeatureTable.read(given, name)
-        for given, name in ((user_features, "user_features"), (item_features, "item_features"))
-    )
-    return users, items
 
 
 def _check_shadow(is_shadow: Any, n: int) -> None:
