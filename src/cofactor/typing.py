@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 __all__ = [
+    "LABEL_DTYPE",
     "Features",
     "Frame",
     "Ids",
@@ -49,6 +50,10 @@ Features: TypeAlias = ArrayLike | SparseTable | Frame
 
 #: Which labels instances have, shape (n, L): 0 and 1, False and True, or -1 and 1; dense, sparse, or a frame.
 Labels: TypeAlias = ArrayLike | SparseTable | Frame
+
+#: The dtype of tables of labels which this package makes. In int8 counts such as ``Y.T @ Y`` overflow beyond 127; so do
+#: the numbers that scikit-learn gives to labels, in the dtype of the labels.
+LABEL_DTYPE = np.int32
 
 #: What scikit-learn calls a random state, with NumPy's generators.
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None

@@ -43,7 +43,7 @@ def test_dense_and_sparse_rows_say_the_same(write):
     for data in (one, two):
         np.testing.assert_array_equal(dense(data.X), expected[:, :2])
         np.testing.assert_array_equal(data.Y.toarray(), expected[:, 2:])
-        assert data.Y.dtype == np.int8
+        assert data.Y.dtype == np.int32
         assert (data.feature_names, data.label_names) == (("a", "b"), ("l1", "l2"))
 
 

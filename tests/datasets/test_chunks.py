@@ -20,7 +20,7 @@ from cofactor.datasets import LabelChunks, load_labels, make_labels, write_chunk
 def make(n, seed=0, density=0.2):
     rng = np.random.default_rng(seed)
     X = csr_array(random_array((n, 30), density=density, format="csr", rng=rng))
-    return X, csr_array((random_array((n, 8), density=0.3, rng=rng) > 0).astype(np.int8))
+    return X, csr_array((random_array((n, 8), density=0.3, rng=rng) > 0).astype(np.int32))
 
 
 def whole(chunks):
@@ -65,7 +65,7 @@ def test_forms_and_precision(tmp_path):
             chunks = LabelChunks(path)
             ((Xc, Yc),) = chunks
             assert issparse(Xc) == is_sparse
-            assert (Xc.dtype, Yc.dtype, type(Yc)) == (dtype, np.int8, csr_array)
+            assert (Xc.dtype, Yc.dtype, type(Yc)) == (dtype, np.int32, csr_array)
             assert (chunks.feature_names[3], chunks.label_names) == ("f3", tuple("abcdefgh"))
 
 

@@ -28,7 +28,7 @@ def documented_reader():
 def read_toy(path, *, sparse="auto", name=None):
     """Features and labels in two lines; what the module of a format of labels would hold."""
     features, labels = (json.loads(line) for line in path.read_text().splitlines()[1:])
-    X, Y = np.array(features, dtype=float), csr_array(np.array(labels, dtype=np.int8))
+    X, Y = np.array(features, dtype=float), csr_array(np.array(labels, dtype=np.int32))
     return LabelDataset(name or path.name, X, Y, ("a", "b"), ("tag",))
 
 

@@ -31,7 +31,7 @@ def test_layouts_codes_and_orientations(save, names, turn, code):
     data = read_mat(save(**dict(zip(names, parts, strict=True))))
     np.testing.assert_array_equal(data.X, np.vstack([X, XT]))
     np.testing.assert_array_equal(data.Y.toarray(), np.vstack([Y, YT]))
-    assert data.Y.dtype == np.int8
+    assert data.Y.dtype == np.int32
     assert data.train_rows.tolist() == [True, True, True, False, False]
     assert (data.feature_names, data.label_names) == (("x0", "x1"), ("y0", "y1", "y2", "y3"))
 

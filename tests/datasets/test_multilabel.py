@@ -131,7 +131,7 @@ def test_counts(root, file, n, features, labels, cardinality, repeated, without)
         np.count_nonzero(data.X.data if issparse(data.X) else data.X) <= 0.2 * np.prod(data.X.shape)
     )
     assert data.X.dtype == np.float64
-    assert data.Y.dtype == np.int8
+    assert data.Y.dtype == np.int32
     assert set(data.Y.data.tolist()) == {1}
 
 

@@ -1,5 +1,7 @@
 """The k-fold protocol for label models: what is measured, on which rows, and with which decoding."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 import cofactor
 from cofactor.evaluation import Search, decodings, evaluate_labels, fold_means
@@ -361,3 +364,15 @@ def test_every_model_can_be_evaluated_with_both_decodings(name):
     rows = evaluate_labels(MODELS[name](threshold="global", random_state=0), np.abs(X), Y, 2)
     assert {row["decoding"] for row in rows} == {"plain", "learned"}
     assert all(0 <= row["micro_f1"] <= 1 and np.isfinite(row["ranking_loss"]) for row in rows)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_estimators_of_scikit_learn_are_not_confused_by_many_labels_in_int8(form: Any) -> None:
+    labels = np.eye(150, dtype=np.int8).repeat(2, axis=0)  # of each label an instance to learn from, and one to try
+    (row,) = evaluate_labels(
+        OneVsRestClassifier(DecisionTreeClassifier(random_state=0)),
+        labels.astype(float),
+        form(labels),
+        PredefinedSplit(np.arange(300) % 2 - 1),
+    )
+    assert row["micro_f1"] == 1

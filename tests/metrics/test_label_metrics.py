@@ -57,6 +57,14 @@ def scored(draw):
     return Y, draw(hnp.arrays(np.float64, Y.shape, elements=values))
 
 
+def test_tables_of_labels_count_beyond_127() -> None:
+    on = np.ones((300, 200), dtype=np.int8)
+    for form in (np.asarray, sparse.csr_array):
+        table = as_label_sets(form(on))
+        assert (table.T @ table).max() == 300
+        assert (table @ table.T).max() == 200
+
+
 def test_hand_computed_values():
     # Rows: common 1, 1, 1 of true 2, 1, 2 and predicted 2, 1, 1; labels: F1 1, 0, 2/3, undefined.
     expected = {

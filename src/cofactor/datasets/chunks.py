@@ -71,7 +71,7 @@ class LabelChunks:
     files of `write_chunks`, up to a million in files of other programs).
 
     X is a CSR array (from text and lists) or dense (from columns), float32 where a Parquet file has nothing wider,
-    otherwise float64; Y is a CSR array of int8.
+    otherwise float64; Y is a CSR array of int32.
 
     Examples
     --------

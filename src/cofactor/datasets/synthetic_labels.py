@@ -11,7 +11,7 @@ from cofactor.datasets.readers.matrices import generic_names, small_indices
 from cofactor.datasets.synthetic import check_whole, generator
 from cofactor.datasets.types import LabelDataset
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.typing import RandomState
+from cofactor.typing import LABEL_DTYPE, RandomState
 
 __all__ = ["LabelTruth", "make_labels"]
 
@@ -184,7 +184,7 @@ def _highest(scores: NDArray[np.float64], counts: NDArray[np.int64]) -> tuple[cs
     below = order[np.clip(n - counts - 1, 0, n - 1), labels]
     above = order[np.clip(n - counts, 0, n - 1), labels]
     cuts = np.where(counts == 0, order[-1], np.where(counts == n, np.nextafter(order[0], -np.inf), (below + above) / 2))
-    return small_indices(csr_array((scores > cuts).astype(np.int8))), cuts
+    return small_indices(csr_array((scores > cuts).astype(LABEL_DTYPE))), cuts
 
 
 def _check(n_instances: int, n_features: int, n_labels: int, n_groups: int, n_factors: int) -> None:

@@ -155,7 +155,7 @@ class LabelDataset:
     X : ndarray of shape (n, D), float64, or csr_array
         Features. A nominal one with words for off and on (0/1, no/yes, ...) is one column of 0 and 1, any other
         nominal one a column of 0 and 1 for each value, named ``feature=value``.
-    Y : csr_array of shape (n, L), int8
+    Y : csr_array of shape (n, L), int32
         Labels: a stored 1 where a label is on.
     feature_names, label_names : tuple of str
         Names of the columns of X and Y.
@@ -180,7 +180,7 @@ class LabelDataset:
     >>> import numpy as np
     >>> from scipy.sparse import csr_array
     >>> from cofactor.datasets import LabelDataset
-    >>> Y = csr_array(np.array([[1, 0, 1], [0, 1, 0]], dtype=np.int8))
+    >>> Y = csr_array(np.array([[1, 0, 1], [0, 1, 0]], dtype=np.int32))
     >>> LabelDataset("tiny", np.eye(2), Y, ("x0", "x1"), ("sea", "sun", "snow"))
     LabelDataset('tiny': 2 instances, 2 features, 3 labels, 1.500 labels per instance, dense)
     """

@@ -24,7 +24,7 @@ from cofactor.evaluation.run.references import Reference
 from cofactor.metrics.labels import label_report
 from cofactor.metrics.ranked import Undefined
 from cofactor.model.splits import Parts, splitter_of
-from cofactor.typing import Features, Labels, RandomState
+from cofactor.typing import LABEL_DTYPE, Features, Labels, RandomState
 
 __all__ = ["decodings", "evaluate_labels", "fold_means", "threshold_of"]
 
@@ -306,8 +306,16 @@ def _last_step(model: Any) -> Any:
 
 
 def _labels_for(model: Any, Y: Any) -> Any:
-    """Return labels in a form that an estimator takes: most of scikit-learn's refuse sparse ones, or misread them."""
-    return cast(Any, Y).toarray() if sparse.issparse(Y) and not _takes_sparse(model) else Y
+    """Return labels in a form that an estimator takes.
+
+    Most of scikit-learn's refuse sparse labels, or misread them, and number labels in the dtype of the labels: beyond
+    127 of them in int8 they are mixed up without a word.
+    """
+    if _takes_sparse(model):
+        return Y
+    table = cast(Any, Y).toarray() if sparse.issparse(Y) else Y
+    narrow = isinstance(table, np.ndarray) and table.dtype.kind in "iu"
+    return table.astype(np.promote_types(table.dtype, LABEL_DTYPE), copy=False) if narrow else table
 
 
 def _takes_sparse(model: Any) -> bool:

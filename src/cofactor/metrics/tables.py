@@ -10,6 +10,7 @@ from scipy import sparse
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.text import counted
+from cofactor.typing import LABEL_DTYPE
 
 __all__ = ["as_label_sets", "as_scores", "check_same_shape"]
 
@@ -26,7 +27,7 @@ def as_label_sets(labels: Any, name: str = "Y") -> sparse.csr_array:
 
     Returns
     -------
-    csr_array of shape (n, L), int8
+    csr_array of shape (n, L), int32
         Ones only, sorted, without duplicates.
 
     Raises
@@ -38,7 +39,7 @@ def as_label_sets(labels: Any, name: str = "Y") -> sparse.csr_array:
     --------
     >>> as_label_sets([[-1, 1], [1, 1]]).toarray()
     array([[0, 1],
-           [1, 1]], dtype=int8)
+           [1, 1]], dtype=int32)
     """
     if sparse.issparse(labels):
         return _from_sparse(labels, name)
@@ -52,7 +53,7 @@ def as_label_sets(labels: Any, name: str = "Y") -> sparse.csr_array:
         raise InvalidInputError(_other_values(table.ravel(), name))
     rows, columns = np.nonzero(on)
     starts = np.searchsorted(rows, np.arange(table.shape[0] + 1))
-    return sparse.csr_array((np.ones(columns.size, dtype=np.int8), columns, starts), shape=table.shape)
+    return sparse.csr_array((np.ones(columns.size, dtype=LABEL_DTYPE), columns, starts), shape=table.shape)
 
 
 def as_scores(scores: Any, name: str = "scores") -> NDArray[Any]:
@@ -98,9 +99,9 @@ def _from_sparse(labels: Any, name: str) -> sparse.csr_array:
         # Where -1 means "off", an entry that is not stored would be neither on nor off.
         if table.nnz != labels.shape[0] * labels.shape[1] or not np.isin(values, (-1, 1)).all():
             raise InvalidInputError(_other_values(np.append(values, 0), name))
-        table.data = (values == 1).astype(np.int8)
+        table.data = (values == 1).astype(LABEL_DTYPE)
         table.eliminate_zeros()
-    return sparse.csr_array((np.ones(table.nnz, dtype=np.int8), table.indices, table.indptr), shape=table.shape)
+    return sparse.csr_array((np.ones(table.nnz, dtype=LABEL_DTYPE), table.indices, table.indptr), shape=table.shape)
 
 
 def _check_table(shape: tuple[int, ...], name: str) -> None:

@@ -11,6 +11,7 @@ from cofactor.datasets.types import is_sparse
 from cofactor.errors import InvalidInputError, Place
 from cofactor.limits import CELLS
 from cofactor.text import counted
+from cofactor.typing import LABEL_DTYPE
 
 Form = Literal["auto"] | bool
 
@@ -68,7 +69,7 @@ def small_indices(X: csr_array) -> csr_array:
 
 
 def indicator(values: Any, name: str) -> csr_array:
-    """Labels in any of the usual codes (0/1, -1/+1, booleans; dense or sparse) as a CSR array of int8 ones."""
+    """Labels in any of the usual codes (0/1, -1/+1, booleans; dense or sparse) as a CSR array of int32 ones."""
     if is_sparse(values):
         stored = csr_array(values, copy=True)
         stored.sum_duplicates()
@@ -79,7 +80,7 @@ def indicator(values: Any, name: str) -> csr_array:
         array = np.asarray(values)
         _check_codes(np.unique(array), name)
         on = csr_array(array > 0)
-    return small_indices(on.astype(np.int8))
+    return small_indices(on.astype(LABEL_DTYPE))
 
 
 def _check_codes(found: NDArray, name: str) -> None:
@@ -105,10 +106,10 @@ def stacked(parts: Sequence[Any]) -> Any:
 def from_entries(
     n_rows: int, n_columns: int, rows: NDArray, columns: NDArray, values: NDArray | None = None
 ) -> csr_array:
-    """CSR array from entries which are in the order of rows already; by default the values are ones of int8."""
+    """CSR array from entries which are in the order of rows already; by default the values are ones of int32."""
     indptr = np.zeros(n_rows + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows, minlength=n_rows), out=indptr[1:])
-    data = np.ones(len(columns), dtype=np.int8) if values is None else values
+    data = np.ones(len(columns), dtype=LABEL_DTYPE) if values is None else values
     result = csr_array((data, columns, indptr), (n_rows, n_columns))
     result.sort_indices()
     return small_indices(result)

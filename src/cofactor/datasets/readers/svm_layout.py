@@ -14,6 +14,7 @@ from cofactor.datasets.readers.matrices import generic_names, small_indices
 from cofactor.datasets.readers.svm_text import Block, Sizes
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.limits import COLUMNS
+from cofactor.typing import LABEL_DTYPE
 
 #: Whether numbers in a file count from 0 or from 1, or "auto"; a tuple has a value for indices and one for labels.
 Base = Literal["auto"] | bool | tuple[Literal["auto"] | bool, Literal["auto"] | bool]
@@ -66,7 +67,7 @@ class Layout:
     def matrices(self, block: Block, unit: str = "line") -> tuple[csr_array, csr_array]:
         """X and Y of some rows; `unit` is what messages call a row of the file, "line" or "row"."""
         X = self._matrix(block.n_entries, block.indices, block.values, block.lines, unit, "index")
-        ones = np.ones(len(block.labels), dtype=np.int8)
+        ones = np.ones(len(block.labels), dtype=LABEL_DTYPE)
         return X, self._matrix(block.n_labels, block.labels, ones, block.lines, unit, "label")
 
     def _matrix(
