@@ -304,6 +304,8 @@ def test_ctrl_c_says_what_is_kept(run, csv: Path, tmp_path: Path, monkeypatch: p
             "--splits 1: expected a whole number from 2 to 960, the number",
         ),
         (["FILE", "--seeds", "0,1,0"], "--seeds 0,1,0: 0 is there twice; give each seed once"),
+        (["FILE", "-m", "als", "-m", "ALS", "--alpha", 5], "--model ALS: ALS is given twice; give it once"),
+        (["FILE", "FILE", "--alpha", 5], "ratings.csv: is given twice; give each data set once"),
         (["FILE", "--seeds", "0,x"], "--seeds 0,x: expected whole numbers with commas between, such as 0,1,2"),
         (["FILE", "--jobs", 0, "--alpha", 5], "--jobs 0: expected a positive number of cells at a time"),
         (["FILE", "TWIN", "--alpha", 5], "two data sets are called ratings.csv: rename a file, or name them in a TOML"),

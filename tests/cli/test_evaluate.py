@@ -10,6 +10,7 @@ from statistics import fmean, median_low, mode, stdev
 import numpy as np
 import pytest
 
+from cofactor.cli.output import in_splits
 from cofactor.datasets import RatingDataset
 from cofactor.evaluation import Holdout, evaluate
 from cofactor.ratings import ALS, MMMF
@@ -53,6 +54,15 @@ def test_table(run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert len([line for line in lines if line.strip()]) == 3 + 3 * rows
 
 
+def test_the_table_tells_what_was_chosen(run, csv: Path) -> None:
+    options = [csv, "-m", "als", "--factors", 2, "--splits", 2]
+    found = json.loads(run("evaluate", *options, "--json").out)
+    alphas = [run["parameters"]["alpha"] for run in found["results"]["ALS"]]
+    assert found["chosen"] == {"ALS": {"alpha": alphas}}
+    (line,) = (line for line in run("evaluate", *options).out.splitlines() if line.startswith("chosen"))
+    assert line == f"chosen by ALS: alpha {in_splits(alphas)}"
+
+
 def test_what_a_first_fit_compiles_is_compiled_before(run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
 
@@ -89,6 +99,7 @@ def test_one_user_cannot_be_split_by_users(run) -> None:
         (["--test-size", 1], "must lie between 0 and 1"),
         (["--protocol", "strong", "--test-users", 0.999], "test_users must be a part between 0 and 1"),
         (["--model", "als", "--model", "svd"], "--model svd: not a known model"),
+        (["--model", "als", "--model", "mmmf", "--model", "als"], "--model als: ALS is given twice; give it once"),
     ],
 )
 def test_bad_options(run, csv: Path, options: list[object], message: str) -> None:

@@ -111,7 +111,7 @@ def test_missing_data_fail_cells_and_the_command(run, tmp_path: Path, monkeypatc
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     outcome = run("reproduce", "thesis-figure-6.1", "--quick", "--store", tmp_path / "kept.sqlite")
     assert outcome.status == 1
-    assert "DatasetNotFoundError" in outcome.out
+    assert outcome.out.count("DatasetNotFoundError") == 1
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,7 @@ def test_time_for_nominal_values_grows_with_their_number(values, tmp_path):
 def test_time_for_equal_names_grows_with_their_number(tmp_path):
     names = [*map(str, range(30_000))]
     table = ",".join([f"c{name}" for name in names] * 2) + "\n" + ",".join(["1"] * 60_000) + "\n"
-    message = refused(lambda path: read_label_table(path, -1), tmp_path / "f.csv", table.encode())
+    message = refused(lambda path: read_label_table(path, -1, max_values=30), tmp_path / "f.csv", table.encode())
     assert "two columns are named 'c0'" in message
     values = ",".join([*names, *names[-2:]])
     arff = f"@relation r\n@attribute a {{{values}}}\n@data\n1\n"
@@ -252,11 +252,11 @@ def test_cells_out_of_proportion(tmp_path, monkeypatch):
     values = ",".join(f"v{k}" for k in range(30))
     rows = "".join(f"v{k},1\n" for k in range(19)) + "v0,0\n"
     arff = f"@relation 'r: -C -1'\n@attribute a {{{values}}}\n@attribute y {{0,1}}\n@data\n{rows}"
-    message = refused(read_arff, tmp_path / "f.arff", arff.encode())
+    message = refused(partial(read_arff, max_values=30), tmp_path / "f.arff", arff.encode())
     assert "make 30 columns of 2 attributes, and more than 300 cells are refused" in message
     table = "a,y\n" + rows
     assert "values of column 'a'" in refused(
-        lambda path: read_label_table(path, -1), tmp_path / "f.csv", table.encode()
+        lambda path: read_label_table(path, -1, max_values=30), tmp_path / "f.csv", table.encode()
     )
     svm = b"1 2 2\n0 0:1\n".replace(b"2 2", b"400 2")
     assert "400 cells" in refused(lambda path: read_libsvm(path, sparse=False), tmp_path / "f.svm", svm)

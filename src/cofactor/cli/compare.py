@@ -20,7 +20,7 @@ from cofactor.cli.output import Download, note, print_json, show_notes
 from cofactor.errors import InvalidInputError
 from cofactor.tasks import sniff, task_named
 from cofactor.tasks.plain import Settings
-from cofactor.text import nearest
+from cofactor.text import first_repeated, nearest
 
 if TYPE_CHECKING:
     from cofactor.evaluation.comparison import Comparison
@@ -102,12 +102,11 @@ def compare(
             chosen = task_named(name)
         values = chosen.values("compare", reading)
         settings = Settings(options.parse_alpha(alpha), factors, None, {}, values, lenient=True)
-        asked = dict.fromkeys(model or chosen.compared_models)
-        built = [chosen.contestant(one, settings) for one in asked]
-        show_notes(tuple(text for one in built for text in one.notes))
-        loaded = [chosen.read(file, values, Download(file, quiet=json)) for file in dict.fromkeys(data)]
+        models, notes = chosen.contestants(model or chosen.compared_models, settings)
+        loaded = [chosen.read(file, values, Download(file, quiet=json)) for file in data]
+        show_notes((*notes, *(text for one in loaded for text in one.notes)))
         declared = _declared(
-            {chosen.name_of(one.model): one.model for one in built},
+            models,
             [one.data for one in loaded],
             {"splits": protocol, "n_splits": splits, "seeds": _seeds(seeds), "metrics": metric},
         )
@@ -190,9 +189,12 @@ def _declared(models: Mapping[str, Any], sets: Sequence[Any], how: Mapping[str, 
 
 
 def _check_names(files: Iterable[str]) -> None:
-    """Refuse names that are neither a file nor a data set, but similar to the name of a data set."""
+    """Refuse names that are given twice, or neither a file nor a data set, but similar to the name of a data set."""
     from cofactor.datasets.registry import KNOWN
 
+    twice = first_repeated(files)
+    if twice is not None:
+        raise InvalidInputError(f"{twice}: is given twice; give each data set once")
     for file in files:
         near = nearest(file, KNOWN)
         if near and file not in KNOWN and not Path(file).exists():

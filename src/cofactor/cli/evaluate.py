@@ -68,12 +68,11 @@ def evaluate(
     if not 0 < test_size < 1 or not 0 < own.get("test_users", 0.5) < 1:
         raise InvalidInputError("--test-size and --test-users must lie between 0 and 1")
     chosen, reading = options.task_for(context, "evaluate", file, task, own)
-    names = list(dict.fromkeys(model or [chosen.default_model]))
+    names = model or [chosen.default_model]
     params = options.parse_params(param)
     settings = Settings(options.parse_alpha(alpha), factors, seed, params, reading, lenient=len(names) > 1)
     with naming({**options.names_of(params), "n_splits": "--splits (or --folds)"}):
-        built = [chosen.contestant(one, settings) for one in names]
-        models = {chosen.name_of(one.model): one.model for one in built}
+        models, notes = chosen.contestants(names, settings)
         loaded = chosen.read(file, reading, progress=Download(file, quiet=json))
         split = Protocol(protocol, splits, seed, test_size, reading)
         with limited_threads(threads), make_bar(quiet=json, counted=True) as bar:
@@ -86,8 +85,9 @@ def evaluate(
                 bar.update(row, description=title, completed=progress.done, total=progress.total, detail=shown)
 
             measured = chosen.evaluate(models, loaded, split, settings, show)
-    show_notes((*(text for one in built for text in one.notes), *measured.notes))
+    show_notes((*notes, *measured.notes))
     if json:
-        print_json({**measured.facts, "summary": measured.summary(), "results": measured.results})
+        about = {"summary": measured.summary(), "chosen": measured.chosen(), "results": measured.results}
+        print_json({**measured.facts, **about})
     else:
         show_measured(measured)

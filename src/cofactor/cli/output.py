@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -149,15 +150,11 @@ def _print_rows(columns: Mapping[str, Any], n_rows: int, title: str) -> None:
         numeric = all(isinstance(value, int | float) for value in values)
         table.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in zip(*shown.values(), strict=True):
-        table.add_row(*(escape(_cell(value)) for value in row))
+        table.add_row(*(escape(_short(value)) for value in row))
     console = human_console()
     console.print(table)
     if n_rows > _ROWS_ON_SCREEN:
         console.print(f"[dim]... and {n_rows - _ROWS_ON_SCREEN:,} more rows: --out FILE writes them all[/dim]")
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 # ---------------------------------------------------------------- results of an evaluation
@@ -166,7 +163,7 @@ def _cell(value: Any) -> str:
 def show_measured(measured: Measured) -> None:
     """Print a row for each model: mean ± deviation over splits, the best model in bold, a dash for what it has not.
 
-    Columns for which there is no room stand in a table of their own.
+    Columns for which there is no room stand in a table of their own. Below stand the parameters that were chosen.
 
     Parameters
     ----------
@@ -193,6 +190,27 @@ def show_measured(measured: Measured) -> None:
             table.add_row(escape(shown), *cells, style="bold" if name == best else None)
         console.print(table)
         title = ""
+    for name, parameters in measured.chosen().items():
+        values = ", ".join(f"{key} {in_splits(found)}" for key, found in parameters.items())
+        console.print(f"[dim]chosen by {escape(name)}:[/dim] {escape(values)}")
+
+
+def in_splits(values: Sequence[Any]) -> str:
+    """Write what was chosen in some splits, the most frequent first, with how often.
+
+    Examples
+    --------
+    >>> in_splits([10.0, 10.0]), in_splits([10.0, 12.589, 12.589]), in_splits([[8.0, 9.5]])
+    ('10', '12.59 ×2, 10 ×1', '(8, 9.5)')
+    """
+    counts = Counter(map(_short, values)).most_common()
+    return counts[0][0] if len(counts) == 1 else ", ".join(f"{text} ×{count}" for text, count in counts)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"({', '.join(map(_short, value))})"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _parts(columns: Sequence[Column], room: int) -> list[list[Column]]:

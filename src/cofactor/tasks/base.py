@@ -149,6 +149,32 @@ class Task(ABC):
         """
         return self.build(name, settings)
 
+    def contestants(self, names: Sequence[str], settings: Settings) -> tuple[dict[str, Any], tuple[Text, ...]]:
+        """Return models for an evaluation by what results call them, and notes for the user.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of different models.
+        settings : Settings
+            As `contestant` takes them.
+
+        Raises
+        ------
+        InvalidInputError
+            If two names mean the same model.
+        """
+        models: dict[str, Any] = {}
+        notes: list[Text] = []
+        for name in names:
+            built = self.contestant(name, settings)
+            called = self.name_of(built.model)
+            if called in models:
+                raise InvalidInputError(f"{called} is given twice; give it once", argument="model", found=name)
+            models[called] = built.model
+            notes += built.notes
+        return models, tuple(notes)
+
     def find(self, name: str) -> type[Any]:
         """Return the model of a name; case, hyphens and underscores do not matter.
 

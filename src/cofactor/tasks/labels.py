@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from cofactor import labels
+from cofactor.datasets.registry import KNOWN
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation import Search
 from cofactor.evaluation.labels import decodings, measure_labels
@@ -79,7 +80,8 @@ class LabelTask(Task):
     def read(self, file: str, options: Mapping[str, Any], progress: Any = None) -> Loaded:
         """Read features and labels; see `Task.read`."""
         data = label_files.read_label_file(file, options)
-        return Loaded(file, data, notes=data.recipe.notes() if data.recipe is not None else ())
+        recipe = None if file in KNOWN else data.recipe  # what known sets hold is known
+        return Loaded(file, data, notes=recipe.notes() if recipe is not None else ())
 
     def models(self) -> dict[str, type[Any]]:
         """Return the models by their names.

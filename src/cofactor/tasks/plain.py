@@ -290,6 +290,15 @@ class Measured:
                     found[name][column.key] = {"mean": mean, "std": std}
         return found
 
+    def chosen(self) -> dict[str, dict[str, list[Any]]]:
+        """Return, for each model that chose parameters, their values in each split."""
+        found: dict[str, dict[str, list[Any]]] = {}
+        for name, runs in self.results.items():
+            for run in runs:
+                for parameter, value in run.get("parameters", {}).items():
+                    found.setdefault(name, {}).setdefault(parameter, []).append(value)
+        return found
+
     def leader(self) -> str:
         """Return the name of the best model."""
         sign = -1 if self.highest else 1
