@@ -10,12 +10,14 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+from cofactor.errors import InvalidInputError
 from cofactor.ratings import RatingModel
 from cofactor.ratings.sampled.base import SampledModel
 from cofactor.solvers import Progress
 
 from .models import (
     CASES,
+    PROBE,
     bits,
     data,
     every,
@@ -82,6 +84,51 @@ def test_an_exception_in_the_callback_comes_out_and_changes_nothing(name):
         model.set_params(callback=stop).fit(X[some], y[some])
     assert bits(model) == bits(fitted(name))
     assert np.array_equal(model.predict(X), fitted(name).predict(X))
+
+
+@every
+def test_a_callback_that_returns_true_ends_the_fit(name):
+    """No warning says that it ended too early."""
+    seen: list[Progress] = []
+
+    def enough(progress: Progress) -> bool:
+        seen.append(progress)
+        return progress.iteration >= 3
+
+    model = fresh(name, tol=0.0, burn_in=1).set_params(callback=enough).fit(*data(name))
+    assert {p.iteration for p in seen} == {1, 2, 3}
+    parts = simple_models(model)
+    assert {part.n_iter_ for part in parts} <= {1, 2, 3}  # what follows the end does one step
+    assert max(part.n_iter_ for part in parts) == 3
+    assert all(len(part.history_) == part.n_iter_ + 1 for part in parts if hasattr(part, "history_"))
+    assert model.score(*data(name)) < 0
+
+
+@pytest.mark.parametrize("answer", [1, "go on", [True], False])
+def test_nothing_but_true_ends_a_fit(answer):
+    assert bits(fresh(PROBE).set_params(callback=lambda progress: answer).fit(*data(PROBE))) == bits(fitted(PROBE))
+
+
+@having("burn_in")
+def test_a_sampler_that_ends_within_burn_in_can_go_on(name):
+    model = fresh(name, warm_start=True).set_params(callback=lambda progress: progress.iteration == 5)
+    with pytest.raises(InvalidInputError, match=r"no sample was kept in 5 sweeps, with burn_in=20: .*warm_start=True"):
+        model.fit(*data(name))
+    whole = fresh(name).fit(*data(name))
+    model.set_params(n_sweeps=whole.n_sweeps - 5, callback=None).fit(*data(name))
+    assert model.n_iter_ == whole.n_iter_
+    assert np.array_equal(model.predict(data(name)[0]), whole.predict(data(name)[0]))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@having("alpha")
+def test_a_callback_ends_the_choice_of_alpha(name):
+    if not hasattr(simple_models(fitted(name))[0], "validation_"):
+        return
+    model = fresh(name, alpha="auto").set_params(callback=lambda progress: True).fit(*data(name))
+    chosen = [part.validation_ for part in simple_models(model) if part.validation_ is not None]
+    assert all(len(validation.alphas) == 1 for validation in chosen)
+    assert {part.n_iter_ for part in simple_models(model)} == {1}
 
 
 @probed("fit")

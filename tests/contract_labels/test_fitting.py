@@ -119,6 +119,28 @@ def test_an_exception_in_the_callback_comes_out_and_changes_nothing(name):
 
 
 @every
+def test_a_callback_that_returns_true_ends_the_fit(name):
+    """No warning says that it ended too early."""
+    X, Y = data()
+    seen: list[Progress] = []
+
+    def enough(progress: Progress) -> bool:
+        seen.append(progress)
+        return progress.iteration >= 2
+
+    settings = {"tol": 0.0} if hasattr(fresh(name), "tol") else {}
+    model = fresh(name, callback=enough, **settings).fit(X, Y)
+    assert model.predict(X).shape == Y.shape
+    if hasattr(model, "n_iter_"):
+        assert {p.iteration for p in seen} == {1, 2}
+        assert model.n_iter_ == 2
+        # Folds on which a cut is learned come first; what follows the end does one step.
+        cut = fresh(name, threshold="global", callback=enough, **settings).fit(X, Y)
+        assert cut.n_iter_ == 1
+        assert cut.predict(X).shape == Y.shape
+
+
+@every
 def test_verbose_changes_nothing(name):
     assert bits(fresh(name, verbose=1).fit(*data())) == bits(fitted(name))
 

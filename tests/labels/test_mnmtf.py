@@ -222,3 +222,9 @@ def test_better_neighbours_than_on_the_original_features(name: str, before: floa
     np.testing.assert_allclose(precision, [before, after, best], atol=0.008)
     assert precision[0] < precision[1] < precision[2]
     assert hamming[0] > hamming[1] > hamming[2]
+
+
+def test_a_callback_that_returns_true_ends_the_fit() -> None:
+    fitted = model(callback=lambda progress: progress.iteration == 4).fit(*planted())
+    assert fitted.n_iter_ == 4
+    assert len(fitted.history_) == 5

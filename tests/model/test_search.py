@@ -158,6 +158,8 @@ def test_progress_is_told_of_every_candidate():
     assert sorted(progress.stage for progress in told) == ["choice, alpha=1", "choice, alpha=10"]
     assert sorted(progress.iteration for progress in told) == [1, 2]
     assert all(0 < progress.objective < 1 for progress in told)
+    search = Search(PLST(), {"alpha": [1, 10, 100]}, callback=lambda progress: progress.iteration == 2).fit(X, Y)
+    assert {choice.parameters["alpha"] for choice in search.results_} == {1, 10}
 
 
 def test_a_fit_that_fails_leaves_the_search_as_it_was():

@@ -29,7 +29,7 @@ def warn_if_unfinished(result: Result, model: Any, name: str = "") -> None:
     name : str, optional
         What to call the model; by default its class.
     """
-    if not result.converged:
+    if result.unfinished:
         warnings.warn(
             f"{name or type(model).__name__} stopped after {counted(result.n_iter, 'iteration')} before its objective "
             f"had settled (distance from stationarity {result.certificate:.3g}): "

@@ -41,7 +41,9 @@ PARAMETERS: Mapping[str, str] = {
             Seed. The same one gives the same result; without one, fits may differ.""",
     "callback": """\
         callback : callable, optional
-            Called with a `Progress` after every step of the fit. An error which it raises ends the fit.""",
+            Called with a `Progress` after every step of the fit. If it returns True, the fit ends there, and the model
+            is what was learned so far; parts that are still to be fitted do one step each. An error which it raises
+            ends the fit, and leaves the model as it was.""",
     "verbose": """\
         verbose : int, default=0
             1 shows progress on the terminal.""",

@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-from cofactor.solvers.result import Callback, Progress
+from cofactor.solvers.result import Callback, Progress, asks_to_stop
 
 
 class Monitor:
@@ -21,10 +21,17 @@ class Monitor:
         The user's, called with every `Progress`.
     show : bool
         Whether to show progress on the terminal, once the fit has taken a second.
+
+    Attributes
+    ----------
+    stopped : bool
+        Whether the callback has returned True. From then on every step of the fit is told to be the last one of its
+        solver, or sampler: parts which are still to come do one each, so that the model is whole.
     """
 
     def __init__(self, callback: Callback | None, show: bool) -> None:
         self.callback, self.show = callback, show
+        self.stopped = False
         self._began = time.perf_counter()
         self._lock = threading.Lock()
         self._bar: Any = None
@@ -44,14 +51,14 @@ class Monitor:
             self._bar.stop()
             self._bar = None
 
-    def stage(self, name: str) -> Callable[[Progress], None] | None:
+    def stage(self, name: str) -> Callable[[Progress], bool] | None:
         """Return a callback which marks progress as that of the stage `name`; None if nothing is shown or called."""
         if self.callback is None and not self.show:
             return None
 
-        def note(progress: Progress) -> None:
+        def note(progress: Progress) -> bool:
             prefix = f"{name}, {progress.stage}" if progress.stage else name
-            self._note(replace(progress, stage=prefix))
+            return self._note(replace(progress, stage=prefix))
 
         return note
 
@@ -68,12 +75,14 @@ class Monitor:
             elapsed = time.perf_counter() - self._began
             self._note(Progress(iteration, iteration, objective, elapsed, stage))
 
-    def _note(self, progress: Progress) -> None:
-        if self.callback is not None:
-            self.callback(progress)
+    def _note(self, progress: Progress) -> bool:
+        """Tell of a step; return whether it is to be the last one."""
+        if self.callback is not None and asks_to_stop(self.callback(progress)):
+            self.stopped = True
         if self.show and (self._bar is not None or progress.elapsed > 1):
             with self._lock:
                 self._draw(progress)
+        return self.stopped
 
     def _draw(self, progress: Progress) -> None:
         from rich.progress import Progress as Bar

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.random import fold, generator
-from cofactor.solvers.result import Callback, Progress
+from cofactor.solvers.result import Callback, Progress, asks_to_stop
 
 State = dict[str, NDArray[Any]]
 
@@ -182,7 +182,8 @@ def run(
     max_seconds : float, optional
         Stop after the first sweep that ends later than this; whatever has been kept stays.
     callback : callable, optional
-        Called with a `Progress` after every sweep; its objective is minus the log-likelihood.
+        Called with a `Progress` after every sweep; its objective is minus the log-likelihood. If it returns True, that
+        sweep is the last one.
 
     Returns
     -------
@@ -224,8 +225,8 @@ def run(
             chain.state = state
             chain.seconds.append(earlier + elapsed)
             chain.log_likelihood.append(value)  # last: from here on the sweep counts as done
-            if callback is not None:
-                callback(Progress(sweep, sweeps[-1], -value, elapsed))
+            if callback is not None and asks_to_stop(callback(Progress(sweep, sweeps[-1], -value, elapsed))):
+                break
             if max_seconds is not None and elapsed > max_seconds:
                 break
     except KeyboardInterrupt:

@@ -60,7 +60,19 @@ class Progress:
     stage: str = ""
 
 
+#: Called with progress; what returns True asks the solver, or sampler, to stop.
 Callback = Callable[[Progress], object]
+
+
+def asks_to_stop(answer: object) -> bool:
+    """Whether a callback returned True: not just anything that counts as true, as what ``file.write`` returns does.
+
+    Examples
+    --------
+    >>> asks_to_stop(True), asks_to_stop(np.float64(2) > 1), asks_to_stop(None), asks_to_stop(7)
+    (True, True, False, False)
+    """
+    return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
 @dataclass
@@ -85,6 +97,8 @@ class Result:
         Distance from stationarity at `x`: the norm of the gradient where the problem is smooth.
     message : str
         Why it stopped.
+    stopped : bool
+        Whether the callback asked for it.
     """
 
     x: np.ndarray
@@ -96,6 +110,12 @@ class Result:
     converged: bool
     certificate: float
     message: str
+    stopped: bool = False
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it ended too early, and nobody asked for that."""
+        return not (self.converged or self.stopped)
 
 
 @dataclass
@@ -116,6 +136,7 @@ class Trace:
     n_evaluations: int = 0
     message: str = ""
     converged: bool = False
+    stopped: bool = False
     _began: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
@@ -147,14 +168,17 @@ class Trace:
         """Note the objective after an iteration and return whether to stop."""
         self._note(objective)
         n_iter = self.n_iter
-        if self.callback is not None:
-            self.callback(Progress(n_iter, self.max_iter, objective, self.seconds[-1]))
+        progress = Progress(n_iter, self.max_iter, objective, self.seconds[-1])
+        asked = self.callback is not None and asks_to_stop(self.callback(progress))
         if not np.isfinite(objective):
             return self.stop(f"the objective is {objective}", converged=False)
         if n_iter >= self.window:
             drop = self.history[-1 - self.window] - objective
             if drop <= self.tol * self.window * max(abs(objective), 1e-30):
                 return self.stop("the objective has settled", converged=True)
+        if asked:
+            self.stopped = True
+            return self.stop("the callback returned True", converged=False)
         if n_iter >= self.max_iter:
             return self.stop(f"max_iter={self.max_iter} reached before the objective settled", converged=False)
         return False
@@ -182,6 +206,7 @@ class Trace:
             converged=self.converged,
             certificate=self.problem.certificate(x, gradient),
             message=self.message,
+            stopped=self.stopped,
         )
 
     def _note(self, objective: float) -> None:

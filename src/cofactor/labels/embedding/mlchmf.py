@@ -266,14 +266,14 @@ class MLCHMF(LabelModel):
                 if result.embedding is not None:
                     owners[rows[result.retained]] = len(self.embeddings_)
                     self.embeddings_.append(result.embedding)
-                n_unfinished += not result.converged
+                n_unfinished += result.unfinished
                 self.n_iter_ = max(self.n_iter_, result.n_iter)
                 level += self._add_children(node, result.clusters)
         if not self.embeddings_:
             with library_limit(1):
                 embedding, only = tree.embed(features, Y, growth, monitor.stage("node 0"))
             self.embeddings_ = [embedding | {"node": 0}]
-            n_unfinished += not only.converged
+            n_unfinished += only.unfinished
             self.n_iter_ = max(self.n_iter_, only.n_iter)
         self.retained_, self.owners_ = points[owners >= 0], owners[owners >= 0]
         if n_unfinished:

@@ -56,8 +56,8 @@ class Grown:
         Which instances of the node are retained.
     clusters : list of ndarray
         Row numbers of the other instances, one array for each child.
-    converged : bool
-        Whether the solver converged.
+    unfinished : bool
+        Whether the solver ran out of iterations.
     n_iter : int
         Number of iterations of the solver.
     """
@@ -65,7 +65,7 @@ class Grown:
     embedding: Embedding | None
     retained: NDArray[np.bool_]
     clusters: list[Rows]
-    converged: bool
+    unfinished: bool
     n_iter: int
 
 
@@ -108,7 +108,7 @@ def grow(
         retained = errors(features[rows], Y[rows], embedding) <= growth.tolerance
         clusters = cluster(points, rows[~retained], growth) if split else []
     return Grown(
-        embedding | {"node": node} if retained.any() else None, retained, clusters, result.converged, result.n_iter
+        embedding | {"node": node} if retained.any() else None, retained, clusters, result.unfinished, result.n_iter
     )
 
 

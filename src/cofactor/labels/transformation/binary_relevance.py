@@ -57,6 +57,7 @@ class BinaryRelevance(LabelModel):
         It draws a seed for each label's estimator, if that has a ``random_state`` (the solver of LinearSVC draws), and
         the folds on which a threshold is learned.
     {callback}
+        Here all labels are fitted, whatever it returns.
         A step is a label; its objective is the number of labels that are not fitted yet.
     {verbose}
 

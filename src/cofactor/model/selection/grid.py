@@ -140,7 +140,8 @@ def select_parameters(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NothingPredictedWarning)  # the cut is chosen afterwards
-        found = try_all(judge.attempt, parts, cells, conclude, n_jobs)
+        more = itertools.takewhile(lambda _: monitor is None or not monitor.stopped, cells)
+        found = try_all(judge.attempt, parts, more, conclude, n_jobs)
     return _sorted(itertools.chain.from_iterable(found), judge.greater_is_better, judge.rules)
 
 

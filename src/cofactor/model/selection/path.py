@@ -144,7 +144,7 @@ def select_alpha(
     one standard error of the lowest: neighbours differ by less than their noise, and too weak a penalty costs more
     than too strong a one.
     Standard errors are those of the difference on the same held-out ratings. The split is repeated until 3,000
-    ratings have been held out, at most three times.
+    ratings have been held out, at most three times. A callback that returns True ends the search for candidates.
 
     Parameters
     ----------
@@ -190,10 +190,12 @@ def select_alpha(
         # Above the best penalty the error may rise and fall again, where the solution is nearly zero.
         elif path.rise(exponent, best) > 2 and np.square(arrays[0]["U"]).mean() > _ALIVE**2:
             break
+        if monitor.stopped:
+            break
     for steps in (range(1, _COARSE), range(-1, -_COARSE // 2 - 1, -1)):
         arrays = solutions
         for step in steps:
-            if best + step in EXPONENTS:
+            if best + step in EXPONENTS and not monitor.stopped:
                 arrays = path.try_candidate(best + step, arrays)
     fine = [i for i in range(best - _COARSE // 2, best + _COARSE + 1) if i in path.errors]
     lowest = min(fine, key=path.mean)

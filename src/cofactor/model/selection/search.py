@@ -63,7 +63,7 @@ class Search(BaseEstimator):
     random_state : int, RandomState, Generator or None, default=0
         Seed of the splits; of ratings also of a model which has none of its own.
     callback : callable, optional
-        Called with a `Progress` for each cell that was tried.
+        Called with a `Progress` for each cell that was tried. If it returns True, the choice is among those tried.
     verbose : int, default=0
         Whether to show progress on the terminal.
 

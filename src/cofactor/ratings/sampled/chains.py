@@ -68,11 +68,11 @@ class _Interrupt:
     def listening(self, callback: Callback | None) -> Callback:
         """Return a callback which ends the chain that calls it, if it is to end."""
 
-        def note(progress: Progress) -> None:
-            if callback is not None:
-                callback(progress)
+        def note(progress: Progress) -> object:
+            answer = None if callback is None else callback(progress)
             if self.asked:
                 raise KeyboardInterrupt
+            return answer
 
         return note
 
