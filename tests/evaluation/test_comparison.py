@@ -296,6 +296,7 @@ def test_parameters_are_chosen_inside_the_training_part(splits: str, tmp_path: P
         {"spy": Spy(log=str(log))}, {"toy": TOY}, splits=splits, n_splits=2, grids={"spy": {"level": [50.0, 3.0, 90.0]}}
     )
     assert [r.measures["parameters"] for r in comparison.results] == [{"level": 3.0}] * 2
+    assert {record["chosen"] for record in comparison.records()} == {'{"level": 3.0}'}
     fits = [{tuple(pair) for pair in json.loads(line)} for line in log.read_text().splitlines()]
     per_cell = 3 * 3 + 1  # inner splits × values, and the fit with the best
     assert len(fits) == 2 * per_cell

@@ -176,8 +176,9 @@ def tidy(results: Iterable[Result]) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``method``, ``data``, ``split``, ``seed``, ``parameters`` (JSON), ``metric``, ``value``, ``status``, ``error``,
-        ``seconds`` (of the whole cell), ``version``, ``checksum``. Measures which are no numbers are left out.
+        ``method``, ``data``, ``split``, ``seed``, ``parameters`` (JSON), ``chosen`` (JSON: parameters that the fit
+        chose), ``metric``, ``value``, ``status``, ``error``, ``seconds`` (of the whole cell), ``version``,
+        ``checksum``. Measures which are no numbers are left out.
     """
     records = []
     for result in results:
@@ -192,6 +193,7 @@ def tidy(results: Iterable[Result]) -> list[dict[str, Any]]:
                     "split": result.split,
                     "seed": result.seed,
                     "parameters": json.dumps(result.parameters, sort_keys=True, ensure_ascii=False),
+                    "chosen": json.dumps(result.measures.get("parameters", {}), sort_keys=True, ensure_ascii=False),
                     "metric": metric,
                     "value": value,
                     "status": result.status,
