@@ -321,6 +321,14 @@ BAD_DATA = {
     "frame of three columns": (lambda X, y: (pd.DataFrame({"a": [1], "b": [2], "c": [3]}), [1]), "two columns"),
     "NaN id": (lambda X, y: (changed(X, (2, 0), NAN), y), "user ids of X hold 1 value that is NaN"),
     "infinite id": (lambda X, y: (changed(X, (2, 1), INF), y), "item ids of X hold 1 value that is NaN"),
+    "masked rating": (
+        lambda X, y: (X, np.ma.masked_array(y, np.arange(len(y)) == 3)),
+        "y is a masked .* in row 3",
+    ),
+    "masked id": (
+        lambda X, y: (np.ma.masked_less(X, 3), y),
+        "X is a masked array without",
+    ),
     "missing id": (lambda X, y: (changed(X, (2, 1), None), y), "item ids of X hold a missing"),
     "list as id": (lambda X, y: ([([1], 2)], [1.0]), "hashable"),
     "one level": (lambda X, y: (X, np.ones(len(y))), "all ratings are 1: with a single level"),

@@ -28,6 +28,7 @@ BAD_LABELS = {
     "no labels": (lambda Y: Y[:, :0], "at least one label"),
     "too few rows": (lambda Y: Y[:-1], r"X has 80 rows and y has 79: both must have one row"),
     "transposed": (lambda Y: Y.T, "y seems to be transposed"),
+    "masked": (lambda Y: np.ma.masked_array(Y, np.arange(6) == [[2]] * 80), r"y is a masked array .* row 0, column 2"),
     "missing": (lambda Y: None, "requires y to be passed"),
 }
 
@@ -73,6 +74,7 @@ BAD_FEATURES = {
     "too large": (lambda X: with_cell(X, 1.1e15).tolist(), r"X holds 1.1e\+15 \(row 2, column 3\).*MaxAbsScaler"),
     "too large in sparse": (lambda X: sparse_with(X, -1e300).tocoo(), r"X holds -1e\+300 \(row 2, column 3\)"),
     "too large in a frame": (lambda X: frame_with(X, 1e100).astype(float), r"X holds 1e\+100 \(row 2, column 'd'\)"),
+    "masked": (lambda X: np.ma.masked_greater(X, 0.9), r"X is a masked array without a value in row \d+, column \d"),
     "text": (lambda X: np.full(X.shape, "a"), r"X holds 'a' \(row 0, column 0\).*OneHotEncoder"),
     "text among numbers": (lambda X: with_cell(X, "loud").tolist(), r"X holds 'loud' \(row 2, column 3\)"),
     "text in a frame": (lambda X: frame_with(X, "loud"), r"X holds 'loud' \(row 2, column 'd'\)"),

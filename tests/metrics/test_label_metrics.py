@@ -248,6 +248,13 @@ def test_every_form_and_coding(form):
     assert label_report(Y, FORMS[form](PREDICTED), scores) == expected
 
 
+def test_masked_labels_are_not_known():
+    with pytest.raises(ValueError, match="Y is a masked array without a value in row 0, column"):
+        label_report(np.ma.masked_array(Y, mask=PREDICTED == 1), PREDICTED)
+    with pytest.raises(ValueError, match="scores is a masked array"):
+        label_report(Y, PREDICTED, np.ma.masked_array(PREDICTED + 0.5, Y == 1))
+
+
 def test_arguments_are_not_changed():
     table = sparse.csr_array((np.array([1, 0, -1]), np.array([0, 1, 0]), np.array([0, 2, 3])), shape=(2, 2))
     with pytest.raises(ValueError, match="labels"):

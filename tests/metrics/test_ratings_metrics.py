@@ -148,6 +148,7 @@ def test_perfect_prediction_is_zero(metric):
         ([[1]], [1], r"y must be .* found shape \(1, 1\)"),
         ([1, 2], [1, np.nan], "pred holds 1 value that is NaN or infinite, the first at 1"),
         ([np.inf, 2], [1, 1], "y holds 1 value that is"),
+        (np.ma.masked_equal([2, 1], 1), [2, 1], "y is a masked array without a value in row 1: missing values are not"),
     ],
 )
 @pytest.mark.parametrize("metric", list(RATING_METRICS.values()))

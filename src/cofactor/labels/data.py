@@ -14,6 +14,7 @@ from scipy import sparse
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.features import canonical, first_entry, first_without_number, is_sparse
+from cofactor.masks import refuse_masked
 from cofactor.text import few
 from cofactor.typing import Labels
 
@@ -164,6 +165,7 @@ def as_labels(Y: Labels, names: Iterable[Any] | None = None) -> tuple[sparse.csr
 
 def _as_table(Y: Any) -> tuple[NDArray[Any], str, list[Any] | None]:
     """Return a dense table of numbers, the name of its container, and the columns if it is a frame."""
+    refuse_masked(Y, "y")
     Y, container, columns = nw.to_native(Y, pass_through=True), "array", None
     if is_pandas_like_dataframe(Y):  # narwhals refuses equal names of columns in words of its own
         container, columns, Y = "pandas", list(Y.columns), Y.to_numpy()
@@ -313,6 +315,7 @@ def as_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] |
     """
     if sample_weight is None:
         return None
+    refuse_masked(sample_weight, "sample_weight")
     try:
         weights = np.array(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -11,6 +11,7 @@ from sklearn import get_config
 from sklearn.utils.validation import check_array, validate_data
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.masks import refuse_masked
 from cofactor.typing import Features
 
 __all__ = [
@@ -73,6 +74,7 @@ def as_features(X: Features, estimator: Any = None, *, reset: bool = True) -> Ch
     """
     if estimator is not None and not reset:
         check_n_features(X, estimator)
+    refuse_masked(X, "X")
     form: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
     form["ensure_all_finite"] = False  # scikit-learn's message says neither row nor column
     try:

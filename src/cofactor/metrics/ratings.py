@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError
+from cofactor.masks import refuse_masked
 from cofactor.metrics.scale import as_scale, nearest_levels, to_levels
 from cofactor.text import counted
 
@@ -58,6 +59,7 @@ def rating_pair(y: ArrayLike, pred: ArrayLike) -> tuple[NDArray[np.float64], NDA
     """
     arrays = []
     for name, values in (("y", y), ("pred", pred)):
+        refuse_masked(values, name)
         array = np.asarray(values, dtype=np.float64)
         if array.ndim != 1 or not array.size:
             raise InvalidInputError(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.masks import refuse_masked
 from cofactor.text import counted
 from cofactor.typing import LABEL_DTYPE
 
@@ -43,6 +44,7 @@ def as_label_sets(labels: Any, name: str = "Y") -> sparse.csr_array:
     """
     if sparse.issparse(labels):
         return _from_sparse(labels, name)
+    refuse_masked(labels, name)
     table = np.asarray(labels)
     _check_table(table.shape, name)
     if table.dtype == object:
@@ -69,6 +71,7 @@ def as_scores(scores: Any, name: str = "scores") -> NDArray[Any]:
             f"{name} must be dense: every label needs a score before it has a rank, found a sparse matrix",
             argument=name,
         )
+    refuse_masked(scores, name)
     table = np.asarray(scores)
     _check_table(table.shape, name)
     if not np.issubdtype(table.dtype, np.floating):

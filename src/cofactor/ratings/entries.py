@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.masks import refuse_masked
 from cofactor.metrics.scale import as_scale, nearest_levels
 from cofactor.ratings.frames import is_frame, split_frame
 from cofactor.ratings.ids import pair_columns
@@ -34,6 +35,7 @@ def entries_of(X: Any, y: Any) -> tuple[Any, Any, Any]:
 
 def rating_values(y: RatingValues, n_rows: int) -> NDArray[np.float64]:
     """Return the ratings as finite float64, one for each row of X."""
+    refuse_masked(y, "y")
     series = nw.from_native(y, series_only=True, pass_through=True)
     try:
         found = series.to_numpy() if isinstance(series, nw.Series) else np.asarray(y)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cofactor.columns import check_pair_names
 from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.masks import refuse_masked
 from cofactor.model.state import member
 from cofactor.text import counted, some_of
 from cofactor.typing import Ids, Pairs
@@ -269,6 +270,7 @@ def pair_columns(X: Pairs) -> tuple[NDArray[Any], NDArray[Any]]:
     elif isinstance(X, list | tuple):
         columns = _columns_of_list(X)
     else:
+        refuse_masked(X, "X")
         table = np.asarray(X)
         if table.ndim != 2 or table.shape[1] != 2:
             raise InvalidInputError(_wrong_shape(X, table.shape), argument="X")
