@@ -189,6 +189,48 @@ def test_levels_and_bins(run, csv: Path, tmp_path: Path) -> None:
     assert facts["levels"] == [1, 2, 3, 4]
 
 
+def test_bins_are_told_kept_and_used_again(run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    lines = [f"{u},{i},{int(np.ceil(rng.pareto(0.9) + 0.01))}" for u in range(30) for i in range(20)]
+    file, out = tmp_path / "plays.csv", tmp_path / "m.cofactor"
+    file.write_text("\n".join([*lines, "31,1,90000"]))
+    fit = run("fit", file, "--alpha", 3, "--bins", 3, "-o", out)
+    edges = cofactor.load(out).coding_.edges
+    assert "levels of the ratings: 1 for [1, 2) (" in fit.err
+    assert "(for equal width: --bin-by width)" in fit.err
+    assert f"1 = [1, 2), 2 = [2, {edges[2]:g}), 3 = [{edges[2]:g}, 90000]" in " ".join(fit.out.split())
+    logs = run("fit", file, "--alpha", 3, "--bins", "1,10,90000", "-o", tmp_path / "l", "--json")
+    assert json.loads(logs.out)["meanings"] == ["[1, 10)", "[10, 90000]"]
+    rows = json.loads(run("predict", out, file, "--json").out)
+    assert {row["meaning"] for row in rows if row["prediction"] == 1} == {"[1, 2)"}
+    new = tmp_path / "new.csv"
+    new.write_text("ann,1,200000\nann,2,1\n")  # counts, as in training, one of them beyond the last edge
+    recommended = run("recommend", out, "--ratings", new, "-n", 2, "--json")
+    assert all(row["meaning"].startswith("[") for row in json.loads(recommended.out))
+    assert run("fit", file, "--bins", 3, "--levels", "1:5").error == (
+        "--levels and --bins exclude each other: give one of them"
+    )
+
+
+def test_words_and_dropped_ratings(run, tmp_path: Path) -> None:
+    file, out = tmp_path / "votes.csv", tmp_path / "m.cofactor"
+    file.write_text("\n".join(f"{u},{i},{'up' if (u + i) % 3 else 'down'}" for u in range(9) for i in range(6)))
+    assert run("fit", file).error.endswith("give them from low to high, as --levels down,up")
+    assert run("fit", file, "--alpha", 1, "--levels", "down,up", "-o", out).status == 0
+    rows = json.loads(run("predict", out, file, "--json").out)
+    assert {(row["prediction"], row["meaning"]) for row in rows} == {(1.0, "down"), (2.0, "up")}
+    file.write_text("\n".join(f"{u},{i},{(u * i) % 4}" for u in range(9) for i in range(6)))
+    facts = json.loads(run("fit", file, "--alpha", 1, "--drop-rating", 0, "-o", out, "--json").out)
+    assert facts["levels"] == [1, 2, 3]
+    assert facts["dropped"] + facts["ratings"] == 54
+
+
+def test_evaluation_of_data_whose_first_ratings_are_of_one_level(run, tmp_path: Path) -> None:
+    file = tmp_path / "sorted.csv"
+    file.write_text("\n".join(f"{k % 20},{k // 20},{1 + k // 210}" for k in range(400)))
+    assert run("evaluate", file, "--alpha", 1, "--model", "als", "--splits", 1).status == 0
+
+
 BAD_FILES = [
     (b"user,item,rating\n1,2,5\n1,3,x\n", "line 3, column 'rating': expected a number, found 'x'"),
     (b"user,item,rating\n1,2,5\n1,3,nan\n", "line 3, column 'rating': the rating is nan, expected a finite number"),
@@ -196,7 +238,10 @@ BAD_FILES = [
     (b"a\xff,b,3\n", "line 1, byte 2: 0xff is not valid utf-8; give the right one with --encoding"),
     (b"who,what\n1,2\n", "no column for the rating; found 2 columns (who, what); check the separator (--sep)"),
     (b"", "the file is empty"),
-    (b"user,item,rating\n1,2,5\n1,3,5\n", "all ratings are 5, so there is nothing to learn"),
+    (
+        b"user,item,rating\n1,2,5\n1,3,5\n",
+        "all ratings are 5: with a single level there is nothing to learn",
+    ),
     (gzip.compress(b"1,2,3\n" * 1000)[:40], "the gzip file is cut short (40 bytes"),
 ]
 
@@ -231,7 +276,7 @@ def test_bad_files_are_named_with_line_and_expectation(run, tmp_path: Path, cont
         (["--model", "hmf", "--alpha", "1,2"], "alpha has 2 values but the 5 levels make 4 stages"),
         (["--factors", "0"], "--factors 0: expected a number of at least 1; see cofactor fit --help"),
         (["--factors", "1.5"], "--factors 1.5: expected a whole number; see cofactor fit --help"),
-        (["--bins", "0"], "--bins 0: expected a number of at least 2; see cofactor fit --help"),
+        (["--bins", "0"], "--bins 0: must be at least 2"),
         (["--threads", "0"], "--threads 0: expected a number of at least 1; see cofactor fit --help"),
         (["--duplicates", "frist"], "--duplicates frist: expected one of 'error', 'last', 'mean'"),
         (["--task", "rating"], "task rating: expected one of 'ratings', 'labels'"),

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from cofactor.datasets import RatingDataset
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.ratings import BPMF, Ratings, as_ratings
 from cofactor.solvers import SolverMismatchError
 
@@ -141,7 +141,8 @@ def test_levels_that_nobody_used(name):
     X, y = data(name)
     if len(scale) == 2:
         y = np.full(len(y), scale[0])
-        model = fresh(name, alpha_bias=0.1).set_params(levels=scale).fit(X, y)
+        with pytest.warns(InputWarning, match="all ratings are -1, so that models predict nothing else"):
+            model = fresh(name, alpha_bias=0.1).set_params(levels=scale).fit(X, y)
         assert np.array_equal(model.predict(X), y)
         return
     model = fresh(name).set_params(levels=[0, *scale, 6, 7]).fit(X, y)

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from cofactor.datasets import RatingDataset
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.ids import IdMap
 
@@ -509,3 +510,30 @@ def test_movielens_100k(data_dir):
     same = as_ratings(matrix)
     np.testing.assert_array_equal(same.indices, ratings.indices)
     np.testing.assert_array_equal(same.to_csr, ratings.to_csr)
+
+
+# ---------------------------------------------------------------- the latest of several ratings
+
+
+@pytest.mark.parametrize("kind", ["data set", "pandas", "polars", "times"])
+def test_the_last_of_several_ratings_is_the_latest(kind):
+    users, items, y = [1, 1, 2, 2, 1], [7, 8, 7, 8, 7], [5.0, 4.0, 1.0, 2.0, 3.0]
+    times, X = np.array([30, 10, 10, 5, 20]), np.column_stack([users, items])
+    columns = {"user": users, "item": items, "rating": y, "when": times[::-1], "Time": times}
+    if kind == "times":
+        found = Ratings.from_pairs(X, y, duplicates="last", times=times)
+    elif kind == "data set":
+        found = as_ratings(RatingDataset("twice", X, np.array(y), None, timestamps=times), duplicates="last")
+    else:
+        frame = pd.DataFrame(columns) if kind == "pandas" else pl.DataFrame(columns)
+        found = as_ratings(frame, duplicates="last")
+    assert found.values.tolist() == [5, 4, 1, 2]
+    assert as_ratings(X, y, duplicates="last").values.tolist() == [3, 4, 1, 2]  # no times: the last row
+
+
+def test_dates_tell_the_latest_rating_unless_one_is_missing():
+    frame = pd.DataFrame({"user": [1, 1, 2], "item": [7, 7, 8], "rating": [5, 3, 1]})
+    days = pd.to_datetime(["2024-05-02", "2024-05-01", "2024-05-01"])
+    assert as_ratings(frame.assign(date=days), duplicates="last").values.tolist() == [5, 1]
+    assert as_ratings(frame.assign(date=[pd.NaT, *days[1:]]), duplicates="last").values.tolist() == [3, 1]
+    assert as_ratings(frame.assign(date=["b", "a", "a"]), duplicates="last").values.tolist() == [3, 1]

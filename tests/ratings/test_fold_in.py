@@ -70,6 +70,7 @@ def test_parts_of_ratings_merge_to_the_whole() -> None:
         assert (some.users, some.items, some.levels.tolist()) == (own.users, whole.items, own.levels.tolist())
 
 
+@pytest.mark.filterwarnings("ignore:all ratings are")
 @pytest.mark.parametrize("kind", [ALS, HMF, MMMF, PMMMF])
 @pytest.mark.parametrize("level", [1, 5])
 def test_where_one_level_was_seen_unknown_ids_get_it_too(kind: type[RatingModel], level: int) -> None:

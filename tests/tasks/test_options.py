@@ -32,6 +32,11 @@ def test_a_range_holds_the_numbers_that_a_file_holds() -> None:
         ("1,,3", "a number is missing"),
         ("1,2,2,3", "2 is there twice"),
         ("1,3,2", "levels must increase, but 2 follows 3"),
+        ("down,Down", "down is there twice"),
+        ("down,2", "'down' is not a number"),
+        ("1:1e999999999", "'1e999999999' is beyond the numbers of a scale"),
+        ("1e-999999999,1", "'1e-999999999' is beyond the numbers of a scale"),
+        ("1:" + 5000 * "9", "'99999999999999999999' is beyond the numbers of a scale"),
         ("5", "there must be at least two levels"),
         (",".join(map(str, range(102))), "these are 102 levels, but there can be at most 101"),
     ],
@@ -39,5 +44,5 @@ def test_a_range_holds_the_numbers_that_a_file_holds() -> None:
 def test_levels_that_are_refused(text: str, fault: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
         parse_levels(text)
-    advice = "write levels as 1,2,3,4,5, or as a range such as 1:5 or 0.5:5:0.5 (from:to:step)"
+    advice = "write levels as 1,2,3,4,5, as a range such as 1:5 or 0.5:5:0.5 (from:to:step), or as words: down,up"
     assert str(caught.value) == f"levels={text!r}: {fault}; {advice}"

@@ -6,7 +6,8 @@
 `load_jester`                 Jester 1, continuous or binned
 `read_ratings`, `read_pairs`  any CSV, TSV, ``::``-separated or Parquet file
 `write_table`                 a table to CSV, TSV or Parquet, completely or not at all
-`bin_ratings`                 continuous ratings to levels
+`bin_ratings`, `bin_edges`    continuous ratings, or counts, to levels
+`Coding`                      what the levels of binned ratings, or of words, stand for
 `make_ratings`                synthetic ratings whose complete matrix is known
 `load_labels`                 a known multi-label set by name (emotions, bibtex, ...), or any file below
 `read_arff`                   Mulan and MEKA ARFF, dense and sparse; `read_label_names` its XML
@@ -29,10 +30,12 @@ Known sets are looked for in ``$COFACTOR_DATA``, then in the user's cache, then 
 checksum.
 """
 
+from cofactor.coding import Coding
+from cofactor.datasets.binning import bin_edges, bin_ratings
 from cofactor.datasets.chunks import LabelChunks, write_chunks
 from cofactor.datasets.load import load_labels, load_ratings
 from cofactor.datasets.readers.arff import read_arff
-from cofactor.datasets.readers.jester import bin_ratings, load_jester
+from cofactor.datasets.readers.jester import load_jester
 from cofactor.datasets.readers.label_tables import read_label_table
 from cofactor.datasets.readers.matlab import read_mat
 from cofactor.datasets.readers.movielens import load_movielens
@@ -58,6 +61,7 @@ from cofactor.datasets.write import write_table
 from cofactor.recipe import Recipe
 
 __all__ = [
+    "Coding",
     "DatasetNotFoundError",
     "DatasetStatus",
     "FileCheck",
@@ -68,6 +72,7 @@ __all__ = [
     "Recipe",
     "Verification",
     "available",
+    "bin_edges",
     "bin_ratings",
     "cache_dir",
     "fetch",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from cofactor.datasets import registry
+from cofactor.datasets.binning import BinBy, Bins
 from cofactor.datasets.formats import FORMATS, Format
 from cofactor.datasets.readers.arff import LabelAttributes, read_arff
 from cofactor.datasets.readers.jester import load_jester
@@ -41,7 +42,8 @@ def load_ratings(
     name: str,
     data_home: str | os.PathLike[str] | None = None,
     *,
-    bins: int | Sequence[float] | NDArray | None = None,
+    bins: Bins | None = None,
+    bin_by: BinBy = "auto",
     download: bool = True,
 ) -> RatingDataset:
     """Load a known data set of ratings by its name.
@@ -52,7 +54,7 @@ def load_ratings(
         Name in the registry.
     data_home, download
         As in `load_movielens`.
-    bins : int or array-like, optional
+    bins, bin_by
         As in `load_jester`; an error for sets which have levels already.
 
     Returns
@@ -80,7 +82,7 @@ def load_ratings(
     if name not in known:
         raise InvalidInputError(f"data set {name!r} is not known", advice=did_you_mean(name, known))
     if name == "jester-1":
-        return load_jester(data_home, bins=bins)
+        return load_jester(data_home, bins, bin_by)
     if bins is not None:
         raise InvalidInputError(
             (Argument("bins"), f" is for continuous ratings; those of {name!r} have levels already"), argument="bins"

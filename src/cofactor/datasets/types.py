@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from cofactor.coding import Coding
+from cofactor.datasets.binning import BinBy, Bins, bin_edges, bin_ratings
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.recipe import Recipe
 from cofactor.text import counted, few
@@ -45,6 +47,11 @@ class RatingDataset:
         Time of each rating, in seconds since 1970 where the source says so.
     description : str
         Origin and peculiarities, in a sentence or two.
+    coding : Coding, optional
+        What the levels stand for, where the ratings were cut into bins, or are words. A model that is fitted to the
+        data set keeps it.
+    n_dropped : int, default=0
+        How many ratings `without` has left out.
 
     Raises
     ------
@@ -66,6 +73,8 @@ class RatingDataset:
     item_names: Mapping[Any, str] = field(default_factory=dict)
     timestamps: NDArray[np.int64] | None = None
     description: str = ""
+    coding: Coding | None = None
+    n_dropped: int = 0
 
     def __post_init__(self) -> None:
         if self.X.ndim != 2 or self.X.shape[1] != 2:
@@ -127,9 +136,76 @@ class RatingDataset:
         """
         if self.scale is None:
             raise InvalidInputError(
-                f"data set {self.name!r} is continuous", advice="bin it first (cofactor.datasets.bin_ratings)"
+                f"data set {self.name!r} is continuous", advice="bin it first (RatingDataset.binned)"
             )
         return np.bincount(np.searchsorted(self.scale, self.y), minlength=len(self.scale))
+
+    def binned(self, bins: Bins, by: BinBy = "auto", *, limits: tuple[float, float] | None = None) -> RatingDataset:
+        """Cut continuous ratings, or counts, into levels 1..R; the edges stay with the data, and with models.
+
+        Parameters
+        ----------
+        bins, by, limits
+            As in `cofactor.datasets.bin_edges`.
+
+        Returns
+        -------
+        RatingDataset
+            On the scale 1..R; its ``coding`` says what the levels stand for.
+
+        Raises
+        ------
+        InvalidInputError
+            As in `cofactor.datasets.bin_ratings`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cofactor.datasets import RatingDataset
+        >>> X, plays = np.array([[1, 7], [1, 8], [2, 7], [2, 9]]), np.array([1.0, 1.0, 6.0, 900.0])
+        >>> data = RatingDataset("plays", X, plays, None).binned(3, "quantile")
+        >>> data.y.tolist(), data.coding.names()
+        ([1.0, 1.0, 2.0, 3.0], ['[1, 6)', '[6, 453)', '[453, 900]'])
+        """
+        edges = bin_edges(self.y, bins, by, limits=limits)
+        y, scale = bin_ratings(self.y, edges)
+        return replace(self, y=y, scale=scale, coding=Coding(tuple(scale.tolist()), edges=tuple(edges.tolist())))
+
+    def without(self, ratings: float | Sequence[float]) -> RatingDataset:
+        """Leave out ratings that mean that there is none, such as 0 in data whose scale begins with 1.
+
+        Parameters
+        ----------
+        ratings : float or sequence of float
+            Which ones.
+
+        Returns
+        -------
+        RatingDataset
+            Without them, on a scale without them.
+
+        Raises
+        ------
+        InvalidInputError
+            If none of the ratings is one of these, or all are.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cofactor.datasets import RatingDataset
+        >>> X = np.array([[1, 7], [1, 8], [2, 7]])
+        >>> data = RatingDataset("tiny", X, np.array([0.0, 7.0, 9.0]), np.array([0.0, 7.0, 9.0])).without(0)
+        >>> data, data.n_dropped
+        (RatingDataset('tiny': 2 ratings, 2 users, 2 items, scale 7 to 9 in 2 levels), 1)
+        """
+        out = np.isin(self.y, ratings)
+        if not out.any() or out.all():
+            which = "no rating is" if not out.any() else "all ratings are"
+            raise InvalidInputError(f"{which} one of these", argument="drop_rating", found=ratings)
+        scale = None if self.scale is None else self.scale[~np.isin(self.scale, ratings)]
+        times = None if self.timestamps is None else self.timestamps[~out]
+        n = self.n_dropped + int(out.sum())
+        return replace(self, X=self.X[~out], y=self.y[~out], scale=scale, timestamps=times, n_dropped=n)
 
     def __repr__(self) -> str:
         if self.scale is None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cofactor.datasets import LabelDataset, RatingDataset, bin_ratings, load_labels, load_ratings, read_ratings
+from cofactor.datasets import LabelDataset, RatingDataset, load_labels, load_ratings, read_ratings
 from cofactor.datasets.formats import FORMATS
 from cofactor.datasets.registry import KNOWN
 from cofactor.datasets.sniff import sniff
@@ -289,7 +289,7 @@ def _options_of(source: str | Path, task: Task) -> list[str]:
     if task == "labels":
         formats = {one.name: one.options for one in FORMATS}
         return [*_parameters(load_labels), "name", *formats.get(sniff(source).format, ())]
-    return _parameters(load_ratings) if isinstance(source, str) else [*_parameters(read_ratings), "bins"]
+    return _parameters(load_ratings) if isinstance(source, str) else _parameters(read_ratings)
 
 
 def _parameters(reader: Any) -> list[str]:
@@ -302,12 +302,7 @@ def _load(source: str | Path, task: Task, options: dict[str, Any]) -> RatingData
         return load_labels(source, **options)
     if isinstance(source, str):
         return load_ratings(source, **options)
-    bins = options.pop("bins", None)
-    data = read_ratings(source, **options)
-    if bins is None:
-        return data
-    y, scale = bin_ratings(data.y, bins)
-    return RatingDataset(data.name, data.X, y, scale)
+    return read_ratings(source, **options)
 
 
 # ---------------------------------------------------------------- keys and values

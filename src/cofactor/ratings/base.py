@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
+from cofactor.coding import Coding
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import parallel_for
 from cofactor.metrics.ratings import mean_absolute_error
@@ -27,6 +28,7 @@ from cofactor.model.progress import Monitor
 from cofactor.model.state import check_course
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
+from cofactor.ratings.entries import check_levels, check_variety
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_users
 from cofactor.ratings.ids import IdMap
@@ -62,6 +64,8 @@ class RatingModel(BaseEstimator, ABC):
         The values a rating can take.
     ratings_ : Ratings or None
         The ratings the model was fitted on, for `recommend` and `complete`; None if it was saved without.
+    coding_ : Coding or None
+        What the levels stand for, if the model was fitted to a data set that says so: intervals of counts, or words.
     """
 
     #: Parameters in the constructor of every model.
@@ -76,6 +80,7 @@ class RatingModel(BaseEstimator, ABC):
     items_: IdMap
     scale_: NDArray[np.float64]
     ratings_: Ratings | None
+    coding_: Coding | None = None
 
     #: Names of the attributes that a fit learns, and a file holds.
     _learned: ClassVar[tuple[str, ...]] = ()
@@ -144,11 +149,7 @@ class RatingModel(BaseEstimator, ABC):
         if hasattr(self, "decision"):
             check_choice("decision", self.decision, self.DECISIONS)
         check_callback(getattr(self, "callback", None))
-        if self.levels is not None:
-            try:
-                as_scale(self.levels)
-            except ValueError as error:
-                raise InvalidInputError(f"{error}", argument="levels", found=self.levels) from error
+        check_levels(self.levels)
 
     def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]:
         """Return levels 1..R from margins."""
@@ -198,7 +199,7 @@ class RatingModel(BaseEstimator, ABC):
 
     def _read(self, X: Any, y: Any) -> Ratings:
         """Return the ratings to learn from, checked."""
-        return as_ratings(X, y, scale=self.levels, duplicates=self.duplicates)  # type: ignore[arg-type]
+        return check_variety(as_ratings(X, y, scale=self.levels, duplicates=self.duplicates))  # type: ignore[arg-type]
 
     def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
         """Learn from checked ratings, wholly or not at all: a fit that fails leaves the model as it was.
@@ -212,7 +213,7 @@ class RatingModel(BaseEstimator, ABC):
         ratings, listener = given.ratings, listener or getattr(self, "callback", None)
         with committed(self) as fitted, Monitor(listener, bool(getattr(self, "verbose", 0))) as monitor:
             fitted.users_, fitted.items_, fitted.scale_ = ratings.users, ratings.items, ratings.scale
-            fitted.ratings_ = ratings
+            fitted.ratings_, fitted.coding_ = ratings, ratings.coding
             fitted._fit(replace(given, monitor=monitor, before=self))
         return self
 

@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.scale import as_scale, to_levels
 from cofactor.ratings.entries import (
     check_rows,
+    check_y_is_needed,
     counting_sort,
     inferred_scale,
+    latest_values,
     mean_levels,
     offsets,
     rating_values,
@@ -58,6 +61,8 @@ class Ratings:
         User index of each column entry, increasing within an item.
     to_csr : ndarray of shape (n_ratings,), int32
         Position of each column entry among the entries by user (int64 beyond 2³¹ ratings).
+    coding : Coding or None
+        What the levels stand for, where a data set says so.
 
     Examples
     --------
@@ -78,6 +83,7 @@ class Ratings:
     col_indptr: NDArray[np.int64]
     col_indices: NDArray[np.int32]
     to_csr: NDArray[np.int32] | NDArray[np.int64]
+    coding: Coding | None = None
 
     @classmethod
     def from_pairs(
@@ -88,6 +94,7 @@ class Ratings:
         duplicates: Duplicates = "error",
         items: IdMap | None = None,
         unknown_items: Literal["error", "drop"] = "error",
+        times: ArrayLike | None = None,
     ) -> Self:
         """Build ratings from pairs of ids.
 
@@ -101,13 +108,16 @@ class Ratings:
         scale : array-like of shape (R,), optional
             The increasing values a rating can take. By default the distinct values of ``y``.
         duplicates : {"error", "last", "mean"}, default="error"
-            What to do with several ratings of one user for one item: refuse them, keep the last one, or take
-            their mean, rounded to the nearest level of the scale, upwards halfway between two levels.
+            What to do with several ratings of one user for one item: refuse them, keep the last one (the latest, if
+            there are times), or take their mean, rounded to the nearest level, upwards halfway between two levels.
         items : IdMap, optional
             The items, where they are given by a model.
         unknown_items : {"error", "drop"}, default="error"
             What to do with ratings of items that are not among `items`. Users stay, also those whose ratings are
             all dropped.
+        times : array-like of shape (n,), optional
+            Time of each rating, to tell which one is the last. By default those of a frame which holds the ratings, if
+            a column is called timestamp, time or date; otherwise the last one is the last row.
 
         Returns
         -------
@@ -121,7 +131,8 @@ class Ratings:
             finite or not on the scale; if the scale has fewer than 2 or more than 101 levels.
         """
         if y is None and is_frame(X):
-            X, y = split_frame(X)
+            X, y, found = split_frame(X)
+            times = found if times is None else times
         user_ids, item_ids = pair_columns(X)
         users = IdMap(user_ids, "the user ids of X")
         if items is None:
@@ -129,6 +140,9 @@ class Ratings:
         user_index, item_index = users.index(user_ids), items.index(item_ids)
         values = rating_values(y, len(item_index))
         refuse_none(values)
+        if duplicates == "last" and times is not None:
+            pairs = user_index.astype(np.int64) * (len(items) + 1) + item_index + 1
+            values = latest_values(pairs, values, np.asarray(times))
         known = item_index >= 0
         if unknown_items == "drop" and known.any() and not known.all():
             user_index, item_index, values = user_index[known], item_index[known], values[known]
@@ -266,7 +280,7 @@ class Ratings:
             On the scale -1, 1, sharing all index arrays.
         """
         levels = (self.levels > level).astype(np.uint8) + np.uint8(1)
-        return replace(self, scale=np.array([-1.0, 1.0]), levels=levels)
+        return replace(self, scale=np.array([-1.0, 1.0]), levels=levels, coding=None)
 
     @classmethod
     def _from_rows(
@@ -382,7 +396,7 @@ class Ratings:
         rows = self.row_of_entry[mask]
         indptr = offsets(rows, len(self.users))
         kept = self.indices[mask], self.levels[mask]
-        return self._from_rows(self.users, self.items, self.scale, indptr, rows, *kept)
+        return replace(self._from_rows(self.users, self.items, self.scale, indptr, rows, *kept), coding=self.coding)
 
 
 def as_ratings(
@@ -423,15 +437,7 @@ def as_ratings(
     """
     # A data set has X and y; so may a frame, as the names of columns.
     dataset = hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns")
-    if isinstance(X, Ratings) or sparse.issparse(X) or dataset:
-        if y is not None:
-            raise InvalidInputError(
-                f"y must be None where X is a {type(X).__name__}, which holds the ratings itself", argument="y"
-            )
-    elif y is None and not is_frame(X):
-        raise InvalidInputError(
-            "y is missing: pass the ratings of the pairs X, or one scipy sparse matrix of users × items", argument="y"
-        )
+    check_y_is_needed(X, y, isinstance(X, Ratings) or sparse.issparse(X) or dataset)
     if isinstance(X, Ratings):
         if scale is not None and not np.array_equal(as_scale(scale), X.scale):
             raise InvalidInputError(
@@ -445,6 +451,8 @@ def as_ratings(
         return Ratings.from_sparse(cast(Any, X), scale, duplicates, items)
     if dataset:
         data: Any = X
-        own = getattr(data, "scale", None) if scale is None else scale
-        return Ratings.from_pairs(data.X, data.y, own, duplicates, items, unknown_items)
+        own, coding, times = (getattr(data, name, None) for name in ("scale", "coding", "timestamps"))
+        own = own if scale is None else scale
+        found = Ratings.from_pairs(data.X, data.y, own, duplicates, items, unknown_items, times)
+        return replace(found, coding=None if coding is None or coding.scale != tuple(found.scale) else coding)
     return Ratings.from_pairs(X, y, scale, duplicates, items, unknown_items)

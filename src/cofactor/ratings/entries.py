@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+import warnings
+from typing import TYPE_CHECKING, Any, cast
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.masks import refuse_masked
 from cofactor.metrics.scale import as_scale, nearest_levels
 from cofactor.ratings.frames import is_frame, split_frame
@@ -17,8 +18,15 @@ from cofactor.ratings.ids import pair_columns
 from cofactor.text import counted, some_of
 from cofactor.typing import RatingValues
 
+if TYPE_CHECKING:
+    from cofactor.coding import Coding
+    from cofactor.ratings.data import Ratings
+
 #: Where more than this part of the ratings repeat a pair, the ids may come from wrong columns.
 SUSPICIOUS_SHARE = 0.25
+#: Where more than this part of the ratings have one level, there is hardly anything to learn.
+ONE_SIDED_SHARE = 0.95
+_ENOUGH = 20  #: ratings, so that a share says something
 
 
 def entries_of(X: Any, y: Any) -> tuple[Any, Any, Any]:
@@ -29,8 +37,39 @@ def entries_of(X: Any, y: Any) -> tuple[Any, Any, Any]:
         entries = sparse.coo_array(cast(Any, X))
         return entries.row, entries.col, entries.data
     if y is None and is_frame(X):
-        X, y = split_frame(X)
+        X, y, _ = split_frame(X)
     return (*pair_columns(X), y)
+
+
+def check_y_is_needed(X: Any, y: Any, holds_ratings: bool) -> None:
+    """Refuse ratings beside something that holds them itself, and pairs of ids without ratings."""
+    if holds_ratings and y is not None:
+        raise InvalidInputError(
+            f"y must be None where X is a {type(X).__name__}, which holds the ratings itself", argument="y"
+        )
+    if not holds_ratings and y is None and not is_frame(X):
+        raise InvalidInputError(
+            "y is missing: pass the ratings of the pairs X, or one scipy sparse matrix of users × items", argument="y"
+        )
+
+
+def latest_values(
+    pairs: NDArray[np.int64], values: NDArray[np.float64], times: NDArray[Any] | None
+) -> NDArray[np.float64]:
+    """Give all ratings of one pair the value of its latest one; without times, or at equal ones, of its last one.
+
+    Their order stays, so that a model of ratings without repeated pairs is the same to the bit.
+
+    Examples
+    --------
+    >>> latest_values(np.array([7, 8, 7]), np.array([3.0, 4.0, 5.0]), np.array([20, 20, 10])).tolist()
+    [3.0, 4.0, 3.0]
+    """
+    distinct, number = np.unique(pairs, return_inverse=True)
+    order = np.arange(len(pairs)) if times is None else np.argsort(times, kind="stable")
+    latest = np.empty(len(distinct), dtype=np.intp)
+    latest[number[order]] = order  # of equal places the last one counts
+    return values[latest[number]]
 
 
 def rating_values(y: RatingValues, n_rows: int) -> NDArray[np.float64]:
@@ -67,16 +106,64 @@ def refuse_none(values: NDArray[np.float64]) -> None:
         raise InvalidInputError("X is empty: at least one rating is needed", argument="X")
 
 
+def check_levels(levels: Any) -> None:
+    """Refuse the parameter ``levels`` of a model if it is no scale; None is the default."""
+    try:
+        if levels is not None:
+            as_scale(levels)
+    except ValueError as error:
+        raise InvalidInputError(f"{error}", argument="levels", found=levels) from error
+
+
 def inferred_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the distinct ratings as a scale, at least two of them."""
     distinct = np.unique(values)
-    if distinct.size == 1:
-        raise InvalidInputError(
-            f"all ratings are {distinct[0]:g}: with a single level there is nothing to learn; "
-            "pass the levels if the scale has others",
-            argument="y",
-        )
+    refuse_one_level(distinct)
     return as_scale(distinct)
+
+
+def refuse_one_level(distinct: NDArray[np.float64]) -> None:
+    """Refuse ratings of one level: nothing tells them apart."""
+    if distinct.size != 1:
+        return
+    likes = (
+        "; from likes, clicks or purchases alone a recommender for implicit feedback can learn, such as those of the "
+        "package implicit"
+    )
+    raise InvalidInputError(
+        f"all ratings are {distinct[0]:g}: with a single level there is nothing to learn, whatever the scale",
+        argument="y",
+        advice=(
+            "add what users like less (thumbs down, skips, returns), or take how often they came and cut it with ",
+            Argument("bins", 5),
+            likes,
+        ),
+    )
+
+
+def refuse_other_coding(new: Ratings, coding: Coding | None) -> None:
+    """Refuse ratings whose levels stand for something else than those of a model, such as bins of other edges."""
+    if new.coding is not None and coding is not None and new.coding != coding:
+        theirs, ours = (", ".join(one.names()) for one in (new.coding, coding))
+        raise InvalidInputError(
+            f"the levels of these ratings stand for {theirs}, but those of training for {ours}",
+            argument="X",
+            advice="read them with scale=model.coding_",
+        )
+
+
+def check_variety(ratings: Ratings) -> Ratings:
+    """Return ratings to learn from; warn if hardly any of them is of another level than the others."""
+    counts = ratings.level_counts
+    most = int(counts.argmax())
+    share, level = counts[most] / max(ratings.n_ratings, 1), ratings.scale[most]
+    if share > ONE_SIDED_SHARE and ratings.n_ratings >= _ENOUGH:
+        # Whole percents: the parts of a split give the same text, which is then told once.
+        part, else_ = ("all", "nothing") if share == 1 else (f"more than {int(100 * share)} % of the", "little")
+        advice = (Argument("bin_by", "quantile"), " cuts continuous ratings and counts into levels of similar size")
+        text = f"{part} ratings are {level:g}, so that models predict {else_} else; "
+        warnings.warn(InputWarning((text, *advice)), stacklevel=4)
+    return ratings
 
 
 def counting_sort(keys: NDArray[Any], n_keys: int) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.checks import check_choice
 from cofactor.ratings.data import Ratings, as_ratings
-from cofactor.ratings.entries import entries_of, rating_values
+from cofactor.ratings.entries import entries_of, rating_values, refuse_other_coding
 from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ids import IdMap
@@ -66,6 +66,7 @@ def _of_users(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTabl
         items=items,
         unknown_items="error" if model.unknown == "error" else "drop",
     )
+    refuse_other_coding(new, model.coding_)
     if sparse.issparse(X):
         return new  # rows have no ids, so they are new users
     if table is not None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import narwhals as nw
+from numpy.typing import NDArray
 
-from cofactor.columns import frame_columns
+from cofactor.columns import find_timestamp, frame_columns
 from cofactor.errors import InvalidInputError
 from cofactor.typing import Frame
 
@@ -18,8 +19,8 @@ def is_frame(X: Any) -> bool:
     return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
 
 
-def split_frame(X: Frame) -> tuple[Frame, Any]:
-    """Return the two columns of ids of a frame, and its column of ratings.
+def split_frame(X: Frame) -> tuple[Frame, Any, NDArray[Any] | None]:
+    """Return the two columns of ids of a frame, its column of ratings, and that of times.
 
     Columns are known by their names, as in files (see `cofactor.columns.frame_columns`).
 
@@ -33,6 +34,8 @@ def split_frame(X: Frame) -> tuple[Frame, Any]:
         User ids and item ids.
     y : series
         Ratings.
+    times : ndarray or None
+        Numbers or dates from a column that is named as one of times; None where there is none, or one has a gap.
 
     Raises
     ------
@@ -43,9 +46,9 @@ def split_frame(X: Frame) -> tuple[Frame, Any]:
     --------
     >>> import polars as pl
     >>> frame = pl.DataFrame({"stars": [4, 2], "movieId": ["Up", "Alien"], "userId": [7, 7]})
-    >>> pairs, y = split_frame(frame)
-    >>> pairs.columns, y.to_list()
-    (['userId', 'movieId'], [4, 2])
+    >>> pairs, y, times = split_frame(frame)
+    >>> pairs.columns, y.to_list(), times
+    (['userId', 'movieId'], [4, 2], None)
     """
     frame = nw.from_native(X, eager_only=True)
     try:
@@ -57,4 +60,16 @@ def split_frame(X: Frame) -> tuple[Frame, Any]:
             argument="X",
             advice="give them these names, or pass the two columns of ids as X and the ratings as y",
         ) from None
-    return frame.select(user, item).to_native(), frame[rating].to_native()
+    return frame.select(user, item).to_native(), frame[rating].to_native(), _times(frame, (user, item, rating))
+
+
+def _times(frame: nw.DataFrame[Any], taken: tuple[Any, ...]) -> NDArray[Any] | None:
+    names = [str(name) for name in frame.columns]
+    position = find_timestamp(names, len(names), [frame.columns.index(name) for name in taken])
+    if position is None:
+        return None
+    column = frame[frame.columns[position]]
+    if not (column.dtype.is_numeric() or column.dtype.is_temporal()) or column.is_null().any():
+        return None
+    times = column.to_numpy()
+    return None if times.dtype.kind not in "iufM" or (times != times).any() else times

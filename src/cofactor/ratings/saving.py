@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import NDArray
 
+from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError
 from cofactor.model.state import from_plain, member, packed, plain, unpacked
 from cofactor.ratings.data import Ratings
@@ -28,6 +30,8 @@ def state_of_model(model: RatingModel) -> tuple[dict[str, Any], dict[str, NDArra
         "learned": {name: packed(value, f"learned.{name}", arrays) for name, value in model._saved().items()},
         "ids": {},
     }
+    if model.coding_ is not None:
+        header["coding"] = model.coding_.to_state()
     for name, ids in (("users", model.users_), ("items", model.items_)):
         columns, header["ids"][name] = ids.to_state()
         arrays |= {f"{name}.{key}": column for key, column in columns.items()}
@@ -57,9 +61,14 @@ def model_of_state(
     learned = member(header, "learned", dict)
     model._restore({name: unpacked(learned[name], arrays, models) for name in ("scale_", *kind._learned)})
     model._check_learned()
+    if "coding" in header:
+        model.coding_ = Coding.of_state(header["coding"])
+        if model.coding_.scale != tuple(model.scale_):
+            raise InvalidInputError("the coding of the levels is not that of the scale")
     if "ratings.indptr" in arrays:
         rows = (arrays[f"ratings.{name}"] for name in ("indptr", "indices", "levels"))
-        model.ratings_ = Ratings.from_csr(model.users_, model.items_, model.scale_, *rows)
+        checked = Ratings.from_csr(model.users_, model.items_, model.scale_, *rows)
+        model.ratings_ = replace(checked, coding=model.coding_)
     return model
 
 

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.limits import MAX_LEVELS
+from cofactor.text import first_repeated, is_number
 
 __all__ = ["LABELS", "RATINGS", "Option", "OptionTable", "columns_of", "names_in", "parse_levels"]
 
@@ -91,8 +92,8 @@ class Option:
 OptionTable: TypeAlias = Mapping[str, tuple[Option, ...]]
 
 
-def parse_levels(text: str) -> list[float]:
-    """Return the levels which a list ``1,2,3`` or a range ``from:to:step`` stands for.
+def parse_levels(text: str) -> list[float] | list[str]:
+    """Return the levels which a list ``1,2,3``, a range ``from:to:step``, or words stand for.
 
     Parameters
     ----------
@@ -103,12 +104,27 @@ def parse_levels(text: str) -> list[float]:
     --------
     >>> parse_levels("1,2,5"), parse_levels("0.5:2:0.5"), parse_levels("1:3")
     ([1.0, 2.0, 5.0], [0.5, 1.0, 1.5, 2.0], [1.0, 2.0, 3.0])
+    >>> parse_levels("down,up")
+    ['down', 'up']
     """
+    words = [word.strip() for word in text.split(",")]
     try:
-        return _range(text.split(":")) if ":" in text else _increasing(text.split(","))
+        if len(words) > 1 and not any(map(is_number, words)) and all(words):
+            return _words(words)
+        return _range(text.split(":")) if ":" in text else _increasing(words)
     except ValueError as error:
-        advice = "write levels as 1,2,3,4,5, or as a range such as 1:5 or 0.5:5:0.5 (from:to:step)"
+        advice = "write levels as 1,2,3,4,5, as a range such as 1:5 or 0.5:5:0.5 (from:to:step), or as words: down,up"
         raise InvalidInputError(str(error), argument="levels", found=text, advice=advice) from None
+
+
+def _words(words: Sequence[str]) -> list[str]:
+    """Return words that stand for levels; they must differ, whatever their case."""
+    again = first_repeated(word.casefold() for word in words)
+    if again is not None:
+        raise ValueError(f"{again} is there twice")
+    if len(words) > MAX_LEVELS:
+        raise ValueError(f"these are {len(words)} levels, but there can be at most {MAX_LEVELS}")
+    return list(words)
 
 
 def _increasing(words: Sequence[str]) -> list[float]:
@@ -148,12 +164,44 @@ def _range(words: Sequence[str]) -> list[float]:
 
 def _exact(word: str) -> Fraction:
     """Return a finite number as a fraction, which is exact."""
+    exponent = _EXPONENT.search(word)
+    if len(word) > _MOST_DIGITS or (exponent is not None and abs(int(exponent[1])) > _MOST_DIGITS):
+        raise ValueError(f"{word[:20]!r} is beyond the numbers of a scale")  # its fraction would take hours
     try:
         number = Fraction(word)
         float(number)
     except (ValueError, ZeroDivisionError, OverflowError):
         raise ValueError(f"{word!r} is not a number" if word.strip() else "a number is missing") from None
     return number
+
+
+def parse_bins(text: str) -> int | list[float]:
+    """Return a number of bins, or their edges.
+
+    Examples
+    --------
+    >>> parse_bins("5"), parse_bins("0,1,5,20")
+    (5, [0.0, 1.0, 5.0, 20.0])
+    """
+    try:
+        return [float(word) for word in text.split(",")] if "," in text else int(text)
+    except ValueError:
+        wanted = "expected a whole number, or edges such as 0,1,5,20"
+        raise InvalidInputError(wanted, argument="bins", found=text) from None
+
+
+def parse_ratings(text: str) -> list[float]:
+    """Return the ratings of a list.
+
+    Examples
+    --------
+    >>> parse_ratings("0"), parse_ratings("0,99")
+    ([0.0], [0.0, 99.0])
+    """
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise InvalidInputError("expected a rating, such as 0", argument="drop_rating", found=text) from None
 
 
 def parse_column(text: str) -> str | int:
@@ -259,6 +307,9 @@ def without_unknown(given: Mapping[str, Any], options: Iterable[Option], task: s
     return {name: option.value(given.get(name)) for name, option in known.items()}
 
 
+#: Numbers of a scale have fewer digits, and exponents below this.
+_MOST_DIGITS = 400
+_EXPONENT = re.compile(r"[eE]([+-]?\d+)\s*$")
 _RULES = ("global", "per-label", "top-k", "cardinality")
 _TABLES = "Text files"
 _COLUMNS = "Ratings: columns of FILE"
@@ -290,18 +341,33 @@ TEXT_FILES = (
 SCALE = (
     Option(
         "levels",
-        "Values a rating can take: 1,2,3,4,5 or 0.5:5:0.5 (from, to, step); by default those that occur.",
+        "Values a rating can take: 1,2,3,4,5 or 0.5:5:0.5 (from, to, step); words from low to high: down,up. By "
+        "default those that occur.",
         group=_COLUMNS,
         unit="LIST",
         parse=parse_levels,
     ),
     Option(
         "bins",
-        "Cut continuous ratings into so many levels of equal width.",
-        kind=int,
+        "Cut continuous ratings, or counts, into so many levels, or at these edges: 0,1,5,20.",
         group=_COLUMNS,
-        unit="N",
-        low=2,
+        unit="N|EDGES",
+        parse=parse_bins,
+    ),
+    Option(
+        "bin_by",
+        "How to cut: equal width; as many ratings in each (quantile); equal ratios (log). By default equal width, "
+        "unless one level would hold more than three quarters of the ratings; then quantile.",
+        default="auto",
+        group=_COLUMNS,
+        choices=("auto", "width", "quantile", "log"),
+    ),
+    Option(
+        "drop_rating",
+        "Leave out ratings of this value, such as 0 where it means that there is no rating.",
+        group=_COLUMNS,
+        unit="X",
+        parse=parse_ratings,
     ),
 )
 DUPLICATES = Option(

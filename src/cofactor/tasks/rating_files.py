@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -18,9 +18,10 @@ from cofactor.datasets import RatingDataset
 from cofactor.datasets.sniff import Found, sniff
 from cofactor.errors import Argument, InvalidInputError, Place, Text
 from cofactor.files import display_name, read_bytes, to_utf8
+from cofactor.limits import MAX_LEVELS
 from cofactor.model.splits import pair_numbers
 from cofactor.ratings import Ratings, as_ratings
-from cofactor.ratings.entries import SUSPICIOUS_SHARE
+from cofactor.ratings.entries import SUSPICIOUS_SHARE, latest_values, refuse_one_level
 from cofactor.tasks.base import about
 from cofactor.tasks.matching import match_ids, match_pairs
 from cofactor.text import counted
@@ -32,6 +33,7 @@ __all__ = [
     "read_rating_file",
     "read_rating_pairs",
     "read_titles",
+    "scale_notes",
     "with_latest",
 ]
 
@@ -51,7 +53,7 @@ def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None
     file : str
         Path, ``-``, or name of a data set, in this order.
     options : mapping from str to object
-        user, item, rating, sep, header, encoding, levels and bins.
+        user, item, rating, sep, header, encoding, levels, bins, bin_by and drop_rating.
     progress : object, optional
         Progress bar of a download, as `cofactor.datasets.fetch` takes it.
 
@@ -60,19 +62,32 @@ def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None
     RatingDataset
         With a scale: continuous ratings are refused unless the option bins cuts them into levels.
     """
-    found, levels = sniff(file), options["levels"]
+    found = sniff(file)
     if found.kind == "known" and found.holds == "ratings":
         if file != "jester-1":
             datasets.fetch(file, progress=progress)
-        data = datasets.load_ratings(file)
-        if levels is not None and not np.isin(data.y, levels).all():
-            raise InvalidInputError(f"does not hold all ratings of {file}", argument="levels", found=levels)
+        data = _known(file, options)
     elif found.kind in ("known", "missing"):
         raise _unknown(found)
     else:
+        scaling = {name: options[name] for name in ("rating", "bins", "bin_by", "drop_rating")}
         with _hint_of_labels():
-            data = datasets.read_ratings(file, rating=options["rating"], scale=levels, **_reading(options))
-    return _with_levels(data, options, file)
+            data = datasets.read_ratings(file, scale=options["levels"], **scaling, **_reading(options))
+    return _checked_scale(data, file)
+
+
+def _known(name: str, options: Mapping[str, Any]) -> RatingDataset:
+    """Load a known data set, and cut or restrict it as the options say."""
+    data, levels = datasets.load_ratings(name), options["levels"]
+    if options["drop_rating"] is not None:
+        data = data.without(options["drop_rating"])
+    if options["bins"] is not None:
+        return data.binned(options["bins"], options["bin_by"])
+    if levels is None:
+        return data
+    if not np.isin(data.y, levels).all():
+        raise InvalidInputError(f"does not hold all ratings of {name}", argument="levels", found=levels)
+    return replace(data, scale=np.array(levels, dtype=np.float64))
 
 
 def _unknown(found: Found) -> InvalidInputError:
@@ -101,25 +116,46 @@ def _hint_of_labels() -> Iterator[None]:
         ) from error
 
 
-def _with_levels(data: RatingDataset, options: Mapping[str, Any], file: str) -> RatingDataset:
-    """Return ratings on the scale that the options ask for, or on the one that they have."""
+def _checked_scale(data: RatingDataset, file: str) -> RatingDataset:
+    """Refuse data without ratings, without levels, or all of one level."""
     place = Place(display_name(file))
     if not data.n_ratings:
         raise InvalidInputError("holds no ratings, expected lines of user, item and rating", place=place)
-    if options["bins"] is not None:
-        y, scale = datasets.bin_ratings(data.y, options["bins"])
-        return replace(data, y=y, scale=scale)
-    if options["levels"] is not None:
-        return replace(data, scale=np.array(options["levels"]))
     if data.scale is None:
-        found = f"more than 101 distinct ones from {data.y.min():g} to {data.y.max():g}"
+        found = f"more than {MAX_LEVELS} distinct ones from {data.y.min():g} to {data.y.max():g}"
         advice = (f"the ratings are continuous, {found}: cut them into levels with ", Argument("bins", 5))
         raise InvalidInputError(advice, place=place)
-    if len(data.scale) < 2:
-        remedy = (Argument("rating"), ", or give the whole scale with ", Argument("levels"))
-        message = f"all ratings are {data.scale[0]:g}, so there is nothing to learn: check "
-        raise InvalidInputError((message, *remedy), place=place)
+    try:
+        refuse_one_level(np.unique(data.y))
+    except InvalidInputError as error:
+        raise error.at(place) from None
     return data
+
+
+def scale_notes(data: RatingDataset, options: Mapping[str, Any]) -> tuple[Text, ...]:
+    """Return what to know of levels which are bins: what each stands for, its share, and how they were chosen.
+
+    Parameters
+    ----------
+    data : RatingDataset
+        Read with these options.
+    options : mapping from str to object
+        bins and bin_by.
+    """
+    if data.coding is None or options["bins"] is None:
+        return ()
+    shares = data.level_counts() / data.n_ratings
+    parts = zip(data.coding.scale, data.coding.names(), shares, strict=True)
+    levels = ", ".join(f"{level:g} for {name} ({share * 100:.1f} %)" for level, name, share in parts)
+    notes: tuple[Text, ...] = (f"levels of the ratings: {levels}",)
+    if isinstance(options["bins"], int) and options["bin_by"] == "auto" and not _equal_width(data.coding.edges):
+        why = "bins of equal width would put more than three quarters of the ratings into one level; these hold"
+        notes += ((why, " as many each as can be (for equal width: ", Argument("bin_by", "width"), ")"),)
+    return notes
+
+
+def _equal_width(edges: Sequence[float]) -> bool:
+    return np.allclose(edges, np.linspace(edges[0], edges[-1], len(edges)))
 
 
 def with_latest(data: RatingDataset) -> tuple[RatingDataset, tuple[Text, ...]]:
@@ -137,19 +173,15 @@ def with_latest(data: RatingDataset) -> tuple[RatingDataset, tuple[Text, ...]]:
         Which ratings were kept, if a pair occurs more than once.
     """
     _, pairs = pair_numbers(data.X)
-    distinct, number = np.unique(pairs, return_inverse=True)
-    repeats = len(pairs) - len(distinct)
+    repeats = len(pairs) - len(np.unique(pairs))
     if not repeats:
         return data, ()
     times = data.timestamps
-    order = np.arange(len(pairs)) if times is None else np.argsort(times, kind="stable")
-    latest = np.empty(len(distinct), dtype=np.intp)
-    latest[number[order]] = order  # of equal places the last one counts
     kept = (
         "the latest one by its time" if times is not None else "the last one of the file, which has no column of times"
     )
     note = f"{counted(repeats, 'rating')} of a pair that was rated before: kept is {kept} ({data.description})"
-    return replace(data, y=data.y[latest[number]]), (note,)
+    return replace(data, y=latest_values(pairs, data.y, times)), (note,)
 
 
 def checked_ratings(data: RatingDataset, file: str, duplicates: str) -> Ratings:
@@ -168,7 +200,7 @@ def checked_ratings(data: RatingDataset, file: str, duplicates: str) -> Ratings:
         choices = (Argument("duplicates"), " last or mean")
         _refuse_duplicates(data, file, ("keep one of them, or choose with ", *choices))
     with about(file):
-        return as_ratings(data.X, data.y, scale=data.scale, duplicates=duplicates)  # type: ignore[arg-type]
+        return as_ratings(data, duplicates=duplicates)  # type: ignore[arg-type]
 
 
 def _refuse_duplicates(data: RatingDataset, file: str, advice: tuple[str | Argument, ...]) -> None:
@@ -229,7 +261,8 @@ def read_new_users(
         What was left out.
     """
     place = Place(display_name(file))
-    data = datasets.read_ratings(file, rating=options["rating"], scale=model.scale_, ids="str", **_reading(options))
+    scale = model.scale_ if model.coding_ is None else model.coding_
+    data = datasets.read_ratings(file, rating=options["rating"], scale=scale, ids="str", **_reading(options))
     X = match_pairs(data.X, model.users_, model.items_)
     if not len(X):
         raise InvalidInputError("holds no ratings, expected lines of user, item and rating", place=place)

@@ -61,7 +61,8 @@ class RatingTask(Task):
         data = rating_files.read_rating_file(file, options, progress)
         duplicates = options["duplicates"]
         data, notes = rating_files.with_latest(data) if duplicates == "last" else (data, ())
-        return Loaded(file, data, rating_files.checked_ratings(data, file, duplicates), notes)
+        ready = rating_files.checked_ratings(data, file, duplicates)
+        return Loaded(file, data, ready, (*notes, *rating_files.scale_notes(data, options)))
 
     def models(self) -> dict[str, type[Any]]:
         """Return the models by their names.
@@ -126,7 +127,7 @@ class RatingTask(Task):
         columns: dict[str, Any] = {
             "user": X[:, 0],
             "item": X[:, 1],
-            "prediction": model.predict(X),
+            **_predicted(model, X),
             "score": shortest(model.decision_function(X)),
         }
         if options["proba"]:
@@ -179,6 +180,7 @@ class RatingTask(Task):
             "users": len(model.users_),
             "items": len(model.items_),
             "levels": model.scale_.tolist(),
+            **({} if model.coding_ is None else {"meanings": model.coding_.names()}),
             **_effort(model),
             "alpha": chosen_alpha(model),
         }
@@ -186,6 +188,7 @@ class RatingTask(Task):
             "users": f"{values['users']:,}",
             "items": f"{values['items']:,}",
             "levels": numbers(values["levels"], "g"),
+            **_meanings(values),
             **_effort_in_words(values),
         }
         return Facts(values["model"], values, shown)
@@ -244,7 +247,9 @@ class RatingTask(Task):
 
     def warm_up(self, models: Sequence[Any], loaded: Loaded) -> None:
         """Fit every model to a few ratings; see `Task.warm_up`."""
-        few = np.arange(min(_FEW, loaded.data.n_ratings))
+        # The first ratings may all be of one level: one of each level is among these.
+        one_each = np.unique(loaded.data.y, return_index=True)[1]
+        few = np.union1d(np.arange(min(_FEW, loaded.data.n_ratings)), one_each)
         for model in models:
             alphas = {name: 1.0 for name in model.get_params() if name.split("__")[-1] == "alpha"}
             with warnings.catch_warnings():
@@ -256,22 +261,40 @@ def _fit_facts(model: Any, loaded: Loaded, seconds: float, notes: tuple[Text, ..
     """Describe a model that was just fitted."""
     data, about_it = loaded.data, RatingTask().describe(model)
     training_error = -model.score(data.X, data.y)
+    dropped = {"dropped": data.n_dropped} if data.n_dropped else {}
     values = {
         **about_it.values,
         "data": data.name,
         "ratings": model.ratings_.n_ratings,
+        **dropped,
         "seconds": round(seconds, 3),
         "train_mae": training_error,
     }
     shown = {
         **about_it.shown,
         "ratings": f"{values['ratings']:,}",
+        **{name: f"{n:,} ratings" for name, n in dropped.items()},
         "seconds": f"{seconds:.2f}",
         "training MAE": f"{training_error:.4f}",
     }
-    order = ("users", "items", "ratings", "levels", "seconds")
+    order = [name for name in ("users", "items", "ratings", "dropped", "levels", "meaning", "seconds") if name in shown]
     ordered = {name: shown[name] for name in (*order, *(name for name in shown if name not in order))}
     return Facts(f"{values['model']} fitted to {data.name}", values, ordered, notes)
+
+
+def _meanings(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the levels stand for, where the model knows it."""
+    if "meanings" not in values:
+        return {}
+    pairs = zip(values["levels"], values["meanings"], strict=True)
+    return {"meaning": ", ".join(f"{level:g} = {meaning}" for level, meaning in pairs)}
+
+
+def _predicted(model: Any, X: Any) -> dict[str, Any]:
+    """Return the columns of predictions: ratings, and what they stand for where the model knows it."""
+    found = model.predict(X)
+    meaning = {} if model.coding_ is None else {"meaning": model.coding_.named(found)}
+    return {"prediction": found, **meaning}
 
 
 def _effort(model: Any) -> dict[str, Any]:
@@ -347,11 +370,11 @@ def _recommendations(model: Any, ids: list[Any], items: NDArray[Any], scores: ND
     users[:] = np.array([*ids, None], dtype=object)[:-1, None]
     ranks = np.broadcast_to(np.arange(1, items.shape[1] + 1), items.shape)
     pairs = np.column_stack([users[found], items[found].astype(object)])
-    predictions = model.predict(pairs) if len(pairs) else np.empty(0)
+    predictions = _predicted(model, pairs) if len(pairs) else {"prediction": np.empty(0)}
     return {
         "user": pairs[:, 0].tolist(),
         "rank": ranks[found],
         "item": pairs[:, 1].tolist(),
         "score": shortest(scores[found]),
-        "prediction": predictions,
+        **predictions,
     }

@@ -1,126 +1,31 @@
-"""Jester, a set of continuous ratings, and the binning which makes levels of such ratings."""
+"""Jester, a set of continuous ratings."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cofactor.datasets import registry
+from cofactor.datasets.binning import BinBy, Bins
 from cofactor.datasets.cells import numbers_of
 from cofactor.datasets.readers.text import read_text
 from cofactor.datasets.table import Table, TableOptions
 from cofactor.datasets.types import RatingDataset
-from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.errors import InvalidInputError, Place
 from cofactor.files import read_bytes
 
-__all__ = ["bin_ratings", "load_jester"]
+__all__ = ["load_jester"]
 
 _NOT_RATED = 99.0
 _LIMITS = (-10.0, 10.0)
 _N_JOKES = 100
 
 
-def bin_ratings(
-    y: ArrayLike,
-    bins: int | Sequence[float] | NDArray,
-    scale: ArrayLike | None = None,
-    *,
-    limits: tuple[float, float] | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Turn continuous ratings into R levels.
-
-    With edges :math:`e_0 < e_1 < ... < e_R`, a rating y has level r, the r with :math:`e_{r-1} <= y < e_r`;
-    the last bin includes its upper edge, y = e_R (the convention of `numpy.histogram`).
-
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        Finite ratings.
-    bins : int or array-like of shape (R + 1,)
-        Number R >= 2 of bins of equal width, or their increasing edges.
-    scale : array-like of shape (R,), optional
-        Increasing values of the levels; by default 1..R.
-    limits : (float, float), optional
-        First and last edge of bins of equal width; by default the smallest and largest rating. Give them
-        if the scale is known, so that the bins do not depend on the sample.
-
-    Returns
-    -------
-    y : ndarray of shape (n,), float64
-        ``scale[level - 1]`` for each rating.
-    scale : ndarray of shape (R,), float64
-
-    Raises
-    ------
-    ValueError
-        If a rating is not finite or outside the edges, or `bins`, `scale` or `limits` do not fit together.
-
-    Examples
-    --------
-    >>> from cofactor.datasets import bin_ratings
-    >>> levels, scale = bin_ratings([-10, -2.1, -2, 1.9, 10], bins=5, limits=(-10, 10))
-    >>> levels.tolist()
-    [1.0, 2.0, 3.0, 3.0, 5.0]
-    """
-    values = np.asarray(y, dtype=np.float64)
-    if values.ndim != 1:
-        raise InvalidInputError((Argument("y"), f" must have one dimension, found shape {values.shape}"), argument="y")
-    if not np.isfinite(values).all():
-        raise InvalidInputError(
-            (Argument("y"), f" must be finite, found {values[~np.isfinite(values)][0]}"), argument="y"
-        )
-    edges = _edges(values, bins, limits)
-    n_levels = len(edges) - 1
-    levels = np.arange(1.0, n_levels + 1) if scale is None else np.array(scale, dtype=np.float64)
-    if levels.shape != (n_levels,) or not np.all(np.diff(levels) > 0):
-        raise InvalidInputError(
-            f"must hold {n_levels} increasing values, one for each bin", argument="scale", found=levels.tolist()
-        )
-    outside = (values < edges[0]) | (values > edges[-1])
-    if outside.any():
-        raise InvalidInputError(
-            f"the rating {values[outside][0]:g} is outside the edges {edges[0]:g} to {edges[-1]:g}", argument="bins"
-        )
-    index = np.minimum(np.searchsorted(edges, values, side="right") - 1, n_levels - 1)
-    return levels[index], levels
-
-
-def _edges(
-    values: NDArray[np.float64], bins: int | Sequence[float] | NDArray, limits: tuple[float, float] | None
-) -> NDArray[np.float64]:
-    if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
-        if bins < 2:
-            raise InvalidInputError("must be at least 2", argument="bins", found=bins)
-        if limits is None and len(values) == 0:
-            raise InvalidInputError(
-                (Argument("y"), " is empty"),
-                argument="y",
-                advice=("give ", Argument("limits"), ", or ", Argument("bins"), " as edges"),
-            )
-        low, high = limits if limits is not None else (values.min(), values.max())
-        if not low < high:
-            raise InvalidInputError(
-                f"bins of equal width need limits low < high, found {low:g} and {high:g}", argument="limits"
-            )
-        return np.linspace(low, high, int(bins) + 1)
-    if limits is not None:
-        raise InvalidInputError(
-            (Argument("limits"), " goes with a number of bins; edges already say where the bins end"),
-            argument="limits",
-        )
-    edges = np.array(bins, dtype=np.float64)
-    if edges.ndim != 1 or len(edges) < 3 or not np.all(np.diff(edges) > 0):
-        raise InvalidInputError(
-            (Argument("bins"), " must be a number of bins, or at least three increasing edges"), argument="bins"
-        )
-    return edges
-
-
 def load_jester(
     data_home: str | os.PathLike[str] | None = None,
-    bins: int | Sequence[float] | NDArray | None = None,
+    bins: Bins | None = None,
+    bin_by: BinBy = "auto",
 ) -> RatingDataset:
     """Load part 1 of Jester: 24,983 users, 100 jokes, 1,810,455 continuous ratings from -10 to 10.
 
@@ -129,9 +34,10 @@ def load_jester(
     data_home : str or path-like, optional
         Folder to look in, see `cofactor.datasets.locate`; by default the usual places.
     bins : int or array-like, optional
-        Number of bins of equal width between -10 and 10, or the edges of the bins; the ratings then become
-        the levels 1..R as in `bin_ratings`. By default they stay continuous and ``scale`` is None, which
-        methods for levels refuse.
+        Number of bins, or their edges; the ratings then become the levels 1..R as in `bin_ratings`. By default they
+        stay continuous and ``scale`` is None, which methods for levels refuse.
+    bin_by : {"auto", "width", "quantile"}, default="auto"
+        How to cut, as in `bin_edges`; bins of equal width, the default, go from -10 to 10.
 
     Returns
     -------
@@ -165,17 +71,17 @@ def load_jester(
     _check(table, counts, ratings, rated)
     users, items = np.nonzero(rated)
     y = ratings[rated]
-    scale = None
-    if bins is not None:
-        is_count = isinstance(bins, int | np.integer)
-        y, scale = bin_ratings(y, bins, limits=_LIMITS if is_count else None)
-    return RatingDataset(
+    data = RatingDataset(
         name="jester-1",
         X=np.column_stack((users, items)).astype(np.int64) + 1,
         y=y,
-        scale=scale,
+        scale=None,
         description=registry.KNOWN["jester-1"].description,
     )
+    if bins is None:
+        return data
+    by_width = isinstance(bins, int | np.integer) and bin_by in ("auto", "width")
+    return data.binned(bins, bin_by, limits=_LIMITS if by_width else None)
 
 
 def _table(path: Path) -> Table:

@@ -4,11 +4,15 @@ Text may be gzip-compressed and may come from standard input (``-``). Everything
 an error which names the file and the line, what was expected and what was found.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.coding import Coding
 from cofactor.columns import (
     Column,
     explicit_timestamp,
@@ -17,16 +21,25 @@ from cofactor.columns import (
     refuse_matrix,
     resolve_columns,
 )
+from cofactor.datasets.binning import BinBy, Bins
 from cofactor.datasets.cells import IdMode, ids_of, numbers_of, stack_pairs, times_of
 from cofactor.datasets.formats import read_table
-from cofactor.datasets.table import Table, TableOptions
+from cofactor.datasets.table import Table, TableOptions, Words
 from cofactor.datasets.types import RatingDataset
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.files import PathLike, data_name
 from cofactor.limits import MAX_LEVELS
-from cofactor.text import counted
+from cofactor.recipe import truth_of
+from cofactor.text import counted, is_number
 
-__all__ = ["read_pairs", "read_ratings"]
+__all__ = ["Scale", "read_pairs", "read_ratings"]
+
+#: Levels: numbers, words, or what those of other ratings stand for.
+Scale: TypeAlias = ArrayLike | Sequence[str] | Coding
+
+_MOST_WORDS = 7  #: of a column of words which may be levels
+#: Zeros may mean "no rating" where they are most of the ratings, and the next one is much rarer, or far away.
+_MOST, _RARER = 0.5, 0.1
 
 
 def read_ratings(
@@ -39,7 +52,10 @@ def read_ratings(
     sep: str | None = None,
     header: bool | None = None,
     encoding: str = "utf-8",
-    scale: ArrayLike | None = None,
+    scale: Scale | None = None,
+    bins: Bins | None = None,
+    bin_by: BinBy = "auto",
+    drop_rating: float | Sequence[float] | None = None,
     ids: IdMode = "auto",
     name: str | None = None,
 ) -> RatingDataset:
@@ -66,9 +82,18 @@ def read_ratings(
         Whether the first line names the columns; by default it does if it holds no number.
     encoding : str, default "utf-8"
         Encoding of a text file.
-    scale : array-like of shape (R,), optional
-        The possible ratings in increasing order; a rating which is not on it is an error. By default the
-        distinct ratings of the file if there are at most 101, otherwise None (continuous).
+    scale : array-like of shape (R,), sequence of str, or Coding, optional
+        The possible ratings in increasing order; a rating which is not on it is an error. Words, such as ``["down",
+        "up"]``, become the levels 1..R. The ``coding`` of other ratings, or of a model, makes the same levels of
+        these. By default the distinct ratings of the file if there are at most 101, otherwise None (continuous); words
+        for off and on (False/True, no/yes, ...) are 0 and 1.
+    bins : int or array-like, optional
+        Cut continuous ratings, or counts, into so many levels, or at these edges: see `RatingDataset.binned`.
+    bin_by : {"auto", "width", "quantile", "log"}, default="auto"
+        How to cut, see `bin_edges`.
+    drop_rating : float or sequence of float, optional
+        Ratings that mean that there is none, such as 0 in data whose scale begins with 1: they are left out, and
+        counted in ``n_dropped``.
     ids : {"auto", "int", "str", "each"}, default "auto"
         ``"auto"``: a column of ids which all look like integers becomes int64, any other one stays text.
         ``"int"``: other ids are an error. ``"str"``: ids stay text. ``"each"``: the ids which look like
@@ -88,7 +113,12 @@ def read_ratings(
         If there is no such file.
     ValueError
         If the file is empty, truncated, wrongly encoded or malformed, or holds a rating which is not a finite
-        number on the scale; the message names the line.
+        number on the scale; the message names the line. If both `scale` and `bins` are given.
+
+    Warns
+    -----
+    InputWarning
+        If most ratings are 0, the next level is far away or rare, and neither `scale` nor `drop_rating` is given.
 
     Examples
     --------
@@ -104,24 +134,35 @@ def read_ratings(
     """
     wanted = {"user": user, "item": item, "rating": rating}
     table, positions = _rating_table(path, wanted, timestamp, sep, header, encoding, ids)
-    y = numbers_of(table, positions["rating"])
+    if scale is not None and bins is not None:
+        raise InvalidInputError((Argument("scale"), " and ", Argument("bins"), " exclude each other: give one of them"))
+    if bins is None and bin_by != "auto":
+        raise InvalidInputError((Argument("bin_by"), " goes with ", Argument("bins", 5)), argument="bin_by")
+    y, coding = _ratings_of(table, positions["rating"], scale)
     users, items = (ids_of(table, positions[role], ids, f"{role} id") for role in ("user", "item"))
     times = times_of(table, positions["timestamp"], timestamp is not None) if "timestamp" in positions else None
-    bad = np.flatnonzero(~np.isfinite(y))
-    if len(bad):
-        row = int(bad[0])
-        raise InvalidInputError(
-            f"the rating is {y[row]}, expected a finite number", place=table.place(row, positions["rating"])
-        )
-    levels = _infer_scale(y) if scale is None else _check_scale(scale, y, table, positions["rating"])
-    return RatingDataset(
+    dropped = np.zeros(len(y), dtype=bool) if drop_rating is None else np.isin(y, drop_rating)
+    levels = None
+    if coding is not None:
+        levels = np.array(coding.scale, dtype=np.float64)
+    elif scale is not None and not isinstance(scale, Coding):
+        levels = _check_scale(scale, y, dropped, table, positions["rating"])
+    data = RatingDataset(
         name=name or data_name(path),
         X=stack_pairs(users, items),
         y=y,
         scale=levels,
         timestamps=times,
         description=f"{counted(len(y), 'rating')} read from {table.file}, {_origin(table.names, positions)}",
+        coding=coding,
     )
+    if drop_rating is not None:
+        data = data.without(drop_rating)
+    if bins is not None:
+        return data.binned(bins, bin_by)
+    if scale is None and drop_rating is None:
+        _warn_of_zeros(y)
+    return data if data.scale is not None else replace(data, scale=_infer_scale(data.y))
 
 
 def read_pairs(
@@ -208,16 +249,80 @@ def _origin(header: Sequence[str] | None, positions: Mapping[str, int]) -> str:
     return ", ".join(f"{role} from column {repr(header[k]) if header else k}" for role, k in positions.items())
 
 
+def _ratings_of(table: Table, position: int, scale: Scale | None) -> tuple[NDArray[np.float64], Coding | None]:
+    """Return ratings as finite numbers; and what the levels stand for, where they are words or those of other data."""
+    if isinstance(scale, Coding):
+        coding: Coding | None = scale
+    else:
+        words = () if scale is None else np.asarray(scale, dtype=object).ravel().tolist()
+        given = tuple(words) if words and all(isinstance(word, str) for word in words) else ()
+        coding = Coding(tuple(range(1, len(given) + 1)), words=given) if given else None
+    found = table.cells(position) if coding is None or coding.words else None
+    if isinstance(found, Words) and coding is None and not any(map(is_number, found.values)):
+        coding = _words_known(found, table, position, scale)
+    if coding is not None and coding.words:
+        cells = found if isinstance(found, Words) else table.words(position)
+        return _by_words(cells, coding, table, position), coding
+    y = numbers_of(table, position)
+    bad = np.flatnonzero(~np.isfinite(y))
+    if len(bad):
+        row = int(bad[0])
+        raise InvalidInputError(f"the rating is {y[row]}, expected a finite number", place=table.place(row, position))
+    return (y, None) if coding is None else (coding.levels_of(y), coding)
+
+
+def _words_known(found: Words, table: Table, position: int, scale: Scale | None) -> Coding | None:
+    """Return what words for off and on stand for; None for cells that are no words for ratings."""
+    truth = truth_of(tuple(found.values))
+    if truth is not None and scale is None and set(truth) == {0, 1}:
+        shown = {value: word for word, value in zip(found.values, truth, strict=True)}
+        return Coding((0.0, 1.0), words=(shown[0], shown[1]))
+    if 2 <= len(found.values) <= _MOST_WORDS and all(found.values):
+        words = sorted(found.values)
+        raise InvalidInputError(
+            f"the ratings are words, {' and '.join(map(repr, words))}",
+            advice=("say which is the higher one: give them from low to high, as ", Argument("scale", words)),
+            place=table.column_place(position),
+        )
+    return None
+
+
+def _by_words(found: Words, coding: Coding, table: Table, position: int) -> NDArray[np.float64]:
+    known = {word.casefold() for word in coding.words}
+    row = found.first_row(lambda cell: cell.casefold() not in known)
+    if row is not None:
+        raise InvalidInputError(
+            f"the rating is {found.at(row)!r}, expected one of {', '.join(coding.words)}",
+            place=table.place(row, position),
+        )
+    return coding.levels_of(found.values)[found.codes]
+
+
+def _warn_of_zeros(y: NDArray[np.float64]) -> None:
+    """Warn if 0 seems to mean that there is no rating: most are 0, and the next level is far away or rare."""
+    levels, counts = np.unique(y, return_counts=True)
+    if not 4 <= len(levels) <= MAX_LEVELS or levels[0] != 0 or counts[0] < _MOST * len(y):
+        return
+    gap = levels[1] > np.diff(levels[1:]).min()
+    if not gap and counts[1] > _RARER * counts[0]:
+        return
+    share = f"{counts[0] / len(y) * 100:.1f} % of the ratings are 0, far from the others"
+    advice = (": if 0 means that there is no rating, leave these out with ", Argument("drop_rating", 0))
+    warnings.warn(InputWarning((share, *advice)), stacklevel=3)
+
+
 def _infer_scale(y: NDArray[np.float64]) -> NDArray[np.float64] | None:
     levels = np.unique(y)
     return levels if len(levels) <= MAX_LEVELS else None
 
 
-def _check_scale(scale: ArrayLike, y: NDArray[np.float64], table: Table, position: int) -> NDArray[np.float64]:
+def _check_scale(
+    scale: ArrayLike, y: NDArray[np.float64], dropped: NDArray[np.bool_], table: Table, position: int
+) -> NDArray[np.float64]:
     levels = np.array(scale, dtype=np.float64)
     if levels.ndim != 1 or len(levels) == 0 or not np.all(np.diff(levels) > 0):
         raise InvalidInputError("expected a sequence of increasing ratings", argument="scale", found=scale)
-    off = np.flatnonzero(~np.isin(y, levels))
+    off = np.flatnonzero(~np.isin(y, levels) & ~dropped)
     if len(off):
         row, expected = int(off[0]), ", ".join(f"{level:g}" for level in levels)
         raise InvalidInputError(

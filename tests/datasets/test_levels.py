@@ -1,0 +1,212 @@
+"""From what files hold to levels: bins, words, ratings that mean none, and data of one level."""
+
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cofactor import load
+from cofactor.coding import Coding
+from cofactor.datasets import RatingDataset, bin_edges, bin_ratings, read_ratings
+from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.ratings import ALS
+
+
+@pytest.fixture
+def plays():
+    """Counts of which half are 1, and one is 100,000."""
+    rng = np.random.default_rng(0)
+    y = np.ceil(rng.pareto(0.9, 3000) + 0.01)
+    y[0] = 100_000
+    X = np.array([(user, item) for user in range(60) for item in range(50)])
+    return RatingDataset("plays", X, y, None)
+
+
+def write(tmp_path, ratings, name="ratings.csv"):
+    path = tmp_path / name
+    lines = [f"{k % 7},{k // 7},{rating}\n" for k, rating in enumerate(ratings)]
+    path.write_text("user,item,rating\n" + "".join(lines))
+    return path
+
+
+# ---------------------------------------------------------------- bins
+
+
+def test_counts_are_not_cut_into_bins_of_equal_width(plays):
+    by_width = plays.binned(5, "width").level_counts()
+    assert by_width[0] / 3000 > 0.999
+    for data in (plays.binned(5), plays.binned(5, "quantile")):
+        assert data.level_counts()[1:].min() > 0.1 * 3000
+        assert data.level_counts()[0] == (plays.y == 1).sum()  # equal ratings are never parted
+    logs = plays.binned(5, "log")
+    np.testing.assert_allclose(np.diff(np.log(logs.coding.edges)), np.log(10))
+    assert bin_ratings(plays.y, 5)[0].tolist() == plays.binned(5).y.tolist()
+
+
+def test_ratings_without_a_tail_are_cut_at_equal_widths():
+    y = np.random.default_rng(0).normal(size=500)
+    assert bin_edges(y, 5).tolist() == bin_edges(y, 5, "width").tolist()
+    assert bin_edges([1, 1, 1, 1, 9], 5).tolist() == bin_edges([1, 1, 1, 1, 9], 5, "width").tolist()
+
+
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=60), st.integers(2, 6), st.sampled_from(["quantile", "log"]))
+@settings(max_examples=60, deadline=None)
+def test_bins_hold_all_ratings_in_order(y, n, by):
+    if len(set(y)) < (n if by == "quantile" else 2):
+        with pytest.raises(InvalidInputError, match="too few for"):
+            bin_edges(y, n, by)
+        return
+    edges = bin_edges(y, n, by)
+    assert (np.diff(edges) > 0).all()
+    levels, scale = bin_ratings(y, n, by=by)
+    assert scale.tolist() == list(range(1, n + 1))
+    assert levels.tolist() == np.digitize(y, edges[1:-1]).__add__(1).tolist()
+    if by == "quantile":
+        assert set(levels) == set(scale)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1, 2, 3], 5, "quantile"), "only 3 distinct ratings, too few for 5 bins"),
+        (([-1, 2, 3], 2, "log"), "bin_by='log' needs ratings from 0 on, found -1; take bin_by='quantile'"),
+        (([1, 2, 3], 2, "median"), "bin_by='median': expected one of 'auto', 'width', 'quantile', 'log'"),
+        (([1, 2, 3], [0, 1, 3], "log"), "bin_by goes with a number of bins"),
+        (([1, 2, 3], 102), "bins=102: must be at most 101"),
+        (([1, 2, 3], np.arange(200)), "199 bins, at most 101"),
+    ],
+)
+def test_bins_that_are_refused(arguments, message):
+    with pytest.raises(InvalidInputError, match=message):
+        bin_edges(*arguments)
+
+
+def test_a_model_keeps_what_its_levels_stand_for(plays, tmp_path):
+    data = plays.binned(4)
+    model = ALS(2, 1.0, random_state=0).fit(data)
+    model.save(tmp_path / "m", ratings=False)
+    again = load(tmp_path / "m")
+    assert again.coding_ == model.coding_ == data.coding
+    new = RatingDataset("new", plays.X[:5], plays.y[:5] * 10**6, None)
+    with pytest.raises(InvalidInputError, match=r"the levels of these ratings stand for \[0, 1\), .* training"):
+        again.fold_in(new.binned([0, 1, 2, 3, 1e12]))
+    assert again.coding_.levels_of(new.y).tolist() == [4.0] * 5  # beyond the last edge
+    assert ALS(2, 1.0).fit(data.X, data.y).coding_ is None
+
+
+def test_files_are_read_with_the_bins_of_a_model(tmp_path):
+    path = write(tmp_path, [1, 1, 2, 2, 9, 40, 800])
+    data = read_ratings(path, bins=3, bin_by="quantile")
+    assert data.coding.names() == ["[1, 2)", "[2, 40)", "[40, 800]"]
+    other = read_ratings(write(tmp_path, [3, 5000], "other.csv"), scale=data.coding)
+    assert (other.y.tolist(), other.coding) == ([2.0, 3.0], data.coding)
+    assert read_ratings(path, bins=[0, 5, 1000]).y.tolist() == [1, 1, 1, 1, 2, 2, 2]
+    for wrong, message in (({"scale": [1, 2]}, "scale and bins exclude each other"), ({}, "bin_by goes with bins=5")):
+        with pytest.raises(InvalidInputError, match=message):
+            read_ratings(path, bin_by="log", **wrong, **({"bins": 3} if wrong else {}))
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        None,
+        [],
+        {"scale": [1, 2], "edges": [1, 2], "words": []},
+        {"scale": [1, 2], "edges": [3, 2, 1], "words": []},
+        {"scale": [1, 2], "edges": [], "words": ["a", "A"]},
+        {"scale": [1, 2], "edges": [], "words": [1, 2]},
+        {"scale": [1, "x"], "edges": [], "words": ["a", "b"]},
+        {"scale": [1, 2], "edges": [], "words": ["a", "b"], "more": []},
+    ],
+)
+def test_codings_from_damaged_files_are_refused(state):
+    with pytest.raises(InvalidInputError, match="coding"):
+        Coding.of_state(state)
+
+
+# ---------------------------------------------------------------- words
+
+
+@pytest.mark.parametrize("words", [("False", "True"), ("no", "yes"), ("OFF", "on")])
+def test_words_for_off_and_on_are_ratings(words, tmp_path):
+    data = read_ratings(write(tmp_path, [words[1], words[0], words[1]]))
+    assert (data.y.tolist(), data.scale.tolist()) == ([1, 0, 1], [0, 1])
+    assert data.coding.named([1, 0]).tolist() == [words[1], words[0]]
+
+
+def test_truth_values_of_parquet_are_ratings(tmp_path):
+    columns = {"user": [1, 1, 2], "item": [1, 2, 1], "rating": [True, False, True]}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    assert read_ratings(tmp_path / "t.parquet").y.tolist() == [1, 0, 1]
+
+
+def test_words_are_levels_in_the_order_that_is_given(tmp_path):
+    path = write(tmp_path, ["up", "down", " Up "])
+    with pytest.raises(InvalidInputError, match=r"the ratings are words, 'Up' and 'down' and 'up'; .*from low to high"):
+        read_ratings(path)
+    data = read_ratings(path, scale=["down", "up"])
+    assert (data.y.tolist(), data.scale.tolist(), data.coding.words) == ([2, 1, 2], [1, 2], ("down", "up"))
+    with pytest.raises(InvalidInputError, match="line 2, .*: the rating is 'up', expected one of low, down"):
+        read_ratings(path, scale=["low", "down"])
+    with pytest.raises(InvalidInputError, match="line 4, column 'rating': expected a number, found 'x'"):
+        read_ratings(write(tmp_path, [1, 2, "x"]))
+
+
+# ---------------------------------------------------------------- ratings that mean none
+
+
+def test_dropped_ratings_are_counted(tmp_path):
+    path = write(tmp_path, [0, 0, 7, 0, 9, 8])
+    data = read_ratings(path, drop_rating=0)
+    assert (data.y.tolist(), data.scale.tolist(), data.n_dropped) == ([7, 9, 8], [7, 8, 9], 3)
+    assert data.X.tolist() == [[2, 0], [4, 0], [5, 0]]
+    assert read_ratings(path, drop_rating=[0, 9], scale=[7, 8]).n_dropped == 4
+    for value, message in ((3, "no rating is one of these"), ([0, 7, 8, 9], "all ratings are one of these")):
+        with pytest.raises(InvalidInputError, match=f"drop_rating=.*: {message}"):
+            read_ratings(path, drop_rating=value)
+
+
+@pytest.mark.parametrize(
+    ("ratings", "warned"),
+    [
+        ([0] * 30 + [5, 6, 7, 8, 9, 9, 10] * 3, True),  # a gap
+        ([0] * 30 + [1, 2, 2, 8, 8, 9, 9, 10, 10], True),  # a rare level
+        ([0] * 30 + [1] * 15 + [2] * 7 + [3] * 2, False),  # counts
+        ([0] * 30 + [1] * 3, False),
+        ([0] * 3 + [5, 6, 7, 8, 9], False),
+    ],
+)
+def test_zeros_that_may_mean_no_rating(ratings, warned, tmp_path):
+    path = write(tmp_path, ratings)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        read_ratings(path)
+        read_ratings(path, drop_rating=0)
+        read_ratings(path, scale=range(11))
+    assert len(found) == warned
+    assert all("leave these out with drop_rating=0" in str(one.message) for one in found)
+
+
+# ---------------------------------------------------------------- one level
+
+
+def test_ratings_of_one_level_are_refused():
+    X = np.array([(user, item) for user in range(10) for item in range(10)])
+    with pytest.raises(InvalidInputError, match="all ratings are 1: .*thumbs down, .* implicit feedback"):
+        ALS(2, 1.0).fit(X, np.ones(100))
+    with pytest.warns(InputWarning, match="all ratings are 1, so that models predict nothing else"):
+        ALS(2, 1.0, levels=[1, 2, 3, 4, 5]).fit(X, np.ones(100))
+
+
+@pytest.mark.parametrize(("others", "part"), [(1, "more than 99 % of the"), (4, "more than 96 % of the"), (5, None)])
+def test_a_level_that_has_nearly_all_ratings(others, part):
+    X = np.array([(user, item) for user in range(10) for item in range(10)])
+    y = np.where(np.arange(100) < others, 1.0, 5.0)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", InputWarning)
+        ALS(2, 1.0).fit(X, y)
+    assert [str(one.message).split(",")[0] for one in found] == ([f"{part} ratings are 5"] if part else [])
