@@ -57,17 +57,17 @@ ERRORS = (
     ),
     Planted(
         "seen items not excluded",
-        "ratings/base.py",
-        "table[np.repeat(np.arange(len(table)), np.diff(indptr)), seen] = -np.inf",
+        "ratings/recommending.py",
+        "table[rows[here], columns[here] - start] = -np.inf",
         "pass",
         "tests/contract/test_output.py -k recommendations",
     ),
     Planted(
         "wrong end of the ties",
-        "ratings/recommending.py",
-        "worst = np.take_along_axis(table, part, axis=1).min(axis=1)",
-        "worst = np.take_along_axis(table, part, axis=1).max(axis=1)",
-        "tests/contract/test_output.py -k largest",
+        "kernels/ranking.py",
+        "value == other and column > other_column",
+        "value == other and column < other_column",
+        "tests/kernels/test_ranking.py",
     ),
     Planted(
         "fold-in keeps the users of training",

@@ -20,9 +20,8 @@ parallel = pytest.mark.parametrize("name", [n for n, case in CASES.items() if ha
 #: Sizes of the blocks that threads take, made so small that the data of a test has several of each. Kernels are
 #: compiled with the sizes they know: those stay.
 SMALL_BLOCKS = {
-    "ratings.base._PAIRS_PER_BLOCK": 700,
-    "ratings.base._USERS_PER_BLOCK": 16,
-    "ratings.probability._PAIRS_PER_BLOCK": 300,
+    "ratings.blocks.BLOCK_BYTES": 16_000,
+    "ratings.blocks._COLUMNS": 7,
     "ratings.sampled.base._ENTRIES": 100,
     "ratings.profiles.urp._ENTRIES_PER_BLOCK": 100,
     "ratings.profiles.attitude._ENTRIES_PER_BLOCK": 100,

@@ -5,14 +5,10 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 import cofactor
 from cofactor.errors import InvalidInputError
 from cofactor.ratings import RatingModel
-from cofactor.ratings.recommending import largest
 from cofactor.ratings.sampled.base import SampledModel
 
 from .models import CASES, all_pairs, bits, data, every, fitted, fresh, overriding, probed, simple_models
@@ -127,12 +123,13 @@ def test_recommendations_are_the_best_by_brute_force(name, n, exclude_seen, some
 
 
 @every
-def test_recommendations_in_several_blocks_of_users(name, monkeypatch):
+def test_recommendations_in_several_blocks_of_users_and_items(name, monkeypatch):
     X, _ = data(name)
     model = fitted(name)
     users = np.random.default_rng(0).permutation(np.repeat(model.users_.ids, 2))
     seen = {u: set(X[X[:, 0] == u, 1].tolist()) for u in model.users_.ids.tolist()}
-    monkeypatch.setattr("cofactor.ratings.base._USERS_PER_BLOCK", 8)
+    monkeypatch.setattr("cofactor.ratings.blocks.BLOCK_BYTES", 8 * 5 * 8 * 4 * len(model.scale_))
+    monkeypatch.setattr("cofactor.ratings.blocks._COLUMNS", 5)
     found = model.recommend(users, 3)
     assert len(users) == 60
     assert_best(model, users.tolist(), 3, seen, model.items_.ids.tolist(), found)
@@ -158,19 +155,6 @@ def test_forms_of_users_and_candidates(name):
     alone = model.recommend(users[0], 2, candidates=items)
     assert np.array_equal(alone[0], expected[0][:1])
     assert [a.shape for a in model.recommend([], 4)] == [(0, 4), (0, 4)]
-
-
-@given(
-    hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=12), elements=st.integers(-2, 2)),
-    st.integers(1, 12),
-)
-def test_largest_breaks_ties_by_column(table, n):
-    n = min(n, table.shape[1])
-    columns, values = largest(table, n)
-    for row, found, value in zip(table, columns, values, strict=True):
-        expected = sorted(range(len(row)), key=lambda j: (-row[j], j))[:n]
-        assert found.tolist() == expected
-        assert value.tolist() == row[expected].tolist()
 
 
 # ---------------------------------------------------------------- fold-in

@@ -229,7 +229,7 @@ def test_probabilities_of_levels(biased):
     roots, users, items = rng.gamma(2, 1, S), rng.integers(-1, n, 30), rng.integers(-1, m, 30)
     out = np.full((30, R), np.nan)
     for lo, hi in ((0, 11), (11, 30)):
-        gibbs.level_probabilities(lo, hi, users, items, U, V, thresholds, roots, biased, out)
+        gibbs.level_probabilities(lo, hi, users, items, np.arange(S), U, V, thresholds, roots, biased, out)
     d = p - biased
     x = np.einsum("skf,skf->sk", U[:, users, :d], V[:, items, :d])
     if biased:
@@ -240,9 +240,9 @@ def test_probabilities_of_levels(biased):
     np.testing.assert_allclose(out.sum(axis=1), 1, atol=1e-14)
     # The same thresholds for all, which take no memory.
     common = np.broadcast_to(thresholds[0, 0], thresholds.shape)
-    gibbs.level_probabilities(0, 30, users, items, U, V, common, roots, biased, out)
+    gibbs.level_probabilities(0, 30, users, items, np.arange(S), U, V, common, roots, biased, out)
     again = np.empty_like(out)
-    gibbs.level_probabilities(0, 30, users, items, U, V, common.copy(), roots, biased, again)
+    gibbs.level_probabilities(0, 30, users, items, np.arange(S), U, V, common.copy(), roots, biased, again)
     np.testing.assert_allclose(out, again, atol=1e-14)
 
 

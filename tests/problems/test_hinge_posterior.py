@@ -227,7 +227,7 @@ def test_predictions_are_means_over_samples():
         margins, p = np.empty((30, R - 1)), np.empty((30, R))
         hinges.mean_margins(0, 30, users, items, U, V, theta, biased, margins)
         np.testing.assert_allclose(margins, (x[..., None] - theta[:, users]).mean(axis=0))
-        hinges.hinge_probabilities(0, 30, users, items, U, V, theta, biased, C, WIDTH, p)
+        hinges.hinge_probabilities(0, 30, users, items, np.arange(len(U)), U, V, theta, biased, C, WIDTH, p)
         flat = theta[:, users].reshape(-1, R - 1)
         e = np.stack([np.exp(-2 * C * loss(x.ravel(), flat, np.full(x.size, r))) for r in range(1, R + 1)], axis=1)
         expected = (e / e.sum(axis=1, keepdims=True)).reshape(S, 30, R).mean(axis=0)

@@ -295,18 +295,18 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
 
 
 @exact
-def level_probabilities(lo, hi, users, items, U, V, thresholds, roots, biased, out):  # type: ignore[no-untyped-def]
+def level_probabilities(lo, hi, users, items, draws, U, V, thresholds, roots, biased, out):  # type: ignore[no-untyped-def]
     """Write the probability of every level for the pairs lo..hi, the mean over samples of Φ(√α (θ_r - x)) over levels.
 
-    Samples along the first axis of U, V, thresholds and `roots`, the √α; with `biased`, the last columns of U and V are
-    biases.
+    Samples along the first axis of U, V, thresholds and `roots`, the √α, of which `draws` holds the numbers of those to
+    take; with `biased`, the last columns of U and V are biases.
     """
-    S = len(U)
+    S = len(draws)
     n_thresholds = thresholds.shape[2]
     n = hi - lo
     below_level = np.zeros((n_thresholds, n))
     x, theta = np.empty(n), np.empty(n)
-    for s in range(S):
+    for s in draws:
         root = roots[s]
         for k in range(n):
             x[k] = score(U[s, users[lo + k]], V[s, items[lo + k]], biased)

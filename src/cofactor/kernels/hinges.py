@@ -133,14 +133,17 @@ def mean_margins(lo, hi, users, items, U, V, thresholds, biased, out):  # type: 
 
 
 @exact
-def hinge_probabilities(lo, hi, users, items, U, V, thresholds, biased, c, width, out):  # type: ignore[no-untyped-def]
-    """Write the mean over samples of exp(-2c Σ_r max(0, ζ_r)), made to sum to one over levels, for the pairs lo..hi."""
-    S, n_thresholds = len(U), thresholds.shape[2]
+def hinge_probabilities(lo, hi, users, items, draws, U, V, thresholds, biased, c, width, out):  # type: ignore[no-untyped-def]
+    """Write the mean over samples of exp(-2c Σ_r max(0, ζ_r)), made to sum to one over levels, for the pairs lo..hi.
+
+    `draws` holds the numbers of the samples to take.
+    """
+    S, n_thresholds = len(draws), thresholds.shape[2]
     n = hi - lo
     p = np.empty((n_thresholds + 1, n))
     mean = np.zeros((n_thresholds + 1, n))
     x, theta, total = np.empty(n), np.empty(n), np.empty(n)
-    for s in range(S):
+    for s in draws:
         for k in range(n):
             x[k] = score(U[s, users[lo + k]], V[s, items[lo + k]], biased)
             total[k] = 0

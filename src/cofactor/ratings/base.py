@@ -6,6 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -18,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor import persistence
 from cofactor.coding import Coding
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.kernels.threads import parallel_for
 from cofactor.metrics.ratings import mean_absolute_error
 from cofactor.metrics.scale import as_scale
 from cofactor.model.checks import check_callback, check_choice, check_number
@@ -26,6 +26,7 @@ from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.progress import Monitor
 from cofactor.model.state import check_course
+from cofactor.ratings.blocks import each_block, pairs_per_block
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
 from cofactor.ratings.entries import check_levels, check_variety
@@ -33,14 +34,11 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_users
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.probability import expected, in_blocks, margins_of
-from cofactor.ratings.recommending import Criterion, criterion_of, largest
+from cofactor.ratings.probability import Pairwise, expected, in_blocks, margins_of
+from cofactor.ratings.recommending import Criterion, Expectation, Ranking, best_items, criterion_of, of_all_pairs
 from cofactor.ratings.saving import model_of_state, state_of_model
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures
-
-_PAIRS_PER_BLOCK = 1 << 18
-_USERS_PER_BLOCK = 256
 
 
 def _has_probabilities(model: RatingModel) -> bool:
@@ -118,15 +116,27 @@ class RatingModel(BaseEstimator, ABC):
 
     def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return (n,): the score of each pair, which ranks the items of a user; here the expected rating."""
-        return in_blocks(lambda *pairs: expected(self._probabilities(*pairs), self.scale_), users, items)
+        return self._in_blocks(lambda *pairs: expected(self._probabilities(*pairs), self.scale_), users, items)
 
-    def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores (len(users), n_items) of all items for some users."""
-        return self._criterion_block(users, lambda p: expected(p, self.scale_))
+    def _score_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores (len(users), len(items)) of some items for some users."""
+        return self._criterion_block(users, items, Expectation(self.scale_))
+
+    def _criterion_block(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion) -> NDArray[Any]:
+        """Return how good some items are for some users, by another measure than scores, likewise."""
+        return of_all_pairs(lambda *pairs: criterion(self._probabilities(*pairs)), users, items)
+
+    def _ranks_roughly(self) -> bool:
+        """Whether `_score_block` and `_criterion_block` are rough, so that the best need their exact scores."""
+        return False
 
     def _all_probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return the probabilities of as many pairs as there may be."""
-        return in_blocks(self._probabilities, users, items)
+        return self._in_blocks(self._probabilities, users, items)
+
+    def _in_blocks(self, function: Pairwise, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return a function of many pairs, block by block, on all threads."""
+        return in_blocks(function, users, items, len(self.scale_))
 
     def _gives_probabilities(self) -> bool:
         """Whether there is a probability of every level."""
@@ -247,14 +257,7 @@ class RatingModel(BaseEstimator, ABC):
         ndarray of shape (n,), float64
             Ratings on the original scale.
         """
-        users, items = self._pairs(X)
-        levels = np.empty(len(users), dtype=np.int64)
-
-        def block(k: int) -> None:
-            here = slice(k * _PAIRS_PER_BLOCK, (k + 1) * _PAIRS_PER_BLOCK)
-            levels[here] = self._decode(self._margins(users[here], items[here]))
-
-        parallel_for(block, -(-len(users) // _PAIRS_PER_BLOCK))
+        levels = self._in_blocks(lambda *pairs: self._decode(self._margins(*pairs)), *self._pairs(X))
         return np.asarray(self.scale_[levels - 1])
 
     def decision_function(self, X: Pairs) -> NDArray[Any]:
@@ -311,7 +314,9 @@ class RatingModel(BaseEstimator, ABC):
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Recommend the items with the highest scores, or those that most likely are liked.
 
-        It works in blocks of users, so that the scores of all users for all items are never in memory at once.
+        It works in blocks of a few users and items, so that memory does not grow with their number: each thread takes
+        about 8 MB. Models drawn from a posterior look at all items with some of their samples only (see
+        `SampledModel`); the scores that are returned are those of all samples.
 
         Parameters
         ----------
@@ -346,22 +351,8 @@ class RatingModel(BaseEstimator, ABC):
         criterion = self._criterion(at_least, quantile)
         known = Lookup(self.users_, self.items_)
         rows, columns = known.known_users(users), known.candidates(candidates)
-        n_best = min(n, len(columns))
-        best = np.full((len(rows), n), -1, dtype=np.int64)
-        scores = np.full((len(rows), n), -np.inf)
-
-        def block(k: int) -> None:
-            here = slice(k * _USERS_PER_BLOCK, (k + 1) * _USERS_PER_BLOCK)
-            table = self._score_block(rows[here]) if criterion is None else self._criterion_block(rows[here], criterion)
-            if exclude_seen and self.ratings_ is not None:
-                indptr, seen, _ = self.ratings_.rows(rows[here])
-                table[np.repeat(np.arange(len(table)), np.diff(indptr)), seen] = -np.inf
-            table = table if candidates is None else table[:, columns]
-            found, value = largest(table, n_best)
-            best[here, :n_best] = np.where(np.isneginf(value), -1, columns[found])
-            scores[here, :n_best] = value
-
-        parallel_for(block, -(-len(rows) // _USERS_PER_BLOCK))
+        ranking, seen = self._ranking(criterion), self.ratings_ if exclude_seen else None
+        best, scores = best_items(ranking, rows, columns.astype(np.int32), n, len(self.scale_), seen)
         ids = self.items_.ids[best]
         if (best < 0).any():
             ids = ids.astype(object)
@@ -379,11 +370,16 @@ class RatingModel(BaseEstimator, ABC):
             )
         return criterion
 
-    def _criterion_block(self, users: NDArray[Any], criterion: Criterion) -> NDArray[Any]:
-        """Return how good all items are for some users, (len(users), n_items), by another measure than scores."""
-        items = np.arange(len(self.items_), dtype=np.int32)
-        p = self._probabilities(np.repeat(users, len(items)), np.tile(items, len(users)))
-        return criterion(p).reshape(len(users), -1)
+    def _ranking(self, criterion: Criterion | None) -> Ranking:
+        """Return what ranks items: scores, or a criterion."""
+        if criterion is None:
+            return Ranking(self._score_block, self._scores if self._ranks_roughly() else None)
+
+        def exact(users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+            return self._in_blocks(lambda *pairs: criterion(self._probabilities(*pairs)), users, items)
+
+        block = partial(self._criterion_block, criterion=criterion)
+        return Ranking(block, exact if self._ranks_roughly() else None)
 
     def complete(self) -> NDArray[np.float32]:
         """Return the full matrix of ratings: observed entries as they are, predictions elsewhere.
@@ -397,15 +393,14 @@ class RatingModel(BaseEstimator, ABC):
         ratings = self._require_ratings(("save it with ratings=True",))
         n, m = len(self.users_), len(self.items_)
         full = np.empty((n, m), dtype=np.float32)
-        all_items = np.arange(m, dtype=np.int32)
-        rows = max(1, _PAIRS_PER_BLOCK // m)
+        cells = full.reshape(-1)
 
-        def block(k: int) -> None:
-            some = np.arange(k * rows, min((k + 1) * rows, n), dtype=np.int32)
-            levels = self._decode(self._margins(np.repeat(some, m), np.tile(all_items, len(some))))
-            full[some] = self.scale_[levels - 1].reshape(len(some), m)
+        def block(lo: int, hi: int) -> None:
+            users, items = np.divmod(np.arange(lo, hi), m)
+            levels = self._decode(self._margins(users.astype(np.int32), items.astype(np.int32)))
+            cells[lo:hi] = self.scale_[levels - 1]
 
-        parallel_for(block, -(-n // rows))
+        each_block(block, n * m, pairs_per_block(len(self.scale_)))
         full[ratings.pairs()] = ratings.values
         return full
 

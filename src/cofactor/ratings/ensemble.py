@@ -203,8 +203,11 @@ class Ensemble(RatingModel):
     def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(sum(member._scores(users, items) for member in self.members_) / len(self.members_))
 
-    def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(sum(member._score_block(users) for member in self.members_) / len(self.members_))
+    def _score_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(sum(member._score_block(users, items) for member in self.members_) / len(self.members_))
+
+    def _ranks_roughly(self) -> bool:
+        return any(member._ranks_roughly() for member in self.members_)
 
     def _check_learned(self) -> None:
         super()._check_learned()

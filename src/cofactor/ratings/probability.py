@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.kernels.threads import parallel_for
+from cofactor.ratings.blocks import each_block, pairs_per_block
 
 __all__ = ["expected", "in_blocks", "margins_of", "quantiles"]
-
-_PAIRS_PER_BLOCK = 1 << 14
 
 Pairwise = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
@@ -58,16 +56,15 @@ def quantiles(p: NDArray[Any], edges: NDArray[np.float64], share: float) -> NDAr
     return edges[level] + np.clip(inside, 0, 1) * (edges[level + 1] - edges[level])
 
 
-def in_blocks(function: Pairwise, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-    """Return a function of many pairs, block by block, on all threads."""
-    n_blocks = max(1, -(-len(users) // _PAIRS_PER_BLOCK))
-    if n_blocks == 1:
+def in_blocks(function: Pairwise, users: NDArray[Any], items: NDArray[Any], n_levels: int) -> NDArray[Any]:
+    """Return a function of many pairs, which holds a number for each level of each, block by block, on all threads."""
+    size = pairs_per_block(n_levels)
+    if len(users) <= size:
         return function(users, items)
-    parts: list[Any] = [None] * n_blocks
+    parts: list[Any] = [None] * -(-len(users) // size)
 
-    def block(k: int) -> None:
-        here = slice(k * _PAIRS_PER_BLOCK, (k + 1) * _PAIRS_PER_BLOCK)
-        parts[k] = function(users[here], items[here])
+    def block(lo: int, hi: int) -> None:
+        parts[lo // size] = function(users[lo:hi], items[lo:hi])
 
-    parallel_for(block, n_blocks)
+    each_block(block, len(users), size)
     return np.concatenate(parts)

@@ -2,20 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import Argument, InvalidInputError
+from cofactor.kernels.ranking import keep_best
+from cofactor.kernels.threads import thread_limit
 from cofactor.model.checks import check_number
-from cofactor.ratings.probability import expected, quantiles
+from cofactor.ratings.blocks import each_block, pairs_per_block, tile_shape
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.probability import Pairwise, expected, quantiles
 
-__all__ = ["Criterion", "criterion_of", "largest"]
+__all__ = ["Criterion", "Expectation", "Ranking", "best_items", "criterion_of", "of_all_pairs"]
 
-#: How good items are, from the probabilities of their levels, shape (n, R).
-Criterion = Callable[[NDArray[Any]], NDArray[Any]]
+
+class Criterion(Protocol):
+    """How good items are, from the probabilities of their levels."""
+
+    def __call__(self, p: NDArray[Any]) -> NDArray[Any]:
+        """Return a number for each row of p, shape (n, R)."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """The mean of a number that belongs to each level: the rating, or whether it is liked.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (R,)
+        These numbers.
+    """
+
+    weights: NDArray[np.float64]
+
+    def __call__(self, p: NDArray[Any]) -> NDArray[Any]:
+        """See `Criterion`."""
+        return expected(p, self.weights)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The scores by which items are ranked for users.
+
+    Attributes
+    ----------
+    block : callable
+        Returns the scores (len(users), len(items)) of some items for some users, given their indices.
+    exact : callable or None
+        Returns the scores of pairs, given users and items, if those of `block` are rough.
+    """
+
+    block: Pairwise
+    exact: Pairwise | None
 
 
 def criterion_of(scale: NDArray[np.float64], at_least: float | None, quantile: float | None) -> Criterion | None:
@@ -59,8 +100,7 @@ def _share_from(scale: NDArray[np.float64], at_least: float) -> Criterion:
             (Argument("at_least", at_least), f" says nothing: every rating is at least {scale[0]:g}"),
             argument="at_least",
         )
-    weights = liked.astype(float)
-    return lambda p: expected(p, weights)
+    return Expectation(liked.astype(float))
 
 
 def _quantile(scale: NDArray[np.float64], quantile: float) -> Criterion:
@@ -75,23 +115,78 @@ def _quantile(scale: NDArray[np.float64], quantile: float) -> Criterion:
     return lambda p: quantiles(p, edges, quantile)
 
 
-def largest(table: NDArray[Any], n: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return column and value of the n largest entries of each row, best first, ties by column.
+def of_all_pairs(function: Pairwise, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+    """Return a function of pairs for all pairs of some users and items, shape (len(users), len(items)).
 
     Examples
     --------
-    >>> columns, values = largest(np.array([[1.0, 3.0, 3.0, 2.0]]), 2)
-    >>> columns, values
-    (array([[1, 2]]), array([[3., 3.]]))
+    >>> of_all_pairs(lambda users, items: 10 * users + items, np.array([1, 2]), np.array([3, 4, 5]))
+    array([[13, 14, 15],
+           [23, 24, 25]])
     """
-    if n < table.shape[1]:
-        part = np.argpartition(table, table.shape[1] - n, axis=1)[:, table.shape[1] - n :]
-        worst = np.take_along_axis(table, part, axis=1).min(axis=1)
-        tied = np.count_nonzero(table >= worst[:, None], axis=1) > n  # then a partition takes any of them
-        part[tied] = np.argsort(-table[tied], axis=1, kind="stable")[:, :n]
-        part.sort(axis=1)
-    else:
-        part = np.broadcast_to(np.arange(table.shape[1]), table.shape)
-    values = np.take_along_axis(table, part, axis=1)
-    order = np.argsort(-values, axis=1, kind="stable")
-    return np.take_along_axis(part, order, axis=1), np.take_along_axis(values, order, axis=1)
+    found = function(np.repeat(users, len(items)), np.tile(items, len(users)))
+    return found.reshape(len(users), len(items))
+
+
+def best_items(
+    ranking: Ranking, users: NDArray[Any], items: NDArray[Any], n: int, n_levels: int, seen: Ratings | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return items with the highest scores, best first, ties by index, and these scores, both (len(users), n).
+
+    Scores are computed for tiles of a few users and items each, so that memory depends on neither number. If they are
+    rough, twice as many items as asked for and ten more are scored exactly, and ranked anew.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    users, items : ndarray
+        Indices; those of items ascend.
+    n : int
+        Number of items for each user; where fewer are left, the rest is -1, with scores of -inf.
+    n_levels : int
+        How many levels ratings have, on which the size of tiles depends.
+    seen : Ratings or None
+        Which items to leave out.
+    """
+    n_best = min(n, len(items))
+    n_kept = n_best if ranking.exact is None else min(2 * n_best + 10, len(items))
+    best, where = np.full((len(users), n_kept), -np.inf), np.full((len(users), n_kept), -1, dtype=np.int64)
+    height, width = tile_shape(len(users), n_levels)
+
+    def look(lo: int, hi: int) -> None:
+        rows, columns = _places(seen, users[lo:hi], items)
+        for start in range(0, len(items), width):
+            table = ranking.block(users[lo:hi], items[start : start + width])
+            here = (columns >= start) & (columns < start + width)
+            table[rows[here], columns[here] - start] = -np.inf
+            keep_best(table, start, best[lo:hi], where[lo:hi])
+
+    each_block(look, len(users), height)
+    found, scores = np.full((len(users), n), -1, dtype=np.int64), np.full((len(users), n), -np.inf)
+
+    def rank(lo: int, hi: int) -> None:
+        values, columns = best[lo:hi], where[lo:hi]
+        there = columns >= 0
+        columns[there] = items[columns[there]]
+        if ranking.exact is not None:
+            of_users = np.broadcast_to(users[lo:hi, None], there.shape)[there]
+            with thread_limit(1):  # the other threads have blocks of their own
+                values[there] = ranking.exact(of_users, columns[there].astype(items.dtype))
+        order = np.lexsort((columns, -values))[:, :n_best]
+        found[lo:hi, :n_best] = np.take_along_axis(columns, order, axis=1)
+        scores[lo:hi, :n_best] = np.take_along_axis(values, order, axis=1)
+
+    each_block(rank, len(users), max(1, pairs_per_block(n_levels) // max(n_kept, 1)))
+    return found, scores
+
+
+def _places(
+    ratings: Ratings | None, users: NDArray[Any], items: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where users have ratings: their places among `users`, and those of the items among `items`."""
+    if ratings is None:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    indptr, seen, _ = ratings.rows(users)
+    place = np.minimum(np.searchsorted(items, seen), len(items) - 1)
+    among = items[place] == seen
+    return np.repeat(np.arange(len(users)), np.diff(indptr))[among], place[among]

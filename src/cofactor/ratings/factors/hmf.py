@@ -205,10 +205,10 @@ class HMF(RatingModel):
     def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(np.clip(self._margins(users, items), -1, 1).sum(axis=1))
 
-    def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
-        total = np.zeros((len(users), len(self.items_)), dtype=self.dtype)
+    def _score_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        total = np.zeros((len(users), len(items)), dtype=self.dtype)
         for stage in self.stages_:
-            total += np.clip(stage._score_block(users) - self.threshold, -1, 1)
+            total += np.clip(stage._score_block(users, items) - self.threshold, -1, 1)
         return total
 
     @property

@@ -272,6 +272,6 @@ class PMF(FactorModel):
         scores = super()._scores(users, items)
         return scores if self.link == "identity" else self._estimate(scores)
 
-    def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
-        scores = super()._score_block(users)
+    def _score_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        scores = super()._score_block(users, items)
         return scores if self.link == "identity" else self._estimate(scores)

@@ -47,10 +47,10 @@ class FactorScores:
         observed.pair_scores(0, len(users), users, items, U, V, b, c, out)
         return self._moved(out)
 
-    def block(self, users: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores of all items for some users, (len(users), n_items)."""
-        table = np.empty((len(users), len(self.V)), dtype=self.V.dtype)
-        observed.all_scores(users, self.U, self.V, self.user_bias, self.item_bias, table)
+    def block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores of some items for some users, (len(users), len(items))."""
+        table = np.empty((len(users), len(items)), dtype=self.V.dtype)
+        observed.all_scores(users, self.U, self.V[items], self.user_bias, self.item_bias[items], table)
         return self._moved(table)
 
     def _moved(self, scores: NDArray[Any]) -> NDArray[Any]:

@@ -173,8 +173,8 @@ class RatingSVD(RatingModel):
     def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         return self._factor_scores.pairs(users, items)
 
-    def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
-        return self._factor_scores.block(users)
+    def _score_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        return self._factor_scores.block(users, items)
 
     def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         return CommonBoundaries(self.boundaries_).margins(self._scores(users, items), users)

@@ -202,8 +202,10 @@ class Attitude(RatingModel):
 
     def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         out = np.empty((len(users), len(self.scale_)))
-        odds, growth = odds_of(self.base_), np.expm1(self.factors_)
-        products.pair_shares(users, items, self.expression_, odds, growth, self.frequencies_, self.marginal_, out)
+        some, place = np.unique(items, return_inverse=True)
+        odds, growth = odds_of(self.base_[some]), np.expm1(self.factors_[some])
+        place = np.where(items < 0, -1, place).astype(np.int32)
+        products.pair_shares(users, place, self.expression_, odds, growth, self.frequencies_, self.marginal_, out)
         return out
 
     def _check_learned(self) -> None:

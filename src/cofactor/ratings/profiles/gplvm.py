@@ -21,7 +21,8 @@ from cofactor.ratings.boundaries import CommonBoundaries, half_way
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import check_rows
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.probability import Pairwise, in_blocks, margins_of
+from cofactor.ratings.probability import Pairwise, margins_of
+from cofactor.ratings.recommending import of_all_pairs
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
 from cofactor.typing import RandomState
@@ -322,14 +323,21 @@ class GPLVM(RatingModel):
     # ---------------------------------------------------------------- predictions
 
     def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return _by_user(self._value, users, items)
+        return self._by_user(self._value, users, items)
 
     def _all_probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return _by_user(self._probabilities, users, items)
+        return self._by_user(self._probabilities, users, items)
 
-    def _score_block(self, users: NDArray[Any]) -> NDArray[Any]:
-        items = np.arange(len(self.items_), dtype=np.int32)
-        return self._value(np.repeat(users, len(items)), np.tile(items, len(users))).reshape(len(users), -1)
+    def _by_user(self, function: Pairwise, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return a function of many pairs, block by block; pairs of one user share what that user's process costs."""
+        order = np.argsort(users, kind="stable")
+        found = self._in_blocks(function, users[order], items[order])
+        values = np.empty_like(found)
+        values[order] = found
+        return values
+
+    def _score_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        return of_all_pairs(self._value, users, items)
 
     def _value(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return means."""
@@ -366,12 +374,3 @@ class GPLVM(RatingModel):
                 raise InvalidTypeError(f"expected arrays of the users' ratings, found a {type(array).__name__}")
         check_rows(n, m, 1, self.rated_indptr_, self.rated_, np.ones(len(self.rated_), dtype=np.uint8))
         check_array("weights_", self.weights_, self.rated_.shape, self.V_.dtype)
-
-
-def _by_user(function: Pairwise, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-    """Return a function of many pairs, block by block; pairs of one user share what that user's process costs."""
-    order = np.argsort(users, kind="stable")
-    found = in_blocks(function, users[order], items[order])
-    values = np.empty_like(found)
-    values[order] = found
-    return values

@@ -25,6 +25,7 @@ from cofactor.model.state import check_array
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.recommending import Criterion
 from cofactor.ratings.sampled.chains import (
     NothingKeptError,
     chains_from_plain,
@@ -33,6 +34,7 @@ from cofactor.ratings.sampled.chains import (
     kept_log_likelihood,
     run_side_by_side,
 )
+from cofactor.ratings.sampled.draws import Draws, spaced
 from cofactor.ratings.sampled.warm_start import NO_CHAINS, Unfinished, first_chains, target_of
 from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data
 from cofactor.solvers.result import Callback
@@ -41,6 +43,9 @@ from cofactor.typing import Pairs, RandomState, RatingValues
 
 #: Samples that a fold-in goes through, evenly spaced among those kept: each costs a chain of its own.
 _FOLD_IN_SAMPLES = 20
+
+#: Samples with which a recommendation looks at all items, evenly spaced among those kept.
+_RANKING_SAMPLES = 50
 
 #: Cycles of a new user's, or item's, own chain for each sample.
 FOLD_IN_CYCLES = 20
@@ -68,8 +73,7 @@ class Plan:
 class SampledModel(RatingModel):
     """A rating model whose predictions are averages over draws from its posterior.
 
-    Subclasses give the posterior (`_plan`), and the probability of every level for one block of pairs
-    (`_probabilities`).
+    Subclasses give the posterior (`_plan`), and the samples that predictions need (`_draws`).
 
     Attributes
     ----------
@@ -85,6 +89,29 @@ class SampledModel(RatingModel):
         What all draws depend on, those of fold-in too.
     target_ : dict
         Parameters of the posterior and checksums of the data: a warm start refuses others.
+
+    Notes
+    -----
+    `recommend` looks at all items with 50 of the samples, evenly spaced; twice as many as it was asked for, and ten
+    more, are then scored by all samples and ranked by that. So its scores are those of `decision_function`, to the bit,
+    but an item is missed that is among the best by all samples and not by these 50. What that costs was measured by
+    `OrdinalProbit` with 200 samples, fitted on 80 % of the ratings: ten items that a user did not rate in training, for
+    all 943 users of MovieLens 100K and 1,000 of MovieLens 1M. "Same" is the share of the items which are those by all
+    samples, "loss" how much lower their mean expected rating is, and NDCG@10 that of held-out ratings of 4 and 5, with
+    gains of :math:`2^y - 1`.
+
+    ===========  =======  =========  ========  ========  =======  ========  ========
+    look at all  scored   ML-100K    loss      NDCG@10   ML-1M    loss      NDCG@10
+    items        by all   same                           same
+    ===========  =======  =========  ========  ========  =======  ========  ========
+    200          all      100 %      0         .1389     100 %    0         .1430
+    20           none     83.9 %     .0090     .1390     86.1 %   .0057     .1417
+    50           none     90.6 %     .0028     .1384     92.1 %   .0017     .1424
+    100          none     94.6 %     .0008     .1390     95.4 %   .0005     .1431
+    10           30       98.0 %     .0007     .1382     98.8 %   .0003     .1429
+    20           30       99.6 %     .0001     .1391     99.8 %   .00004    .1430
+    50           30       99.98 %    < 1e-5    .1389     99.99 %  < 1e-5    .1430
+    ===========  =======  =========  ========  ========  =======  ========  ========
     """
 
     n_sweeps: int
@@ -114,6 +141,11 @@ class SampledModel(RatingModel):
     def _plan(self, given: FitInput) -> Plan:
         """Return what all chains share; set what is learned before they start."""
 
+    @property
+    @abstractmethod
+    def _draws(self) -> Draws:
+        """The samples that predictions need."""
+
     @abstractmethod
     def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shape that each quantity has in a sample, or that a row of it has where there are many."""
@@ -121,6 +153,15 @@ class SampledModel(RatingModel):
     @abstractmethod
     def _state_shapes(self, chain: Chain) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the arrays that the state of a chain has besides those of a sample."""
+
+    def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        return self._draws.probabilities(users, items, np.arange(len(self.samples_["U"])))
+
+    def _criterion_block(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion) -> NDArray[Any]:
+        return self._draws.roughly(users, items, criterion, spaced(len(self.samples_["U"]), _RANKING_SAMPLES))
+
+    def _ranks_roughly(self) -> bool:
+        return True
 
     def _target_of_features(self, given: FitInput) -> dict[str, Any]:
         """Return what a posterior depends on besides parameters and ratings."""
@@ -245,8 +286,7 @@ class SampledModel(RatingModel):
 
     def _spaced_samples(self, n: int) -> dict[str, NDArray[np.float32]]:
         """Return n of the samples, or all if there are not so many, evenly spaced."""
-        S = len(self.samples_["U"])
-        where = np.unique(np.linspace(0, S - 1, min(n, S)).round().astype(int))
+        where = spaced(len(self.samples_["U"]), n)
         return {name: array[where] for name, array in self.samples_.items()}
 
     def _fold_in_rows(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.kernels.gibbs import fold_rows, level_probabilities
+from cofactor.kernels.gibbs import fold_rows
 from cofactor.model.checks import check_number
 from cofactor.model.state import check_array
 from cofactor.problems.bpmf import GaussianPosterior
@@ -18,6 +18,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
+from cofactor.ratings.sampled.draws import ProbitDraws
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -172,13 +173,11 @@ class BPMF(SampledModel):
         precision = None if self.precision == "learn" else float(self.precision)
         return GaussianPosterior(WithCold.of(ratings), self._targets(ratings), users, items, precision)
 
-    def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+    @property
+    def _draws(self) -> ProbitDraws:
         U, V, alpha = (self.samples_[name] for name in ("U", "V", "noise_precision"))
-        out = np.empty((len(users), len(self.scale_)))
         thresholds = np.broadcast_to(self.boundaries_, (len(U), U.shape[1], len(self.boundaries_)))
-        roots = np.sqrt(alpha[:, 0].astype(float))
-        level_probabilities(0, len(users), users, items, U, V, thresholds, roots, False, out)
-        return out
+        return ProbitDraws(U, V, thresholds, np.sqrt(alpha[:, 0].astype(float)), False)
 
     def _fold_in(self, given: FitInput) -> None:
         """Draw the new users' rows under each of some samples."""

@@ -17,7 +17,7 @@ from cofactor.ratings.decisions import Decision
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
-from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, check_hinge_params, draws_of, threshold_prior
+from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, HingeDraws, check_hinge_params, draws_of, threshold_prior
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -200,11 +200,12 @@ class GibbsIPMMMF(SampledModel):
     def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return the mean over samples of x - θ_r; for other decisions, what their probabilities say."""
         if self.decision == "count":
-            return draws_of(self).mean_margins(users, items)
+            return self._draws.mean_margins(users, items)
         return super()._margins(users, items)
 
-    def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return draws_of(self).probabilities(users, items)
+    @property
+    def _draws(self) -> HingeDraws:
+        return draws_of(self)
 
     def _fold_in(self, given: FitInput) -> None:
         """Run a short chain for each new user under each of some samples."""

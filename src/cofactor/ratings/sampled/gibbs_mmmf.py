@@ -20,7 +20,7 @@ from cofactor.ratings.decisions import Decision
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
-from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, check_hinge_params, draws_of, threshold_prior
+from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, HingeDraws, check_hinge_params, draws_of, threshold_prior
 from cofactor.ratings.sampled.links import Features, Link, Side, link_sides, linked_prior
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
@@ -218,11 +218,12 @@ class GibbsMMMF(SampledModel):
     def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return the mean over samples of x - θ_r; for other decisions, what their probabilities say."""
         if self.decision == "count":
-            return draws_of(self).mean_margins(users, items)
+            return self._draws.mean_margins(users, items)
         return super()._margins(users, items)
 
-    def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return draws_of(self).probabilities(users, items)
+    @property
+    def _draws(self) -> HingeDraws:
+        return draws_of(self)
 
     def _row_prior(self, name: str, features: Features) -> LinkedPrior | FixedPrior:
         p = self.n_factors + self.biases

@@ -12,6 +12,7 @@ from cofactor.kernels.hinges import hinge_probabilities, mean_margins
 from cofactor.model.checks import check_choice, check_flag, check_number
 from cofactor.problems.hinge_posterior import ThresholdPrior
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
+from cofactor.ratings.recommending import Criterion, of_all_pairs
 
 __all__ = ["HINGE_DECISIONS", "HingeDraws", "HingeModel", "check_hinge_params", "draws_of", "threshold_prior"]
 
@@ -85,13 +86,21 @@ class HingeDraws:
         mean_margins(0, len(users), users, items, self.U, self.V, self.thresholds, self.biased, out)
         return out
 
-    def probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[np.float64]:
-        r"""Return the probability of every level, shape (n, R).
+    def probabilities(
+        self, users: NDArray[Any], items: NDArray[Any], samples: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        r"""Return the probability of every level, shape (n, R), by samples with these numbers.
 
-        It is the mean over samples of :math:`\exp(-C \sum_r \max(0, \ell - T^r (\theta_{ir} - x_{ij})))`, made to sum
+        It is the mean over them of :math:`\exp(-C \sum_r \max(0, \ell - T^r (\theta_{ir} - x_{ij})))`, made to sum
         to one over levels.
         """
         out = np.empty((len(users), self.thresholds.shape[2] + 1))
         arrays = self.U, self.V, self.thresholds
-        hinge_probabilities(0, len(users), users, items, *arrays, self.biased, self.c, self.width, out)
+        hinge_probabilities(0, len(users), users, items, samples, *arrays, self.biased, self.c, self.width, out)
         return out
+
+    def roughly(
+        self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion, samples: NDArray[np.int64]
+    ) -> NDArray[Any]:
+        """See `Draws`."""
+        return of_all_pairs(lambda u, i: criterion(self.probabilities(u, i, samples)), users, items)

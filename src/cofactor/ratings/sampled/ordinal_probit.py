@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import InvalidInputError
-from cofactor.kernels.gibbs import fold_ordinal_rows, level_probabilities
+from cofactor.kernels.gibbs import fold_ordinal_rows
 from cofactor.kernels.gibbs_items import fold_ordinal_columns
 from cofactor.model.checks import check_choice, check_number
 from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
@@ -21,6 +21,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_items
 from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
+from cofactor.ratings.sampled.draws import ProbitDraws
 from cofactor.ratings.sampled.links import Features, Link, Side, link_sides, linked_prior
 from cofactor.ratings.sampled.shadow import joined, parted, read_shadow, with_shadow
 from cofactor.ratings.sampled.warm_start import checksum
@@ -312,14 +313,10 @@ class OrdinalProbit(SampledModel):
             target[f"the features of {name}"] = None if table is None else table.checksum
         return target if given.shadow is None else target | {"the shadow users": checksum(given.shadow)}
 
-    def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        out = np.empty((len(users), len(self.scale_)))
-        samples = self.samples_
-        roots = np.ones(len(samples["U"]))
-        level_probabilities(
-            0, len(users), users, items, samples["U"], samples["V"], samples["thresholds"], roots, True, out
-        )
-        return out
+    @property
+    def _draws(self) -> ProbitDraws:
+        U, V, thresholds = (self.samples_[name] for name in ("U", "V", "thresholds"))
+        return ProbitDraws(U, V, thresholds, np.ones(len(U)), True)
 
     def _fold_in(self, given: FitInput) -> None:
         """Run a short chain for each new user under each of some samples."""

@@ -1,0 +1,59 @@
+"""Blocks of predictions, cut so that the memory of each keeps to one budget, whatever the number of items or levels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Final
+
+from cofactor.kernels.threads import parallel_for
+
+__all__ = ["BLOCK_BYTES", "each_block", "pairs_per_block", "tile_shape"]
+
+#: What one block of predictions may take, in all models. Every thread works on one block.
+BLOCK_BYTES: Final = 8 << 20
+
+#: Arrays with a float64 for each pair and level that predictions of any model hold at the same time, at most.
+_ARRAYS: Final = 4
+
+_COLUMNS: Final = 1024  # items of a tile, at least, if there are so many: enough to make the calls for it worth while
+
+
+def pairs_per_block(n_levels: int) -> int:
+    """Return of how many pairs of a user and an item a block may be, if ratings have so many levels.
+
+    Examples
+    --------
+    >>> pairs_per_block(5)
+    52428
+    """
+    return max(1, BLOCK_BYTES // (8 * _ARRAYS * n_levels))
+
+
+def tile_shape(n_users: int, n_levels: int) -> tuple[int, int]:
+    """Return for how many users, and how many items, scores are computed at a time.
+
+    Examples
+    --------
+    >>> tile_shape(1000, 5), tile_shape(2, 5)
+    ((51, 1028), (2, 26214))
+    """
+    cells = pairs_per_block(n_levels)
+    height = max(1, min(n_users, cells // _COLUMNS))
+    return height, max(_COLUMNS, cells // height)
+
+
+def each_block(task: Callable[[int, int], object], n: int, size: int) -> None:
+    """Call `task(lo, hi)` for every block of at most `size` of n things, on all threads.
+
+    Examples
+    --------
+    >>> each_block(lambda lo, hi: print(lo, hi), 5, 5)
+    0 5
+    """
+
+    @wraps(task)
+    def block(k: int) -> object:
+        return task(k * size, min((k + 1) * size, n))
+
+    parallel_for(block, -(-n // size))

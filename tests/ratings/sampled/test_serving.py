@@ -1,0 +1,100 @@
+"""Recommendations by models drawn from a posterior: all items by some samples, the best of them by all."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import cofactor.ratings
+from cofactor.kernels.threads import thread_limit
+from cofactor.ratings import BPMF, Ensemble, GibbsMMMF, OrdinalProbit, RatingModel
+from cofactor.ratings.blocks import BLOCK_BYTES
+from cofactor.ratings.sampled.base import _RANKING_SAMPLES
+from cofactor.warming import _small
+
+MODELS = {
+    "OrdinalProbit": OrdinalProbit(2, implicit=None, n_sweeps=90, burn_in=20, random_state=0),
+    "BPMF": BPMF(2, n_sweeps=90, burn_in=20, random_state=0),
+    "GibbsMMMF": GibbsMMMF(2, n_sweeps=90, burn_in=20, random_state=0),
+    "Ensemble": Ensemble(
+        OrdinalProbit(2, implicit=None, n_sweeps=40, burn_in=10), n_members=2, n_jobs=1, random_state=0
+    ),
+}
+
+
+def planted(n: int, m: int, n_ratings: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return ratings 1..5 from a product of factors; every item has one."""
+    rng = np.random.default_rng(0)
+    cells = np.unique(np.concatenate([rng.integers(0, n * m, n_ratings), rng.integers(0, n, m) * m + np.arange(m)]))
+    X = np.column_stack(np.divmod(cells, m))
+    x = rng.normal(size=(n, 2))[X[:, 0]] * rng.normal(size=(m, 2))[X[:, 1]]
+    return X, np.clip(np.rint(3 + x.sum(axis=1) + 0.5 * rng.normal(size=len(X))), 1, 5)
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def fitted(request: pytest.FixtureRequest) -> RatingModel:
+    """Return a model with more samples than rank all items, and of more items than are scored by all samples."""
+    return MODELS[request.param].fit(*planted(30, 150, 1500))
+
+
+@pytest.mark.parametrize("criterion", [{}, {"at_least": 4}, {"quantile": 0.7}])
+def test_the_best_are_nearly_those_of_all_samples(fitted, criterion):
+    users, items = fitted.users_.ids, fitted.items_.ids
+    found, scores = fitted.recommend(users, 5, exclude_seen=False, **criterion)
+    everything, values = fitted.recommend(users, 150, exclude_seen=False, **criterion)  # nothing is left to miss
+    assert len(items) == 150
+    members = getattr(fitted, "members_", [fitted])
+    assert sum(len(member.samples_["U"]) for member in members) > _RANKING_SAMPLES
+    same = [len({*a} & {*b}) / 5 for a, b in zip(found.tolist(), everything[:, :5].tolist(), strict=True)]
+    assert np.mean(same) > 0.97
+    assert np.mean(values[:, :5] - scores) < 1e-3
+    if not criterion:
+        pairs = np.column_stack([np.repeat(users, 5), found.ravel()])
+        assert np.array_equal(scores.ravel(), fitted.decision_function(pairs))
+
+
+@pytest.mark.parametrize("criterion", [{}, {"at_least": 4}, {"quantile": 0.7}])
+def test_threads_and_other_users_do_not_change_a_bit(fitted, criterion, monkeypatch):
+    users = fitted.users_.ids
+    expected = fitted.recommend(users, 5, **criterion)
+    monkeypatch.setattr("cofactor.ratings.blocks.BLOCK_BYTES", 40_000)
+    monkeypatch.setattr("cofactor.ratings.blocks._COLUMNS", 31)
+    for threads in (1, 3):
+        with thread_limit(threads):
+            found = fitted.recommend(users, 5, **criterion)
+        assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+    for k in (0, 7):
+        alone = fitted.recommend(users[k : k + 1], 5, **criterion)
+        assert all(np.array_equal(a[0], b[k]) for a, b in zip(alone, expected, strict=True))
+
+
+def peak(job) -> int:
+    """Return the bytes that a call takes at most; its result counts."""
+    tracemalloc.start()
+    try:
+        job()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_does_not_grow_with_items():
+    """40 users and 30,000 items are 1.2 million pairs, whose probabilities alone took 48 MB."""
+    model = OrdinalProbit(2, implicit=None, n_sweeps=8, burn_in=4, random_state=0).fit(*planted(40, 30_000, 100))
+    for options in ({}, {"quantile": 0.9}):
+        with thread_limit(2):
+            assert peak(lambda o=options: model.recommend(model.users_.ids, **o)) < 2 * BLOCK_BYTES + (4 << 20)
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("name", cofactor.ratings.MODELS)
+def test_no_model_takes_much_for_a_large_catalogue(name):
+    """1,000 users and 100,000 items; probabilities of all pairs would take 4 GB."""
+    X, y = planted(1000, 100_000, 100_000)
+    model = _small(cofactor.ratings.MODELS[name], {})
+    model.fit(X, np.where(y > 2, 1.0, -1.0) if name == "BinaryMMMF" else y)
+    n = 1000
+    with thread_limit(2):
+        assert peak(lambda: model.recommend(model.users_.ids[:n])) < 100e6
+        if hasattr(model, "predict_proba"):
+            assert peak(lambda: model.recommend(model.users_.ids[: n // 20], quantile=0.9)) < 100e6
