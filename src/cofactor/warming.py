@@ -29,6 +29,7 @@ from cofactor.files import replacing
 from cofactor.kernels import observed, threads
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels import TRANSFORMERS
+from cofactor.model.parallel import in_workers
 from cofactor.ratings import MMMF, RatingModel
 from cofactor.ratings import MODELS as RATING_MODELS
 from cofactor.version import __version__
@@ -96,9 +97,7 @@ def warm_up(
     if models is None and is_warm():
         return Warmth(0, time.perf_counter() - start)
     names = [name for name in _names() if models is None or name in models]
-    results = joblib.Parallel(n_jobs=n_jobs, backend="loky", return_as="generator_unordered")(
-        joblib.delayed(_run)(name) for name in names
-    )
+    results = in_workers((joblib.delayed(_run)(name) for name in names), n_jobs, backend="loky", ordered=False)
     for done, name in enumerate(results, 1):
         if callback is not None:
             callback(done, len(names), name)

@@ -32,6 +32,7 @@ from cofactor.evaluation.run import running
 from cofactor.evaluation.run.cells import Result
 from cofactor.evaluation.run.running import _Pace
 from cofactor.kernels.threads import n_threads, thread_limit
+from cofactor.ratings import GibbsMMMF
 
 Start = Callable[..., BaseProcess]
 
@@ -400,6 +401,23 @@ def test_what_was_stored_when_the_interruption_came_is_counted(path: Path, monke
         assert len(store) == 3
 
 
+def test_a_fit_that_was_interrupted_is_no_result(path: Path) -> None:
+    """A sampler would end with the samples it has, and be measured as if it had all."""
+
+    def work(k: int) -> dict[str, Any]:
+        model = GibbsMMMF(2, n_sweeps=20, burn_in=2, callback=press_ctrl_c, random_state=0)
+        return {"n": model.fit([(1, 1), (1, 2), (2, 1), (2, 2)], [1, 2, 2, 1]).n_iter_}
+
+    def press_ctrl_c(progress: Any) -> None:
+        if progress.iteration == 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted, match="interrupted: 0 of 2 cells are done"):
+        run_cells(make_cells(2, work), path)
+    with ResultStore(path) as store:
+        assert len(store) == 0
+
+
 @pytest.mark.evidence
 def test_ctrl_c_ends_all_processes_of_a_run(path: Path, start: Start) -> None:
     ours, theirs = multiprocessing.Pipe()
@@ -477,13 +495,28 @@ def test_ctrl_c_pressed_twice_ends_a_run_as_once_does(napping: subprocess.Popen[
     assert not any(map(is_running, workers))
 
 
+def starting(child: subprocess.Popen[str]) -> set[int]:
+    """Return a worker that a run has started, which has loaded something, but has not done any work."""
+    listed = Path(f"/proc/{child.pid}/task/{child.pid}/children")
+    while True:
+        for pid in listed.read_text().split():
+            files = Path(f"/proc/{pid}")
+            if b"popen_loky" in (files / "cmdline").read_bytes() and "/numpy/" in (files / "maps").read_text():
+                return {int(pid)}
+        time.sleep(0.005)
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="tells whether processes run by what Linux says")
+@pytest.mark.parametrize("found", [workers_of, starting])
 @pytest.mark.evidence
-def test_workers_end_with_a_parent_that_is_killed(napping: subprocess.Popen[str]) -> None:
-    workers = workers_of(napping)
+def test_workers_end_with_a_parent_that_is_killed(
+    napping: subprocess.Popen[str], found: Callable[..., set[int]]
+) -> None:
+    """Also those which have not done anything yet: they would wait for five minutes."""
+    workers = found(napping)
     assert all(map(is_running, workers))
     napping.kill()
-    until = time.monotonic() + 20
+    until = time.monotonic() + 20  # five seconds where nothing else runs
     while any(map(is_running, workers)) and time.monotonic() < until:
         time.sleep(0.1)
     assert not any(map(is_running, workers))

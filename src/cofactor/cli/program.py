@@ -15,6 +15,7 @@ from cofactor.cli import errors
 from cofactor.cli.app import app
 from cofactor.cli.interrupts import INTERRUPTED, loading, not_lost, working
 from cofactor.errors import InputWarning
+from cofactor.interrupts import ending_all
 
 __all__ = ["run"]
 
@@ -27,7 +28,7 @@ def run(arguments: Sequence[str] | None) -> int:
     shown = warnings.showwarning
     warnings.showwarning = _Warnings().show
     try:
-        with not_lost(), loading():  # to read the arguments, typer loads more
+        with not_lost(), ending_all(), loading():  # to read the arguments, typer loads more
             status = _program()(args=arguments, prog_name="cofactor", standalone_mode=False)
         sys.stdout.flush()
     except (SystemExit, BrokenPipeError) as stop:

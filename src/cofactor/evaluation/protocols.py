@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.keys import plain_value
 from cofactor.evaluation.run.references import Reference
+from cofactor.interrupts import ending_all
 from cofactor.metrics.probabilities import probability_report
 from cofactor.metrics.ratings import mean_absolute_error, rating_report
 from cofactor.metrics.scale import as_scale
@@ -104,7 +105,8 @@ def evaluate(
     levels = np.unique(ratings) if scale is None else scale
     if hasattr(splitter, "split_fold_in") and not hasattr(model, "fold_in"):
         raise InvalidTypeError(f"{type(model).__name__} has no method fold_in, which the strong protocol needs")
-    return [measure_ratings(model, X, ratings, parts, levels) for parts in parts_of(splitter, X, ratings)]
+    with ending_all():
+        return [measure_ratings(model, X, ratings, parts, levels) for parts in parts_of(splitter, X, ratings)]
 
 
 def measure_ratings(

@@ -1,10 +1,14 @@
 """Tasks side by side through joblib, which share the threads of the kernels."""
 
-from collections.abc import Callable, Iterable
+import os
+import warnings
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import BACKENDS, get_active_backend
 
+from cofactor.interrupts import begin_worker, held_back
 from cofactor.kernels.threads import n_threads
 
 
@@ -39,7 +43,45 @@ def in_processes(task: Callable[..., Any], arguments: Iterable[tuple[Any, ...]],
     >>> list(in_processes(pow, [(2, 3), (3, 2)], None))
     [8, 9]
     """
-    return Parallel(n_jobs=n_jobs, return_as="generator")(delayed(task)(*each) for each in arguments)
+    return in_workers((delayed(task)(*each) for each in arguments), n_jobs)
+
+
+def in_workers(
+    tasks: Iterable[Any], n_jobs: int | None, *, backend: str | None = None, ordered: bool = True, **options: Any
+) -> Generator[Any]:
+    """Hand tasks to joblib, and yield results as they come.
+
+    Processes of this machine end with this one, whatever ends it, and ignore Ctrl-C.
+
+    Parameters
+    ----------
+    tasks : iterable
+        What ``joblib.delayed`` returns.
+    n_jobs : int, optional
+        Number of processes, as joblib understands it.
+    backend : str, optional
+        By default the one that ``joblib.parallel_config`` says, which is processes where it says nothing.
+    ordered : bool, default=True
+        Whether results come in the order of the tasks, else as they end.
+    **options
+        Of ``joblib.Parallel``.
+    """
+    named: dict[str, Any] = {} if backend is None else {"backend": backend}
+    if backend == "loky" or isinstance(get_active_backend()[0], BACKENDS["loky"]):
+        named |= {"initializer": begin_worker, "initargs": (os.getpid(),)}
+    return_as = "generator" if ordered else "generator_unordered"
+    parallel = Parallel(n_jobs=n_jobs, return_as=return_as, **named, **options)
+    results: Any = None
+    try:
+        with held_back():  # processes are started here, with the first tasks
+            results = parallel(tasks)
+        for result in results:  # noqa: UP028  which would close them before the warnings are silenced
+            yield result
+    finally:
+        if results is not None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # joblib warns of tasks that were handed out and are not awaited
+                results.close()
 
 
 def n_side_by_side(n_tasks: int, n_jobs: int | None) -> int:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.interrupts import ending_all
 from cofactor.kernels.threads import thread_limit
 from cofactor.model.checks import check_choice, check_jobs, check_number, make_generator
 from cofactor.model.parallel import side_by_side
@@ -141,7 +142,8 @@ class Ensemble(RatingModel):
             (clone(kind).set_params(random_state=int(seed), callback=None), ratings, part, monitor.stage(f"member {k}"))
             for k, (seed, part) in enumerate(zip(seeds, self._samples(ratings, generator), strict=True), 1)
         )
-        self.members_ = side_by_side(_fit_member, tasks, self.n_members, self.n_jobs)
+        with ending_all():
+            self.members_ = side_by_side(_fit_member, tasks, self.n_members, self.n_jobs)
 
     @staticmethod
     def _with_alpha(kind: RatingModel, ratings: Ratings, seed: int, monitor: Monitor) -> RatingModel:

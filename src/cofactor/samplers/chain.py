@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
+from cofactor.interrupts import ends_all
 from cofactor.kernels.random import fold, generator
 from cofactor.solvers.result import Callback, Progress, asks_to_stop
 
@@ -188,7 +189,8 @@ def run(
     Returns
     -------
     Chain
-        The same one. An interrupt from the keyboard ends the run and is not raised: `interrupted` says so.
+        The same one. An interrupt from the keyboard ends the run and is not raised: `interrupted` says so. Within
+        `cofactor.interrupts.ending_all` it is raised.
 
     Raises
     ------
@@ -231,6 +233,8 @@ def run(
                 break
     except KeyboardInterrupt:
         chain.interrupted = True
+        if ends_all():
+            raise
     finally:
         if chain.n_sweeps < sweep:
             chain.state = before

@@ -17,13 +17,15 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from joblib import delayed, effective_n_jobs, parallel_config
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.cells import Cell, Measures, Result
 from cofactor.evaluation.run.store import ResultStore
 from cofactor.files import PathLike
+from cofactor.interrupts import ending_all
 from cofactor.kernels.threads import library_limit, n_threads, thread_limit
+from cofactor.model.parallel import in_workers
 from cofactor.text import counted
 from cofactor.version import __version__
 
@@ -32,7 +34,6 @@ __all__ = ["Interrupted", "RunProgress", "run_cells"]
 _FRAMES = 3  #: last places of a traceback that are kept
 _BATCH = 0.1  #: seconds of work that go to a process at once: handing a cell over takes a millisecond or two
 _SETTLE = 0.05  #: seconds for joblib's threads to pass on what they hold; they fail if ended in the middle of it
-_WATCH = 2.0  #: seconds between two looks of a worker at whether the process it works for is still there
 _PAUSE = 0.2  #: seconds between two looks at what other processes have finished
 
 
@@ -168,7 +169,7 @@ class _Run:
 
     def all_results(self) -> list[Result]:
         """Compute what is missing, wait for what others compute."""
-        with _interrupted_once():
+        with _interrupted_once(), ending_all():
             try:
                 self._look_up(self.missing)
                 while self.missing:
@@ -212,18 +213,16 @@ class _Run:
     def _compute(self) -> None:
         """Compute missing cells side by side."""
         threads, sender = max(1, n_threads() // effective_n_jobs(self.n_jobs)), _here()
-        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered", batch_size=1)
         with library_limit(1):
-            batches = _until_broken(parallel(_task(batch, threads, sender) for batch in self._claimed()))
+            tasks = (_task(batch, threads, sender) for batch in self._claimed())
+            batches = _until_broken(in_workers(tasks, self.n_jobs, ordered=False, batch_size=1))
             try:
                 for attempts in batches:
                     self._keep(attempts)
             except BaseException as error:
                 self.error = self.error or error  # so that no more cells are claimed
                 time.sleep(_SETTLE)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # joblib warns of cells that were handed out and are not awaited
-                    batches.close()
+                batches.close()
                 raise
         if self.error is not None:
             raise self.error
@@ -234,7 +233,7 @@ class _Run:
         for key in sorted(self.handed_out):
             try:
                 # With two jobs joblib takes another process also for a single task.
-                (attempts,) = Parallel(n_jobs=2, batch_size=1)([_task([self.missing[key]], threads, sender)])
+                (attempts,) = in_workers([_task([self.missing[key]], threads, sender)], 2, batch_size=1)
             except Exception as error:
                 attempts = [_Attempt(key, "failed", {}, _error_text(error), 0.0)]
             self._keep(attempts)
@@ -361,7 +360,7 @@ def _attempts(
         stack.enter_context(thread_limit(threads))
         keeps_warnings = threading.current_thread() is threading.main_thread()
         if os.getpid() != sender[0]:
-            _settle_in(sender[0])
+            _settle_in()
             stack.enter_context(library_limit(1))
             # Dask would send what a fit does side by side to other workers, with the data.
             stack.enter_context(parallel_config(backend="threading", n_jobs=1))
@@ -390,26 +389,13 @@ _SHARED = threading.Event()  #: whether several threads of this worker process w
 
 
 @cache
-def _settle_in(parent: int) -> None:
-    """Prepare a worker process for its cells, once.
+def _settle_in() -> None:
+    """Spare the garbage collector what a worker process has imported, once.
 
-    After a task joblib's workers let the garbage collector look at everything, once a second at most: a tenth of their
-    time. It need not look at what they have imported. Ctrl-C, which a terminal sends to all processes, concerns the
-    parent alone: it ends its workers, and would fail if they ended themselves meanwhile.
+    After a task joblib's workers let it look at everything, once a second at most: a tenth of their time.
     """
     gc.collect()
     gc.freeze()
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if os.getppid() == parent:  # else the worker is on another machine, or of another kind
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: int) -> None:
-    """End this process soon after its parent was killed: joblib's workers would wait for minutes, or work on."""
-    while os.getppid() == parent:
-        time.sleep(_WATCH)
-    os._exit(1)
 
 
 def _attempt(key: str, work: Callable[[], Measures], keeps_warnings: bool) -> _Attempt:
@@ -444,4 +430,5 @@ def _error_text(error: BaseException) -> str:
     """Return type and message in the first line, and the last places of the traceback below."""
     places = traceback.format_tb(error.__traceback__)[-_FRAMES:]
     notes = getattr(error, "__notes__", [])
-    return "\n".join([f"{type(error).__name__}: {error}", *notes, "".join(places).rstrip()]).rstrip()
+    text = "\n".join([f"{type(error).__name__}: {error}", *notes, "".join(places).rstrip()]).rstrip()
+    return text.encode("utf-8", "backslashreplace").decode()  # names of files may hold what no store can

@@ -9,6 +9,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from cofactor.interrupts import ending_all
+
 __all__ = ["out_of_fold_scores", "try_all", "try_one"]
 
 Part = TypeVar("Part")
@@ -90,7 +92,8 @@ def try_all(
             error.add_note(f"while trying {candidate}")
             raise
 
-    return list(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(tried)(candidate) for candidate in candidates))
+    with ending_all():
+        return list(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(tried)(candidate) for candidate in candidates))
 
 
 def out_of_fold_scores(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
+from cofactor.interrupts import ends_all
 from cofactor.kernels.threads import thread_limit
 from cofactor.model.parallel import side_by_side
 from cofactor.model.state import member
@@ -85,6 +86,8 @@ def run_side_by_side(
 ) -> list[Chain]:
     """Run chains through joblib. An interrupt from the keyboard ends all of them, each after its present sweep.
 
+    It is raised again where it ends everything (`cofactor.interrupts.ending_all`).
+
     Parameters
     ----------
     go_on : callable
@@ -110,6 +113,8 @@ def run_side_by_side(
         return side_by_side(task, [(chain,) for chain in chains], len(chains), n_jobs)
     except KeyboardInterrupt:
         interrupt.ask()
+        if ends_all():
+            raise
         for chain in chains:
             chain.interrupted = True
         return chains
