@@ -5,7 +5,7 @@ They are wide: a function takes arrays, lists and frames of pandas or polars, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,7 +40,7 @@ Pairs: TypeAlias = ArrayLike | Sequence[tuple[Any, Any]] | SparseTable | Frame
 RatingValues: TypeAlias = ArrayLike | None
 
 #: Ids of users or of items, of any hashable type.
-Ids: TypeAlias = ArrayLike | Sequence[Any]
+Ids: TypeAlias = ArrayLike | Iterable[Any]
 
 #: Features of users, or of items: a mapping from ids, a frame, or ids with an array of a row for each.
 SideFeatures: TypeAlias = Mapping[Any, Sequence[float]] | tuple[Ids, ArrayLike] | Frame

@@ -49,8 +49,11 @@ def test_candidates(run, model: Path, tmp_path: Path) -> None:
     file.write_text("item\n3\n8\n\n12\n")
     found = json.loads(run("recommend", model, "--user", 5, "--include-seen", "--candidates", file, "--json").out)
     assert {row["item"] for row in found} == {3, 8, 12}
-    error = run("recommend", model, "--user", 5, "--candidates", "-", stdin=b"3\n8\n999\n").error
-    assert error.startswith("standard input, line 3: item '999' was not in training")
+    outcome = run("recommend", model, "--user", 5, "--candidates", "-", "--include-seen", stdin=b"3\n8\n\n999\n1000\n")
+    note = "standard input: items that were not in training are left out: 2 of 4, the first is '999' in line 4"
+    assert note in " ".join(outcome.err.split())
+    error = run("recommend", model, "--user", 5, "--candidates", "-", stdin=b"\n998\n999\n").error
+    assert error.startswith("standard input, line 2: item '998' was not in training, and no other one")
     assert "holds no item ids" in run("recommend", model, "--user", 5, "--candidates", "-").error
 
 

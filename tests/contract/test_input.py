@@ -33,21 +33,23 @@ UNEVEN = (-3.0, 0.0, 1.0, 10.0)
         lambda X, y: (np.asfortranarray(X), y[:, None][:, 0]),
         lambda X, y: (pd.DataFrame(X, columns=["user", "item"], index=np.arange(len(y))[::-1]), pd.Series(y)),
         lambda X, y: (pl.DataFrame(X, schema=["user", "item"]), pl.Series(y)),
+        lambda X, y: (zip(*X.T.tolist(), strict=True), (value for value in y)),
+        lambda X, y: ((given := dict(zip(map(tuple, X.tolist()), y, strict=True))).keys(), given.values()),
         lambda X, y: (as_ratings(X, y), None),
         lambda X, y: (RatingDataset("tiny", X, y, np.unique(y)), None),
     ],
     ids=[
-        "lists", "tuples", "int32", "float", "object", "Fortran", "pandas", "polars", "Ratings", "RatingDataset",
+        "lists", "tuples", "int32", "float", "object", "Fortran", "pandas", "polars", "generators",
+        "dict views", "Ratings", "RatingDataset",
     ],
 )  # fmt: skip
 def test_forms_of_pairs(name, form):
     X, y = data(name)
     model = fresh(name).fit(*form(X, y))
     assert bits(model) == bits(fitted(name))
-    pairs, _ = form(X, y)
-    if not isinstance(pairs, Ratings | RatingDataset):
-        assert np.array_equal(model.predict(pairs), fitted(name).predict(X))
-        assert np.array_equal(model.decision_function(pairs), fitted(name).decision_function(X))
+    if not isinstance(form(X, y)[0], Ratings | RatingDataset):
+        assert np.array_equal(model.predict(form(X, y)[0]), fitted(name).predict(X))
+        assert np.array_equal(model.decision_function(form(X, y)[0]), fitted(name).decision_function(X))
     assert bits(model.fold_in(*form(X, y), known="replace")) == bits(fitted(name).fold_in(X, y, known="replace"))
 
 
@@ -266,13 +268,38 @@ def test_exchanged_columns_are_noticed(name):
 def test_users_and_items_that_recommend_does_not_know(name):
     with pytest.raises(ValueError, match=r"user -5 was not in training: fold new users in"):
         fitted(name).recommend([100, -5])
-    with pytest.raises(ValueError, match=r"candidates holds .*\[-1, 1000\]"):
-        fitted(name).recommend([100], candidates=[7, -1, 1000])
-    with pytest.raises(ValueError, match="candidates holds no items"):
+    with pytest.warns(InputWarning, match="^candidates holds 2 items that were not in training, left out: -1, 1000$"):
+        some = fitted(name).recommend([100], 3, candidates=[7, -1, 14, 1000])
+    for found, expected in zip(some, fitted(name).recommend([100], 3, candidates=[7, 14]), strict=True):
+        assert np.array_equal(found, expected)
+    with pytest.raises(InvalidInputError, match="^candidates holds no items of training: -1, 1000$"):
+        fitted(name).recommend([100], candidates=[-1, 1000])
+    with pytest.raises(InvalidInputError, match="^candidates holds no items$"):
         fitted(name).recommend([100], candidates=[])
     for n in (0, -1, 2.5, "3", None):
         with pytest.raises((ValueError, TypeError), match="n="):
             fitted(name).recommend([100], n)
+
+
+@probed("fit", "fold_in", "predict", "recommend", "_pairs")
+def test_what_has_no_order_is_refused_by_its_name(name):
+    X, y = data(name)
+    model, ratings = fitted(name), dict(zip(map(tuple, X.tolist()), y, strict=True))
+    with pytest.raises(InvalidTypeError, match="^users is a set, which has no order; list it in the order"):
+        model.recommend({100, 101})
+    with pytest.raises(InvalidTypeError, match="^users is a dict with values; pass its keys"):
+        model.recommend({100: 1})
+    for method in (model.predict, lambda pairs: model.fold_in(pairs, y), lambda pairs: fresh(name).fit(pairs, y)):
+        with pytest.raises(InvalidTypeError, match="^X is a set, which has no order"):
+            method(set(ratings))
+        with pytest.raises(InvalidTypeError, match="^X is a dict with values"):
+            method(ratings)
+    with pytest.raises(InvalidTypeError, match="^y is a set, which has no order"):
+        fresh(name).fit(X, set(y))
+    with pytest.raises(InvalidInputError, match="users must be one-dimensional"):
+        model.recommend(X)
+    with pytest.raises(InvalidInputError, match="candidates must be one-dimensional"):
+        model.recommend([100], candidates="7")
 
 
 @probed("fit", "fold_in", "predict", "_pairs")

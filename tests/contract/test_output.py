@@ -4,6 +4,8 @@ import itertools
 from functools import lru_cache
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 import cofactor
@@ -148,6 +150,10 @@ def test_forms_of_users_and_candidates(name):
         (users.tolist(), items.tolist()),
         (users.astype(float), items[::-1]),
         (tuple(users), [*items, *items]),
+        ((user for user in users), set(items.tolist())),
+        (dict.fromkeys(users.tolist()).keys(), (item for item in items)),
+        (pd.Index(users), pd.Series(items)),
+        (range(100, 103), pl.Series(items)),
     ):
         found = model.recommend(some, 2, candidates=choice)
         assert np.array_equal(found[0], expected[0])

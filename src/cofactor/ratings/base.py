@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -308,7 +308,7 @@ class RatingModel(BaseEstimator, ABC):
         n: int = 10,
         *,
         exclude_seen: bool = True,
-        candidates: Collection[Any] | None = None,
+        candidates: Iterable[Any] | None = None,
         at_least: float | None = None,
         quantile: float | None = None,
     ) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -321,13 +321,14 @@ class RatingModel(BaseEstimator, ABC):
         Parameters
         ----------
         users : array-like of shape (k,)
-            User ids.
+            User ids, in the order of the result; not a set, which has none.
         n : int, default=10
             Number of items for each user. It may exceed the number of items that are left for a user.
         exclude_seen : bool, default=True
             Leave out the items that a user rated in training.
-        candidates : array-like, optional
-            Ids of the items to choose from; by default all.
+        candidates : array-like or iterable, optional
+            Ids of the items to choose from; by default all. Those that were not in training are left out with a
+            warning; at least one must have been.
         at_least : float, optional
             Rank by the probability of this rating or a higher one, and return it as score. Only for models with
             `predict_proba`.

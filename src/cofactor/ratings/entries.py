@@ -14,7 +14,7 @@ from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTy
 from cofactor.masks import refuse_masked
 from cofactor.metrics.scale import as_scale, nearest_levels
 from cofactor.ratings.frames import is_frame, split_frame
-from cofactor.ratings.ids import pair_columns
+from cofactor.ratings.ids import listed, pair_columns
 from cofactor.text import counted, some_of
 from cofactor.typing import RatingValues
 
@@ -75,6 +75,7 @@ def latest_values(
 def rating_values(y: RatingValues, n_rows: int) -> NDArray[np.float64]:
     """Return the ratings as finite float64, one for each row of X."""
     refuse_masked(y, "y")
+    y = listed(y, "y")
     series = nw.from_native(y, series_only=True, pass_through=True)
     try:
         found = series.to_numpy() if isinstance(series, nw.Series) else np.asarray(y)

@@ -16,7 +16,7 @@ from scipy import sparse
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.model.callers import callers_level
 from cofactor.model.state import check_array
-from cofactor.ratings.ids import IdMap
+from cofactor.ratings.ids import IdMap, listed
 from cofactor.text import counted, some_of
 
 _FORMS = (
@@ -75,7 +75,7 @@ class FeatureTable:
                 raise InvalidTypeError(
                     f"{argument} holds a sparse matrix, expected an array: give it with .toarray()", argument=argument
                 )
-            ids, values = table[0], np.asarray(table[1])
+            ids, values = listed(table[0], f"the first of {argument}"), np.asarray(table[1])
             values = values[:, None] if values.ndim == 1 else values
             if values.ndim != 2 or len(values) != len(ids):
                 raise InvalidInputError(

@@ -18,7 +18,7 @@ from cofactor.model.state import member
 from cofactor.text import counted, some_of
 from cofactor.typing import Ids, Pairs
 
-__all__ = ["IdMap", "pair_columns"]
+__all__ = ["IdMap", "listed", "pair_columns"]
 
 _DENSE_TABLE = 1 << 20  # a lookup table of up to this many int32 (4 MB) is always worth it
 _EXACT_FLOAT = 2.0**53  # whole floats beyond this may stand for several integers
@@ -90,20 +90,22 @@ class IdMap:
     def __repr__(self) -> str:
         return f"IdMap({some_of(self.ids)})"
 
-    def index(self, values: Ids) -> NDArray[np.int32]:
+    def index(self, values: Ids, name: str = "ids") -> NDArray[np.int32]:
         """Return the index of each id, -1 where the id is unknown.
 
         Parameters
         ----------
         values : array-like of shape (m,)
             Ids to look up.
+        name : str, default="ids"
+            What error messages call them.
 
         Returns
         -------
         ndarray of shape (m,), int32
             Indices in 0..n-1, or -1.
         """
-        column = _id_column(values, "ids")
+        column = _id_column(values, name)
         if self.ids.dtype == object or column.dtype == object:
             return self._index_objects(column)
         if self.ids.dtype == np.int64 and column.dtype == np.float64:
@@ -232,6 +234,35 @@ class IdMap:
         return cls._of_distinct(_object_array(list(parts)))
 
 
+def listed(values: Any, name: str) -> Any:
+    """Return what can only be walked through, such as a generator or the keys of a dict, as a list; others as they are.
+
+    Parameters
+    ----------
+    values : object
+        What a caller gave as a column, or as rows.
+    name : str
+        Of the argument.
+
+    Raises
+    ------
+    InvalidTypeError
+        If it is a set, which has no order, or a dict.
+
+    Examples
+    --------
+    >>> listed({"ann": 3, "bob": 4}.keys(), "users"), listed((u for u in "ab"), "users"), listed(7, "users")
+    (['ann', 'bob'], ['a', 'b'], 7)
+    """
+    if isinstance(values, set | frozenset | Mapping):
+        found, advice = ("set, which has no order", "list it in the order that is meant")
+        if isinstance(values, Mapping):
+            found, advice = (f"{type(values).__name__} with values", "pass its keys, or a list")
+        raise InvalidTypeError(f"{name} is a {found}", argument=name, advice=advice)
+    known = isinstance(values, Sequence) or hasattr(values, "__array__")
+    return list(values) if isinstance(values, Iterable) and not known else values
+
+
 def pair_columns(X: Pairs) -> tuple[NDArray[Any], NDArray[Any]]:
     """Split pairs into the column of user ids and the column of item ids.
 
@@ -258,6 +289,7 @@ def pair_columns(X: Pairs) -> tuple[NDArray[Any], NDArray[Any]]:
     """
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     columns: Sequence[Any]
+    X = X if isinstance(frame, nw.DataFrame) else listed(X, "X")
     if isinstance(frame, nw.DataFrame):
         if len(frame.columns) != 2:
             raise InvalidInputError(
@@ -304,6 +336,7 @@ def _wrong_shape(X: Any, shape: tuple[int, ...]) -> str:
 
 def _id_column(values: Any, name: str) -> NDArray[Any]:
     """Return ids as int64, float64 or objects; whatever can be int64 without loss is."""
+    values = listed(values, name)
     column = _object_array(values) if isinstance(values, list | tuple) else np.asarray(values)
     if column.ndim != 1:
         raise InvalidInputError(f"{name} must be one-dimensional, found shape {column.shape}")

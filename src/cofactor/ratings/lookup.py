@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.model.callers import callers_level
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.ids import IdMap, pair_columns
-from cofactor.text import counted, some_of
+from cofactor.ratings.ids import IdMap, listed, pair_columns
+from cofactor.text import counted, few, some_of
 from cofactor.typing import Ids, Pairs
 
 
@@ -93,8 +93,9 @@ class Lookup:
 
     def known_users(self, users: Ids) -> NDArray[np.int32]:
         """Return the indices of users, all of whom must be known."""
-        ids = np.atleast_1d(np.asarray(users)) if not isinstance(users, list | tuple) else users
-        rows = self.users.index(ids)
+        ids = listed(users, "users")
+        ids = np.atleast_1d(np.asarray(ids)) if not isinstance(ids, list | tuple) else ids
+        rows = self.users.index(ids, "users")
         if (rows < 0).any():
             bad = np.asarray(ids, dtype=object)[rows < 0].tolist()[0]
             raise InvalidInputError(
@@ -102,18 +103,23 @@ class Lookup:
             )
         return rows
 
-    def candidates(self, candidates: Collection[Any] | None) -> NDArray[np.int64]:
-        """Return the sorted indices of the items to choose from, by default all."""
+    def candidates(self, candidates: Iterable[Any] | None) -> NDArray[np.int64]:
+        """Return the sorted indices of the items to choose from, by default all; warn of those that are not known."""
         if candidates is None:
             return np.arange(len(self.items))
-        columns = self.items.index(cast(Any, candidates))
-        if (columns < 0).any() or not len(columns):
-            bad = [c for c, k in zip(candidates, columns, strict=True) if k < 0][:5]
-            raise InvalidInputError(
-                (Argument("candidates"), f" holds no items, or items that were not in training: {bad}"),
-                argument="candidates",
+        ids = list(candidates) if isinstance(candidates, set | frozenset) else listed(candidates, "candidates")
+        columns = self.items.index(ids, "candidates")
+        bad = [one for one, column in zip(ids, columns, strict=True) if column < 0]
+        if len(bad) == len(columns):
+            found = f"items of training: {few(bad)}" if bad else "items"
+            raise InvalidInputError((Argument("candidates"), f" holds no {found}"), argument="candidates")
+        if bad:
+            out = counted(len(bad), "item that was", "items that were")
+            warnings.warn(
+                InputWarning((Argument("candidates"), f" holds {out} not in training, left out: {few(bad)}")),
+                stacklevel=callers_level(),
             )
-        return np.unique(columns).astype(np.int64)
+        return np.unique(columns[columns >= 0]).astype(np.int64)
 
     def check_columns(self, X: Any) -> None:
         """Refuse a sparse matrix whose columns are not the model's items."""

@@ -277,8 +277,8 @@ def read_new_users(
     return X, data.y, (f"{place}: ratings of items that were not in training are left out: {share}",)
 
 
-def read_candidates(file: str, model: Any, encoding: str) -> list[Any]:
-    """Read ids of items, one in a line, which a model must know.
+def read_candidates(file: str, model: Any, encoding: str) -> tuple[list[Any], tuple[Text, ...]]:
+    """Read ids of items, one in a line; those that a model does not know are left out.
 
     Parameters
     ----------
@@ -288,6 +288,13 @@ def read_candidates(file: str, model: Any, encoding: str) -> list[Any]:
         Fitted.
     encoding : str
         Of the file.
+
+    Returns
+    -------
+    ids : list
+        In the form which the model knows.
+    notes : tuple of Text
+        What was left out.
     """
     name = display_name(file)
     lines = [line.strip() for line in to_utf8(read_bytes(file), name, encoding).decode().split("\n")]
@@ -297,12 +304,16 @@ def read_candidates(file: str, model: Any, encoding: str) -> list[Any]:
     if not texts:
         raise InvalidInputError("holds no item ids, expected one in a line", place=Place(name))
     ids = match_ids([text for _, text in texts], model.items_)
-    known = model.items_.index(ids)
-    if (known < 0).any():
-        line, text = texts[int((known < 0).argmax())]
-        message = f"item {text!r} was not in training, expected an item which the model knows"
+    known = model.items_.index(ids) >= 0
+    if known.all():
+        return ids, ()
+    line, text = texts[int(known.argmin())]
+    if not known.any():
+        message = f"item {text!r} was not in training, and no other one: expected items which the model knows"
         raise InvalidInputError(message, place=Place(name, line))
-    return ids
+    share = f"{int((~known).sum()):,} of {len(ids):,}, the first is {text!r} in line {line}"
+    note = f"{name}: items that were not in training are left out: {share}"
+    return [one for one, there in zip(ids, known, strict=True) if there], (note,)
 
 
 def read_titles(source: str, encoding: str) -> dict[str, str]:

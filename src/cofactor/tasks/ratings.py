@@ -158,12 +158,12 @@ class RatingTask(Task):
         allowed, titles = None, None
         notes: tuple[Text, ...] = ()
         if request.candidates is not None:
-            allowed = rating_files.read_candidates(request.candidates, model, request.encoding)
+            allowed, notes = rating_files.read_candidates(request.candidates, model, request.encoding)
         if request.titles is not None:
             titles = rating_files.read_titles(request.titles, request.encoding)
         if request.ratings is not None:
             folded = self.fold_in(model, request.ratings, options)
-            model, notes = folded.model, folded.notes
+            model, notes = folded.model, (*notes, *folded.notes)
         ids = model.users_.ids.tolist() if request.users is None else match_ids(request.users, model.users_)
         _check_users(ids, model, request.ratings)
         seen = not request.include_seen
