@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from cofactor.cli.output import human_console
+from cofactor.progress import Display
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -20,7 +21,7 @@ __all__ = ["Board", "duration"]
 
 
 class Board:
-    """Shows the progress of a comparison on standard error; if that is no terminal, only failures.
+    """Shows the progress of a comparison on standard error; if that is no terminal, failures and a line now and then.
 
     Parameters
     ----------
@@ -47,6 +48,7 @@ class Board:
         self.noted = time.monotonic()
         shown = self.console.is_terminal and not quiet
         self.live = Live(console=self.console, get_renderable=self.view, transient=True) if shown else None
+        self.display = Display("comparing", quiet=quiet or shown)
 
     def __enter__(self) -> Self:
         if self.live is not None:
@@ -58,6 +60,7 @@ class Board:
     ) -> None:
         if self.live is not None:
             self.live.stop()
+        self.display.stop()
 
     def show(self, progress: RunProgress) -> None:
         """Take in a result."""
@@ -68,6 +71,7 @@ class Board:
             self.console.print(_failure(result), markup=False, soft_wrap=True)
         elif self.metric in result.measures:
             self.values[result.data][result.method].append(float(result.measures[self.metric]))
+        self.display.show(detail=self.headline())
 
     def view(self) -> RenderableType:
         """Return what the terminal shows now."""

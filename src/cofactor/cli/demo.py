@@ -18,7 +18,8 @@ from cofactor.cli import options
 from cofactor.cli.datasets import warn_of_data_variable
 from cofactor.cli.files import check_folder
 from cofactor.cli.interrupts import loading
-from cofactor.cli.output import Download, human_console, limited_threads, make_bar, note, print_json
+from cofactor.cli.output import Download, human_console, limited_threads, note, print_json
+from cofactor.progress import Display
 
 if TYPE_CHECKING:
     from cofactor.experiments.demos.base import Demo, Finding
@@ -132,8 +133,8 @@ class TerminalReporter:
         self.quiet = quiet
         self.console = human_console(stderr=quiet)
         self.console.quiet = quiet
-        self.bar = make_bar(quiet=quiet, counted=True)
-        self.row: Any = None
+        self.display = Display(quiet=True)
+        self.begun = self.total = 0
 
     def heading(self, text: str) -> None:
         """Print the heading of a part."""
@@ -148,14 +149,14 @@ class TerminalReporter:
     @contextmanager
     def steps(self, total: int) -> Iterator[None]:
         """Show a bar for so many steps."""
-        with make_bar(quiet=self.quiet, counted=True) as self.bar:
-            self.row = self.bar.add_task("", total=total, detail="")
+        self.begun, self.total = 0, total
+        with Display(quiet=self.quiet, counted=True) as self.display:
             yield
 
     def step(self, text: str) -> None:
         """Show the step that begins; the previous one is done."""
-        before = self.bar.tasks[0].description
-        self.bar.update(self.row, description=text, advance=1 if before else 0)
+        self.display.show(text=text, done=self.begun, total=self.total)
+        self.begun += 1
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], *, soft: Sequence[int] = ()) -> None:
         """Print a table: words left-aligned, numbers right-aligned, cells with a star in bold, soft rows dim."""

@@ -10,14 +10,13 @@ from cofactor.cli import options
 from cofactor.cli.errors import naming
 from cofactor.cli.output import (
     Download,
-    describe,
     limited_threads,
-    make_bar,
     print_json,
     show_measured,
     show_notes,
 )
 from cofactor.errors import InvalidInputError
+from cofactor.progress import Display, describe
 from cofactor.tasks.plain import Protocol, Settings
 
 if TYPE_CHECKING:
@@ -75,14 +74,13 @@ def evaluate(
         models, notes = chosen.contestants(names, settings)
         loaded = chosen.read(file, reading, progress=Download(file, quiet=json))
         split = Protocol(protocol, splits, seed, test_size, reading)
-        with limited_threads(threads), make_bar(quiet=json, counted=True) as bar:
-            row = bar.add_task("", total=None, detail="")
+        with limited_threads(threads), Display(quiet=json, counted=True) as display:
 
             def show(progress: Progress) -> None:
                 part, detail = ("", "") if progress.inner is None else describe(progress.inner)
                 shown = f"{part}: {detail}" if part else detail
                 title = f"{progress.model}, split {progress.split}"
-                bar.update(row, description=title, completed=progress.done, total=progress.total, detail=shown)
+                display.show(detail=shown, text=title, done=progress.done, total=progress.total)
 
             measured = chosen.evaluate(models, loaded, split, settings, show)
     show_notes((*notes, *measured.notes))

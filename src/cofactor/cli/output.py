@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from cofactor.cli.errors import told
+from cofactor.progress import Display, describe
 from cofactor.text import counted
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ __all__ = [
     "fit_progress",
     "human_console",
     "limited_threads",
-    "make_bar",
     "note",
     "print_json",
     "show_facts",
@@ -241,112 +240,37 @@ def _mean_and_deviation(measured: Measured, name: str, column: Column, joint: st
 # ---------------------------------------------------------------- progress
 
 
-def make_bar(*, quiet: bool = False, counted: bool = False) -> Any:
-    """Return a progress display on standard error, which disappears when it ends.
-
-    Parameters
-    ----------
-    quiet : bool, default=False
-        Never show it.
-    counted : bool, default=False
-        Show how many of how many steps are done.
-    """
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        ProgressColumn,
-        SpinnerColumn,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-    from rich.progress import Progress as Bar
-    from rich.table import Column
-
-    columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.description}")]
-    columns.append(BarColumn(bar_width=12, table_column=Column(min_width=12, no_wrap=True)))
-    if counted:
-        columns.append(MofNCompleteColumn())
-    columns += [
-        TimeElapsedColumn(table_column=Column(min_width=7, no_wrap=True)),
-        TextColumn("[dim]{task.fields[detail]}", table_column=Column(no_wrap=True, overflow="ellipsis")),
-    ]
-    console = Console(stderr=True, highlight=False)
-    return Bar(*columns, console=console, transient=True, disable=quiet or not console.is_terminal)
-
-
 @contextmanager
 def fit_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[Progress], None]]:
     """Show a fit while the block runs; yields the callback to give to the model."""
-    bar = make_bar(quiet=quiet)
-    rows: dict[str, Any] = {}
-    lock = threading.Lock()
+    with Display(title, quiet=quiet) as display:
 
-    def show(progress: Progress) -> None:
-        # Stages and members report from several threads.
-        with lock:
-            name, detail = describe(progress)
-            if name not in rows:
-                rows[name] = bar.add_task(name, total=None, detail="")
-                bar.update(rows[""], visible=False)  # its parts say more
-            bar.update(rows[name], detail=detail)
+        def show(progress: Progress) -> None:
+            display.show(*describe(progress))
 
-    with bar:
-        rows[""] = bar.add_task(title, total=None, detail="")
         yield show
-
-
-def describe(progress: Progress) -> tuple[str, str]:
-    """Return the part of a fit which reports (empty if it has no parts), and how far it is.
-
-    Examples
-    --------
-    >>> from cofactor.solvers import Progress
-    >>> describe(Progress(57, 500, 29133.2, 0.1, "stage 2, BinaryMMMF"))
-    ('stage 2', 'iteration 57, objective 29,133')
-    >>> describe(Progress(4, 4, 0.5561, 0.1, "validation, alpha 12.6"))
-    ('', 'alpha 12.6: validation error 0.556 (4 tried)')
-    >>> describe(Progress(57, 300, 88123.4, 0.1, "chain 2"))
-    ('chain 2', 'sweep 57 of 300, log-likelihood -88,123')
-    """
-    parts = progress.stage.split(", ")
-    name = parts[0] if parts[0].startswith(("stage ", "member ", "choice ", "chain ")) else ""
-    if parts[-1].startswith("chain "):
-        done = f"sweep {progress.iteration:,} of {progress.max_iter:,}"
-        return name, f"{done}, log-likelihood {-progress.objective:,.0f}"
-    if parts[-1].startswith("alpha "):
-        alpha = parts[-1].removeprefix("alpha ")
-        tried = f"({progress.iteration} tried)"
-        return name, f"alpha {alpha}: validation error {progress.objective:.3f} {tried}"
-    return name, f"iteration {progress.iteration}, objective {progress.objective:,.0f}"
 
 
 class Download:
     """Progress of a download, in the form which `cofactor.datasets.fetch` takes."""
 
     def __init__(self, name: str, *, quiet: bool = False) -> None:
-        self.total = 0
-        self._bar = make_bar(quiet=quiet)
-        self._task = self._bar.add_task(f"downloading {name}", total=None, detail="")
-        self._began = False
+        self.total = self._done = 0
+        self._display = Display(f"downloading {name}", quiet=quiet)
 
     def update(self, n: int, /) -> None:
         """Report n more bytes."""
-        if not self._began:
-            self._bar.start()
-            self._began = True
-        self._bar.update(self._task, total=self.total or None, advance=n)
-        done = self._bar.tasks[0].completed
-        self._bar.update(self._task, detail=f"{done / 1e6:.1f} MB")
+        self._done += n
+        megabytes = self._done / 1e6
+        self._display.show(detail=f"{megabytes:.1f} MB", done=megabytes, total=self.total / 1e6 or None)
 
     def reset(self) -> None:
         """Start again."""
-        self._bar.reset(self._task, total=self.total or None)
+        self._done = 0
 
     def close(self) -> None:
         """Finish."""
-        if self._began:
-            self._bar.stop()
+        self._display.stop()
 
 
 @contextmanager

@@ -14,9 +14,10 @@ from cofactor.cli.board import duration
 from cofactor.cli.errors import telling_what_is_kept
 from cofactor.cli.files import check_folder
 from cofactor.cli.interrupts import loading
-from cofactor.cli.output import human_console, make_bar, note, print_json
+from cofactor.cli.output import human_console, note, print_json
 from cofactor.cli.reproduced import show_lines, show_reproduction
 from cofactor.errors import InvalidInputError
+from cofactor.progress import Display
 
 if TYPE_CHECKING:
     from cofactor.evaluation.run.running import RunProgress
@@ -152,16 +153,14 @@ def _place(store: str | None) -> Path:
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Any]:
-    bar = make_bar(quiet=quiet, counted=True)
-    with bar:
-        task = bar.add_task("reproducing", total=None, detail="")
+    with Display("reproducing", quiet=quiet, counted=True) as display:
 
         def show(progress: RunProgress) -> None:
             left = progress.seconds_left
             words = [f"{progress.result.method}, {progress.result.data}".strip(", ")]
             words += [f"{duration(left)} left"] if left is not None else []
             words += [f"{progress.failed} failed"] if progress.failed else []
-            bar.update(task, completed=progress.done, total=progress.total, detail="; ".join(words))
+            display.show(detail="; ".join(words), done=progress.done, total=progress.total)
 
         yield show
 

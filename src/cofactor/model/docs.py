@@ -46,7 +46,7 @@ PARAMETERS: Mapping[str, str] = {
             ends the fit, and leaves the model as it was.""",
     "verbose": """\
         verbose : int, default=0
-            1 shows progress on the terminal.""",
+            1 shows progress: a bar on a terminal or in a notebook, elsewhere lines of the logger "cofactor" (INFO).""",
     "n_jobs": """\
         n_jobs : int, optional
             How many tasks run side by side, as joblib understands it: -1 for as many as there are cores. The result
@@ -162,7 +162,7 @@ def filled(text: str, defaults: Mapping[str, Any] | None = None) -> str:
         Largest number of iterations.
         Few are enough.
     verbose : int, default=0
-        1 shows progress on the terminal.
+        1 shows progress: a bar on a terminal or in a notebook, elsewhere lines of the logger "cofactor" (INFO).
     """
 
     def text_of(match: re.Match[str]) -> str:

@@ -1,14 +1,14 @@
-"""Progress of a fit: calls the user's callback, and shows a line on the terminal for what takes over a second."""
+"""Progress of a fit: calls the user's callback, and shows for what takes over a second how far it is."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
+from cofactor.progress import Display, describe
 from cofactor.solvers.result import Callback, Progress, asks_to_stop
 
 
@@ -20,7 +20,7 @@ class Monitor:
     callback : callable or None
         The user's, called with every `Progress`.
     show : bool
-        Whether to show progress on the terminal, once the fit has taken a second.
+        Whether to show progress (`cofactor.progress.Display`), once the fit has taken a second.
 
     Attributes
     ----------
@@ -33,9 +33,7 @@ class Monitor:
         self.callback, self.show = callback, show
         self.stopped = False
         self._began = time.perf_counter()
-        self._lock = threading.Lock()
-        self._bar: Any = None
-        self._tasks: dict[str, Any] = {}
+        self._display = Display(after=1, log_after=1) if show else None
 
     def __reduce__(self) -> tuple[type[Monitor], tuple[None, bool]]:
         """A copy in another process is silent: nothing it does could reach the caller."""
@@ -47,9 +45,8 @@ class Monitor:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+        if self._display is not None:
+            self._display.stop()
 
     def stage(self, name: str) -> Callable[[Progress], bool] | None:
         """Return a callback which marks progress as that of the stage `name`; None if nothing is shown or called."""
@@ -79,20 +76,7 @@ class Monitor:
         """Tell of a step; return whether it is to be the last one."""
         if self.callback is not None and asks_to_stop(self.callback(progress)):
             self.stopped = True
-        if self.show and (self._bar is not None or progress.elapsed > 1):
-            with self._lock:
-                self._draw(progress)
+        if self._display is not None:
+            name, detail = describe(progress)
+            self._display.show(name, detail, text=name or progress.stage.partition(",")[0])
         return self.stopped
-
-    def _draw(self, progress: Progress) -> None:
-        from rich.progress import Progress as Bar
-        from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        if self._bar is None:
-            self._bar = Bar(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), transient=True)
-            self._bar.start()
-        name = progress.stage.partition(",")[0]
-        if name not in self._tasks:
-            self._tasks[name] = self._bar.add_task(name, total=None)
-        text = f"{progress.stage}: iteration {progress.iteration}, objective {progress.objective:,.1f}"
-        self._bar.update(self._tasks[name], description=text)

@@ -1,0 +1,254 @@
+"""How far something is: a bar on a terminal, a plain bar in a notebook, and lines of a log anywhere else.
+
+Models with ``verbose=1`` and every command show their progress by `Display`, on standard error. Lines of a log go to
+the logger "cofactor", as INFO; where a program has not set up logging, they are printed. The first one comes after a
+while, each other one after twice the time of the one before, but at least once in ten minutes.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+__all__ = ["Display", "LogLines", "describe", "in_notebook"]
+
+_LOG = logging.getLogger("cofactor")
+_LONGEST = 600.0  # seconds between two lines of a log
+_REDRAWN = 0.1  # seconds between two states of a plain bar
+_WIDTH = 12  # characters of a plain bar
+_LINE = 100  # characters of the line it stands in
+
+
+class Display:
+    """Shows how far something is, from one thread or several.
+
+    Parameters
+    ----------
+    title : str, default=""
+        What is done. It is shown until parts of it, which have names of their own, say more.
+    quiet : bool, default=False
+        Show nothing.
+    counted : bool, default=False
+        Show on a terminal how many of how many steps are done.
+    after : float, default=0
+        Seconds after which bars begin.
+    log_after : float, default=10
+        Seconds after which lines of a log begin.
+    """
+
+    def __init__(
+        self,
+        title: str = "",
+        *,
+        quiet: bool = False,
+        counted: bool = False,
+        after: float = 0.0,
+        log_after: float = 10.0,
+    ) -> None:
+        self.title, self.counted, self.after = title, counted, after
+        self._began = time.perf_counter()
+        self._lock = threading.Lock()
+        self._kind = None if quiet else _kind()
+        self._shown: _Shown | None = None
+        self._log = LogLines(log_after) if self._kind is LogLines else None
+
+    def __enter__(self) -> Self:
+        if self.title and self.after == 0:
+            self.show()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def show(
+        self, name: str = "", detail: str = "", *, text: str = "", done: float = 0, total: float | None = None
+    ) -> None:
+        """Show the state of a part.
+
+        Parameters
+        ----------
+        name : str, default=""
+            Which part: each has a line of its own on a terminal. Empty for the whole.
+        detail : str, default=""
+            How far it is, in words.
+        text : str, default=""
+            What the part is called; by default its name, or the title.
+        done, total : float, optional
+            How far it is, as a part of a whole.
+        """
+        if self._kind is None or time.perf_counter() - self._began < self.after:
+            return
+        with self._lock:
+            if self._shown is None:
+                self._shown = self._log or (_Terminal(self.counted) if self._kind is _Terminal else _Plain())
+            self._shown.update(name, text or name or self.title, detail, done, total)
+
+    def stop(self) -> None:
+        """End, and remove what is shown from a terminal or a notebook."""
+        with self._lock:
+            if self._shown is not None:
+                self._shown.stop()
+                self._shown = None
+
+
+class _Shown(Protocol):
+    """One way to show progress."""
+
+    def update(self, name: str, text: str, detail: str, done: float, total: float | None) -> None:
+        """Show the state of a part."""
+
+    def stop(self) -> None:
+        """End."""
+
+
+class LogLines:
+    """Writes lines to the log, the fewer the longer it takes.
+
+    Parameters
+    ----------
+    after : float
+        Seconds until the first line.
+    """
+
+    def __init__(self, after: float) -> None:
+        self._began = time.perf_counter()
+        self._next = after
+
+    def update(self, name: str, text: str, detail: str, done: float, total: float | None) -> None:
+        """Write the state of a part, if it is time for a line."""
+        elapsed = time.perf_counter() - self._began
+        if elapsed < self._next:
+            return
+        self._next = elapsed + min(elapsed, _LONGEST)
+        steps = f"{done:,.0f} of {total:,.0f}" if total else ""
+        line = ": ".join(part for part in (text, ", ".join(filter(None, (steps, detail)))) if part)
+        line += f" ({elapsed:,.0f} s)"
+        if _LOG.hasHandlers():
+            _LOG.info(line)
+        else:
+            print(f"cofactor: {line}", file=sys.stderr)
+
+    def stop(self) -> None:
+        """End; lines remain."""
+
+
+class _Plain:
+    """One line of text, which is written again and again: what every notebook can show."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def update(self, name: str, text: str, detail: str, done: float, total: float | None) -> None:
+        """Write the line anew."""
+        now = time.perf_counter()
+        if now < self._next:
+            return
+        self._next = now + _REDRAWN
+        bar = ""
+        if total:
+            full = min(_WIDTH, round(_WIDTH * done / total))
+            bar = f"[{'#' * full}{'.' * (_WIDTH - full)}] {done:,.0f} of {total:,.0f}"
+        line = "  ".join(part for part in (text, bar, detail) if part)
+        print(f"\r{line[:_LINE]:{_LINE}}", end="", file=sys.stderr, flush=True)
+
+    def stop(self) -> None:
+        """Leave an empty line."""
+        print(f"\r{'':{_LINE}}\r", end="", file=sys.stderr, flush=True)
+
+
+class _Terminal:
+    """Lines of a terminal with a bar each, which disappear at the end."""
+
+    def __init__(self, counted: bool) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            ProgressColumn,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+        from rich.table import Column
+
+        columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
+        columns.append(BarColumn(bar_width=_WIDTH, table_column=Column(min_width=_WIDTH, no_wrap=True)))
+        if counted:
+            columns.append(MofNCompleteColumn())
+        columns += [
+            TimeElapsedColumn(table_column=Column(min_width=7, no_wrap=True)),
+            TextColumn(
+                "{task.fields[detail]}",
+                style="dim",
+                markup=False,
+                table_column=Column(no_wrap=True, overflow="ellipsis"),
+            ),
+        ]
+        self._bar = Progress(*columns, console=Console(stderr=True, highlight=False), transient=True)
+        self._rows: dict[str, Any] = {}
+        self._bar.start()
+
+    def update(self, name: str, text: str, detail: str, done: float, total: float | None) -> None:
+        """Draw the line of a part; that of the whole gives way to it."""
+        if name not in self._rows:
+            self._rows[name] = self._bar.add_task(text, total=total, detail=detail)
+            if name and "" in self._rows:
+                self._bar.update(self._rows[""], visible=False)
+        self._bar.update(self._rows[name], description=text, detail=detail, completed=done, total=total)
+
+    def stop(self) -> None:
+        """Remove all lines."""
+        self._bar.stop()
+
+
+def _kind() -> type[_Terminal] | type[_Plain] | type[LogLines]:
+    """Return the way that suits where this runs."""
+    if in_notebook():
+        return _Plain
+    from rich.console import Console
+
+    return _Terminal if Console(stderr=True).is_terminal else LogLines
+
+
+def in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook."""
+    module = sys.modules.get("IPython")
+    shell = module.get_ipython() if module is not None and hasattr(module, "get_ipython") else None
+    return "IPKernelApp" in getattr(shell, "config", ())
+
+
+def describe(progress: Any) -> tuple[str, str]:
+    """Return the part of a fit which reports (empty if it has no parts), and how far it is.
+
+    Parameters
+    ----------
+    progress : cofactor.solvers.Progress
+        What the fit reports.
+
+    Examples
+    --------
+    >>> from cofactor.solvers import Progress
+    >>> describe(Progress(57, 500, 29133.2, 0.1, "stage 2, BinaryMMMF"))
+    ('stage 2', 'iteration 57, objective 29,133')
+    >>> describe(Progress(4, 4, 0.5561, 0.1, "validation, alpha 12.6"))
+    ('', 'alpha 12.6: validation error 0.556 (4 tried)')
+    >>> describe(Progress(57, 300, 88123.4, 0.1, "chain 2"))
+    ('chain 2', 'sweep 57 of 300, log-likelihood -88,123')
+    """
+    parts = progress.stage.split(", ")
+    name = parts[0] if parts[0].startswith(("stage ", "member ", "choice ", "chain ")) else ""
+    if parts[-1].startswith("chain "):
+        done = f"sweep {progress.iteration:,} of {progress.max_iter:,}"
+        return name, f"{done}, log-likelihood {-progress.objective:,.0f}"
+    if parts[-1].startswith("alpha "):
+        alpha = parts[-1].removeprefix("alpha ")
+        tried = f"({progress.iteration} tried)"
+        return name, f"alpha {alpha}: validation error {progress.objective:.3f} {tried}"
+    return name, f"iteration {progress.iteration}, objective {progress.objective:,.0f}"

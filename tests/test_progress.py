@@ -1,0 +1,122 @@
+"""Progress on a terminal, in a notebook, and in a log: what models with verbose=1 and commands show."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import logging
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from cofactor.datasets import make_labels, make_ratings
+from cofactor.labels import LEML
+from cofactor.progress import Display, LogLines
+from cofactor.ratings import ALS
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever the clock is read, two seconds have passed."""
+    ticks = itertools.count(0.0, 2.0)
+    monkeypatch.setattr("cofactor.progress.time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    shell = SimpleNamespace(config={"IPKernelApp": {}})
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+
+
+def fit_ratings() -> None:
+    data = make_ratings(30, 20, 3, random_state=0)
+    ALS(2, 1.0, random_state=0, verbose=1, max_iter=100).fit(data.X, data.y)
+
+
+def fit_labels() -> None:
+    data, _ = make_labels(40, 6, 4, n_groups=2, n_factors=2, random_state=0)
+    LEML(2, alpha=1.0, random_state=0, verbose=1).fit(data.X, data.Y)
+
+
+FITS = pytest.mark.parametrize("fit", [fit_ratings, fit_labels])
+
+
+@FITS
+@pytest.mark.usefixtures("slow")
+def test_a_fit_writes_lines_to_the_log(fit, capfd, caplog: pytest.LogCaptureFixture) -> None:
+    """It printed one blank line."""
+    with caplog.at_level(logging.INFO, "cofactor"):
+        fit()
+    lines = [record.getMessage() for record in caplog.records if record.name == "cofactor"]
+    assert lines
+    assert all(": iteration " in line and "objective" in line and line.endswith(" s)") for line in lines)
+    assert len(lines) < 8  # of more iterations
+    assert capfd.readouterr() == ("", "")
+
+
+@FITS
+@pytest.mark.usefixtures("slow")
+def test_without_logging_lines_are_printed(fit, capfd, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging.Logger, "hasHandlers", lambda logger: False)
+    fit()
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert all(line.startswith("cofactor: ") and ": iteration " in line for line in err.splitlines())
+    assert err
+
+
+@FITS
+@pytest.mark.usefixtures("slow", "notebook")
+def test_a_notebook_shows_a_plain_line(fit, capfd) -> None:
+    fit()
+    out, err = capfd.readouterr()
+    states = err.split("\r")
+    assert out == ""
+    assert "\n" not in err
+    assert "\x1b" not in err
+    assert any("iteration " in state for state in states)
+    assert states[-1] == ""
+    assert states[-2].isspace()  # nothing remains
+
+
+@FITS
+@pytest.mark.usefixtures("slow")
+def test_a_terminal_shows_a_bar(fit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    fit()
+    assert "objective" in terminal.getvalue()
+    assert "\x1b[?25l" in terminal.getvalue()  # the cursor is hidden while the bar is there
+
+
+def test_lines_of_a_log_become_rare(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr("cofactor.progress.time", SimpleNamespace(perf_counter=lambda: clock.now))
+    log = LogLines(1)
+    with caplog.at_level(logging.INFO, "cofactor"):
+        for _ in range(7200):
+            clock.now += 0.5
+            log.update("", "comparing", "", 3, 8)
+    seconds = [float(record.getMessage().split("(")[1].split()[0].replace(",", "")) for record in caplog.records]
+    assert seconds == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1624, 2224, 2824, 3424]
+    assert caplog.records[0].getMessage() == "comparing: 3 of 8 (1 s)"
+
+
+@pytest.mark.usefixtures("notebook")
+def test_a_plain_bar(capfd) -> None:
+    with Display(counted=True) as display:
+        display.show(text="split 1", done=3, total=12)
+    assert capfd.readouterr().err.split("\r")[1].rstrip() == "split 1  [###.........] 3 of 12"
+
+
+@pytest.mark.usefixtures("notebook")
+def test_quiet(capfd) -> None:
+    with Display("fitting", quiet=True) as display:
+        display.show(done=3, total=12)
+    assert capfd.readouterr() == ("", "")
