@@ -62,8 +62,11 @@ def test_a_fit_says_what_became_of_text(run, table: Path, tmp_path: Path) -> Non
         "cofactor: note: 1 column of text became 0 and 1: 'rain' (no, yes)",
     ]
     assert run("fit", table, *options, *FAST, "-o", tmp_path / "m.cofactor").err.splitlines() == expected
-    told = run("evaluate", table, *options, *FAST, "--splits", 2, "--json").err.splitlines()
-    assert told == expected
+    measured = run("evaluate", table, *options, *FAST, "--splits", 2, "--json")
+    assert measured.err.splitlines() == expected
+    named = run("evaluate", table, *options[:3], "remark", "--id", "beach", *FAST, "--splits", 2, "--json")
+    first, second = (json.loads(one.out)["results"]["PLST"][0]["micro_f1"] for one in (measured, named))
+    assert first == second  # ids are no feature
 
 
 def test_a_model_needs_no_option_twice(run, table: Path, model: Path, tmp_path: Path) -> None:

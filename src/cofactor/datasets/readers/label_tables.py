@@ -161,7 +161,8 @@ def _as_in(recipe: Recipe, names: Sequence[str], features: Sequence[int], file: 
     if missing:
         expected = f"expected {counted(len(recipe.features), 'feature')} as trained"
         raise InvalidInputError(f"no feature {few(missing)}; {expected}", place=Place(file))
-    extra = [name for name in position if name not in set(recipe.features)]
+    known = set(recipe.features)
+    extra = [name for name in position if name not in known]
     if extra:
         raise InvalidInputError(
             f"feature {few(extra)} was not there in training",
@@ -202,8 +203,8 @@ def _features(
 def _cells_as_in(table: Table, j: int, words: tuple[str, ...] | None) -> Cells:
     """Cells of a feature as a recipe has them: numbers, or text."""
     if words is None:
-        numbers_of(table, j)  # whose error says which cell is no number
-        return finite_cells(table, j)
+        cells = finite_cells(table, j)
+        return numbers_of(table, j) if isinstance(cells, Words) else cells  # whose error says which cell is no number
     found = table.words(j)
     gap = found.first_row(lambda cell: not cell)
     if gap is not None:
