@@ -33,7 +33,7 @@ BAD_LABELS = {
 }
 
 # Some of these data have nothing to learn from, so no label may be predicted.
-pytestmark = pytest.mark.filterwarnings("ignore:OMF predicts no label")
+pytestmark = pytest.mark.filterwarnings("ignore:OMF predicts")
 
 
 @probed("fit", "_receive")

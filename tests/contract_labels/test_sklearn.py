@@ -23,7 +23,7 @@ from cofactor.labels import MODELS, LabelModel
 from .models import CASES, bits, data, every, fitted, fresh
 
 # Some of these data have nothing to learn from, so no label may be predicted.
-pytestmark = pytest.mark.filterwarnings("ignore:OMF predicts no label")
+pytestmark = pytest.mark.filterwarnings("ignore:OMF predicts")
 
 
 def of_two_classes(model: Any) -> Any:

@@ -1,10 +1,12 @@
 """Cuts against brute force: every cut that makes a difference is tried."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.metrics import f1_score
 
+from cofactor.errors import InvalidInputError
 from cofactor.labels.decoding import (
     FAR,
     RULES,
@@ -168,3 +170,37 @@ def test_an_instance_of_weight_2_counts_as_two(rule, ties):
     assert np.array_equal(weighted.value, repeated.value)
     alike = learn_threshold(rule, scores, sparse.csr_array(Y), np.full(len(Y), 0.25))
     assert np.array_equal(alike.value, learn_threshold(rule, scores, sparse.csr_array(Y)).value)
+
+
+FORMS = {
+    "list": lambda Y: Y.tolist(),
+    "booleans": lambda Y: Y > 0,
+    "signs": lambda Y: 2 * Y - 1,
+    "csc": sparse.csc_array,
+    "frame": pd.DataFrame,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_labels_may_have_every_form(form):
+    scores, Y = scored(3)
+    given, table = FORMS[form](Y), sparse.csr_array(Y)
+    for rule in RULES:
+        weights = np.arange(1, len(Y) + 1)
+        for weight in (None, weights):
+            found = learn_threshold(rule, scores.tolist(), given, None if weight is None else weight.tolist())
+            assert np.array_equal(found.value, learn_threshold(rule, scores, table, weight).value)
+    assert np.array_equal(micro_f1_curve(scores, given), micro_f1_curve(scores, table))
+
+
+def test_scores_and_labels_that_do_not_fit():
+    scores, Y = scored(3)
+    for call in (micro_f1_curve, lambda scores, Y: learn_threshold("global", scores, Y)):
+        with pytest.raises(InvalidInputError, match=r"scores has shape \(30, 5\) but Y has \(30, 4\)"):
+            call(scores, Y[:, :4])
+        with pytest.raises(InvalidInputError, match="scores holds 1 NaN, the first in row 0, column 0"):
+            call(np.where(scores == scores[0, 0], np.nan, scores), Y)
+        with pytest.raises(InvalidInputError, match="Y"):
+            call(scores, Y + 1)
+    with pytest.raises(InvalidInputError, match="sample_weight has shape"):
+        learn_threshold("global", scores, Y, [1.0])

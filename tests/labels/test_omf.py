@@ -15,12 +15,13 @@ from sklearn.preprocessing import normalize
 
 import cofactor
 from cofactor.datasets import load_labels
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.evaluation import Search
 from cofactor.labels.data import as_labels
 from cofactor.labels.decoding import learn_threshold
 from cofactor.labels.embedding.omf import OMF
 from cofactor.metrics.labels import micro_f1
+from cofactor.model.convergence import NothingPredictedWarning
 
 
 def example(n: int = 120, D: int = 15, L: int = 6, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -255,7 +256,9 @@ def test_labels_of_a_stream_are_matched_by_name(tmp_path: Path, names: list[Any]
 
 
 def test_a_stream_gets_its_cut_afterwards(tmp_path: Path) -> None:
-    model = OMF(4, random_state=0, threshold="global").partial_fit(X, Y)
+    with pytest.warns(InputWarning, match="labels are cut at 0 in spite of threshold='global': call fit_thr") as found:
+        model = OMF(4, random_state=0, threshold="global").partial_fit(X, Y)
+    assert found[0].filename == __file__
     assert model.threshold_ == 0
     assert model.fit_threshold(X, Y) is model
     cut = model.threshold_
@@ -286,9 +289,12 @@ def test_a_chunk_may_write_labels_in_signs() -> None:
 
 def test_a_fit_which_predicts_nothing_says_what_to_do() -> None:
     data = load_labels("emotions")
-    with pytest.warns(UserWarning, match="learn a threshold, such as threshold='global'") as found:
+    with pytest.warns(NothingPredictedWarning, match="predicts 0 labels .* have 1,108, .* threshold='global'") as found:
         OMF(random_state=0).fit(data.X, data.Y)
     assert found[0].filename == __file__
+    highest = np.sort(OMF(4, random_state=0).fit(X, Y).decision_function(X), axis=None)
+    with pytest.warns(NothingPredictedWarning, match="predicts 3 labels for"):  # of more than 60
+        OMF(4, random_state=0, threshold=highest[-4]).fit(X, Y)
     OMF(random_state=0, threshold=-0.4).fit(data.X, data.Y)
     Search(OMF(random_state=0), {"alpha": [0.5]}, thresholds=("plain", "global")).fit(data.X, data.Y)
 

@@ -13,12 +13,15 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import gen_batches
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.labels.data import as_weights
+from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape
 from cofactor.model.checks import check_number
+from cofactor.typing import Labels
 
 __all__ = [
     "FAR",
@@ -227,9 +230,7 @@ def check_threshold(threshold: Any, *, joint: bool = False) -> None:
         raise InvalidTypeError(expected, argument="threshold", found=threshold)
 
 
-def learn_threshold(
-    rule: str, scores: NDArray[Any], Y: sparse.csr_array, sample_weight: NDArray[np.float64] | None = None
-) -> Cut | TopK:
+def learn_threshold(rule: str, scores: ArrayLike, Y: Labels, sample_weight: ArrayLike | None = None) -> Cut | TopK:
     r"""Learn a cut from scores of instances whose labels are known.
 
     The scores should come from models that did not learn from the instances (out-of-fold scores): the best cut for
@@ -245,11 +246,11 @@ def learn_threshold(
     Parameters
     ----------
     rule : {"global", "per-label", "top-k", "cardinality"}
-    scores : ndarray of shape (n, L)
-    Y : csr_array of shape (n, L)
-        Ones where a label is on.
-    sample_weight : ndarray of shape (n,), optional
-        Weights of the instances, above 0; by default all are 1.
+    scores : array-like of shape (n, L)
+    Y : array-like, sparse matrix or array, or frame, of shape (n, L)
+        Labels: 0 and 1, False and True, or -1 and 1.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the instances, not negative; by default all are 1.
 
     Returns
     -------
@@ -259,7 +260,7 @@ def learn_threshold(
     Raises
     ------
     InvalidInputError
-        If the rule is unknown.
+        If the rule is unknown, or scores, labels and weights are not tables of these shapes.
 
     Notes
     -----
@@ -277,6 +278,7 @@ def learn_threshold(
     >>> learn_threshold("top-k", scores, Y).value
     1
     """
+    scores, Y, sample_weight = _checked(scores, Y, sample_weight)
     if rule == "top-k":
         return TopK(_best_k(scores, Y, sample_weight))
     if rule == "per-label":
@@ -291,15 +293,15 @@ def learn_threshold(
 
 
 def micro_f1_curve(
-    scores: NDArray[Any], Y: sparse.csr_array, n_points: int | None = 500
+    scores: ArrayLike, Y: Labels, n_points: int | None = 500
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return micro-F1 as a function of one global cut.
 
     Parameters
     ----------
-    scores : ndarray of shape (n, L)
-    Y : csr_array of shape (n, L)
-        Ones where a label is on.
+    scores : array-like of shape (n, L)
+    Y : array-like, sparse matrix or array, or frame, of shape (n, L)
+        Labels: 0 and 1, False and True, or -1 and 1.
     n_points : int or None, default=500
         Largest number of cuts. They are spread evenly over the ranks of the scores, and the best cut is one of them.
         None for all cuts that make a difference.
@@ -310,18 +312,33 @@ def micro_f1_curve(
         From the highest to the lowest.
     micro_f1 : ndarray of shape (p,)
 
+    Raises
+    ------
+    InvalidInputError
+        If scores or labels are not tables of this shape.
+
     Examples
     --------
     >>> cuts, f1 = micro_f1_curve(np.array([[0.9, 0.4], [0.3, 0.2]]), sparse.csr_array([[1, 1], [0, 0]]))
     >>> cuts.round(2).tolist(), f1.round(2).tolist()
     ([0.9, 0.65, 0.35, 0.25, 0.2], [0.0, 0.67, 1.0, 0.8, 0.67])
     """
+    scores, Y, _ = _checked(scores, Y)
     cuts, true_positives, positives = _all_cuts(scores, Y)
     f1 = _f1(true_positives, positives, Y.nnz)
     if n_points is not None and len(cuts) > n_points:
         chosen = np.unique(np.append(np.linspace(0, len(cuts) - 1, n_points - 1).astype(int), np.argmax(f1)))
         cuts, f1 = cuts[chosen], f1[chosen]
     return cuts, f1
+
+
+def _checked(
+    scores: ArrayLike, Y: Labels, sample_weight: ArrayLike | None = None
+) -> tuple[NDArray[Any], sparse.csr_array, NDArray[np.float64] | None]:
+    """Return scores as an array, labels as a sparse table of ones, and weights, having checked them."""
+    table, labels = as_scores(scores), as_label_sets(Y)
+    check_same_shape(table.shape, labels.shape, ("scores", "Y"))
+    return table, labels, as_weights(sample_weight, len(table))
 
 
 def _f1(true_positives: NDArray[Any], predicted: NDArray[Any], actual: Any) -> NDArray[np.float64]:

@@ -9,12 +9,26 @@ from cofactor.model.callers import callers_level
 from cofactor.solvers.result import Result
 from cofactor.text import counted
 
+#: The share of the labels of training instances below which a model is said to predict none.
+PRACTICALLY_NONE = 0.05
+
 
 class NothingPredictedWarning(UserWarning):
-    """The model predicts no label of any training instance.
+    """The model predicts practically no label for the training instances (`predicts_none`).
 
     Where the cut of the scores is chosen afterwards it means nothing; filter it by this category there.
     """
+
+
+def predicts_none(n_predicted: int, n_on: int) -> bool:
+    """Whether a model predicts practically no labels: fewer than a twentieth as many as there are.
+
+    Examples
+    --------
+    >>> predicts_none(0, 7), predicts_none(21, 2585), predicts_none(409, 1218), predicts_none(0, 0)
+    (True, True, False, False)
+    """
+    return n_predicted < PRACTICALLY_NONE * n_on
 
 
 def warn_if_unfinished(result: Result, model: Any, name: str = "") -> None:

@@ -19,8 +19,8 @@ from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation import Search
 from cofactor.evaluation.labels import decodings, measure_labels
 from cofactor.labels import LabelModel
-from cofactor.metrics import LABEL_METRICS
-from cofactor.model.convergence import NothingPredictedWarning
+from cofactor.metrics import LABEL_METRICS, micro_f1
+from cofactor.model.convergence import NothingPredictedWarning, predicts_none
 from cofactor.model.selection.grid import select_parameters
 from cofactor.model.splits import splitter_of
 from cofactor.tasks import label_files
@@ -30,7 +30,7 @@ from cofactor.tasks.matching import align_features
 from cofactor.tasks.models import Wanted, assemble, short_names
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Protocol, Settings, Table
 from cofactor.tasks.words import shortest
-from cofactor.text import folded
+from cofactor.text import counted, folded
 from cofactor.typing import Listener
 
 __all__ = ["LabelTask"]
@@ -321,7 +321,8 @@ def _known_estimator(model: LabelModel, name: str) -> Any:
 def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], seconds: float) -> Facts:
     """Describe a model that was just fitted."""
     data, known = loaded.data, LabelTask().describe(model)
-    score = without_names(model).score(data.X, data.Y)
+    predicted = without_names(model).predict(data.X)
+    score = micro_f1(data.Y, predicted)
     values = {
         **known.values,
         "data": data.name,
@@ -342,12 +343,9 @@ def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], sec
         "training micro-F1": f"{score:.4f}",
     }
     notes = loaded.notes
-    if not score and not isinstance(model.threshold, str):
-        learned = (Argument("threshold", "global"), ", which learns a cut")
-        notes = (
-            *notes,
-            ("no label of a training instance is found; try ", *learned),
-        )
+    if predicts_none(predicted.nnz, data.Y.nnz) and not isinstance(model.threshold, str):
+        found = f"{counted(predicted.nnz, 'label')} predicted for training instances which have {data.Y.nnz:,}"
+        notes = (*notes, (f"{found}; try ", Argument("threshold", "global"), ", which learns a cut"))
     return Facts(f"{values['model']} fitted to {data.name}", values, {k: v for k, v in shown.items() if v}, notes)
 
 

@@ -13,18 +13,19 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.features import is_sparse
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.model.commit import committed, learned_names
-from cofactor.model.convergence import NothingPredictedWarning, warn_if_unfinished
+from cofactor.model.convergence import NothingPredictedWarning, predicts_none, warn_if_unfinished
 from cofactor.problems.joint import JointLeastSquaresProblem
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
+from cofactor.text import counted
 from cofactor.typing import Features, Labels, RandomState
 
 #: Standard deviation of the random start of stochastic gradients; with 0.1 bibtex and medical need more passes.
@@ -103,7 +104,10 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     Warns
     -----
     NothingPredictedWarning
-        If the plain cut, or the given number, predicts no label for any training instance.
+        If the plain cut, or the given number, predicts fewer than a twentieth as many labels as the training instances
+        have.
+    InputWarning
+        If a stream begins while `threshold` is a rule, which `partial_fit` does not learn.
     ConvergenceWarning
         If `max_iter` ends the fit.
 
@@ -261,9 +265,9 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
 
         Notes
         -----
-        The cut of the scores does not change. If `threshold` is a rule and the model was not fitted, the cut is 0 until
-        `fit_threshold` learns it from held-out or recent instances. A change of the parameter `threshold` has no effect
-        before that call.
+        The cut of the scores does not change. If `threshold` is a rule and the model was not fitted, the cut is 0, as a
+        warning says, until `fit_threshold` learns it from held-out or recent instances. A change of the parameter
+        `threshold` has no effect before that call.
         """
         self._check_params()
         first = not hasattr(self, "n_features_in_")
@@ -273,6 +277,18 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
             data = fitted._receive(X, y, sample_weight, label_names=label_names, reset=first, weights="whole")
             data = data.repeated()
             fitted._extend(self._prepared(data.features), data.labels, n_rows)
+        if first and isinstance(self.threshold, str):
+            warnings.warn(
+                InputWarning(
+                    (
+                        "partial_fit learns no cut of the scores, so labels are cut at 0 in spite of ",
+                        Argument("threshold", self.threshold),
+                        ": call fit_threshold with held-out or recent instances, or begin with ",
+                        Argument("threshold", 0),
+                    )
+                ),
+                stacklevel=callers_level(),
+            )
         return self
 
     @property
@@ -320,17 +336,17 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         self.certificate_, self.n_iter_ = result.certificate, result.n_iter
         self.n_rows_seen_ = problem.n_rows
         self.inverse_step_ = 1 / self.eta0 + self.alpha * result.n_iter  # a round counts as a pass
-        if not isinstance(self.threshold, str) and not self._predicts_any(data.features):
+        if isinstance(self.threshold, str):
+            return
+        blocks = self._blocks(data.features)
+        found = sum(int(np.count_nonzero(self._scores(block) > float(self.threshold))) for block in blocks)
+        if predicts_none(found, data.labels.nnz):
             warnings.warn(
-                "OMF predicts no label of any training instance, since its scores are shrunk towards 0: "
-                "learn a threshold, such as threshold='global'",
+                f"OMF predicts {counted(found, 'label')} for training instances which have {data.labels.nnz:,}, since "
+                "its scores are shrunk towards 0: learn a threshold, such as threshold='global'",
                 NothingPredictedWarning,
                 stacklevel=callers_level(),
             )
-
-    def _predicts_any(self, X: CheckedFeatures) -> bool:
-        """Whether the threshold, a number, leaves any label on."""
-        return any((self._scores(block) > float(self.threshold)).any() for block in self._blocks(X))
 
     def _extend(self, X: Any, Y: sparse.csr_array, n_rows: int | None) -> None:
         """Take one step for each row, starting from what the model learned."""
