@@ -279,6 +279,20 @@ def test_ctrl_c_says_what_is_kept(run, csv: Path, tmp_path: Path, monkeypatch: p
     assert {path.name for path in out.iterdir()} == FILES
 
 
+def test_a_damaged_store_is_rescued_on_request(run, csv: Path, tmp_path: Path) -> None:
+    store = tmp_path / "results.sqlite"
+    arguments = ["compare", csv, *METHODS, "--splits", 2, "--store", store, "--json"]
+    first = json.loads(run(*arguments).out)["metrics"]["mae"]
+    store.write_bytes(store.read_bytes().replace(b'{"mae": 0', b'{"mae": 9', 1))
+    refused = run(*arguments)
+    assert (refused.status, refused.out) == (2, "")
+    assert f"{store}: is damaged (a result is not as it was written); open it with --rescue to keep" in refused.err
+    outcome = run(*arguments, "--rescue")
+    assert outcome.status == 0
+    assert f"cofactor: warning: {store}: was damaged: 3 results kept, 1 or more that could not be read" in outcome.err
+    assert json.loads(outcome.out)["metrics"]["mae"] == first
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from cofactor.evaluation import Cell, Result, ResultStore, StoreError, run_cells
+from cofactor.errors import InputWarning
+from cofactor.evaluation import Cell, DamagedStoreError, Result, ResultStore, StoreError, run_cells
 from cofactor.evaluation.run import store as module
 
 Start = Callable[..., BaseProcess]
@@ -187,6 +188,74 @@ def test_a_store_of_a_newer_version_is_left_alone(store: ResultStore, path: Path
         ResultStore(path)
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == ["results.sqlite"]
+
+
+def put_many(store: ResultStore, n: int) -> list[Result]:
+    results = [make_result(make_cell(k), error=f"<{k}>" + "x" * 1000) for k in range(n)]
+    store.put(*results)
+    store.close()
+    return results
+
+
+def test_a_store_without_digests_gets_them(store: ResultStore, path: Path) -> None:
+    results = put_many(store, 3)
+    with sqlite3.connect(path) as raw:
+        raw.execute("ALTER TABLE results DROP COLUMN digest")
+        raw.execute("PRAGMA user_version = 2")
+    raw.close()
+    for _ in range(2):
+        with ResultStore(path) as again:
+            assert again.results() == results
+
+
+@pytest.mark.parametrize("text", [b"<8>x", b"<7\xffx"])
+def test_a_result_that_was_changed_is_refused_and_the_others_are_rescued(
+    text: bytes, store: ResultStore, path: Path
+) -> None:
+    results = put_many(store, 20)
+    path.write_bytes(path.read_bytes().replace(b"<7>x", text))
+    before = path.read_bytes()
+    with pytest.raises(
+        DamagedStoreError,
+        match=r"results\.sqlite: is damaged \(a result is not as it was written\); open it with rescue=True to keep",
+    ):
+        ResultStore(path)
+    assert path.read_bytes() == before
+    told = r"was damaged: 19 results kept, 1 or more that could not be read .* the damaged file is .*sqlite\.damaged"
+    with pytest.warns(InputWarning, match=told), ResultStore(path, rescue=True) as again:
+        assert again.results() == results[:7] + results[8:]
+    assert path.with_name("results.sqlite.damaged").read_bytes() == before
+    assert sorted(os.listdir(path.parent)) == ["results.sqlite", "results.sqlite.damaged"]
+    with ResultStore(path, rescue=True) as whole:  # nothing to rescue
+        assert len(whole) == 19
+    path.write_bytes(before)
+    with pytest.raises(StoreError, match=r"damaged: is there already, so .* move it away"):
+        ResultStore(path, rescue=True)
+    assert path.read_bytes() == before
+
+
+def test_a_page_of_zeros_is_seen(store: ResultStore, path: Path) -> None:
+    results = put_many(store, 60)
+    content = path.read_bytes()
+    page = content.index(b"<30>") // 4096 * 4096
+    path.write_bytes(content[:page] + bytes(4096) + content[page + 4096 :])
+    with pytest.raises(DamagedStoreError, match=r"is damaged \(Page \d+: btreeInitPage"):
+        ResultStore(path)
+    with pytest.warns(InputWarning, match="was damaged"):
+        again = ResultStore(path, rescue=True)
+    kept = again.results()
+    again.close()
+    assert 50 < len(kept) < 60
+    assert all(result in results for result in kept)
+
+
+def test_results_are_checked_when_they_are_read(store: ResultStore, path: Path) -> None:
+    result = make_result(make_cell())
+    store.put(result)
+    store._connection.execute("UPDATE results SET seconds = seconds + 1")
+    for read in (store.results, lambda: store.get(result.key)):
+        with pytest.raises(DamagedStoreError, match="a result is not as it was written"):
+            read()
 
 
 @pytest.mark.parametrize("content", [b"method,data\nHMF,toy\n" * 100, b"SQLite format 3\0" + b"x" * 4096])

@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from cofactor.experiments.declared import Declared
 
 #: Options that may be given with a TOML file.
-_OF_THE_RUN = ("jobs", "store", "out", "retry", "json")
+_OF_THE_RUN = ("jobs", "store", "out", "retry", "rescue", "json")
 
 
 def compare(
@@ -78,6 +79,7 @@ def compare(
         str | None, typer.Option("--out", "-o", metavar="FOLDER", help="Write tables, results and report.html there.")
     ] = None,
     retry: options.Retry = False,
+    rescue: options.Rescue = False,
     json: options.Json = False,
     task: options.TaskOption = None,
     alpha: options.Alpha = "auto",
@@ -113,8 +115,16 @@ def compare(
     if folder is not None:
         folder.mkdir(exist_ok=True)
     place = store if store is not None or folder is None else folder / "results.sqlite"
-    with telling_what_is_kept(), naming({"splits": "--protocol"}), Board(declared, quiet=json) as board:
-        comparison = declared.compare(store=place, n_jobs=jobs, retry_failed=retry, progress=board.show)
+    with loading():
+        from cofactor.evaluation.run.store import ResultStore
+
+    with (
+        nullcontext() if place is None else ResultStore(place, rescue=rescue) as kept,
+        telling_what_is_kept(),
+        naming({"splits": "--protocol"}),
+        Board(declared, quiet=json) as board,
+    ):
+        comparison = declared.compare(store=kept, n_jobs=jobs, retry_failed=retry, progress=board.show)
     tables = dict(_tables(comparison))
     files = iter(()) if folder is None else _write(folder, comparison, declared.title, tables)
     if json:

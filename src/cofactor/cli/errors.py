@@ -31,7 +31,7 @@ _OPTIONS: Mapping[str, str] = {
 #: Names of settings and options that all tasks share.
 _SAME = (
     *("alpha", "factors", "model", "param", "seed", "seeds", "task", "protocol", "splits", "test_size", "json"),
-    *("candidates", "titles", "ratings", "at_least", "quantile", "include_seen"),
+    *("candidates", "titles", "ratings", "at_least", "quantile", "include_seen", "rescue"),
 )
 #: Options that stand for one value of a parameter.
 _FLAGS: Mapping[tuple[str, bool], str] = {

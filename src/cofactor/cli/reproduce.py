@@ -43,6 +43,7 @@ def reproduce(
     ] = None,
     from_store: Annotated[bool, typer.Option("--from-store", help="Run nothing: show what the store holds.")] = False,
     retry: options.Retry = False,
+    rescue: options.Rescue = False,
     document: Annotated[
         str | None,
         typer.Option("--document", "-d", metavar="FOLDER", help="Write all of it as Markdown pages with pictures."),
@@ -75,7 +76,7 @@ def reproduce(
         raise InvalidInputError(
             f"--from-store: there is no store {place} yet: without this option it is made and filled"
         )
-    with ResultStore(place) as kept:
+    with ResultStore(place, rescue=rescue) as kept:
         found = _found(chosen, extent, kept, from_store, jobs, retry, json)
     if json:
         print_json([_plain(one) for one in found])

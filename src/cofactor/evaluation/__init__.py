@@ -6,7 +6,7 @@ from cofactor.evaluation.labels import decodings, evaluate_labels, fold_means
 from cofactor.evaluation.protocols import FoldInScorer, evaluate
 from cofactor.evaluation.run.cells import Cell, Result, cell, tidy
 from cofactor.evaluation.run.running import Interrupted, RunProgress, run_cells
-from cofactor.evaluation.run.store import ResultStore, StoreError
+from cofactor.evaluation.run.store import DamagedStoreError, ResultStore, StoreError
 from cofactor.evaluation.stats.applicability import what_applies
 from cofactor.evaluation.stats.bayesian import Posterior, correlated_t, signed_rank
 from cofactor.evaluation.stats.conclusions import Conclusions, conclude
@@ -44,6 +44,7 @@ __all__ = [
     "Choice",
     "Comparison",
     "Conclusions",
+    "DamagedStoreError",
     "FoldInScorer",
     "Friedman",
     "Holdout",

@@ -7,33 +7,38 @@ Who computes a cell claims it first. A claim ends with its process, so nothing h
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import socket
 import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
+from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.evaluation.run.cells import Cell, Result
+from cofactor.evaluation.run.rows import COLUMNS, check, digest, readable, result_of, row_of, text
 from cofactor.files import PathLike
+from cofactor.text import counted
 
-__all__ = ["ResultStore", "StoreError"]
+__all__ = ["DamagedStoreError", "ResultStore", "StoreError"]
 
-SCHEMA = 2  #: kept in the file; 1 had keys that did not change with the code; higher ones are of newer versions
+_Taken = TypeVar("_Taken")
+
+#: Kept in the file. 1 had keys that did not change with the code, 2 no digests of rows; higher ones are newer.
+SCHEMA = 3
 _APPLICATION = int.from_bytes(b"cofa", "big")
 _TABLES = """
 CREATE TABLE results (
     number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, method TEXT NOT NULL, data TEXT NOT NULL, split TEXT NOT NULL,
     seed INTEGER NOT NULL, parameters TEXT NOT NULL, checksum TEXT NOT NULL, measure TEXT NOT NULL,
     version TEXT NOT NULL, status TEXT NOT NULL, measures TEXT NOT NULL, error TEXT NOT NULL, seconds REAL NOT NULL,
-    code TEXT NOT NULL
+    code TEXT NOT NULL, digest TEXT NOT NULL
 );
 CREATE TABLE workers (
     id TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, started TEXT NOT NULL, beat REAL NOT NULL
@@ -42,8 +47,6 @@ CREATE TABLE claims (
     key TEXT PRIMARY KEY, worker TEXT NOT NULL REFERENCES workers (id) ON DELETE CASCADE
 );
 """
-_COLUMNS = tuple(field.name for field in fields(Result))
-_JSON = ("parameters", "measures")
 
 _PATIENCE = 60.0  #: seconds to wait for a file which another process holds
 _BEAT = 15.0  #: seconds between two signs of life
@@ -53,15 +56,35 @@ _REASONS = {
     sqlite3.SQLITE_FULL: "the disk is full; what was stored is kept: make room, and start again to go on from there",
     sqlite3.SQLITE_IOERR: "the operating system could not read or write it; what was stored is kept",
     sqlite3.SQLITE_NOTADB: "is no store of results (not an SQLite database): give another name",
-    sqlite3.SQLITE_CORRUPT: "is damaged: move it away, and start again",
     sqlite3.SQLITE_READONLY: "cannot be written: allow writing to the file and to its folder, or give another name",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened or made: its folder must exist, and one must be allowed to write there",
     sqlite3.SQLITE_BUSY: f"another program has kept it locked for {_PATIENCE:g} seconds",
+}
+#: What SQLite reports of a damaged file: its pages, the text of its tables, or the kind or size of a value.
+_DAMAGE = {
+    *(sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_INTERNAL, sqlite3.SQLITE_FORMAT),
+    *(sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_NOMEM),
 }
 
 
 class StoreError(OSError):
     """A store which cannot be read or written; the message says why, and what to do."""
+
+
+class DamagedStoreError(StoreError, InvalidInputError):
+    """A store which is not as it was written."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        rescue = Argument("rescue", True)
+        advice = (
+            *("open it with ", rescue, " to keep the results that are as they were written, or move it away; "),
+            "the others are computed again",
+        )
+        InvalidInputError.__init__(self, f"is damaged ({why})", advice=advice, place=Place(os.fspath(path)))
+        self.path, self.why = path, why
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path, self.why)
 
 
 class ResultStore:
@@ -73,11 +96,22 @@ class ResultStore:
     ----------
     path : str or path-like
         The file; it is made if it does not exist.
+    rescue : bool, default=False
+        Whether to go on from a damaged file with the results in it that are as they were written. The file is kept,
+        with ``.damaged`` at the end of its name, and a warning says how many results could not be read. No other
+        process may use the store meanwhile.
 
     Raises
     ------
     StoreError
         If the file is no store, was written by a newer version, or cannot be written. It is left as it was.
+    DamagedStoreError
+        If the file is not as it was written: each opening checks its pages, and a digest of each result.
+
+    Notes
+    -----
+    A machine that loses power may lose the last results, and so may a log (the file with ``-wal`` at the end of its
+    name, which stays after ``kill -9``) that is damaged: they count as not computed.
 
     Examples
     --------
@@ -92,22 +126,20 @@ class ResultStore:
     >>> folder.cleanup()
     """
 
-    def __init__(self, path: PathLike) -> None:
+    def __init__(self, path: PathLike, *, rescue: bool = False) -> None:
         self.path = Path(path)
         self._lock = threading.RLock()  # cells are claimed in whatever thread hands them out
         self._worker = uuid.uuid4().hex
         self._identity = (_host(), os.getpid(), _started(os.getpid()))
         self._heart: threading.Thread | None = None
         self._closed = threading.Event()
-        with self._explained():
-            self._connection = sqlite3.connect(
-                self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
-            )
         try:
-            self._prepare()
-        except BaseException:
-            self._connection.close()
-            raise
+            self._open()
+        except DamagedStoreError:
+            if not rescue:
+                raise
+            self._rescue()
+            self._open()
 
     def __enter__(self) -> Self:
         return self
@@ -140,8 +172,8 @@ class ResultStore:
         key : str
             `Cell.key`.
         """
-        rows = self._query(f"SELECT {', '.join(_COLUMNS)} FROM results WHERE key = ?", key)
-        return _result(rows[0]) if rows else None
+        rows = self._query(f"SELECT {', '.join(COLUMNS)} FROM results WHERE key = ?", key)
+        return self._each(result_of, rows)[0] if rows else None
 
     def results(
         self, *, method: str | None = None, data: str | None = None, split: str | None = None, status: str | None = None
@@ -156,8 +188,8 @@ class ResultStore:
         wanted = {"method": method, "data": data, "split": split, "status": status}
         given = {name: value for name, value in wanted.items() if value is not None}
         where = " AND ".join(f"{name} = ?" for name in given)
-        query = f"SELECT {', '.join(_COLUMNS)} FROM results {'WHERE ' + where if where else ''} ORDER BY number"
-        return [_result(row) for row in self._query(query, *given.values())]
+        query = f"SELECT {', '.join(COLUMNS)} FROM results {'WHERE ' + where if where else ''} ORDER BY number"
+        return self._each(result_of, self._query(query, *given.values()))
 
     def put(self, *results: Result) -> None:
         """Keep results, in place of earlier ones of the same cells, all or none; claims on them end.
@@ -166,16 +198,10 @@ class ResultStore:
         ----------
         *results : Result
         """
-        rows = [
-            [
-                json.dumps(getattr(result, name), ensure_ascii=False) if name in _JSON else getattr(result, name)
-                for name in _COLUMNS
-            ]
-            for result in results
-        ]
-        marks = ", ".join("?" * len(_COLUMNS))
+        rows = [row_of(result) for result in results]
+        marks = ", ".join("?" * len(COLUMNS))
         with self._transaction() as connection:
-            connection.executemany(f"INSERT OR REPLACE INTO results ({', '.join(_COLUMNS)}) VALUES ({marks})", rows)
+            connection.executemany(f"INSERT OR REPLACE INTO results ({', '.join(COLUMNS)}) VALUES ({marks})", rows)
             connection.executemany("DELETE FROM claims WHERE key = ?", [(result.key,) for result in results])
 
     def claim(self, cell: Cell) -> bool:
@@ -240,10 +266,48 @@ class ResultStore:
         with self._transaction() as connection:
             connection.executemany("DELETE FROM results WHERE key = ?", [(key,) for key in keys])
 
+    def _open(self) -> None:
+        with self._explained():
+            self._connection = sqlite3.connect(
+                self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+            )
+        self._connection.text_factory = text
+        try:
+            self._prepare()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _rescue(self) -> None:
+        """Put a store with the results that can be read in the place of a damaged one, which is kept."""
+        aside, whole = (Path(f"{self.path}.{end}") for end in ("damaged", "rescued"))
+        if aside.exists():
+            raise StoreError(f"{aside}: is there already, so {self.path} cannot be kept under this name: move it away")
+        results, lost = readable(self.path)
+        whole.unlink(missing_ok=True)
+        with ResultStore(whole) as store:
+            store.put(*results)
+        log, new_log = (Path(f"{path}-wal") for path in (self.path, aside))
+        os.replace(self.path, aside)
+        if log.exists() and log.stat().st_size:
+            os.replace(log, new_log)
+        for end in ("wal", "shm"):  # they would be taken for those of the new file
+            Path(f"{self.path}-{end}").unlink(missing_ok=True)
+        os.replace(whole, self.path)
+        warnings.warn(
+            InputWarning(
+                f"{self.path}: was damaged: {counted(len(results), 'result', form=',')} kept, {lost:,} or more that "
+                f"could not be read will be computed again; the damaged file is {aside}"
+            ),
+            stacklevel=3,
+        )
+
     def _prepare(self) -> None:
-        """Make the tables of a new file; refuse a file which is none of ours."""
+        """Make the tables of a new file; refuse a file which is none of ours, or damaged."""
         with self._explained():
             version = self._version()
+            if version:
+                self._check_pages()
             # A switch to the log does not always wait for other processes that make it at the same time.
             until = time.monotonic() + _PATIENCE
             while True:
@@ -256,13 +320,35 @@ class ResultStore:
                     time.sleep(0.01)
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.execute("PRAGMA foreign_keys = ON")
-        if version == 0:
+        if version < SCHEMA:
             with self._transaction() as connection:
-                if self._version() == 0:  # no other process was faster
+                version = self._version()  # another process may have been faster
+                if version == 0:
                     for statement in _TABLES.split(";"):
                         connection.execute(statement)
                     connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-                    connection.execute(f"PRAGMA user_version = {SCHEMA}")
+                elif version < SCHEMA:
+                    self._add_digests(connection)
+                connection.execute(f"PRAGMA user_version = {SCHEMA}")
+        self._each(check, self._query(f"SELECT {', '.join(COLUMNS)} FROM results"))
+
+    def _check_pages(self) -> None:
+        (found,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
+        if found != "ok":
+            raise DamagedStoreError(self.path, " ".join(found.removeprefix("*** in database main ***").split()))
+
+    def _add_digests(self, connection: sqlite3.Connection) -> None:
+        """Change a file of version 2, whose rows have no digests."""
+        connection.execute("ALTER TABLE results ADD COLUMN digest TEXT NOT NULL DEFAULT ''")
+        for number, *values, _ in connection.execute(f"SELECT number, {', '.join(COLUMNS)} FROM results").fetchall():
+            connection.execute("UPDATE results SET digest = ? WHERE number = ?", (digest(values), number))
+
+    def _each(self, take: Callable[[tuple[Any, ...]], _Taken], rows: Iterable[tuple[Any, ...]]) -> list[_Taken]:
+        """Return what a function makes of each row, all of which must be as they were written."""
+        try:
+            return [take(row) for row in rows]
+        except ValueError as error:
+            raise DamagedStoreError(self.path, str(error)) from None
 
     def _version(self) -> int:
         """Return the version of the tables, 0 where there are none."""
@@ -273,7 +359,7 @@ class ResultStore:
         ).fetchone()
         if application != _APPLICATION and (version or tables or application):
             raise StoreError(f"{self.path}: is no store of results, but a database of another program")
-        if 0 < version < SCHEMA:
+        if version == 1:
             raise StoreError(
                 f"{self.path}: was written by an earlier version of cofactor, whose keys did not change with the code, "
                 "so that its results may be those of other code: move it away, or give another name, and compute anew; "
@@ -309,18 +395,15 @@ class ResultStore:
         try:
             yield
         except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF
+            if code in _DAMAGE:
+                raise DamagedStoreError(self.path, str(error)) from error
             raise StoreError(f"{self.path}: {_REASONS.get(code, str(error))}") from error
 
     def _beat(self) -> None:
         while not self._closed.wait(_BEAT):
             with contextlib.suppress(StoreError), self._transaction() as connection:
                 connection.execute("UPDATE workers SET beat = ? WHERE id = ?", (time.time(), self._worker))
-
-
-def _result(row: tuple[Any, ...]) -> Result:
-    values = dict(zip(_COLUMNS, row, strict=True))
-    return Result(**{name: json.loads(value) if name in _JSON else value for name, value in values.items()})
 
 
 def _host() -> str:
@@ -355,6 +438,9 @@ class _Worker(NamedTuple):
 
     def lives(self) -> bool:
         """Return whether the process lives still, as far as can be found out from here."""
-        if self.started and self.host == _host():
-            return _started(self.pid) == self.started
-        return time.time() - self.beat < _SILENCE
+        try:
+            if self.started and self.host == _host():
+                return _started(self.pid) == self.started
+            return time.time() - self.beat < _SILENCE
+        except (TypeError, ValueError):  # a damaged row
+            return False
