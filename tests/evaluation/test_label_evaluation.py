@@ -347,7 +347,7 @@ def test_selection_of_a_model_without_scores_or_thresholds():
         ({"validation": "half"}, TypeError, "expected a share of the instances"),
         ({"validation": 1.5}, ValueError, "test_size"),
         ({"grid": {"alpha": [-1.0]}}, ValueError, "alpha"),
-        ({"grid": {"beta": [1.0]}}, ValueError, "Invalid parameter 'beta'"),
+        ({"grid": {"beta": [1.0]}}, ValueError, "PLST has no parameter 'beta'"),
     ],
 )
 def test_bad_selections(options, error, message):

@@ -41,6 +41,7 @@ from cofactor.metrics.labels import micro_f1
 from cofactor.model.checks import check_callback, check_flag, check_verbose, make_generator
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
+from cofactor.model.estimator import Estimator
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.trials import out_of_fold_scores
 from cofactor.typing import Features, Labels, RandomState
@@ -59,7 +60,7 @@ def _offers_probabilities(model: LabelModel) -> bool:
 
 
 @fill_docs
-class LabelModel(ClassifierMixin, BaseEstimator, ABC):
+class LabelModel(ClassifierMixin, Estimator, ABC):
     """A model which predicts the labels of instances from their features.
 
     A subclass says how to learn (`_fit`) and how to score (`_scores`). It sees checked features, and labels as a sparse

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,6 +23,7 @@ from cofactor.metrics.scale import as_scale
 from cofactor.model.checks import check_callback, check_choice, check_number
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
+from cofactor.model.estimator import Estimator
 from cofactor.model.progress import Monitor
 from cofactor.model.state import check_course
 from cofactor.ratings.blocks import each_block, pairs_per_block
@@ -46,7 +46,7 @@ def _has_probabilities(model: RatingModel) -> bool:
 
 
 @fill_docs
-class RatingModel(BaseEstimator, ABC):
+class RatingModel(Estimator, ABC):
     """A model of users' ratings of items on a discrete scale.
 
     Subclasses say how to learn (`_fit`), how to find the state of users who were not in training, items held

@@ -1,0 +1,37 @@
+"""A wrong name of a parameter is told in our words, for every model alike."""
+
+import copy
+import inspect
+import pickle
+from typing import Any
+
+import pytest
+from sklearn.base import clone
+
+from cofactor import labels, ratings
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.evaluation import Search
+
+KINDS: dict[str, type[Any]] = {**ratings.MODELS, **labels.MODELS, **labels.TRANSFORMERS, "Search": Search}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_wrong_name_is_told_with_the_model_and_the_near_name(name: str) -> None:
+    kind = KINDS[name]
+    right = next(key for key in kind._get_param_names() if len(key) > 5)
+    message = rf"^{name} has no parameter '{right[:-1]}'; did you mean .*\b{right}\b"
+    with pytest.raises(InvalidTypeError, match=message):
+        kind(**{right[:-1]: 1})
+    model = Search(labels.PLST()) if kind is Search else kind()
+    with pytest.raises(InvalidInputError, match=message):
+        model.set_params(**{right[:-1]: 1})
+    with pytest.raises(InvalidTypeError, match=f"^{name}: too many positional arguments"):
+        kind(*range(99))
+
+
+def test_signatures_and_copies_are_those_of_scikit_learn() -> None:
+    assert "n_components" in inspect.signature(labels.PLST).parameters
+    search = Search(labels.PLST(2, alpha=3.0))
+    for same in (copy.deepcopy(search), pickle.loads(pickle.dumps(search)), clone(search)):
+        assert same.estimator.get_params() == search.estimator.get_params()
+    assert search.set_params(estimator__alpha=5.0).estimator.alpha == 5
