@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,7 +34,8 @@ def merged(earlier: Ratings, later: Ratings) -> Ratings:
     rows = np.concatenate([users.index(part.users.ids)[part.row_of_entry] for part in parts])
     columns = np.concatenate([items.index(part.items.ids)[part.indices] for part in parts])
     values = np.concatenate([part.values for part in parts])
-    return Ratings.from_entries(users, items, rows, columns, values, earlier.scale, "last")
+    both = Ratings.from_entries(users, items, rows, columns, values, earlier.scale, "last")
+    return replace(both, coding=later.coding or earlier.coding)
 
 
 def among(ratings: Ratings, users: IdMap | None = None, items: IdMap | None = None) -> Ratings:
@@ -54,8 +57,8 @@ def among(ratings: Ratings, users: IdMap | None = None, items: IdMap | None = No
     rows = chosen_users.index(ratings.users.ids)[ratings.row_of_entry]
     columns = chosen_items.index(ratings.items.ids)[ratings.indices]
     keep = (rows >= 0) & (columns >= 0)
-    values = ratings.values[keep]
-    return Ratings.from_entries(chosen_users, chosen_items, rows[keep], columns[keep], values, ratings.scale)
+    some = rows[keep], columns[keep], ratings.values[keep]
+    return replace(Ratings.from_entries(chosen_users, chosen_items, *some, ratings.scale), coding=ratings.coding)
 
 
 def without_ratings(users: IdMap, items: IdMap, scale: NDArray[np.float64]) -> Ratings:
