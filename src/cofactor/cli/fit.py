@@ -38,7 +38,7 @@ def fit(
     [bold]cofactor fit tags.arff[/bold] learns to predict labels; of a table say which columns they are:
     [bold]--labels tag_[/bold].
     """
-    check_target(out, file, own.get("xml"))
+    check_target(out, file, *(own.get(name) for name in ("xml", "user_features", "item_features")))
     chosen, reading = options.task_for(context, "fit", file, task, own)
     params = options.parse_params(param)
     settings = Settings(options.parse_alpha(alpha), factors, seed, params, reading)

@@ -35,14 +35,17 @@ def predict(
     With --proba also columns p_1, p_2, ..., one for each level, which sum to one. Of a model that has probabilities the
     score is the expected rating.
 
-    A user or item that was not in training counts as an average one; standard error says how many there were.
+    A user or item that was not in training counts as an average one; standard error says how many there were. A model
+    that was fitted with features knows them by theirs: [bold]--user-features[/bold], [bold]--item-features[/bold].
 
     A label model predicts labels instead: columns instance (from 1) and labels, joined by semicolons. Features are
     matched by their names; with --json an object stands in each line.
     """
-    check_target(out, model, file)
-    if model == file == "-":
-        raise InvalidInputError("MODEL and FILE cannot both be standard input: give one of them as a file")
+    features = [own.get(name) for name in ("user_features", "item_features")]
+    check_target(out, model, file, *features)
+    if [model, file, *features].count("-") > 1:
+        two = "MODEL and FILE" if model == file else "two files"
+        raise InvalidInputError(f"{two} cannot both be standard input: give one of them as a file")
     fitted = load_model(model)
     with loading():
         task = task_of(fitted)

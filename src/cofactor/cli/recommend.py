@@ -81,6 +81,24 @@ def recommend(
             rich_help_panel=_NEW,
         ),
     ] = None,
+    user_features: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Features of new users, with ratings or without: ids in the first column, numbers in the others. For "
+            "models that were fitted with features of users.",
+            rich_help_panel=_NEW,
+        ),
+    ] = None,
+    item_features: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Features of new items, of which the best are recommended. For models that were fitted with features "
+            "of items.",
+            rich_help_panel=_NEW,
+        ),
+    ] = None,
     user_column: Annotated[str | None, typer.Option(metavar="COLUMN", help=_COLUMN_HELP, rich_help_panel=_NEW)] = None,
     item_column: Annotated[str | None, typer.Option(metavar="COLUMN", help=_COLUMN_HELP, rich_help_panel=_NEW)] = None,
     rating_column: Annotated[
@@ -94,19 +112,21 @@ def recommend(
 ) -> None:
     """Recommend items: columns user, rank, item, score, prediction, and title where titles are given.
 
-    For known users ([bold]--user[/bold], [bold]--all[/bold]), or for new ones from their ratings
-    ([bold]--ratings[/bold]); their ratings of items that were not in training are left out.
+    For known users ([bold]--user[/bold], [bold]--all[/bold]), or for new ones from their ratings or features
+    ([bold]--ratings[/bold], [bold]--user-features[/bold]); their ratings of items that were not in training are left
+    out.
     """
-    check_target(out, model, candidates, titles, ratings)
-    if [model, candidates, ratings].count("-") > 1:
-        raise InvalidInputError("only one of MODEL, --candidates and --ratings can be standard input")
+    check_target(out, model, candidates, titles, ratings, user_features, item_features)
+    if [model, candidates, ratings, user_features, item_features].count("-") > 1:
+        raise InvalidInputError("only one of MODEL, --candidates, --ratings and features can be standard input")
     if known and not ratings:
         raise InvalidInputError("--known says what becomes of users of --ratings: give --ratings too")
     if user and everyone:
         raise InvalidInputError("--user and --all exclude each other: give one of them")
-    if everyone and ratings:
-        raise InvalidInputError("--all and --ratings exclude each other: --ratings FILE serves all users of that file")
-    if not (user or everyone or ratings):
+    new = {"--ratings": ratings, "--user-features": user_features}
+    for option in (name for name, file in new.items() if everyone and file):
+        raise InvalidInputError(f"--all and {option} exclude each other: {option} FILE serves all users of that file")
+    if not (user or everyone or any(new.values())):
         raise InvalidInputError("say for whom: --user ID (repeat for several), --all, or --ratings FILE for new users")
     fitted = load_model(model)
     with loading():
@@ -117,6 +137,7 @@ def recommend(
     request = Request(user or None, n, include_seen, ratings, candidates, titles, encoding, at_least, quantile)
     columns = {"user": user_column, "item": item_column, "rating": rating_column}
     reading = {**columns, "sep": sep, "header": header, "encoding": encoding, "known": known}
+    reading |= {"user_features": user_features, "item_features": item_features}
     with limited_threads(threads), naming({name: f"--{name}-column" for name in columns}):
         table = task.recommend(fitted, request, task.values("recommend", reading), called=model)
     show_notes(table.notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import narwhals as nw
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.model.callers import callers_level
 from cofactor.model.state import check_array
 from cofactor.ratings.ids import IdMap, listed
@@ -56,14 +56,16 @@ class FeatureTable:
         return zlib.crc32(self.values.tobytes(), zlib.crc32(ids.encode()))
 
     @classmethod
-    def read(cls, table: Any, argument: str) -> Self:
-        """Read features from a mapping, a frame, or a pair of ids and an array.
+    def read(cls, table: Any, argument: str) -> FeatureTable:
+        """Read features from a mapping, a frame, or a pair of ids and an array; take those that were read as they are.
 
         Examples
         --------
         >>> FeatureTable.read({"bob": [31, 0], "ann": [25, 1]}, "user_features").values.tolist()
         [[25.0, 1.0], [31.0, 0.0]]
         """
+        if isinstance(table, FeatureTable):
+            return replace(table, argument=argument)
         frame = nw.from_native(table, eager_only=True, pass_through=True)
         if isinstance(frame, nw.DataFrame):
             ids, columns = _of_frame(frame, argument)
@@ -103,7 +105,7 @@ class FeatureTable:
 def unknown_features(argument: str) -> InvalidInputError:
     """Return the error for features of a kind that a model was not fitted with."""
     return InvalidInputError(
-        f"{argument} was not given in training, so nothing is known about what it says",
+        (Argument(argument), " was not given in training, so nothing is known about what it says"),
         argument=argument,
         advice="leave it out, or fit an OrdinalProbit with such features",
     )

@@ -262,15 +262,15 @@ class Task(ABC):
         """
         self._cannot("recommend")
 
-    def fold_in(self, model: Any, file: str, options: Mapping[str, Any]) -> Built:
+    def fold_in(self, model: Any, file: str | None, options: Mapping[str, Any]) -> Built:
         """Return a model for the new users of a file, without training again.
 
         Parameters
         ----------
         model : estimator
             Fitted. It is not changed.
-        file : str
-            Path, or ``-``.
+        file : str or None
+            Path, or ``-``; None where features alone, which an option names, describe the users.
         options : mapping from str to object
             As `values` returns them for "recommend".
         """

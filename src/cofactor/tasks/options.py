@@ -316,6 +316,7 @@ _COLUMNS = "Ratings: columns of FILE"
 _LABELS = "Labels: columns of FILE"
 _CHANCES = "Ratings: what is written"
 _OUTPUT = "Labels: what is written"
+_SIDES = "Ratings: features of users and items"
 _COLUMN_HELP = "Name of its column, or its position counted from 0."
 
 USER = Option("user", _COLUMN_HELP, group=_COLUMNS, unit="COLUMN", parse=parse_column)
@@ -470,16 +471,25 @@ TOP = Option(
     "top", "The N labels with the highest scores, in rows of their own.", kind=int, group=_OUTPUT, unit="N", low=1
 )
 
+USER_FEATURES = Option(
+    "user_features",
+    "What is known of users beside ratings: ids in the first column, numbers in the others; for models that take it, "
+    "as ordinal-probit. A model that was fitted with it knows new users by it.",
+    group=_SIDES,
+    unit="FILE",
+)
+ITEM_FEATURES = Option("item_features", "The same of items.", group=_SIDES, unit="FILE")
+
 _READ_RATINGS = (USER, ITEM, RATING, *TEXT_FILES, *SCALE, DUPLICATES)
 _READ_LABELS = (*LABEL_COLUMNS, DROP, ID, MAX_VALUES, THRESHOLD, FORMAT, ALIGNED, ZERO_BASED, *_AS_TOLD)
 
 #: Options of ratings.
 RATINGS: OptionTable = {
-    "fit": _READ_RATINGS,
+    "fit": (*_READ_RATINGS, USER_FEATURES, ITEM_FEATURES),
     "compare": _READ_RATINGS,
     "evaluate": (*_READ_RATINGS, TEST_USERS),
-    "predict": (USER, ITEM, *TEXT_FILES, PROBA),
-    "recommend": (USER, ITEM, RATING, *TEXT_FILES, KNOWN),
+    "predict": (USER, ITEM, *TEXT_FILES, USER_FEATURES, ITEM_FEATURES, PROBA),
+    "recommend": (USER, ITEM, RATING, *TEXT_FILES, KNOWN, USER_FEATURES, ITEM_FEATURES),
 }
 #: Options of labels.
 LABELS: OptionTable = {

@@ -24,6 +24,7 @@ from cofactor.tasks.baselines import MostFrequentLevel, UserMedian
 from cofactor.tasks.matching import match_ids
 from cofactor.tasks.models import Wanted, assemble, short_names
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Protocol, Request, Room, Settings, Table
+from cofactor.tasks.side_features import Asked, features_of_training, only_new, side_features, with_new_items
 from cofactor.tasks.words import numbers, shortest
 from cofactor.typing import Listener
 
@@ -112,9 +113,10 @@ class RatingTask(Task):
         fitted = ready[""]
         if listen is not None:
             self.listen(fitted, listen)
+        features = features_of_training(fitted, loaded.ready, settings.options)
         began = time.perf_counter()
         with about(loaded.file):
-            fitted.fit(loaded.ready)
+            fitted.fit(loaded.ready, **features)
         seconds = time.perf_counter() - began
         self.listen(fitted, None)
         return fitted, _fit_facts(fitted, loaded, seconds, notes)
@@ -124,27 +126,31 @@ class RatingTask(Task):
         if options["proba"]:
             self._require_probabilities(model, "proba", called)
         X = rating_files.read_rating_pairs(file, model, options)
+        asked = Asked.of(model, X, options)
         columns: dict[str, Any] = {
             "user": X[:, 0],
             "item": X[:, 1],
-            **_predicted(model, X),
-            "score": shortest(model.decision_function(X)),
+            **_with_meaning(model, asked.answers("predict")),
+            "score": shortest(asked.answers("decision_function")),
         }
         if options["proba"]:
-            chances = model.predict_proba(X)
-            columns |= {f"p_{level:g}": column for level, column in zip(model.scale_.tolist(), chances.T, strict=True)}
-        unknown = int(((model.users_.index(X[:, 0]) < 0) | (model.items_.index(X[:, 1]) < 0)).sum())
+            chances = zip(model.scale_.tolist(), asked.answers("predict_proba").T, strict=True)
+            columns |= {f"p_{level:g}": column for level, column in chances}
+        unknown = asked.n_unknown()
         notes: tuple[Text, ...] = ()
         if unknown:
             share = f"{unknown:,} of {len(X):,}; they are predicted as for an average one"
             notes = (f"pairs with a user or an item that was not in training: {share}",)
         return Table("Predictions", columns, notes=notes)
 
-    def fold_in(self, model: Any, file: str, options: Mapping[str, Any]) -> Built:
-        """Return a model for the new users of a file; see `Task.fold_in`."""
+    def fold_in(self, model: Any, file: str | None, options: Mapping[str, Any]) -> Built:
+        """Return a model for the users of a file, or for new ones whose features a file has; see `Task.fold_in`."""
+        features = side_features(model, "user_features", options)
+        if file is None:
+            return Built(model.fold_in(user_features=features and only_new(model, features)))
         X, y, notes = rating_files.read_new_users(file, model, options)
         with about(file):
-            return Built(model.fold_in(X, y, known=options["known"]), notes)
+            return Built(model.fold_in(X, y, user_features=features, known=options["known"]), notes)
 
     def recommend(self, model: Any, request: Request, options: Mapping[str, Any], called: str = "the model") -> Table:
         """Recommend items to users of a model, or to new ones after `fold_in`; see `Task.recommend`."""
@@ -157,15 +163,18 @@ class RatingTask(Task):
             self._require_probabilities(model, name, called)
         allowed, titles = None, None
         notes: tuple[Text, ...] = ()
+        of_items = side_features(model, "item_features", options)
+        if of_items is not None:
+            model = with_new_items(model, of_items)
         if request.candidates is not None:
             allowed, notes = rating_files.read_candidates(request.candidates, model, request.encoding)
         if request.titles is not None:
             titles = rating_files.read_titles(request.titles, request.encoding)
-        if request.ratings is not None:
+        if request.ratings is not None or options["user_features"] is not None:
             folded = self.fold_in(model, request.ratings, options)
             model, notes = folded.model, (*notes, *folded.notes)
         ids = model.users_.ids.tolist() if request.users is None else match_ids(request.users, model.users_)
-        _check_users(ids, model, request.ratings)
+        _check_users(ids, model, request.ratings or options["user_features"])
         seen = not request.include_seen
         items, scores = model.recommend(ids, request.n, exclude_seen=seen, candidates=allowed, **ranking)
         columns = _recommendations(model, ids, items, scores)
@@ -290,9 +299,8 @@ def _meanings(values: Mapping[str, Any]) -> dict[str, str]:
     return {"meaning": ", ".join(f"{level:g} = {meaning}" for level, meaning in pairs)}
 
 
-def _predicted(model: Any, X: Any) -> dict[str, Any]:
+def _with_meaning(model: Any, found: NDArray[Any]) -> dict[str, Any]:
     """Return the columns of predictions: ratings, and what they stand for where the model knows it."""
-    found = model.predict(X)
     meaning = {} if model.coding_ is None else {"meaning": model.coding_.named(found)}
     return {"prediction": found, **meaning}
 
@@ -370,7 +378,7 @@ def _recommendations(model: Any, ids: list[Any], items: NDArray[Any], scores: ND
     users[:] = np.array([*ids, None], dtype=object)[:-1, None]
     ranks = np.broadcast_to(np.arange(1, items.shape[1] + 1), items.shape)
     pairs = np.column_stack([users[found], items[found].astype(object)])
-    predictions = _predicted(model, pairs) if len(pairs) else {"prediction": np.empty(0)}
+    predictions = _with_meaning(model, model.predict(pairs)) if len(pairs) else {"prediction": np.empty(0)}
     return {
         "user": pairs[:, 0].tolist(),
         "rank": ranks[found],

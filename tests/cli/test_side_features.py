@@ -1,0 +1,110 @@
+"""Features of users and items on the command line: fit, and answers about those whom they alone describe."""
+
+from __future__ import annotations
+
+import csv as csv_module
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cofactor
+from cofactor.datasets import RatingDataset
+from cofactor.ratings import OrdinalProbit
+from cofactor.ratings.features import FeatureTable
+
+SWEEPS = ["--param", "n_sweeps=20", "--param", "burn_in=8", "--param", "implicit=None"]
+F, G = np.random.default_rng(0).normal(size=(2, 60, 2)).round(3)
+
+
+def write(path: Path, ids: list[object], values: np.ndarray) -> Path:
+    lines = [f"{who},{a},{b}" for who, (a, b) in zip(ids, values.tolist(), strict=True)]
+    path.write_text("\n".join(["id,height,age", *lines]))
+    return path
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> tuple[Path, Path]:
+    """Features of all users and items, and of ann, bob and two films."""
+    users = write(tmp_path / "users.csv", ["ann", *range(58), "bob"], F)
+    return users, write(tmp_path / "items.csv", [*range(58), "up", 900], G)
+
+
+@pytest.fixture
+def probit(run, csv: Path, tables: tuple[Path, Path], tmp_path: Path) -> Path:
+    path = tmp_path / "probit.cofactor"
+    arguments = ["-m", "ordinal-probit", "--factors", 2, *SWEEPS, "-o", path, "--json"]
+    outcome = run("fit", csv, *arguments, "--user-features", tables[0], "--item-features", tables[1])
+    assert outcome.status == 0, outcome.err
+    return path
+
+
+def test_a_fit_uses_them(run, data: RatingDataset, probit: Path) -> None:
+    users = dict(zip(range(58), F[1:59], strict=True))
+    expected = OrdinalProbit(2, implicit=None, n_sweeps=20, burn_in=8, random_state=0, levels=data.scale)
+    expected.fit(data.X, data.y, user_features=users, item_features=dict(zip(range(58), G[:58], strict=True)))
+    assert np.array_equal(cofactor.load(probit).decision_function(data.X), expected.decision_function(data.X))
+
+
+def test_new_users_get_recommendations_by_their_features(run, probit: Path, tables: tuple[Path, Path]) -> None:
+    found = json.loads(run("recommend", probit, "--user-features", tables[0], "-n", 3, "--json").out)
+    model = cofactor.load(probit)
+    assert model.links_[0].standard.names == ("height", "age")
+    features = FeatureTable.read((["ann", "bob"], F[[0, 59]]), "user_features")
+    new = model.fold_in(user_features=replace(features, names=("height", "age")))
+    assert [row["item"] for row in found] == new.recommend(["ann", "bob"], 3)[0].ravel().tolist()
+    only = json.loads(run("recommend", probit, "--user-features", tables[0], "--user", "bob", "-n", 3, "--json").out)
+    assert only == [row for row in found if row["user"] == "bob"]
+    # With ratings of some of them.
+    ratings = b"user,item,rating\nann,3,5\nann,7,1\n"
+    arguments = ["recommend", probit, "--ratings", "-", "--user-features", tables[0], "-n", 40, "--json"]
+    both = json.loads(run(*arguments, stdin=ratings).out)
+    assert {row["user"] for row in both} == {"ann", "bob"}
+    assert not {row["item"] for row in both if row["user"] == "ann"} & {3, 7}
+
+
+def test_new_items_are_recommended_by_their_features(run, probit: Path, tables: tuple[Path, Path]) -> None:
+    found = json.loads(run("recommend", probit, "--user", 5, "--item-features", tables[1], "--json").out)
+    assert len(found) == 10
+    assert {row["item"] for row in found} <= {*map(str, range(40, 58)), "up", "900"}
+
+
+def test_pairs_of_old_and_new_users_and_items(run, probit: Path, tables: tuple[Path, Path], tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("user,item\n5,3\nann,3\n5,up\nbob,900\nnobody,3\n")
+    arguments = ["--user-features", tables[0], "--item-features", tables[1], "--proba"]
+    outcome = run("predict", probit, pairs, *arguments, "--out", "-")
+    found = list(csv_module.DictReader(io.StringIO(outcome.out)))
+    assert [(row["user"], row["item"]) for row in found] == [
+        ("5", "3"), ("ann", "3"), ("5", "up"), ("bob", "900"), ("nobody", "3"),
+    ]  # fmt: skip
+    assert "not in training: 1 of 5" in " ".join(outcome.err.split())
+    alone = list(csv_module.DictReader(io.StringIO(run("predict", probit, pairs, "--out", "-").out)))
+    same = [one["score"] == other["score"] for one, other in zip(found, alone, strict=True)]
+    assert same == [True, False, False, False, True]
+    assert all(abs(sum(float(row[f"p_{r}"]) for r in range(1, 6)) - 1) < 1e-6 for row in found)
+
+
+def test_what_is_wrong_with_them(run, csv: Path, model: Path, probit: Path, tables: tuple[Path, Path]) -> None:
+    users, _ = tables
+    assert run("fit", csv, "--user-features", users).error == (
+        "--user-features: MMMF takes no features; ordinal-probit does"
+    )
+    unknown = "was not given in training, so nothing is known"
+    assert run("recommend", model, "--user-features", users).error.startswith(f"--user-features {unknown}")
+    of_items = ["--user", 5, "--item-features", users]
+    assert run("recommend", model, *of_items).error.startswith(f"--item-features {unknown}")
+    write(users, list(range(10)), F[:10])
+    assert run("recommend", probit, "--user-features", users).error == (
+        "--user-features holds only users that were in training"
+    )
+    users.write_text("id,height,age\nann,1.5,x\n")
+    assert run("recommend", probit, "--user-features", users).error.startswith(f"{users}, line 2, column 'age'")
+    users.write_text("id,age,height\nann,1.5,2\n")
+    assert "but those of training were height, age" in run("recommend", probit, "--user-features", users).error
+    users.write_text("ann\nbob\n")
+    assert run("recommend", probit, "--user-features", users).error.startswith(f"{users}: has a single column")
+    assert "--all and --user-features exclude" in run("recommend", probit, "--all", "--user-features", users).error
