@@ -19,9 +19,18 @@ __all__ = [
     "folded",
     "is_number",
     "nearest",
+    "one_line",
+    "shown",
     "some_of",
     "without_zero",
 ]
+
+
+#: Line breaks, and all other characters that a terminal or a table obeys instead of showing them.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+#: All of these but line breaks and tabs.
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def folded(name: str) -> str:
@@ -136,3 +145,25 @@ def some_of(values: NDArray[Any], most: int = 5) -> str:
     """Write the first few values of an array, for messages."""
     shown = ", ".join(f"{v:g}" if isinstance(v, float) else repr(v) for v in values[:most].tolist())
     return shown if len(values) <= most else f"{shown}, ... ({len(values)} in all)"
+
+
+def one_line(text: str) -> str:
+    r"""Return a text in one line, without control characters.
+
+    Examples
+    --------
+    >>> one_line("two\nlines, \x1b[31mred")
+    'two lines,  [31mred'
+    """
+    return _CONTROL.sub(" ", text)
+
+
+def shown(text: str) -> str:
+    r"""Return a text of any number of lines, without characters that a terminal obeys.
+
+    Examples
+    --------
+    >>> shown("two\nlines, \x1b[31mred")
+    'two\nlines,  [31mred'
+    """
+    return _OBEYED.sub(" ", text)

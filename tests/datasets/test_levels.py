@@ -13,7 +13,7 @@ from cofactor import load
 from cofactor.coding import Coding
 from cofactor.datasets import RatingDataset, bin_edges, bin_ratings, read_ratings
 from cofactor.errors import InputWarning, InvalidInputError
-from cofactor.ratings import ALS
+from cofactor.ratings import ALS, as_ratings
 
 
 @pytest.fixture
@@ -210,3 +210,13 @@ def test_a_level_that_has_nearly_all_ratings(others, part):
         warnings.simplefilter("always", InputWarning)
         ALS(2, 1.0).fit(X, y)
     assert [str(one.message).split(",")[0] for one in found] == ([f"{part} ratings are 5"] if part else [])
+
+
+def test_one_limit_of_levels_for_files_and_models(tmp_path):
+    data = read_ratings(write(tmp_path, range(101)))
+    assert as_ratings(data).n_levels == 101
+    data = read_ratings(write(tmp_path, range(102)))
+    assert data.scale is None
+    with pytest.raises(InvalidInputError, match="102 distinct values, at most 101 are possible: .*bin_ratings"):
+        as_ratings(data)
+    assert read_ratings(write(tmp_path, range(102)), bins=5).level_counts().sum() == 102

@@ -1,7 +1,9 @@
 """Writing tables: content, all or nothing, Parquet both ways."""
 
+import csv
 import errno
 import gzip
+import io
 import os
 import stat
 import threading
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 
 from cofactor import files as _bytes
 from cofactor.datasets import read_pairs, read_ratings, write_table
+from cofactor.errors import InvalidInputError
 
 COLUMNS = {
     "user": np.array(["ann", "bob, jr"], dtype=object),
@@ -211,3 +214,53 @@ def test_errors_name_the_file_and_not_the_temporary_one(tmp_path, monkeypatch):
         stream.write(b"x")
     assert caught.value.filename == os.fspath(path)
     assert not list(tmp_path.iterdir())
+
+
+# ---------------------------------------------------------------- text that spreadsheets take for formulas
+
+HOSTILE = ["=cmd|' /C calc'!A0", "+1+1", "-2", "@SUM(A1)", "\tx", "\rx", " =1", "\uff1d1", "a\x1b[31m", 'q"=1', "b;=1"]
+
+
+def test_formulas_come_back_exactly_unless_asked_for(tmp_path):
+    columns = {"=user": HOSTILE, "@item": list(range(len(HOSTILE))), "rating": np.linspace(-1, 1, len(HOSTILE))}
+    write_table(tmp_path / "t.csv", columns)
+    data = read_ratings(tmp_path / "t.csv", "=user", "@item", "rating")
+    assert data.X[:, 0].tolist() == [text.strip() for text in HOSTILE]
+    np.testing.assert_array_equal(data.y, columns["rating"])
+    with open(tmp_path / "t.csv", newline="") as stream:
+        header, *rows = csv.reader(stream)
+    assert header == list(columns)
+    assert [row[0] for row in rows] == HOSTILE
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv.gz"])
+def test_safe_cells_are_no_formulas_and_numbers_stay(name, tmp_path):
+    numbers = [-0.1 - 0.2, *range(len(HOSTILE) - 1)]
+    write_table(tmp_path / name, {"=user": HOSTILE, "n": numbers}, safe=True)
+    content = (tmp_path / name).read_bytes()
+    text = (gzip.decompress(content) if name.endswith("gz") else content).decode()
+    header, *rows = csv.reader(io.StringIO(text), delimiter="\t" if "tsv" in name else ",")
+    assert header == ["'=user", "n"]
+    assert [row[0] for row in rows] == [
+        *(
+            "'=cmd|' /C calc'!A0",
+            "'+1+1",
+            "'-2",
+            "'@SUM(A1)",
+            "' x",
+            "' x",
+            "' =1",
+            "'\uff1d1",
+            "a [31m",
+            'q"=1',
+            "b;=1",
+        )
+    ]
+    assert [float(row[1]) for row in rows] == numbers
+    assert '"b;=1"' in text  # one cell, whatever separator a spreadsheet expects
+
+
+def test_parquet_is_safe_as_it_is(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"t\.parquet: is Parquet, .*; leave out safe_csv=True"):
+        write_table(tmp_path / "t.parquet", {"user": ["a"]}, safe=True)
+    assert not os.listdir(tmp_path)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cofactor.experiments.declared import Declared
 
 #: Options that may be given with a TOML file.
-_OF_THE_RUN = ("jobs", "store", "out", "retry", "rescue", "json")
+_OF_THE_RUN = ("jobs", "store", "out", "retry", "rescue", "safe_csv", "json")
 
 
 def compare(
@@ -78,6 +78,7 @@ def compare(
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="FOLDER", help="Write tables, results and report.html there.")
     ] = None,
+    safe_csv: options.SafeCsv = False,
     retry: options.Retry = False,
     rescue: options.Rescue = False,
     json: options.Json = False,
@@ -126,7 +127,7 @@ def compare(
     ):
         comparison = declared.compare(store=kept, n_jobs=jobs, retry_failed=retry, progress=board.show)
     tables = dict(_tables(comparison))
-    files = iter(()) if folder is None else _write(folder, comparison, declared.title, tables)
+    files = iter(()) if folder is None else _write(folder, comparison, declared.title, tables, safe_csv)
     if json:
         written: list[Path] = []
         try:
@@ -254,12 +255,14 @@ def _digits(table: MeanTable) -> int:
     return 2 if table.metric.endswith("seconds") else 4
 
 
-def _write(folder: Path, comparison: Comparison, title: str, tables: Mapping[str, MeanTable]) -> Iterator[Path]:
+def _write(
+    folder: Path, comparison: Comparison, title: str, tables: Mapping[str, MeanTable], safe_csv: bool
+) -> Iterator[Path]:
     """Write all files, each whole or not at all, and yield their names. The report with its pictures comes last."""
     from cofactor.files import replacing
     from cofactor.reports.comparison import write_report
 
-    comparison.to_csv(folder / "results.csv")
+    comparison.to_csv(folder / "results.csv", safe=safe_csv)
     yield folder / "results.csv"
     comparison.to_parquet(folder / "results.parquet")
     yield folder / "results.parquet"

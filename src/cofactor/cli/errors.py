@@ -14,6 +14,7 @@ from typing import Any, cast
 import typer
 
 from cofactor.errors import Argument, InvalidInputError, MissingPackageError, Text
+from cofactor.text import one_line
 
 __all__ = ["EXPLAINED", "explain", "is_abort", "named", "naming", "silence_stdout", "telling_what_is_kept"]
 
@@ -31,7 +32,7 @@ _OPTIONS: Mapping[str, str] = {
 #: Names of settings and options that all tasks share.
 _SAME = (
     *("alpha", "factors", "model", "param", "seed", "seeds", "task", "protocol", "splits", "test_size", "json"),
-    *("candidates", "titles", "ratings", "at_least", "quantile", "include_seen", "rescue"),
+    *("candidates", "titles", "ratings", "at_least", "quantile", "include_seen", "rescue", "safe_csv"),
 )
 #: Options that stand for one value of a parameter.
 _FLAGS: Mapping[tuple[str, bool], str] = {
@@ -229,4 +230,4 @@ def _wrong_number(error: Any) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return one_line(" ".join(text.split()))

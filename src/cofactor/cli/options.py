@@ -105,6 +105,16 @@ Out = Annotated[
 ]
 
 
+SafeCsv = Annotated[
+    bool,
+    typer.Option(
+        "--safe-csv",
+        help="Write CSV for spreadsheets, which take text such as =1+1 for a formula: such text gets an apostrophe "
+        "before it. By default text is written as it is, so that it can be read back.",
+    ),
+]
+
+
 # ---------------------------------------------------------------- what tasks declare
 
 
@@ -300,6 +310,7 @@ __all__ = [
     "Out",
     "Params",
     "Retry",
+    "SafeCsv",
     "Seed",
     "TaskOption",
     "Threads",

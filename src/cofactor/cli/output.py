@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cofactor.cli.errors import told
 from cofactor.progress import Display, describe
-from cofactor.text import counted
+from cofactor.text import counted, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,9 +41,9 @@ _WIDE = 100  #: characters of a wide terminal
 
 def human_console(*, stderr: bool = False) -> Console:
     """Return a console for people, on standard output or standard error."""
-    from rich.console import Console
+    from cofactor.cli.console import HumanConsole
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+    return HumanConsole(stderr=stderr, highlight=False, soft_wrap=False)
 
 
 def print_json(value: Any) -> None:
@@ -59,7 +59,7 @@ def _plain(value: Any) -> Any:
 
 def note(text: str) -> None:
     """Print a line on standard error, so that standard output holds only data."""
-    print(text, file=sys.stderr)
+    print(one_line(text), file=sys.stderr)
 
 
 def show_notes(notes: tuple[Text, ...]) -> None:
@@ -96,7 +96,7 @@ def show_facts(facts: Facts, more: Mapping[str, str], *, stderr: bool = False) -
     console.print(table)
 
 
-def write_table(table: Table, out: str | None, *, as_json: bool) -> None:
+def write_table(table: Table, out: str | None, *, as_json: bool, safe_csv: bool = False) -> None:
     """Write a table to a file or to standard output.
 
     Parameters
@@ -108,6 +108,8 @@ def write_table(table: Table, out: str | None, *, as_json: bool) -> None:
         otherwise CSV.
     as_json : bool
         Print JSON on standard output: the rows, or their number if they go to a file. Records have a line each.
+    safe_csv : bool, default=False
+        Write CSV for spreadsheets, see `cofactor.datasets.write_table`.
     """
     if as_json and out is None and table.records is not None:
         for record in table.records():
@@ -120,7 +122,7 @@ def write_table(table: Table, out: str | None, *, as_json: bool) -> None:
     names = list(table.columns)
     n_rows = len(table.columns[names[0]])
     if out is not None and out != "-":
-        write(out, table.columns)
+        write(out, table.columns, safe=safe_csv)
         if as_json:
             print_json({"out": out, "rows": n_rows})
         else:
@@ -131,7 +133,7 @@ def write_table(table: Table, out: str | None, *, as_json: bool) -> None:
     elif out is None and sys.stdout.isatty():
         _print_rows(table.columns, n_rows, table.title)
     else:
-        write("-", table.columns)
+        write("-", table.columns, safe=safe_csv)
 
 
 def _values(column: Any) -> list[Any]:

@@ -26,6 +26,7 @@ def predict(
         ),
     ],
     out: options.Out = None,
+    safe_csv: options.SafeCsv = False,
     threads: options.Threads = None,
     json: options.Json = False,
     **own: Any,
@@ -53,4 +54,4 @@ def predict(
     with limited_threads(threads):
         table = task.predict(fitted, file, task.values("predict", given), called=model)
     show_notes(table.notes)
-    write_table(table, out, as_json=json)
+    write_table(table, out, as_json=json, safe_csv=safe_csv)

@@ -16,6 +16,7 @@ from cofactor.cli.app import app
 from cofactor.cli.interrupts import INTERRUPTED, loading, not_lost, working
 from cofactor.errors import InputWarning
 from cofactor.interrupts import ending_all
+from cofactor.text import one_line
 
 __all__ = ["run"]
 
@@ -87,7 +88,7 @@ class _Warnings:
 
     def show(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         """Show a warning; takes what ``warnings.showwarning`` takes."""
-        text = message.told(errors.named()) if isinstance(message, InputWarning) else str(message)
+        text = one_line(message.told(errors.named()) if isinstance(message, InputWarning) else str(message))
         if text not in self.seen:
             self.seen.add(text)
             print(f"cofactor: warning: {text}", file=sys.stderr)

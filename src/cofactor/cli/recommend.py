@@ -26,6 +26,7 @@ def recommend(
     everyone: Annotated[bool, typer.Option("--all", help="For all users.")] = False,
     n: Annotated[int, typer.Option("-n", metavar="N", min=1, help="Number of items for each user.")] = 10,
     out: options.Out = None,
+    safe_csv: options.SafeCsv = False,
     include_seen: Annotated[
         bool, typer.Option("--include-seen", help="Also items which the user has rated in training.")
     ] = False,
@@ -141,4 +142,4 @@ def recommend(
     with limited_threads(threads), naming({name: f"--{name}-column" for name in columns}):
         table = task.recommend(fitted, request, task.values("recommend", reading), called=model)
     show_notes(table.notes)
-    write_table(table, out, as_json=json)
+    write_table(table, out, as_json=json, safe_csv=safe_csv)

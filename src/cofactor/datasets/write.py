@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,15 +15,21 @@ from numpy.typing import ArrayLike, NDArray
 from cofactor.datasets.readers import parquet
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, replacing
+from cofactor.text import one_line
 
 __all__ = ["write_table"]
 
+#: With these a formula begins, in some spreadsheets also after blanks, and in full width.
+_FORMULAS = tuple("=+-@\t\r\n＝＋－＠")
 
-def write_table(path: PathLike, columns: Mapping[str, ArrayLike]) -> None:
+
+def write_table(path: PathLike, columns: Mapping[str, ArrayLike], *, safe: bool = False) -> None:
     """Write columns as CSV, TSV or Parquet, by the suffix of the file.
 
     The file has its name only when it is complete: after an error or an interruption an earlier file of this
-    name is as it was. Numbers are written so that they are read back unchanged.
+    name is as it was. Numbers are written so that they are read back unchanged, and so is text, which may come from
+    others: a spreadsheet takes text that begins as a formula for one, and may run it. Write with ``safe=True`` what is
+    to be opened in a spreadsheet.
 
     Parameters
     ----------
@@ -31,11 +38,15 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike]) -> None:
         CSV to standard output.
     columns : mapping from name to array-like
         Columns of equal length, in this order.
+    safe : bool, default=False
+        Write CSV and TSV so that spreadsheets take no text for a formula: text in cells and names of columns which
+        begins with =, +, -, @, tab or a line break gets an apostrophe before it, control characters become spaces, and
+        all text is quoted. Numbers stay as they are.
 
     Raises
     ------
     ValueError
-        If the suffix is unknown or the columns differ in length.
+        If the suffix is unknown, the columns differ in length, or Parquet is to be `safe`.
     FileNotFoundError
         If the folder does not exist.
 
@@ -46,6 +57,9 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike]) -> None:
     user,rating
     ann,3.5
     bob,4.0
+    >>> write_table("-", {"user": ["=1+1"], "rating": [-3.5]}, safe=True)
+    "user","rating"
+    "'=1+1",-3.5
     """
     arrays = {name: np.asarray(values) for name, values in columns.items()}
     if not arrays:
@@ -57,15 +71,21 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike]) -> None:
         sizes = ", ".join(f"{name}: {len(values)}" for name, values in arrays.items())
         raise InvalidInputError((Argument("columns"), f" must have the same length, found {sizes}"), argument="columns")
     if os.fspath(path) == "-":
-        sys.stdout.write(_delimited(arrays, ","))
+        sys.stdout.write(_delimited(arrays, ",", safe))
         return
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     zipped = bool(suffixes) and suffixes[-1] == ".gz"
     kind = (suffixes[:-1] if zipped else suffixes)[-1:]
     if kind in ([".parquet"], [".pq"]) and not zipped:
+        if safe:
+            raise InvalidInputError(
+                "is Parquet, in which no text is taken for a formula",
+                advice=("leave out ", Argument("safe_csv", True), ", or write CSV"),
+                place=Place(os.fspath(path)),
+            )
         content = parquet.encode(arrays)
     elif kind in ([".csv"], [".tsv"]):
-        content = _delimited(arrays, "," if kind == [".csv"] else "\t").encode()
+        content = _delimited(arrays, "," if kind == [".csv"] else "\t", safe).encode()
         content = gzip.compress(content, mtime=0) if zipped else content
     else:
         raise InvalidInputError(
@@ -77,9 +97,34 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike]) -> None:
         stream.write(content)
 
 
-def _delimited(arrays: Mapping[str, NDArray], sep: str) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, delimiter=sep, lineterminator="\n")
-    writer.writerow(arrays)
-    writer.writerows(zip(*(values.tolist() for values in arrays.values()), strict=True))
+def _delimited(arrays: Mapping[str, NDArray], sep: str, safe: bool) -> str:
+    buffer = _Lines()
+    # Quoted text stays one cell also where a spreadsheet expects another separator.
+    quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if safe else csv.QUOTE_MINIMAL
+    writer = csv.writer(buffer, delimiter=sep, lineterminator=_Lines.END, quoting=quoting)
+    rows = zip(*(values.tolist() for values in arrays.values()), strict=True)
+    if safe:
+        writer.writerow(map(_harmless, arrays))
+        writer.writerows(map(_harmless, row) for row in rows)
+    else:
+        writer.writerow(arrays)
+        writer.writerows(rows)
     return buffer.getvalue()
+
+
+class _Lines(io.StringIO):
+    """Lines that end with a line feed. A writer quotes what stands in its own line ends; so it must know both."""
+
+    END = "\r\n"
+
+    def write(self, line: str, /) -> int:
+        """Write a whole line, as `csv.writer` does."""
+        return super().write(line.removesuffix(self.END) + "\n")
+
+
+def _harmless(cell: object) -> object:
+    """Return a cell that no spreadsheet takes for a formula; numbers are as they were."""
+    if cell is None or isinstance(cell, int | float):
+        return cell
+    text = str(cell)
+    return ("'" if text.lstrip(" ").startswith(_FORMULAS) else "") + one_line(text)

@@ -72,15 +72,17 @@ class Comparison:
         """Return one record for each number that was measured, as `tidy` does; ``pandas.DataFrame`` takes the list."""
         return tidy(self.results)
 
-    def to_csv(self, path: PathLike) -> None:
+    def to_csv(self, path: PathLike, *, safe: bool = False) -> None:
         """Write the records as CSV, whole or not at all.
 
         Parameters
         ----------
         path : str or path-like
             Ends in ``.csv`` or ``.tsv``, perhaps with ``.gz`` after it.
+        safe : bool, default=False
+            For spreadsheets, see `write_table`.
         """
-        write_table(path, self._columns())
+        write_table(path, self._columns(), safe=safe)
 
     def to_parquet(self, path: PathLike) -> None:
         """Write the records as Parquet, whole or not at all.

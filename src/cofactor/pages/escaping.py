@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["in_latex", "in_markdown", "one_line"]
+from cofactor.text import one_line
 
-#: Line breaks, and all other characters that a terminal or a table obeys instead of showing them.
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+__all__ = ["in_latex", "in_markdown", "one_line"]
 
 #: Characters with a meaning in Markdown. An underscore inside a word, as in ``micro_f1``, has none.
 _MARKDOWN = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")
@@ -44,17 +43,6 @@ _LATEX = {
 }
 #: Only a hyphen before another hyphen is escaped: LaTeX would make one dash of two.
 _IN_LATEX = re.compile("-(?=-)|[" + re.escape("".join(set(_LATEX) - {"-"})) + "]")
-
-
-def one_line(text: str) -> str:
-    r"""Return a text in one line, without control characters.
-
-    Examples
-    --------
-    >>> one_line("two\nlines, \x1b[31mred")
-    'two lines,  [31mred'
-    """
-    return _CONTROL.sub(" ", text)
 
 
 def in_markdown(text: str) -> str:
