@@ -376,3 +376,13 @@ def test_estimators_of_scikit_learn_are_not_confused_by_many_labels_in_int8(form
         PredefinedSplit(np.arange(300) % 2 - 1),
     )
     assert row["micro_f1"] == 1
+
+
+def test_a_search_scores_labels_by_name() -> None:
+    names = [f"label {k}" for k in range(Y.shape[1])]
+    frame = pd.DataFrame(Y, columns=names)
+    for model in (PLST(), make_pipeline(StandardScaler(), PLST())):
+        search = Search(model, {}).fit(X, frame)
+        assert search.score(X, frame[names[::-1]]) == search.score(X, frame) == micro_f1(Y, search.predict(X))
+    other = Search(RidgeClassifier(), {}).fit(X, Y)  # has no names, and its own score is accuracy
+    assert other.score(X, Y) == micro_f1(Y, other.predict(X))

@@ -32,7 +32,7 @@ def predicts_none(n_predicted: int, n_on: int) -> bool:
 
 
 def warn_if_unfinished(result: Result, model: Any, name: str = "") -> None:
-    """Warn the user whose code called the fit that a solver ran out of iterations, with what to do about it.
+    """Warn the user whose code called the fit that a solver ended too early, with what to do about it.
 
     Parameters
     ----------
@@ -43,11 +43,14 @@ def warn_if_unfinished(result: Result, model: Any, name: str = "") -> None:
     name : str, optional
         What to call the model; by default its class.
     """
-    if result.unfinished:
-        warnings.warn(
-            f"{name or type(model).__name__} stopped after {counted(result.n_iter, 'iteration')} before its objective "
-            f"had settled (distance from stationarity {result.certificate:.3g}): "
-            f"raise max_iter={model.max_iter} or tol={model.tol:g}",
-            ConvergenceWarning,
-            stacklevel=callers_level(),
+    if not result.unfinished:
+        return
+    stopped = f"{name or type(model).__name__} stopped after {counted(result.n_iter, 'iteration')}"
+    if result.n_iter < model.max_iter:  # more of them would not help
+        text = f"{stopped}, since {result.message}: check the data for huge values, or raise the weight of the penalty"
+    else:
+        text = (
+            f"{stopped} before its objective had settled (distance from stationarity {result.certificate:.3g}): "
+            f"raise max_iter={model.max_iter} or tol={model.tol:g}"
         )
+    warnings.warn(text, ConvergenceWarning, stacklevel=callers_level())

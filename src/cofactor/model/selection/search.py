@@ -280,14 +280,15 @@ class Search(Estimator):
             yield name, model.predict(X), scores
 
     def score(self, X: Pairs | Features, y: RatingValues | Labels) -> float:
-        """Return micro-F1 of predicted labels; of ratings what the model returns.
+        """Return micro-F1 of predicted labels, in a frame matched by name; of ratings what the model returns.
 
         Parameters
         ----------
         X, y : as in `fit`
         """
         check_is_fitted(self)
-        return self.best_estimator_.score(X, y) if task_of(y) == "ratings" else micro_f1(y, self.predict(X))
+        ours = hasattr(last_step(self.best_estimator_), "label_names_")  # others return accuracy, and know no names
+        return self.best_estimator_.score(X, y) if ours or task_of(y) == "ratings" else micro_f1(y, self.predict(X))
 
     @property
     def scale_(self) -> Any:
