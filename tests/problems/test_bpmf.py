@@ -61,6 +61,7 @@ def by_sweeps(rng: np.random.Generator, n: int) -> np.ndarray:
         ENTRIES, rng.normal(size=len(ENTRIES.indices)), users, items, None, shape=SHAPE, rate=RATE
     )
     state = posterior.start(Key(1, 0, 0, 0))
+    posterior.settle(state)
     found = []
     for sweep in range(1, n + 1):
         for number, step in enumerate(posterior.steps.values()):
@@ -93,6 +94,7 @@ def test_a_given_precision_stays():
     users, items = (NormalWishartPrior(name, D) for name in ("user", "item"))
     posterior = GaussianPosterior(ENTRIES, np.ones(7), users, items, 3.5)
     state = posterior.start(Key(1, 0, 0, 0))
+    posterior.settle(state)
     for number, step in enumerate(posterior.steps.values()):
         step(state, Key(1, 0, 1, number))
     assert state["noise_precision"].tolist() == [3.5]

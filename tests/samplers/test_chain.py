@@ -18,11 +18,15 @@ class Walk:
     kept = ("x", "total")
 
     def __init__(self, at: Mapping[int, str] | None = None) -> None:
-        self.at = at or {}
+        self.at, self.n_settled = at or {}, 0
         self.steps: Mapping[str, Step] = {"walk": self.walk, "sum": self.sum}
 
     def start(self, key: Key) -> State:
         return {"x": key.generator().normal(size=3), "total": np.zeros(()), "reach": np.ones(1)}
+
+    def settle(self, state: State) -> None:
+        state["x"] += 10
+        self.n_settled += 1
 
     def walk(self, state: State, key: Key) -> None:
         event = self.at.get(key.sweep)
@@ -67,6 +71,15 @@ def test_a_state_of_another_posterior_is_refused(change):
     chain.state = {name: array for name, array in {**chain.state, **change}.items() if array is not None}
     with pytest.raises(InvalidInputError, match=f"another posterior: {next(iter(change))} would"):
         run(Walk(), chain, 1)
+
+
+def test_only_a_new_chain_is_settled():
+    first, second = Walk(), Walk()
+    chain = run(first, Chain(0, 7), 2)
+    assert first.n_settled == 1
+    assert np.all(chain.state["x"] > 3)
+    run(second, chain, 2)
+    assert second.n_settled == 0
 
 
 @pytest.mark.parametrize("parts", [(5, 15), (1, 1, 18), (13, 7), (6, 0, 14)])

@@ -68,20 +68,26 @@ class GaussianPosterior:
         }
 
     def start(self, key: Key) -> State:
-        """Return the factors after a few rounds of alternating least squares from small random ones."""
+        """Return small random factors."""
         random, (n, m), d = key.generator(), self.entries.shape, self.users.n_columns
-        # A ridge of d is about right for any d where the noise has variance one half: it corresponds to entries of u
-        # and v with variance 1 / (2 d), and so to scores whose variance does not grow with d.
-        problem = LeastSquaresProblem(self.entries, self.targets, d, float(d), None, "exact", np.float64)
-        first = {"U": random.normal(0, 0.1, (n, d)), "V": random.normal(0, 0.1, (m, d))}
-        result = alternating_least_squares(problem, problem.pack(first), max_iter=_ALS_ROUNDS, tol=0)
         return {
-            **{name: np.array(array) for name, array in problem.arrays(result.x).items() if name in first},
+            "U": random.normal(0, 0.1, (n, d)),
+            "V": random.normal(0, 0.1, (m, d)),
             "noise_precision": np.full(1, 2.0 if self.precision is None else self.precision),
             "errors": np.zeros(n),
             **self.users.start(),
             **self.items.start(),
         }
+
+    def settle(self, state: State) -> None:
+        """Improve the factors by a few rounds of alternating least squares."""
+        # A ridge of d is about right for any d where the noise has variance one half: it corresponds to entries of u
+        # and v with variance 1 / (2 d), and so to scores whose variance does not grow with d.
+        d = self.users.n_columns
+        problem = LeastSquaresProblem(self.entries, self.targets, d, float(d), None, "exact", np.float64)
+        first = problem.pack({name: state[name] for name in ("U", "V")})
+        found = problem.arrays(alternating_least_squares(problem, first, max_iter=_ALS_ROUNDS, tol=0).x)
+        state["U"][:], state["V"][:] = found["U"], found["V"]
 
     def log_likelihood(self, state: State) -> float:
         """Return the log-likelihood of the targets."""

@@ -148,6 +148,9 @@ class HingePosterior:
             **self.items.start(),
         }
 
+    def settle(self, state: State) -> None:
+        """Do nothing: a start is good enough."""
+
     def log_likelihood(self, state: State) -> float:
         """Return minus the weighted loss, λ integrated out: a log-likelihood, except for its normalization."""
         return float(state["value"].sum())

@@ -178,6 +178,9 @@ class OrdinalProbitPosterior:
             **shadow,
         }
 
+    def settle(self, state: State) -> None:
+        """Do nothing: a start is good enough."""
+
     def log_likelihood(self, state: State) -> float:
         """Return the log-likelihood of all levels, z integrated out; those of shadow users do not count."""
         return float(state["value"].sum())

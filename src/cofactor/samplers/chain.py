@@ -67,7 +67,10 @@ class Posterior(Protocol):
         """Names of the arrays of a sample."""
 
     def start(self, key: Key) -> State:
-        """Return a state to begin with."""
+        """Return a state to begin with. It is quick: a chain that goes on compares shapes with it."""
+
+    def settle(self, state: State) -> None:
+        """Bring the state of a start to where sweeps may begin, in place; done once, for a new chain."""
 
     def log_likelihood(self, state: State) -> float:
         """Return the log-likelihood of the data in the last sweep."""
@@ -206,6 +209,7 @@ def run(
     if chain.state:
         _check_state(chain.state, first)
     else:
+        posterior.settle(first)
         chain.state = first
     before, sweep = chain.state, chain.n_sweeps
     sweeps = range(sweep + 1, sweep + n_sweeps + 1)

@@ -87,6 +87,7 @@ def test_memory_does_not_grow_with_items():
 
 
 @pytest.mark.evidence
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", cofactor.ratings.MODELS)
 def test_no_model_takes_much_for_a_large_catalogue(name):
     """1,000 users and 100,000 items; probabilities of all pairs would take 4 GB."""
