@@ -104,15 +104,20 @@ class Coding:
         return np.array(self.names(), dtype=object)[levels]
 
     def to_state(self) -> dict[str, Any]:
-        """Return a form that JSON can hold."""
-        return {"scale": list(self.scale), "edges": list(self.edges), "words": list(self.words)}
+        """Return a form that JSON can hold, which has no infinite numbers."""
+        edges = [edge if abs(edge) < float("inf") else str(edge) for edge in self.edges]
+        return {"scale": list(self.scale), "edges": edges, "words": list(self.words)}
 
     @classmethod
     def of_state(cls, state: Any) -> Coding:
         """Return what `to_state` gave, read from a file; anything else is refused."""
         kinds: Mapping[str, Any] = {"scale": int | float, "edges": int | float, "words": str}
         lists = isinstance(state, dict) and state.keys() == kinds.keys() and all(map(_is_list, state.values()))
-        if not lists or not all(isinstance(one, kinds[name]) for name in kinds for one in state[name]):
+        if not lists or not all(
+            isinstance(one, kinds[name]) or (name == "edges" and one in ("inf", "-inf"))
+            for name in kinds
+            for one in state[name]
+        ):
             raise InvalidInputError("the coding of the levels is damaged")
         scale, edges = (tuple(map(float, state[name])) for name in ("scale", "edges"))
         return cls(scale, edges, tuple(state["words"]))

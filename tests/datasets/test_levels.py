@@ -76,6 +76,9 @@ def test_bins_hold_all_ratings_in_order(y, n, by):
         (([-1, 2, 3], 2, "log"), "bin_by='log' needs ratings from 0 on, found -1; take bin_by='quantile'"),
         (([1, 2, 3], 2, "median"), "bin_by='median': expected one of 'auto', 'width', 'quantile', 'log'"),
         (([1, 2, 3], [0, 1, 3], "log"), "bin_by goes with a number of bins"),
+        (([-1.7e308, 0, 1.7e308], 3), "ratings from -1.7e.308 to 1.7e.308 are too close, or too far apart, for 3 bins"),
+        (([1, 1 + 2**-52], 5), "are too close, or too far apart, for 5 bins"),
+        (([1, 1 + 2**-52], 5, "log"), "are too close, or too far apart, for 5 bins"),
         (([1, 2, 3], 102), "bins=102: must be at most 101"),
         (([1, 2, 3], np.arange(200)), "199 bins, at most 101"),
     ],
@@ -95,6 +98,9 @@ def test_a_model_keeps_what_its_levels_stand_for(plays, tmp_path):
     with pytest.raises(InvalidInputError, match=r"the levels of these ratings stand for \[0, 1\), .* training"):
         again.fold_in(new.binned([0, 1, 2, 3, 1e12]))
     assert again.coding_.levels_of(new.y).tolist() == [4.0] * 5  # beyond the last edge
+    open_ended = plays.binned([-np.inf, 2, 10, np.inf])
+    ALS(2, 1.0, random_state=0).fit(open_ended).save(tmp_path / "o")
+    assert load(tmp_path / "o").coding_ == open_ended.coding
     assert ALS(2, 1.0).fit(data.X, data.y).coding_ is None
 
 
@@ -119,7 +125,7 @@ def test_files_are_read_with_the_bins_of_a_model(tmp_path):
         {"scale": [1, 2], "edges": [3, 2, 1], "words": []},
         {"scale": [1, 2], "edges": [], "words": ["a", "A"]},
         {"scale": [1, 2], "edges": [], "words": [1, 2]},
-        {"scale": [1, "x"], "edges": [], "words": ["a", "b"]},
+        {"scale": [1, "inf"], "edges": [], "words": ["a", "b"]},
         {"scale": [1, 2], "edges": [], "words": ["a", "b"], "more": []},
     ],
 )

@@ -47,6 +47,7 @@ N_TRIALS = int(os.environ.get("COFACTOR_HOSTILE", "250"))
 FIRST = int(os.environ.get("COFACTOR_HOSTILE_FIRST", "0"))
 
 RATINGS = b"user,item,rating,time\nann,12,4,881250949\nbob,12,3.5,891717742\nann,7,1,878887116\n"
+VOTES = b"user,item,rating\nann,12,yes\nbob,12,no\nann,7,Yes\n"
 ARFF = b"""% beach
 @relation 'beach: -C 2'
 @attribute sea {0,1}
@@ -126,6 +127,11 @@ def cases() -> list[tuple[bytes, Callable[[Path], Any]]]:
     return [
         (RATINGS, read_ratings),
         (RATINGS, read_pairs),
+        (RATINGS, lambda path: read_ratings(path, bins=2)),
+        (RATINGS, lambda path: read_ratings(path, bins=3, bin_by="log")),
+        (RATINGS, lambda path: read_ratings(path, bins=2, bin_by="quantile", drop_rating=1)),
+        (VOTES, read_ratings),
+        (VOTES, lambda path: read_ratings(path, scale=["no", "yes"])),
         (RATINGS.replace(b",", b"::"), read_ratings),
         (RATINGS.replace(b",", b" "), lambda path: read_ratings(path, ids="each")),
         (b'"ann","sea, or sol",4\n"bob",7,3\n', lambda path: read_ratings(path, ids="str")),

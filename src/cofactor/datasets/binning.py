@@ -85,9 +85,11 @@ def bin_edges(
         raise InvalidInputError((Argument("limits"), " is for bins of equal width"), argument="limits")
     if by == "quantile":
         return _quantiles(values, n)
-    if by == "log":
-        return _logarithmic(values, n)
-    edges = _equal(values, n, limits)
+    edges = _logarithmic(values, n) if by == "log" else _equal(values, n, limits)
+    if not np.isfinite(edges).all() or not np.all(np.diff(edges) > 0):
+        low, high = limits or (values.min(), values.max())
+        far = f"ratings from {low:g} to {high:g} are too close, or too far apart, for {n} bins"
+        raise InvalidInputError(far, argument="bins")
     if by == "auto" and limits is None and _skewed(values, edges) and len(np.unique(values)) >= n:
         return _quantiles(values, n)
     return edges
@@ -191,7 +193,8 @@ def _equal(values: NDArray[np.float64], n: int, limits: tuple[float, float] | No
         raise InvalidInputError(
             f"bins of equal width need limits low < high, found {low:g} and {high:g}", argument="limits"
         )
-    return cast(NDArray[np.float64], np.linspace(low, high, n + 1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return cast(NDArray[np.float64], np.linspace(low, high, n + 1))
 
 
 def _skewed(values: NDArray[np.float64], edges: NDArray[np.float64]) -> bool:
@@ -214,7 +217,7 @@ def _quantiles(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
         starts.append(min(max(end, start + 1), len(distinct) - left + 1))
     edges = np.append(distinct[starts], distinct[-1])
     if starts[-1] == len(distinct) - 1:  # the largest rating alone: its bin begins below it
-        edges[-2] = (distinct[-2] + distinct[-1]) / 2
+        edges[-2] = distinct[-2] / 2 + distinct[-1] / 2
     return edges
 
 
@@ -228,10 +231,9 @@ def _logarithmic(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
         )
     _check_distinct(2 if low < high else 1, 2)
     shift = 0.0 if low > 0 else 1.0
-    edges = np.exp(np.linspace(np.log(low + shift), np.log(high + shift), n + 1)) - shift
+    with np.errstate(over="ignore"):
+        edges = np.exp(np.linspace(np.log(low + shift), np.log(high + shift), n + 1)) - shift
     edges[0], edges[-1] = low, high
-    if not np.all(np.diff(edges) > 0):
-        raise InvalidInputError(f"the ratings from {low:g} to {high:g} are too close for {n} bins", argument="bins")
     return edges
 
 

@@ -133,7 +133,7 @@ def _checked_scale(data: RatingDataset, file: str) -> RatingDataset:
 
 
 def scale_notes(data: RatingDataset, options: Mapping[str, Any]) -> tuple[Text, ...]:
-    """Return what to know of levels which are bins: what each stands for, its share, and how they were chosen.
+    """Return what to know of ratings left out, and of levels which are bins: meaning, share, and how they were chosen.
 
     Parameters
     ----------
@@ -142,12 +142,15 @@ def scale_notes(data: RatingDataset, options: Mapping[str, Any]) -> tuple[Text, 
     options : mapping from str to object
         bins and bin_by.
     """
+    notes: tuple[Text, ...] = ()
+    if data.n_dropped:
+        notes = ((f"{data.n_dropped:,} ratings are left out, as ", Argument("drop_rating"), " says"),)
     if data.coding is None or options["bins"] is None:
-        return ()
+        return notes
     shares = data.level_counts() / data.n_ratings
     parts = zip(data.coding.scale, data.coding.names(), shares, strict=True)
     levels = ", ".join(f"{level:g} for {name} ({share * 100:.1f} %)" for level, name, share in parts)
-    notes: tuple[Text, ...] = (f"levels of the ratings: {levels}",)
+    notes += (f"levels of the ratings: {levels}",)
     if isinstance(options["bins"], int) and options["bin_by"] == "auto" and not _equal_width(data.coding.edges):
         why = "bins of equal width would put more than three quarters of the ratings into one level; these hold"
         notes += ((why, " as many each as can be (for equal width: ", Argument("bin_by", "width"), ")"),)
