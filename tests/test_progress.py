@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import itertools
 import logging
+import re
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from cofactor.datasets import make_labels, make_ratings
+from cofactor.cli import main
+from cofactor.datasets import make_labels, make_ratings, write_table
 from cofactor.labels import LEML
 from cofactor.progress import Display, LogLines
 from cofactor.ratings import ALS
@@ -93,6 +96,20 @@ def test_a_terminal_shows_a_bar(fit, monkeypatch: pytest.MonkeyPatch) -> None:
     fit()
     assert "objective" in terminal.getvalue()
     assert "\x1b[?25l" in terminal.getvalue()  # the cursor is hidden while the bar is there
+
+
+@pytest.mark.usefixtures("slow")
+def test_commands_say_in_a_pipe_how_far_they_are(tmp_path: Path, capfd, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging.Logger, "hasHandlers", lambda logger: False)
+    data, file = make_ratings(30, 20, 3, random_state=0), tmp_path / "ratings.csv"
+    write_table(file, {"user": data.X[:, 0], "item": data.X[:, 1], "rating": data.y})
+    settings = ["-m", "als", "--alpha", "1", "--factors", "2"]
+    assert main(["fit", str(file), *settings, "--out", str(tmp_path / "model")]) == 0
+    assert re.match(r"cofactor: fitting ALS: iteration \d+, objective \d+ \(\d+ s\)", capfd.readouterr().err)
+    assert main(["evaluate", str(file), *settings, "--splits", "3"]) == 0
+    assert re.search(r"cofactor: .*, split \d: \d of 9", capfd.readouterr().err)
+    assert main(["fit", str(file), *settings, "--out", str(tmp_path / "model"), "--json"]) == 0
+    assert capfd.readouterr().err == ""
 
 
 def test_lines_of_a_log_become_rare(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
