@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., None])
 
 MODEL_HELP = (
-    "For ratings mmmf (the default), ordinal-probit (the most accurate, with probabilities), als (the fastest), hmf, "
+    "For ratings mmmf (the default), ordinal-probit (the most accurate, with probabilities), als (least squares), hmf, "
     "pmmmf, ensemble, binary-mmmf for two levels, and others; for labels plst (the default), cplst, cssp, faie, leml, "
     "omf, mlchmf, grople, mlknn, binary-relevance, and others; an unknown name lists all"
 )
