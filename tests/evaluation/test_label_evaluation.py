@@ -16,6 +16,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import cofactor
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation import Search, decodings, evaluate_labels, fold_means
 from cofactor.labels import MODELS, PLST, BinaryRelevance, learn_threshold
 from cofactor.labels.embedding.omf import OMF
@@ -386,3 +387,13 @@ def test_a_search_scores_labels_by_name() -> None:
         assert search.score(X, frame[names[::-1]]) == search.score(X, frame) == micro_f1(Y, search.predict(X))
     other = Search(RidgeClassifier(), {}).fit(X, Y)  # has no names, and its own score is accuracy
     assert other.score(X, Y) == micro_f1(Y, other.predict(X))
+
+
+def test_a_search_names_the_row_of_a_wrong_cell() -> None:
+    for row in (7, 77):
+        wrong, strange = X.astype(float), Y.astype(float)
+        wrong[row, 2], strange[row, 1] = 1e200, 0.5
+        with pytest.raises(InvalidInputError, match=rf"X holds 1e\+200 \(row {row}, column 2\)"):
+            Search(PLST()).fit(wrong, Y)
+        with pytest.raises(InvalidInputError, match=rf"y holds 0.5 \(row {row}, label 1\)"):
+            Search(PLST()).fit(X, strange)

@@ -122,7 +122,7 @@ def test_a_cell_that_silences_the_other_features(form, shape, fit_intercept):
     X[:, 2] = 3.0
     X[4, 3] = -1e12
     lost = shape[1] - 1 - fit_intercept  # without an intercept a constant feature counts
-    with pytest.warns(InputWarning, match=rf"{lost} of {shape[1]} features .* column 3, which holds -1e\+12 in row 4"):
+    with pytest.warns(InputWarning, match=rf"{lost} of {shape[1]} features .* column 3, which holds -1e\+12, that"):
         space = FeatureSpace(form(X), fit_intercept=fit_intercept)
     with pytest.warns(InputWarning, match="StandardScaler"):
         FeatureSpace(form(X), fit_intercept=fit_intercept, sample_weight=np.arange(1, len(X) + 1))

@@ -350,21 +350,24 @@ def _warn_of_lost_columns(
     Columns which are constant up to rounding, or depend on others, are dropped without a loss.
     """
     n, D = X.shape
-    weight = np.ones(n) if weights is None else weights
-    values = X.astype(np.float64, copy=False)
-    total = np.asarray((values * values).T @ weight)
+    weight: Any = np.ones(n) if weights is None else weights
+    values: Any = X.astype(np.float64, copy=False)
+    if is_sparse(values):
+        total = np.asarray((values * values).T @ weight)
+    else:
+        total = np.einsum("ij,ij,i->j", values, values, weight)  # needs no table of the squares
     squares = total - weight.sum() * mean**2
     lost = np.flatnonzero((squares > _CONSTANT * total) & (squares <= least**2))
     if not len(lost):
         return
     widest = int(np.argmax(squares))
     column = np.asarray(X[:, [widest]].toarray() if is_sparse(X) else X[:, [widest]]).ravel()
-    row = int(np.argmax(np.abs(column - mean[widest])))
+    furthest = column[np.argmax(np.abs(column - mean[widest]))]
     warnings.warn(
         InputWarning(
             f"{len(lost)} of {D} features (the first in column {lost[0]}) vary so little beside column {widest}, which "
-            f"holds {column[row]:g} in row {row}, that the regression leaves them out: leave out that row if it is an "
-            "error, or scale the features, for example with sklearn.preprocessing.StandardScaler"
+            f"holds {furthest:g}, that the regression leaves them out: leave out its row if that is an error, or scale "
+            "the features, for example with sklearn.preprocessing.StandardScaler"
         ),
         stacklevel=callers_level(),
     )

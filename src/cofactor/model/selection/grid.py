@@ -116,6 +116,8 @@ def select_parameters(
     cells = list(ParameterGrid(default_grid_of(estimator) if grid is None else grid))
     settings = list(ParameterGrid(prediction_grid or {}))
     check_consistent_length(X, y)
+    if task == "labels" and hasattr(estimator, "_receive"):
+        clone(estimator)._receive(X, y)  # so that an error names a row of X, not one of a part
     parts = [Part(X, y, *rows) for rows in _splits(validation, X, y, task, n_splits, random_state)]
     judge: Judge
     if task == "ratings":
