@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import cofactor
+from cofactor.datasets import make_labels, write_chunks
 from cofactor.persistence import ModelFileError, read_model, write_model
 
 FAST = ["-m", "plst", "--alpha", 1]
@@ -177,3 +179,14 @@ def test_model_files_without_a_recipe_and_with_a_wrong_one(run, table: Path, mod
         write_model(wrong, {**header, "recipe": {**recipe, **change}}, arrays)
         with pytest.raises(ModelFileError, match="recipe of columns"):
             cofactor.load(wrong)
+
+
+def test_parquet_with_columns_of_lists_is_predicted(run, tmp_path: Path) -> None:
+    """Without labels it counted as a table whose features are lists."""
+    data, _ = make_labels(40, 6, 4, n_groups=2, n_factors=2, random_state=0)
+    path, out = tmp_path / "lists.parquet", tmp_path / "m.cofactor"
+    write_chunks(path, [(csr_array(data.X), data.Y)])
+    assert run("fit", path, *FAST, "-o", out).status == 0
+    found = run("predict", out, path, "--form", "table").out
+    assert found.startswith("instance,y0,y1,y2,y3\n1,")
+    assert len(found.splitlines()) == 41

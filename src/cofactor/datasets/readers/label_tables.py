@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,8 +119,10 @@ def read_label_table(
     table = read_table(path, options)
     title = name or data_name(path)
     if isinstance(table, ArrowTable) and recipe is None:
-        if labels is None and is_list_layout(table.table.schema):
-            return read_whole_lists(table.table, table.file, sparse, title)
+        none_wanted = isinstance(labels, Sequence) and len(labels) == 0
+        if (labels is None or none_wanted) and is_list_layout(table.table.schema):
+            data = read_whole_lists(table.table, table.file, sparse, title)
+            return replace(data, Y=data.Y[:, :0], label_names=()) if none_wanted else data
         labels = stored_labels(table.table.schema) if labels is None else labels
     names = _names(table, recipe)
     if recipe is not None:
