@@ -58,5 +58,5 @@ LABEL_DTYPE = np.int32
 #: What scikit-learn calls a random state, with NumPy's generators.
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 
-#: Called with progress.
-Listener: TypeAlias = Callable[[Any], None]
+#: Called with progress; True ends what it tells of.
+Listener: TypeAlias = Callable[[Any], object]

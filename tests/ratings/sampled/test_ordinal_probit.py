@@ -507,6 +507,24 @@ def test_users_without_ratings_are_known_by_their_features_where_ids_are_words()
         assert fold(**given, known="replace").ratings_.n_ratings == 0
 
 
+@pytest.mark.parametrize("implicit", ["low-rank", "sparse", None])
+def test_new_users_and_new_items_are_known_by_features_together(implicit, tmp_path):
+    X, y, F, G = described()
+    m = model(implicit=implicit).fit(X, y, user_features=table(F), item_features=table(G))
+    users, items = table(F, [f"like {k}" for k in range(60)]), table(G, [f"like {k}" for k in range(40)])
+    pairs = [(f"like {i}", f"like {j}") for i, j in X.tolist()]
+    first = m.fold_in(user_features=users)
+    first.save(tmp_path / "model")
+    either = cofactor.load(tmp_path / "model").fold_in_items(item_features=items)
+    assert np.corrcoef(either.decision_function(pairs), y)[0, 1] > 0.6
+    assert same(either, first.fold_in_items(item_features=items))
+    other = m.fold_in_items(item_features=items).fold_in(user_features=users)
+    assert np.corrcoef(other.decision_function(pairs), either.decision_function(pairs))[0, 1] > 0.98
+    if implicit is not None:  # ratings of others than those of training say something by who they are
+        with pytest.raises(InvalidInputError, match="came from folding in users"):
+            first.fold_in_items([("like 3", "film")], [4.0], item_features={"film": G[0]})
+
+
 @pytest.mark.parametrize("kind", [OrdinalProbit, MMMF])
 def test_features_of_new_users_mean_nothing_to_a_model_without(kind):
     X, y = small()

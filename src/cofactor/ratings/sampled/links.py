@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -125,6 +125,9 @@ class Link:
         What the table's columns were in training; each weighs :math:`1 / \sqrt c` if there are c.
     axes : ndarray of shape (c, K) or None
         What they add to a row's features; None where they are features themselves, or say nothing.
+    foreign : bool
+        Whether the columns that have ratings now are others than in training: then only rows without ratings have
+        features, those of the table.
     """
 
     argument: str
@@ -132,6 +135,15 @@ class Link:
     projection: NDArray[np.float32] | None = None
     standard: Standardization | None = None
     axes: NDArray[np.float64] | None = None
+    foreign: bool = False
+
+    def among_others(self) -> Link | None:
+        """Return the link where other columns have ratings; None where nothing would be left of the features."""
+        if not self.tied:
+            return self
+        if self.standard is None or not self.standard.n_columns:
+            return None
+        return replace(self, projection=None, foreign=True)
 
     @property
     def tied(self) -> bool:
@@ -200,14 +212,23 @@ class Link:
     def to_state(self) -> dict[str, Any]:
         """Return the attributes as a dictionary of arrays and numbers."""
         standard = None if self.standard is None else self.standard.to_state()
-        return {"n_sparse": self.n_sparse, "projection": self.projection, "standard": standard, "axes": self.axes}
+        return {
+            "n_sparse": self.n_sparse,
+            "projection": self.projection,
+            "standard": standard,
+            "axes": self.axes,
+            "foreign": self.foreign,
+        }
 
     @classmethod
     def from_state(cls, argument: str, state: dict[str, Any], n_columns: int) -> Link:
         """Rebuild it from what `to_state` returned; what does not fit together is refused."""
         standard = None if state["standard"] is None else Standardization.from_state(state["standard"])
-        link = cls(argument, member(state, "n_sparse", int), state["projection"], standard, state["axes"])
-        if link.n_sparse not in (0, n_columns):
+        foreign = state.get("foreign", False) is True
+        link = cls(argument, member(state, "n_sparse", int), state["projection"], standard, state["axes"], foreign)
+        if foreign and (standard is None or link.projection is not None or link.n_sparse < 0):
+            raise InvalidInputError("a link to columns that are not there must have features of its own")
+        if link.n_sparse not in (0, n_columns) and not foreign:
             raise InvalidInputError(f"the link has {link.n_sparse} columns of the mask, the model {n_columns}")
         if link.projection is not None:
             check_array("projection", link.projection, (n_columns, link.n_features), np.float32)

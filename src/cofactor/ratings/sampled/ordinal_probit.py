@@ -296,7 +296,7 @@ class OrdinalProbit(SampledModel):
         p, followers = self.n_factors + 1, None
         users, items = (linked_prior(name, p, f) for name, f in zip(("user", "item"), features, strict=True))
         if shadow is not None:
-            of_shadow = self._own_link(0).features(Side.users(shadow), user_table)
+            of_shadow = self._own_link(0, shadow).features(Side.users(shadow), user_table)
             followers = WithCold.of(shadow), linked_prior("user", p, of_shadow)
         return OrdinalProbitPosterior(WithCold.of(ratings), ratings.n_levels, users, items, shadow=followers)
 
@@ -322,7 +322,7 @@ class OrdinalProbit(SampledModel):
         """Run a short chain for each new user under each of some samples."""
         ratings = given.ratings
         data, p = WithCold.of(ratings), self.n_factors + 1
-        prior = linked_prior("user", p, self._own_link(0).features(Side.users(ratings), given.user_features))
+        prior = linked_prior("user", p, self._own_link(0, ratings).features(Side.users(ratings), given.user_features))
 
         def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
             return (
@@ -339,7 +339,7 @@ class OrdinalProbit(SampledModel):
         """Run a short chain for each new item under each of some samples, with the thresholds of the users."""
         data, p = WithCold.of(ratings), self.n_factors + 1
         side = Side.items(ratings).among(~self.is_shadow_)
-        prior = linked_prior("item", p, self._own_link(1).features(side, table))
+        prior = linked_prior("item", p, self._own_link(1, ratings).features(side, table))
         levels = data.levels[data.to_csr]
 
         def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
@@ -356,10 +356,10 @@ class OrdinalProbit(SampledModel):
         """Whether features of users were given in training."""
         return self._own_link(0).standard is not None
 
-    def _own_link(self, side: int) -> Link:
-        """Return the link of users (0) or items (1)."""
+    def _own_link(self, side: int, ratings: Ratings | None = None) -> Link:
+        """Return the link of users (0) or items (1), for rows with such ratings if any."""
         link = self.links_[side]
-        if link is None:
+        if link is None or (link.foreign and ratings is not None and ratings.n_ratings):
             words = ("users", "items") if side == 0 else ("items", "users")
             raise InvalidInputError(
                 f"this model came from folding in {words[1]}, and features which tell who rated what of those in "
@@ -370,9 +370,7 @@ class OrdinalProbit(SampledModel):
 
     def _forget_link(self, side: int) -> None:
         """After the other side has been folded in: features which stand for its ratings mean nothing any more."""
-        links = list(self.links_)
-        link = links[side]
-        links[side] = None if link is not None and link.tied else link
+        links = [link.among_others() if link is not None and k == side else link for k, link in enumerate(self.links_)]
         self.links_ = (links[0], links[1])
 
     # ---------------------------------------------------------------- saving
