@@ -16,7 +16,7 @@ from cofactor.datasets import RatingDataset
 from cofactor.ratings import OrdinalProbit
 from cofactor.ratings.features import FeatureTable
 
-SWEEPS = ["--param", "n_sweeps=20", "--param", "burn_in=8", "--param", "implicit=None"]
+SWEEPS = ["--param", "n_sweeps=20", "--param", "burn_in=8", "--param", "n_implicit=3"]
 F, G = np.random.default_rng(0).normal(size=(2, 60, 2)).round(3)
 
 
@@ -44,7 +44,7 @@ def probit(run, csv: Path, tables: tuple[Path, Path], tmp_path: Path) -> Path:
 
 def test_a_fit_uses_them(run, data: RatingDataset, probit: Path) -> None:
     users = dict(zip(range(58), F[1:59], strict=True))
-    expected = OrdinalProbit(2, implicit=None, n_sweeps=20, burn_in=8, random_state=0, levels=data.scale)
+    expected = OrdinalProbit(2, n_implicit=3, n_sweeps=20, burn_in=8, random_state=0, levels=data.scale)
     expected.fit(data.X, data.y, user_features=users, item_features=dict(zip(range(58), G[:58], strict=True)))
     assert np.array_equal(cofactor.load(probit).decision_function(data.X), expected.decision_function(data.X))
 
