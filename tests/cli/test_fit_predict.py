@@ -212,10 +212,11 @@ def test_bins_are_told_kept_and_used_again(run, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.filterwarnings("default:.*no rating is left out")
 def test_words_and_dropped_ratings(run, tmp_path: Path) -> None:
     file, out = tmp_path / "votes.csv", tmp_path / "m.cofactor"
     file.write_text("\n".join(f"{u},{i},{'up' if (u + i) % 3 else 'down'}" for u in range(9) for i in range(6)))
-    assert run("fit", file).error.endswith("give them from low to high, as --levels down,up")
+    assert run("fit", file).error.endswith("give them in order from low to high, such as --levels down,up")
     assert run("fit", file, "--alpha", 1, "--levels", "down,up", "-o", out).status == 0
     rows = json.loads(run("predict", out, file, "--json").out)
     assert {(row["prediction"], row["meaning"]) for row in rows} == {(1.0, "down"), (2.0, "up")}
@@ -223,6 +224,12 @@ def test_words_and_dropped_ratings(run, tmp_path: Path) -> None:
     facts = json.loads(run("fit", file, "--alpha", 1, "--drop-rating", 0, "-o", out, "--json").out)
     assert facts["levels"] == [1, 2, 3]
     assert facts["dropped"] + facts["ratings"] == 54
+    new = tmp_path / "new.csv"
+    new.write_text("ann,1,3\nann,2,0\n")
+    assert "the rating 0 is not on the scale 1, 2, 3" in run("recommend", out, "--ratings", new).error
+    for text in ("ann,1,3\nann,2,0\n", "ann,1,3\n"):  # zeros need not be there
+        new.write_text(text)
+        assert run("recommend", out, "--ratings", new, "--drop-rating", 0).status == 0
 
 
 def test_evaluation_of_data_whose_first_ratings_are_of_one_level(run, tmp_path: Path) -> None:

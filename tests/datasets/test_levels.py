@@ -110,6 +110,8 @@ def test_files_are_read_with_the_bins_of_a_model(tmp_path):
     assert data.coding.names() == ["[1, 2)", "[2, 40)", "[40, 800]"]
     other = read_ratings(write(tmp_path, [3, 5000], "other.csv"), scale=data.coding)
     assert (other.y.tolist(), other.coding) == ([2.0, 3.0], data.coding)
+    zero = read_ratings(write(tmp_path, [0, 3, 5000], "zero.csv"), scale=data.coding, drop_rating=0)
+    assert (zero.y.tolist(), zero.scale.tolist(), zero.n_dropped) == ([2.0, 3.0], [1, 2, 3], 1)
     assert read_ratings(path, bins=[0, 5, 1000]).y.tolist() == [1, 1, 1, 1, 2, 2, 2]
     for wrong, message in (({"scale": [1, 2]}, "scale and bins exclude each other"), ({}, "bin_by goes with bins=5")):
         with pytest.raises(InvalidInputError, match=message):
@@ -158,6 +160,8 @@ def test_words_are_levels_in_the_order_that_is_given(tmp_path):
     assert (data.y.tolist(), data.scale.tolist(), data.coding.words) == ([2, 1, 2], [1, 2], ("down", "up"))
     with pytest.raises(InvalidInputError, match="line 2, .*: the rating is 'up', expected one of low, down"):
         read_ratings(path, scale=["low", "down"])
+    with pytest.raises(InvalidInputError, match="drop_rating is for numbers; these are down, up"):
+        read_ratings(path, scale=["down", "up"], drop_rating=1)
     with pytest.raises(InvalidInputError, match="line 4, column 'rating': expected a number, found 'x'"):
         read_ratings(write(tmp_path, [1, 2, "x"]))
 
@@ -171,9 +175,10 @@ def test_dropped_ratings_are_counted(tmp_path):
     assert (data.y.tolist(), data.scale.tolist(), data.n_dropped) == ([7, 9, 8], [7, 8, 9], 3)
     assert data.X.tolist() == [[2, 0], [4, 0], [5, 0]]
     assert read_ratings(path, drop_rating=[0, 9], scale=[7, 8]).n_dropped == 4
-    for value, message in ((3, "no rating is one of these"), ([0, 7, 8, 9], "all ratings are one of these")):
-        with pytest.raises(InvalidInputError, match=f"drop_rating=.*: {message}"):
-            read_ratings(path, drop_rating=value)
+    with pytest.raises(InvalidInputError, match="drop_rating=.*: all ratings are among these"):
+        read_ratings(path, drop_rating=[0, 7, 8, 9])
+    with pytest.warns(InputWarning, match="drop_rating=3: no rating is left out"):
+        assert read_ratings(path, drop_rating=3).n_dropped == 0
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,10 @@ def recommend(
     rating_column: Annotated[
         str | None, typer.Option(metavar="COLUMN", help=_COLUMN_HELP, rich_help_panel=_NEW)
     ] = None,
+    drop_rating: Annotated[
+        str | None,
+        typer.Option(metavar="X", help="Leave out its ratings of this value, such as 0.", rich_help_panel=_NEW),
+    ] = None,
     sep: Annotated[str | None, typer.Option(metavar="TEXT", help="Its separator.", rich_help_panel=_NEW)] = None,
     header: Annotated[
         bool | None,
@@ -138,7 +142,7 @@ def recommend(
     request = Request(user or None, n, include_seen, ratings, candidates, titles, encoding, at_least, quantile)
     columns = {"user": user_column, "item": item_column, "rating": rating_column}
     reading = {**columns, "sep": sep, "header": header, "encoding": encoding, "known": known}
-    reading |= {"user_features": user_features, "item_features": item_features}
+    reading |= {"drop_rating": drop_rating, "user_features": user_features, "item_features": item_features}
     with limited_threads(threads), naming({name: f"--{name}-column" for name in columns}):
         table = task.recommend(fitted, request, task.values("recommend", reading), called=model)
     show_notes(table.notes)

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, issparse
 
 from cofactor.coding import Coding
 from cofactor.datasets.binning import BinBy, Bins, bin_edges, bin_ratings
-from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.recipe import Recipe
 from cofactor.text import counted, few
 
@@ -187,7 +187,12 @@ class RatingDataset:
         Raises
         ------
         InvalidInputError
-            If none of the ratings is one of these, or all are.
+            If all ratings are among these.
+
+        Warns
+        -----
+        InputWarning
+            If none is.
 
         Examples
         --------
@@ -199,9 +204,10 @@ class RatingDataset:
         (RatingDataset('tiny': 2 ratings, 2 users, 2 items, scale 7 to 9 in 2 levels), 1)
         """
         out = np.isin(self.y, ratings)
-        if not out.any() or out.all():
-            which = "no rating is" if not out.any() else "all ratings are"
-            raise InvalidInputError(f"{which} one of these", argument="drop_rating", found=ratings)
+        if out.all():
+            raise InvalidInputError("all ratings are among these", argument="drop_rating", found=ratings)
+        if not out.any():
+            warnings.warn(InputWarning((Argument("drop_rating", ratings), ": no rating is left out")), stacklevel=3)
         scale = None if self.scale is None else self.scale[~np.isin(self.scale, ratings)]
         times = None if self.timestamps is None else self.timestamps[~out]
         n = self.n_dropped + int(out.sum())

@@ -363,13 +363,13 @@ SCALE = (
         group=_COLUMNS,
         choices=("auto", "width", "quantile", "log"),
     ),
-    Option(
-        "drop_rating",
-        "Leave out ratings of this value, such as 0 where it means that there is no rating.",
-        group=_COLUMNS,
-        unit="X",
-        parse=parse_ratings,
-    ),
+)
+DROP_RATING = Option(
+    "drop_rating",
+    "Leave out ratings of this value, such as 0 where it means that there is no rating.",
+    group=_COLUMNS,
+    unit="X",
+    parse=parse_ratings,
 )
 DUPLICATES = Option(
     "duplicates",
@@ -480,7 +480,7 @@ USER_FEATURES = Option(
 )
 ITEM_FEATURES = Option("item_features", "The same of items.", group=_SIDES, unit="FILE")
 
-_READ_RATINGS = (USER, ITEM, RATING, *TEXT_FILES, *SCALE, DUPLICATES)
+_READ_RATINGS = (USER, ITEM, RATING, *TEXT_FILES, *SCALE, DROP_RATING, DUPLICATES)
 _READ_LABELS = (*LABEL_COLUMNS, DROP, ID, MAX_VALUES, THRESHOLD, FORMAT, ALIGNED, ZERO_BASED, *_AS_TOLD)
 
 #: Options of ratings.
@@ -489,7 +489,7 @@ RATINGS: OptionTable = {
     "compare": _READ_RATINGS,
     "evaluate": (*_READ_RATINGS, TEST_USERS),
     "predict": (USER, ITEM, *TEXT_FILES, USER_FEATURES, ITEM_FEATURES, PROBA),
-    "recommend": (USER, ITEM, RATING, *TEXT_FILES, KNOWN, USER_FEATURES, ITEM_FEATURES),
+    "recommend": (USER, ITEM, RATING, DROP_RATING, *TEXT_FILES, KNOWN, USER_FEATURES, ITEM_FEATURES),
 }
 #: Options of labels.
 LABELS: OptionTable = {

@@ -254,7 +254,7 @@ def read_new_users(
     model : RatingModel
         Fitted.
     options : mapping from str to object
-        user, item, rating, sep, header and encoding; others are for the fold-in.
+        user, item, rating, drop_rating, sep, header and encoding; others are for the fold-in.
 
     Returns
     -------
@@ -265,7 +265,8 @@ def read_new_users(
     """
     place = Place(display_name(file))
     scale = model.scale_ if model.coding_ is None else model.coding_
-    data = datasets.read_ratings(file, rating=options["rating"], scale=scale, ids="str", **_reading(options))
+    wanted = {name: options[name] for name in ("rating", "drop_rating")}
+    data = datasets.read_ratings(file, scale=scale, ids="str", **wanted, **_reading(options))
     X = match_pairs(data.X, model.users_, model.items_)
     if not len(X):
         raise InvalidInputError("holds no ratings, expected lines of user, item and rating", place=place)

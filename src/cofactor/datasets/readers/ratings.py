@@ -141,6 +141,8 @@ def read_ratings(
     y, coding = _ratings_of(table, positions["rating"], scale)
     users, items = (ids_of(table, positions[role], ids, f"{role} id") for role in ("user", "item"))
     times = times_of(table, positions["timestamp"], timestamp is not None) if "timestamp" in positions else None
+    if coding is not None and drop_rating is not None:
+        raise InvalidInputError((Argument("drop_rating"), f" is for numbers; these are {', '.join(coding.words)}"))
     dropped = np.zeros(len(y), dtype=bool) if drop_rating is None else np.isin(y, drop_rating)
     levels = None
     if coding is not None:
@@ -160,6 +162,8 @@ def read_ratings(
         data = data.without(drop_rating)
     if bins is not None:
         return data.binned(bins, bin_by)
+    if isinstance(scale, Coding) and scale.edges:
+        return replace(data, y=scale.levels_of(data.y), scale=np.array(scale.scale, dtype=np.float64), coding=scale)
     if scale is None and drop_rating is None:
         _warn_of_zeros(y)
     return data if data.scale is not None else replace(data, scale=_infer_scale(data.y))
@@ -250,25 +254,26 @@ def _origin(header: Sequence[str] | None, positions: Mapping[str, int]) -> str:
 
 
 def _ratings_of(table: Table, position: int, scale: Scale | None) -> tuple[NDArray[np.float64], Coding | None]:
-    """Return ratings as finite numbers; and what the levels stand for, where they are words or those of other data."""
+    """Return ratings as finite numbers, and what these stand for where the file has words."""
+    coding: Coding | None = None
     if isinstance(scale, Coding):
-        coding: Coding | None = scale
+        coding = scale if scale.words else None
     else:
         words = () if scale is None else np.asarray(scale, dtype=object).ravel().tolist()
-        given = tuple(words) if words and all(isinstance(word, str) for word in words) else ()
-        coding = Coding(tuple(range(1, len(given) + 1)), words=given) if given else None
-    found = table.cells(position) if coding is None or coding.words else None
+        if words and all(isinstance(word, str) for word in words):
+            coding = Coding(tuple(range(1, len(words) + 1)), words=tuple(words))
+    found = table.cells(position)
     if isinstance(found, Words) and coding is None and not any(map(is_number, found.values)):
         coding = _words_known(found, table, position, scale)
-    if coding is not None and coding.words:
+    if coding is not None:
         cells = found if isinstance(found, Words) else table.words(position)
         return _by_words(cells, coding, table, position), coding
-    y = numbers_of(table, position)
+    y = numbers_of(table, position) if isinstance(found, Words) else found
     bad = np.flatnonzero(~np.isfinite(y))
     if len(bad):
         row = int(bad[0])
         raise InvalidInputError(f"the rating is {y[row]}, expected a finite number", place=table.place(row, position))
-    return (y, None) if coding is None else (coding.levels_of(y), coding)
+    return y, None
 
 
 def _words_known(found: Words, table: Table, position: int, scale: Scale | None) -> Coding | None:
@@ -281,7 +286,7 @@ def _words_known(found: Words, table: Table, position: int, scale: Scale | None)
         words = sorted(found.values)
         raise InvalidInputError(
             f"the ratings are words, {' and '.join(map(repr, words))}",
-            advice=("say which is the higher one: give them from low to high, as ", Argument("scale", words)),
+            advice=("give them in order from low to high, such as ", Argument("scale", words)),
             place=table.column_place(position),
         )
     return None
@@ -300,8 +305,10 @@ def _by_words(found: Words, coding: Coding, table: Table, position: int) -> NDAr
 
 def _warn_of_zeros(y: NDArray[np.float64]) -> None:
     """Warn if 0 seems to mean that there is no rating: most are 0, and the next level is far away or rare."""
+    if np.count_nonzero(y == 0) < _MOST * len(y):
+        return
     levels, counts = np.unique(y, return_counts=True)
-    if not 4 <= len(levels) <= MAX_LEVELS or levels[0] != 0 or counts[0] < _MOST * len(y):
+    if not 4 <= len(levels) <= MAX_LEVELS or levels[0] != 0:
         return
     gap = levels[1] > np.diff(levels[1:]).min()
     if not gap and counts[1] > _RARER * counts[0]:
