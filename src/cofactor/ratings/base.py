@@ -349,7 +349,7 @@ class RatingModel(Estimator, ABC):
         check_number("n", n, low=1, whole=True)
         if exclude_seen:
             self._require_ratings(("pass ", Argument("exclude_seen", False), ", or save it with ratings=True"))
-        criterion = self._criterion(at_least, quantile)
+        criterion = criterion_of(self, at_least, quantile)
         known = Lookup(self.users_, self.items_)
         rows, columns = known.known_users(users), known.candidates(candidates)
         ranking, seen = self._ranking(criterion), self.ratings_ if exclude_seen else None
@@ -359,17 +359,6 @@ class RatingModel(Estimator, ABC):
             ids = ids.astype(object)
             ids[best < 0] = None
         return ids, scores
-
-    def _criterion(self, at_least: float | None, quantile: float | None) -> Criterion | None:
-        """Return what ranks items instead of their scores, or None."""
-        criterion = criterion_of(self.scale_, at_least, quantile)
-        if criterion is not None and not self._gives_probabilities():
-            name, value = ("at_least", at_least) if at_least is not None else ("quantile", quantile)
-            raise InvalidInputError(
-                (Argument(name, value), f" needs probabilities of levels, which {type(self).__name__} does not have"),
-                argument=name,
-            )
-        return criterion
 
     def _ranking(self, criterion: Criterion | None) -> Ranking:
         """Return what ranks items: scores, or a criterion."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from cofactor.model.checks import check_number
 from cofactor.ratings.blocks import each_block, pairs_per_block, tile_shape
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.probability import Pairwise, expected, quantiles
+
+if TYPE_CHECKING:
+    from cofactor.ratings.base import RatingModel
 
 __all__ = ["Criterion", "Expectation", "Ranking", "best_items", "criterion_of", "of_all_pairs"]
 
@@ -59,33 +62,33 @@ class Ranking:
     exact: Pairwise | None
 
 
-def criterion_of(scale: NDArray[np.float64], at_least: float | None, quantile: float | None) -> Criterion | None:
+def criterion_of(model: RatingModel, at_least: float | None, quantile: float | None) -> Criterion | None:
     """Return what ranks items: a function of probabilities, or None for a model's own scores.
 
     Parameters
     ----------
-    scale : ndarray of shape (R,)
-        The values a rating can take.
+    model : RatingModel
+        Fitted; with probabilities of levels, unless both others are None.
     at_least : float or None
         Rank by the probability of this rating or a higher one.
     quantile : float or None
         Rank by this quantile of the rating.
-
-    Examples
-    --------
-    >>> criterion = criterion_of(np.array([1.0, 2.0, 3.0]), 2, None)
-    >>> criterion(np.array([[0.5, 0.25, 0.25]]))
-    array([0.5])
     """
+    if at_least is None and quantile is None:
+        return None
     if at_least is not None and quantile is not None:
         raise InvalidInputError(
             (Argument("at_least"), " and ", Argument("quantile"), " both say how to rank: give one of them")
         )
+    name, value = ("at_least", at_least) if at_least is not None else ("quantile", quantile)
+    if not model._gives_probabilities():
+        raise InvalidInputError(
+            (Argument(name, value), f" needs probabilities of levels, which {type(model).__name__} does not have"),
+            argument=name,
+        )
     if at_least is not None:
-        return _share_from(scale, at_least)
-    if quantile is not None:
-        return _quantile(scale, quantile)
-    return None
+        return _share_from(model.scale_, at_least)
+    return None if quantile is None else _quantile(model.scale_, quantile)
 
 
 def _share_from(scale: NDArray[np.float64], at_least: float) -> Criterion:
