@@ -77,6 +77,20 @@ ERRORS = (
         "tests/contract/test_output.py -k fold",
     ),
     Planted(
+        "the rating of training wins",
+        "ratings/folding.py",
+        "return merged(among(earlier, **{side: given}), new)",
+        "return merged(new, among(earlier, **{side: given}))",
+        "tests/contract/test_output.py -k only_as_the_caller",
+    ),
+    Planted(
+        "nobody hears the callback",
+        "model/progress.py",
+        "self.stopped = True",
+        "self.stopped = False",
+        "tests/contract/test_fitting.py -k returns_true",
+    ),
+    Planted(
         "ids of users and items exchanged",
         "ratings/lookup.py",
         "users, items = self.users.index(user_ids), self.items.index(item_ids)",
