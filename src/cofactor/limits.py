@@ -4,9 +4,9 @@ import os
 from dataclasses import dataclass
 from typing import Final
 
-from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.errors import Argument, InvalidInputError, Place, Text
 
-__all__ = ["CELLS", "COLUMNS", "MAX_LEVELS", "UNPACKED", "Limit", "number_in_environment"]
+__all__ = ["CELLS", "COLUMNS", "FIT", "MAX_LEVELS", "UNPACKED", "Limit", "number_in_environment"]
 
 #: Largest number of levels of a rating scale, that of a scale from 0 to 100; more distinct ratings are continuous.
 MAX_LEVELS: Final = 101
@@ -89,7 +89,7 @@ class Limit:
         return max(self.usual, _PROPORTION * size) if given is None else given
 
     def check(
-        self, asked: int, what: str, place: Place | None = None, *, size: int = 0, argument: str | None = None
+        self, asked: int, what: Text, place: Place | None = None, *, size: int = 0, argument: str | None = None
     ) -> None:
         """Refuse more than the limit.
 
@@ -97,8 +97,8 @@ class Limit:
         ----------
         asked : int
             How much it is.
-        what : str
-            The beginning of the message: what asks for it.
+        what : str, or parts of it
+            The beginning of the message: what asks for it. Arguments in it are separate parts.
         place : Place, optional
             Where that is, if it is known here.
         size : int, default 0
@@ -115,9 +115,9 @@ class Limit:
         if asked > most:
             given = () if argument is None else ("give ", Argument(argument), " or ")
             advice = ("if it is right, ", *given, f"set the environment variable {self.variable} to a larger number")
-            raise InvalidInputError(
-                f"{what}, and more than {most:,} {self.unit} are refused", advice=advice, place=place
-            )
+            parts = (what,) if isinstance(what, str) else tuple(what)
+            problem = (*parts, f", and more than {most:,} {self.unit} are refused")
+            raise InvalidInputError(problem, advice=advice, place=place)
 
 
 #: Bytes of a file when it is unpacked: text from gzip, matrices of MATLAB.
@@ -126,3 +126,5 @@ UNPACKED: Final = Limit("COFACTOR_MAX_UNPACKED", 1 << 28, "bytes unpacked")
 COLUMNS: Final = Limit("COFACTOR_MAX_COLUMNS", 1 << 22, "columns")
 #: Numbers of a dense array which has far more of them than the file: 1 GiB.
 CELLS: Final = Limit("COFACTOR_MAX_CELLS", 1 << 27, "cells")
+#: Memory that the parameters of a model ask for, such as a number of factors: 8 GiB, or a hundred times the data.
+FIT: Final = Limit("COFACTOR_MAX_FIT", 1 << 33, "bytes for a fit")

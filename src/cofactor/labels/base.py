@@ -44,6 +44,7 @@ from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.trials import out_of_fold_scores
+from cofactor.model.size import refuse_too_large
 from cofactor.typing import Features, Labels, RandomState
 
 __all__ = ["CheckedFeatures", "FitInput", "LabelModel"]
@@ -408,6 +409,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             return
         if data.weights is not None and self.takes_weights == "whole":
             data = data.repeated()
+        refuse_too_large(self, data.bytes_of(getattr(self, "n_components", 0)), data.features.size)
         with blas_limit(*data.features.shape):
             self._fit(data if varying.all() else data.of_labels(np.flatnonzero(varying)))
 

@@ -13,6 +13,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.labels.data import as_weights
 from cofactor.labels.features import CheckedFeatures
 from cofactor.labels.regression import FeatureSpace, scaled_rows
+from cofactor.model.checks import resolve_size
 from cofactor.model.progress import Monitor
 
 __all__ = ["CheckedFeatures", "FitInput", "check_lengths", "weights_of"]
@@ -73,6 +74,11 @@ class FitInput:
                 advice="give both the same",
             )
         return self.space
+
+    def bytes_of(self, n_components: Any) -> int:
+        """Return what components take at least, as `check_size` takes their number: no more than labels, float32."""
+        L = self.labels.shape[1]
+        return 4 * (self.features.shape[1] + L) * min(resolve_size(n_components, L), L)
 
     def rows(self, where: NDArray[Any], monitor: Monitor | None = None) -> FitInput:
         """Return some of the instances, without the decomposition of all; perhaps with a monitor of their own."""

@@ -25,6 +25,7 @@ from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator
 from cofactor.model.progress import Monitor
+from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course
 from cofactor.ratings.blocks import each_block, pairs_per_block
 from cofactor.ratings.data import Ratings, as_ratings
@@ -102,6 +103,11 @@ class RatingModel(Estimator, ABC):
     @abstractmethod
     def _fold_in(self, given: FitInput) -> None:
         """Replace what belongs to users by what the given users' ratings say; items stay."""
+
+    def _fit_bytes(self, ratings: Ratings) -> int:
+        """Return what a fit takes at least: here factors in float32, of which there are no more than users or items."""
+        n, m = ratings.shape
+        return 4 * (n + m) * min(getattr(self, "n_factors", 0), n, m)
 
     def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return (n, R): the probability of every level for each pair. Index -1 is an unknown user or item."""
@@ -221,6 +227,7 @@ class RatingModel(Estimator, ABC):
             Called with progress; by default the model's own callback is.
         """
         ratings, listener = given.ratings, listener or getattr(self, "callback", None)
+        refuse_too_large(self, self._fit_bytes(ratings), ratings.n_ratings)
         with committed(self) as fitted, Monitor(listener, bool(getattr(self, "verbose", 0))) as monitor:
             fitted.users_, fitted.items_, fitted.scale_ = ratings.users, ratings.items, ratings.scale
             fitted.ratings_, fitted.coding_ = ratings, ratings.coding

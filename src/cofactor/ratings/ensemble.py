@@ -132,12 +132,18 @@ class Ensemble(RatingModel):
                 argument="levels",
             )
 
+    def _kind(self) -> RatingModel:
+        """Return an unfitted member."""
+        return MMMF(n_factors=8) if self.estimator is None else clone(self.estimator)
+
+    def _fit_bytes(self, ratings: Ratings) -> int:
+        return self.n_members * max(self._kind()._fit_bytes(ratings), 1)
+
     def _fit(self, given: FitInput) -> None:
         ratings, monitor = given.ratings, given.monitor
         generator = make_generator(self.random_state)
         seeds = generator.integers(2**31, size=self.n_members)
-        kind = MMMF(n_factors=8) if self.estimator is None else clone(self.estimator)
-        kind = self._with_alpha(kind, ratings, int(seeds[0]), monitor)
+        kind = self._with_alpha(self._kind(), ratings, int(seeds[0]), monitor)
         tasks = (
             (clone(kind).set_params(random_state=int(seed), callback=None), ratings, part, monitor.stage(f"member {k}"))
             for k, (seed, part) in enumerate(zip(seeds, self._samples(ratings, generator), strict=True), 1)

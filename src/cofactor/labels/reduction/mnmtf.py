@@ -36,6 +36,7 @@ from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator
 from cofactor.model.progress import Monitor
+from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_array, member, plain
 from cofactor.problems.tri_factorization import TriFactorizationProblem
 from cofactor.solvers.multiplicative import repeat_updates
@@ -332,6 +333,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         J = L if self.n_components is None else self.n_components
         if not isinstance(J, int | np.integer):
             J = max(1, round(J * D))
+        refuse_too_large(self, 8 * int(J) * (D + L), X.size)
         cross = Y.T @ X
         values = X.data if sparse.issparse(X) else X
         return TriFactorizationProblem(

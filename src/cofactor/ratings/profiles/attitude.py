@@ -15,6 +15,7 @@ from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.state import check_array, last_length
 from cofactor.problems.attitudes import AttitudeProblem, odds_of
 from cofactor.ratings.base import RatingModel
+from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
 from cofactor.solvers import lbfgs
@@ -146,6 +147,10 @@ class Attitude(RatingModel):
     def default_grid(self) -> dict[str, list[Any]]:
         """See `RatingModel.default_grid`."""
         return {"n_factors": [4, 5, 10], "alpha": [6.0, 8.0, 10.0]}
+
+    def _fit_bytes(self, ratings: Ratings) -> int:
+        n, m = ratings.shape
+        return 8 * self.n_factors * (n + m * ratings.n_levels)
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -167,6 +167,11 @@ class SampledModel(RatingModel):
         """Return what a posterior depends on besides parameters and ratings."""
         return {}
 
+    def _fit_bytes(self, ratings: Ratings) -> int:
+        """Return what samples and the states of chains take at least."""
+        n_kept = self.n_chains * max((self.n_sweeps - self.burn_in) // self.thin, 1)
+        return sum(ratings.shape) * getattr(self, "n_factors", 0) * (4 * n_kept + 8 * self.n_chains)
+
     def _check_params(self) -> None:
         super()._check_params()
         for name in ("n_sweeps", "thin", "n_chains"):

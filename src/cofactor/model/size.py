@@ -1,0 +1,46 @@
+"""The memory that a fit would take, checked before anything is allocated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cofactor.errors import Argument
+from cofactor.limits import FIT
+
+__all__ = ["refuse_too_large"]
+
+#: Parameters that the size of a model grows with, beyond that of its data.
+_SIZES = ("n_factors", "n_components", "n_members", "n_sweeps", "n_chains")
+
+
+def refuse_too_large(model: Any, n_bytes: int, n_data: int) -> None:
+    """Refuse a fit that would take more memory than `cofactor.limits.FIT` allows.
+
+    Parameters
+    ----------
+    model : estimator
+        Its parameters are named in the error.
+    n_bytes : int
+        What the fit takes at least.
+    n_data : int
+        Number of ratings, or of numbers and labels, to learn from: large data may make large models.
+
+    Raises
+    ------
+    InvalidInputError
+        If it takes more.
+
+    Examples
+    --------
+    >>> from cofactor.ratings import ALS
+    >>> refuse_too_large(ALS(n_factors=10**9), 97 << 30, 1000)
+    Traceback (most recent call last):
+    ...
+    cofactor.errors.InvalidInputError: n_factors=1000000000: a fit would take at least 97 GiB, and more than
+    8,589,934,592 bytes for a fit are refused; if it is right, set the environment variable COFACTOR_MAX_FIT to a larger
+    number
+    """
+    params = model.get_params(deep=False)
+    sizes = [Argument(name, params[name]) for name in _SIZES if name in params]
+    named = [part for size in sizes for part in (size, ", ")][:-1]
+    FIT.check(n_bytes, (*named, f": a fit would take at least {n_bytes / 2**30:,.3g} GiB"), size=8 * n_data)
