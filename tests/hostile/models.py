@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cofactor
 from cofactor import labels, ratings
+from cofactor.datasets import RatingDataset
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels import MLCHMF, OMF, PLST, BinaryRelevance, LabelModel, MLkNN
 from cofactor.ratings import HMF, MMMF, Ensemble, GibbsMMMF, OrdinalProbit, RatingModel
@@ -57,6 +58,7 @@ def fitted() -> Iterator[tuple[str, Any]]:
     mixed = [(u if u % 2 else str(u), i / 2) for u, i in PAIRS.tolist()]
     yield "text ids", _small(MMMF).fit(texts, LEVELS)
     yield "mixed ids", _small(HMF).fit(mixed, LEVELS)
+    yield "MMMF of bins", _small(MMMF).fit(RatingDataset("bins", PAIRS, LEVELS**3, None).binned(4, "quantile"))
     yield "Ensemble of HMF", Ensemble(_small(HMF), 2, random_state=0).fit(PAIRS, LEVELS)
     yield "GibbsMMMF, implicit", _small(GibbsMMMF, implicit="low-rank").fit(PAIRS, LEVELS)
     yield "OrdinalProbit, sparse", _small(OrdinalProbit, implicit="sparse", n_chains=2).fit(PAIRS, LEVELS)
@@ -125,6 +127,9 @@ def _of_ratings(model: RatingModel) -> list[Callable[[], Any]]:
     if hasattr(model, "fold_in_items"):
         of_items = [(u, "new") for u in users.tolist()[:3]]
         questions.append(lambda: model.fold_in_items(of_items, y[:3]).predict(of_items))
+    if model.coding_ is not None:
+        questions.append(lambda: model.coding_.named(model.predict(pairs)))
+        questions.append(lambda: model.coding_.levels_of(LEVELS))
     if "warm_start" in model.get_params(deep=False):
         questions.append(go_on)
     return questions
