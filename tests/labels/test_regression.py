@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
+from sklearn.preprocessing import MaxAbsScaler
 
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels import PLST, FeatureSpace, FitInput, regression
@@ -124,10 +125,11 @@ def test_a_cell_that_silences_the_other_features(form, shape, fit_intercept):
     lost = shape[1] - 1 - fit_intercept  # without an intercept a constant feature counts
     with pytest.warns(InputWarning, match=rf"{lost} of {shape[1]} features .* column 3, which holds -1e\+12, that"):
         space = FeatureSpace(form(X), fit_intercept=fit_intercept)
-    with pytest.warns(InputWarning, match="StandardScaler"):
+    with pytest.warns(InputWarning, match="MaxAbsScaler"):
         FeatureSpace(form(X), fit_intercept=fit_intercept, sample_weight=np.arange(1, len(X) + 1))
     assert np.abs(np.delete(space.ridge(T, 1.0)[0], 3, axis=0)).max() < 1e-6  # indeed
-    FeatureSpace(form(np.delete(X, 4, axis=0)))  # without a warning
+    for mended in (np.delete(X, 4, axis=0), MaxAbsScaler().fit_transform(X)):  # as the warning advises
+        FeatureSpace(form(mended), fit_intercept=fit_intercept)
 
 
 def test_refusals():

@@ -367,7 +367,7 @@ def _warn_of_lost_columns(
         InputWarning(
             f"{len(lost)} of {D} features (the first in column {lost[0]}) vary so little beside column {widest}, which "
             f"holds {furthest:g}, that the regression leaves them out: leave out its row if that is an error, or scale "
-            "the features, for example with sklearn.preprocessing.StandardScaler"
+            "the features, for example with sklearn.preprocessing.MaxAbsScaler"
         ),
         stacklevel=callers_level(),
     )
