@@ -279,6 +279,7 @@ def test_ctrl_c_says_what_is_kept(run, csv: Path, tmp_path: Path, monkeypatch: p
     assert {path.name for path in out.iterdir()} == FILES
 
 
+@pytest.mark.filterwarnings("default:.*was damaged")
 def test_a_damaged_store_is_rescued_on_request(run, csv: Path, tmp_path: Path) -> None:
     store = tmp_path / "results.sqlite"
     arguments = ["compare", csv, *METHODS, "--splits", 2, "--store", store, "--json"]

@@ -1,0 +1,164 @@
+"""Programs killed and interrupted at random moments: nothing is lost, doubled or left behind.
+
+The suite tries a few; ``COFACTOR_HOSTILE=200`` kills 200 and interrupts 200.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.hostile.programs import Ended, Program
+
+from cofactor.datasets import make_ratings, write_table
+from cofactor.evaluation import ResultStore
+
+N_TRIALS = int(os.environ.get("COFACTOR_HOSTILE", "5"))
+ALONE = float(os.environ.get("COFACTOR_ALONE", "20"))  #: seconds until all processes have ended; 5 on a quiet machine
+
+COMPARED = ["-m", "als", "-m", "hmf", "--alpha", "5", "--factors", "3", "--splits", "2"]
+COMMANDS = {
+    "fit": ["fit", "ratings.csv", "-m", "hmf", "--factors", "5", "--json"],
+    "fit a sampler": ["fit", "ratings.csv", "-m", "ordinal-probit", "--param", "n_sweeps=200", "--json"],
+    "compare": ["compare", "ratings.csv", *COMPARED, "--out", "out", "--json"],
+    "compare, two jobs": ["compare", "ratings.csv", *COMPARED, "--out", "out", "--jobs", "2", "--json"],
+    "reproduce": ["reproduce", "thesis-figure-3.4", "--quick", "--store", "store.sqlite", "--json"],
+}
+#: Which is tried when: processes of their own take long to start.
+TURNS = ["fit", "compare, two jobs", *["fit a sampler", "compare", "reproduce", "fit"] * 4]
+OLD_MODEL = b"a model of an earlier day"
+
+
+class Place:
+    """A folder in which a command runs again and again, from the same beginning."""
+
+    def __init__(self, name: str, folder: Path, ratings: Path) -> None:
+        self.name, self.arguments = name, COMMANDS[name]
+        self.work, self.said, self.temporary = folder / "work", folder / "said", folder / "temporary"
+        self.ratings = ratings
+        self.environment = {
+            "TMPDIR": str(self.temporary),
+            "JOBLIB_TEMP_FOLDER": str(self.temporary),
+            "COFACTOR_NUM_THREADS": "1",
+        }
+        self.said.mkdir(parents=True)
+        self.clear()
+        self.start().end()  # loads what a first run loads
+        self.clear()
+        self.right = self.start().end()
+        assert self.right.status == 0, self.right.err
+        self.files, self.kept = self.outcome(), self.stored()
+        assert self.kept or self.name.startswith("fit")
+
+    def clear(self) -> None:
+        for folder in (self.work, self.temporary):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+        shutil.copy(self.ratings, self.work / "ratings.csv")
+        (self.work / "model.cofactor").write_bytes(OLD_MODEL)
+
+    def start(self) -> Program:
+        return Program(self.arguments, self.work, self.said, self.environment)
+
+    def outcome(self) -> dict[str, Any]:
+        """Return what the command leaves behind that must be the same each time."""
+        files = {"model": (self.work / "model.cofactor").read_bytes(), "out": without_times(self.said / "out")}
+        return files | {str(path.relative_to(self.work)): b"" for path in self.work.rglob("*") if path.is_file()}
+
+    def stored(self) -> dict[str, Any]:
+        """Return the measures in the store, by cell, without times."""
+        found: dict[str, Any] = {}
+        for path in self.work.rglob("*.sqlite"):
+            with ResultStore(path) as store:
+                results = store.results()
+                assert len({result.key for result in results}) == len(results)
+                found |= {result.key: without_seconds(result.measures) for result in results}
+                assert not [result for result in results if result.status == "failed"]
+        return found
+
+    def disturb(self, number: int, seed: int) -> str:
+        """Send a signal at some moment, run the command again, and compare; return what happened."""
+        self.clear()
+        program = self.start()
+        time.sleep(float(np.random.default_rng(seed).random()) * self.right.seconds * 1.05)
+        program.send(number)
+        ended = program.end(60)
+        seconds = program.seconds_until_alone(ALONE)
+        assert not program.left()
+        assert "Traceback" not in ended.err
+        if number == signal.SIGINT:
+            assert list(self.temporary.iterdir()) == []
+            check_interrupted(ended)
+        else:
+            assert ended.status in (-signal.SIGKILL, 0)
+        model = (self.work / "model.cofactor").read_bytes()
+        if ended.status and "fit" in self.name:
+            assert model in (OLD_MODEL, self.files["model"])
+        if ended.status == 130 and "fit" in self.name:
+            assert {path.name for path in self.work.iterdir()} == {"ratings.csv", "model.cofactor"}
+        kept = self.stored()
+        assert kept.items() <= self.kept.items()
+        again = self.start().end()
+        assert (again.status, "Traceback" in again.err) == (0, False)
+        for path in self.work.rglob(".*.part"):
+            assert number == signal.SIGKILL
+            path.unlink()
+        assert self.outcome() == self.files
+        assert self.stored() == self.kept
+        cells = f", {len(kept)} of {len(self.kept)} cells kept" if self.kept else ""
+        return f"ended with {ended.status} after {ended.seconds:.1f} s{cells}, alone after {seconds:.2f} s"
+
+
+def check_interrupted(ended: Ended) -> None:
+    """Exit status 130 and a line that says so, or it had ended before."""
+    assert ended.status in (0, 130)
+    if ended.status:
+        assert ended.last.startswith("cofactor: interrupted")
+
+
+def without_times(path: Path) -> Any:
+    text = path.read_text()
+    return without_seconds(json.loads(text)) if text.startswith(("{", "[")) else text
+
+
+def without_seconds(value: Any) -> Any:
+    """Return what JSON holds without times, and without how sure a difference of times is."""
+    if isinstance(value, dict):
+        return {name: without_seconds(one) for name, one in value.items() if "seconds" not in name}
+    return [without_seconds(one) for one in value] if isinstance(value, list) else value
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Place]]:
+    """Make the place of a command, which runs there undisturbed first."""
+    folder = tmp_path_factory.mktemp("kills")
+    data = make_ratings(60, 40, 3, density=0.4, random_state=0)
+    write_table(folder / "ratings.csv", {"user": data.X[:, 0], "item": data.X[:, 1], "rating": data.y})
+    yield cache(lambda name: Place(name, folder / name.replace(" ", "-"), folder / "ratings.csv"))
+    shutil.rmtree(folder)
+
+
+@pytest.mark.timeout(600 + 60 * N_TRIALS)
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="tells which processes run by what Linux says")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.evidence
+def test_programs_ended_at_random_moments(number: int, places: Callable[[str], Place]) -> None:
+    failed = []
+    for seed in range(N_TRIALS):
+        name = TURNS[seed % len(TURNS)]
+        try:
+            happened = places(name).disturb(number, seed)
+        except AssertionError as error:
+            happened = str(error)
+            failed.append(f"seed {seed}, {name}: {happened}")
+        print(f"seed {seed}, {name}: {happened}", flush=True)
+    assert not failed, "\n".join(failed)
