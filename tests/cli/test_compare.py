@@ -19,6 +19,7 @@ from rich.console import Console
 from cofactor.cli.board import Board
 from cofactor.datasets import RatingDataset, write_table
 from cofactor.evaluation import RunProgress, compare
+from cofactor.evaluation.run.store import ResultStore
 from cofactor.experiments.declared import Declared
 from cofactor.ratings import ALS, RatingSVD
 
@@ -83,14 +84,12 @@ def test_tables_tests_and_files(run, csv: Path, tmp_path: Path) -> None:
     assert r"\begin{tabular}" in (out / "tables.tex").read_text()
     assert "<h1>Comparison</h1>" in (out / "report.html").read_text()
     # Another metric of what is stored already: nothing is computed.
-    with sqlite3.connect(out / "results.sqlite") as store:
-        store.execute("UPDATE results SET seconds = 1234")
-    store.close()
+    with ResultStore(out / "results.sqlite") as store:
+        store.put(*(replace(result, seconds=1234.0) for result in store.results()))
     again = run(*arguments, "--metric", "mae", "--retry")
     assert len(re.findall("1,?234", again.out)) == 6
-    with sqlite3.connect(out / "results.sqlite") as store:
-        assert store.execute("SELECT count(*) FROM results").fetchone() == (6,)
-    store.close()
+    with ResultStore(out / "results.sqlite") as store:
+        assert len(store) == 6
 
 
 def test_labels(run) -> None:
