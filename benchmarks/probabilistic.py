@@ -1,9 +1,10 @@
-"""Models with probabilities of levels: `python benchmarks/probabilistic.py [100k] [1m] [speed]`."""
+"""Models with probabilities of levels: `python benchmarks/probabilistic.py [100k] [1m] [speed] [serving]`."""
 
 import resource
 import subprocess
 import sys
 import time
+import tracemalloc
 
 import matplotlib
 
@@ -17,6 +18,7 @@ from cofactor.evaluation import StrongGeneralization, WeakGeneralization
 from cofactor.kernels.threads import thread_limit
 from cofactor.metrics import probability_report, rating_report
 from cofactor.ratings import OrdinalProbit, as_ratings
+from cofactor.ratings.sampled import base as sampled
 from cofactor.samplers import Chain, run
 from cofactor.text import without_zero
 
@@ -223,8 +225,78 @@ def speed() -> None:
     publish("speed of the sampler", text + "\n\n![ms per sweep against ratings and factors](sweeps.png)")
 
 
+def cpu_seconds(job, *arguments) -> tuple[float, tuple]:
+    began = time.process_time()
+    found = job(*arguments)
+    return time.process_time() - began, found
+
+
+def sparse_catalogue() -> tuple[np.ndarray, np.ndarray]:
+    """Ratings of 1,000 users and 80,000 items, each of which has one."""
+    rng, m = np.random.default_rng(0), 80_000
+    X = np.unique(np.column_stack([rng.integers(0, 1000, 5 * m), np.resize(np.arange(m), 5 * m)]), axis=0)
+    return X, np.clip(np.rint(rng.normal(3, 1, 1000)[X[:, 0]] + rng.normal(0, 1, len(X))), 1, 5)
+
+
+def ndcg(found: np.ndarray, liked: list[dict]) -> float:
+    """Mean NDCG@10 of the items found, over users who have an item that they like."""
+    discounts = 1 / np.log2(np.arange(2, 12))
+    values = []
+    for row, gains in zip(found.tolist(), liked, strict=True):
+        if gains:
+            best = np.sort(list(gains.values()))[::-1][:10]
+            values.append(np.dot([gains.get(item, 0) for item in row], discounts) / (best @ discounts[: len(best)]))
+    return float(np.mean(values))
+
+
+def serving() -> None:
+    """Ten items for every user: what it costs and what is lost by looking at all items with some of the samples."""
+    costs, losses = [], []
+    few = {"implicit": None, "n_sweeps": 20, "burn_in": 10}
+    for name, data, params, n_users in (
+        ("MovieLens 100K", ml100k, {}, 943),
+        ("MovieLens 1M", ml1m, {}, 500),
+        ("a sparse catalogue", sparse_catalogue, few, 50),
+    ):
+        X, y = data()
+        train, test = split_80_20(len(y), 0)
+        model = OrdinalProbit(random_state=0, **params).fit(X[train], y[train])
+        everyone, m, S = model.users_.ids, len(model.items_), len(model.samples_["U"])
+        users = np.random.default_rng(0).permutation(everyone)[:n_users]
+        model.recommend(users[:2])
+        whole, (best, values) = cpu_seconds(model.recommend, users, m)  # all items by all samples
+        seconds, _ = cpu_seconds(model.recommend, everyone)
+        tracemalloc.start()
+        model.recommend(everyone)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        whole *= len(everyone) / n_users
+        what = f"{name}: {len(everyone):,} users, {m:,} items, {S} samples"
+        costs.append([what, f"{whole:.1f}", f"{seconds:.2f}", f"{whole / seconds:.0f}", f"{peak / 1e6:.0f}"])
+        if params:
+            continue
+        place = {user: k for k, user in enumerate(users.tolist())}
+        liked: list[dict] = [{} for _ in place]
+        for (user, item), rating in zip(X[test].tolist(), y[test].tolist(), strict=True):
+            if rating >= 4 and user in place:
+                liked[place[user]][item] = 2**rating - 1
+        losses.append([name, "all", "100.00 %", "0", f"{ndcg(best[:, :10], liked):.4f}"])
+        usual = sampled._RANKING_SAMPLES
+        for n in (10, 20, 50, 100):
+            sampled._RANKING_SAMPLES = n
+            found, scores = model.recommend(users)
+            same = np.mean([len({*a} & {*b}) / 10 for a, b in zip(found.tolist(), best[:, :10].tolist(), strict=True)])
+            lost = np.mean(values[:, :10] - scores)
+            losses.append([name, n, f"{100 * same:.2f} %", f"{lost:.1g}", f"{ndcg(found, liked):.4f}"])
+        sampled._RANKING_SAMPLES = usual
+    header = ["ten items for each of", "all items by all samples, s", "recommend, s", "ratio", "MB"]
+    text = table(header, costs) + "\n\n"
+    header = ["data", "samples that look at all items", "items as by all samples", "expected rating lost", "NDCG@10"]
+    publish("serving by samples", text + table(header, losses))
+
+
 if __name__ == "__main__":
-    chosen = sys.argv[1:] or ["100k", "1m", "speed"]
-    for word, job in (("100k", accuracy_100k), ("1m", accuracy_1m), ("speed", speed)):
+    chosen = sys.argv[1:] or ["100k", "1m", "speed", "serving"]
+    for word, job in (("100k", accuracy_100k), ("1m", accuracy_1m), ("speed", speed), ("serving", serving)):
         if word in chosen:
             job()
