@@ -14,13 +14,13 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import BinaryIO, Self, cast
 
-_IMPORTED = ["typer", "rich.progress", "cofactor.tasks.ratings", "cofactor.tasks.labels", "cofactor.evaluation"]
+IMPORTED = ["typer", "rich.progress", "cofactor.tasks.ratings", "cofactor.tasks.labels", "cofactor.evaluation"]
 
 
 def forking() -> ForkServerContext:
     """Return the context of `multiprocessing` whose processes have the package imported when they start."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["__main__", *_IMPORTED])
+    context.set_forkserver_preload(["__main__", *IMPORTED])
     return context
 
 

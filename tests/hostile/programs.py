@@ -14,7 +14,9 @@ from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.children import forking
+from tests.children import IMPORTED, forking
+
+IMPORTED.append("tests.hostile.warm")  # it counts if no process has been forked before
 
 _KEEP_CAPABILITIES, _READ_ANYWHERE = 8, 1 << 2  # of prctl; CAP_DAC_READ_SEARCH
 

@@ -25,13 +25,22 @@ from cofactor.evaluation import ResultStore
 N_TRIALS = int(os.environ.get("COFACTOR_HOSTILE", "5"))
 ALONE = float(os.environ.get("COFACTOR_ALONE", "20"))  #: seconds until all processes have ended; 5 on a quiet machine
 
-COMPARED = ["-m", "als", "-m", "hmf", "--alpha", "5", "--factors", "3", "--splits", "2"]
+COMPARED = ["-m", "als", "-m", "hmf", "--alpha", "5", "--factors", "3", "--splits", "5", "--seeds", "0,1"]
+REPRODUCED = ["thesis-figure-3.1", "thesis-figure-3.4"]
 COMMANDS = {
     "fit": ["fit", "ratings.csv", "-m", "hmf", "--factors", "5", "--json"],
     "fit a sampler": ["fit", "ratings.csv", "-m", "ordinal-probit", "--param", "n_sweeps=200", "--json"],
     "compare": ["compare", "ratings.csv", *COMPARED, "--out", "out", "--json"],
     "compare, two jobs": ["compare", "ratings.csv", *COMPARED, "--out", "out", "--jobs", "2", "--json"],
-    "reproduce": ["reproduce", "thesis-figure-3.4", "--quick", "--store", "store.sqlite", "--json"],
+    "reproduce": [
+        "reproduce",
+        "thesis-figure-3.1",
+        "thesis-figure-3.4",
+        "--quick",
+        "--store",
+        "store.sqlite",
+        "--json",
+    ],
 }
 #: Which is tried when: processes of their own take long to start.
 TURNS = ["fit", "compare, two jobs", *["fit a sampler", "compare", "reproduce", "fit"] * 4]
