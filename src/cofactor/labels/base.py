@@ -41,7 +41,7 @@ from cofactor.metrics.labels import micro_f1
 from cofactor.model.checks import check_callback, check_flag, check_verbose, make_generator
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
-from cofactor.model.estimator import Estimator
+from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.trials import out_of_fold_scores
 from cofactor.model.size import refuse_too_large
@@ -61,7 +61,8 @@ def _offers_probabilities(model: LabelModel) -> bool:
 
 
 @fill_docs
-class LabelModel(ClassifierMixin, Estimator, ABC):
+@refuses_unknown_parameters
+class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     """A model which predicts the labels of instances from their features.
 
     A subclass says how to learn (`_fit`) and how to score (`_scores`). It sees checked features, and labels as a sparse

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +24,7 @@ from cofactor.metrics.scale import as_scale
 from cofactor.model.checks import check_callback, check_choice, check_number
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
-from cofactor.model.estimator import Estimator
+from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course
@@ -47,7 +48,8 @@ def _has_probabilities(model: RatingModel) -> bool:
 
 
 @fill_docs
-class RatingModel(Estimator, ABC):
+@refuses_unknown_parameters
+class RatingModel(BaseEstimator, ABC):
     """A model of users' ratings of items on a discrete scale.
 
     Subclasses say how to learn (`_fit`), how to find the state of users who were not in training, items held

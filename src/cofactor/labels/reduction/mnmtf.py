@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -34,7 +34,7 @@ from cofactor.model.checks import (
 from cofactor.model.commit import committed
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.docs import fill_docs
-from cofactor.model.estimator import Estimator
+from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_array, member, plain
@@ -46,7 +46,8 @@ from cofactor.typing import Features, Labels, RandomState
 
 
 @fill_docs
-class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+@refuses_unknown_parameters
+class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Non-negative features of lower dimension: coefficients on bases which are learned with the labels.
 
     .. math:: \min_{S, B \ge 0}\; \|X - Y S B\|_F^2

@@ -10,13 +10,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.metrics.labels import LabelMetric, micro_f1
 from cofactor.model.convergence import NothingPredictedWarning
-from cofactor.model.estimator import Estimator
+from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.grid import Grid, seeded, select_parameters, task_of
 from cofactor.model.selection.judges import OWN, PLAIN, Choice, feature_space_of, last_step, uncut, with_parameters
@@ -30,7 +31,8 @@ def _inner_has(name: str) -> Callable[[Any], bool]:
     return lambda search: hasattr(getattr(search, "best_estimator_", search.estimator), name)
 
 
-class Search(Estimator):
+@refuses_unknown_parameters
+class Search(BaseEstimator):
     """A model whose parameters are chosen on held-out training data, then fitted to all of them.
 
     It serves ratings and labels; of labels it also chooses how scores are cut.
