@@ -92,7 +92,8 @@ def test_memory_does_not_grow_with_items():
 def test_no_model_takes_much_for_a_large_catalogue(name):
     """1,000 users and 100,000 items; probabilities of all pairs would take 4 GB."""
     X, y = planted(1000, 100_000, 100_000)
-    model = _small(cofactor.ratings.MODELS[name], {})
+    members = {"estimator": _small(cofactor.ratings.MODELS["MMMF"], {})} if name == "Ensemble" else {}
+    model = _small(cofactor.ratings.MODELS[name], members)
     model.fit(X, np.where(y > 2, 1.0, -1.0) if name == "BinaryMMMF" else y)
     n = 1000
     with thread_limit(2):
