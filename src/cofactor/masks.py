@@ -17,14 +17,14 @@ def refuse_masked(values: Any, argument: str) -> None:
     Parameters
     ----------
     values : object
-        What a user gave.
+        What a user gave; a list or a tuple may hold masked arrays.
     argument : str
         As what they gave it.
 
     Raises
     ------
     InvalidInputError
-        If it is a masked array with a masked entry.
+        If it is a masked array with a masked entry, or holds one.
 
     Examples
     --------
@@ -33,12 +33,26 @@ def refuse_masked(values: Any, argument: str) -> None:
     cofactor.errors.InvalidInputError: y is a masked array without a value in row 1, column 0: missing values are not \
 supported; leave out its row, or fill it in with y.filled(value)
     """
-    if not isinstance(values, np.ma.MaskedArray) or not np.ma.is_masked(values):
+    found = _first_masked(values)
+    if found is None:
         return
-    first = np.argwhere(np.ma.getmaskarray(values))[0]
-    place = ", ".join(f"{axis} {k}" for axis, k in zip(("row", "column", "place"), first, strict=False))
+    whole = isinstance(values, np.ma.MaskedArray)
+    place = ", ".join(f"{axis} {k}" for axis, k in zip(("row", "column", "place"), found, strict=False))
     raise InvalidInputError(
-        f"{argument} is a masked array without a value in {place}: missing values are not supported",
+        f"{argument} {'is' if whole else 'holds'} a masked array without a value in {place}: missing values are not "
+        "supported",
         argument=argument,
-        advice=f"leave out its row, or fill it in with {argument}.filled(value)",
+        advice=f"leave out its row, or fill it in with {argument}{'' if whole else f'[{found[0]}]'}.filled(value)",
     )
+
+
+def _first_masked(values: Any) -> tuple[int, ...] | None:
+    """Return the place of the first masked entry of an array, or of a list or tuple of arrays; None without one."""
+    if isinstance(values, np.ma.MaskedArray):
+        return tuple(np.argwhere(np.ma.getmaskarray(values))[0].tolist()) if np.ma.is_masked(values) else None
+    if isinstance(values, list | tuple) and any(issubclass(kind, np.ma.MaskedArray) for kind in set(map(type, values))):
+        for k, member in enumerate(values):
+            inner = _first_masked(member)
+            if inner is not None:
+                return k, *inner
+    return None

@@ -357,6 +357,10 @@ BAD_DATA = {
         lambda X, y: (np.ma.masked_less(X, 3), y),
         "X is a masked array without",
     ),
+    "masked ids": (
+        lambda X, y: ([np.ma.masked_less(pair, 3) for pair in X], y),
+        "X holds a masked array without",
+    ),
     "missing id": (lambda X, y: (changed(X, (2, 1), None), y), "item ids of X hold a missing"),
     "list as id": (lambda X, y: ([([1], 2)], [1.0]), "hashable"),
     "one level": (lambda X, y: (X, np.ones(len(y))), "all ratings are 1: with a single level"),

@@ -29,6 +29,10 @@ BAD_LABELS = {
     "too few rows": (lambda Y: Y[:-1], r"X has 80 rows and y has 79: both must have one row"),
     "transposed": (lambda Y: Y.T, "y seems to be transposed"),
     "masked": (lambda Y: np.ma.masked_array(Y, np.arange(6) == [[2]] * 80), r"y is a masked array .* row 0, column 2"),
+    "masked rows": (
+        lambda Y: [np.ma.masked_array(row, mask=row == 1) for row in Y],
+        r"y holds a masked array without a value in row \d+, column \d: .*fill it in with y\[\d+\]\.filled\(value\)",
+    ),
     "missing": (lambda Y: None, "requires y to be passed"),
 }
 
@@ -75,6 +79,10 @@ BAD_FEATURES = {
     "too large in sparse": (lambda X: sparse_with(X, -1e300).tocoo(), r"X holds -1e\+300 \(row 2, column 3\)"),
     "too large in a frame": (lambda X: frame_with(X, 1e100).astype(float), r"X holds 1e\+100 \(row 2, column 'd'\)"),
     "masked": (lambda X: np.ma.masked_greater(X, 0.9), r"X is a masked array without a value in row \d+, column \d"),
+    "masked rows": (
+        lambda X: tuple(np.ma.masked_greater(row, 0.9) for row in X),
+        r"X holds a masked array without a value in row \d+, column \d",
+    ),
     "text": (lambda X: np.full(X.shape, "a"), r"X holds 'a' \(row 0, column 0\).*OneHotEncoder"),
     "text among numbers": (lambda X: with_cell(X, "loud").tolist(), r"X holds 'loud' \(row 2, column 3\)"),
     "text in a frame": (lambda X: frame_with(X, "loud"), r"X holds 'loud' \(row 2, column 'd'\)"),

@@ -287,6 +287,7 @@ def pair_columns(X: Pairs) -> tuple[NDArray[Any], NDArray[Any]]:
     >>> pair_columns([("ann", 7), ("bob", 9)])
     (array(['ann', 'bob'], dtype=object), array([7, 9]))
     """
+    refuse_masked(X, "X")
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     columns: Sequence[Any]
     X = X if isinstance(frame, nw.DataFrame) else listed(X, "X")
@@ -302,7 +303,6 @@ def pair_columns(X: Pairs) -> tuple[NDArray[Any], NDArray[Any]]:
     elif isinstance(X, list | tuple):
         columns = _columns_of_list(X)
     else:
-        refuse_masked(X, "X")
         table = np.asarray(X)
         if table.ndim != 2 or table.shape[1] != 2:
             raise InvalidInputError(_wrong_shape(X, table.shape), argument="X")
