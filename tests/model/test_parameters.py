@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from sklearn.base import clone
+from sklearn.svm import LinearSVC
 
 from cofactor import labels, ratings
 from cofactor.errors import InvalidInputError, InvalidTypeError
@@ -27,6 +28,16 @@ def test_a_wrong_name_is_told_with_the_model_and_the_near_name(name: str) -> Non
         model.set_params(**{right[:-1]: 1})
     with pytest.raises(InvalidTypeError, match=f"^{name}: too many positional arguments"):
         kind(*range(99))
+
+
+def test_a_parameter_of_what_is_no_estimator_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match=r"^estimator is None, .* give an estimator .* to set its C$"):
+        labels.BinaryRelevance().set_params(estimator__C=3)
+    with pytest.raises(InvalidInputError, match="^estimator is None, "):
+        Search(labels.BinaryRelevance(), {"estimator__C": [1]}).fit([[0], [1], [2]], [[0], [1], [0]])
+    with pytest.raises(InvalidInputError, match=r"^alpha is 2.0, which has no parameters"):
+        labels.PLST(alpha=2.0).set_params(alpha__C=3)
+    assert labels.BinaryRelevance().set_params(estimator__C=3, estimator=LinearSVC()).estimator.C == 3
 
 
 def test_signatures_and_copies_are_those_of_scikit_learn() -> None:

@@ -71,11 +71,20 @@ def _set_params(self: BaseEstimator, **params: Any) -> BaseEstimator:
     Raises
     ------
     InvalidInputError
-        If there is no parameter of a name.
+        If there is no parameter of a name, or it is one of a parameter that is no estimator.
     """
     problem = _unknown(type(self), params)
     if problem:
         raise InvalidInputError(problem)
+    for name in params:
+        outer, dot, inner = name.partition("__")
+        held = params[outer] if outer in params else getattr(self, outer)
+        if dot and not hasattr(held, "set_params"):
+            raise InvalidInputError(
+                f"{outer} is {held!r}, which has no parameters",
+                argument=name,
+                advice=f"give an estimator, such as LinearSVC(), to set its {inner}",
+            )
     return BaseEstimator.set_params(self, **params)
 
 
