@@ -237,7 +237,7 @@ def describe(progress: Any) -> tuple[str, str]:
     >>> from cofactor.solvers import Progress
     >>> describe(Progress(57, 500, 29133.2, 0.1, "stage 2, BinaryMMMF"))
     ('stage 2', 'iteration 57, objective 29,133')
-    >>> describe(Progress(4, 4, 0.5561, 0.1, "validation, alpha 12.6"))
+    >>> describe(Progress(4, 15, 0.5561, 0.1, "validation, alpha 12.6"))
     ('', 'alpha 12.6: validation error 0.556 (4 tried)')
     >>> describe(Progress(57, 300, 88123.4, 0.1, "chain 2"))
     ('chain 2', 'sweep 57 of 300, log-likelihood -88,123')

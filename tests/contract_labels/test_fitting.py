@@ -105,6 +105,11 @@ def test_an_exception_in_the_callback_comes_out_and_changes_nothing(name):
     seen: list[Progress] = []
     assert bits(fresh(name, callback=seen.append).fit(X, Y)) == bits(fitted(name))
     assert all(type(p) is Progress and p.stage and p.elapsed >= 0 for p in seen)
+    for stage in {p.stage for p in seen}:
+        steps = [(p.iteration, p.max_iter) for p in seen if p.stage == stage]
+        assert [done for done, _ in steps] == list(range(1, len(steps) + 1))
+        assert {most for _, most in steps} == {steps[0][1]}
+        assert len(steps) <= steps[0][1]
     if not seen:
         return  # a direct method reports no progress
     model = fresh(name, callback=stop)

@@ -66,11 +66,11 @@ class Monitor:
             inner.callback = self.stage(name)
         return inner
 
-    def note(self, stage: str, iteration: int, objective: float) -> None:
-        """Report a step that is no solver's iteration."""
+    def note(self, stage: str, iteration: int, most: int, objective: float) -> None:
+        """Report a step that is no solver's iteration, of at most so many."""
         if self.callback is not None or self.show:
             elapsed = time.perf_counter() - self._began
-            self._note(Progress(iteration, iteration, objective, elapsed, stage))
+            self._note(Progress(iteration, most, objective, elapsed, stage))
 
     def _note(self, progress: Progress) -> bool:
         """Tell of a step; return whether it is to be the last one."""

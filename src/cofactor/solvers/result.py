@@ -44,7 +44,7 @@ class Progress:
     Attributes
     ----------
     iteration, max_iter : int
-        Iterations done and allowed.
+        Iterations done and allowed; or labels fitted, or candidates tried, and how many there are at most.
     objective : float
         Objective at the current point.
     elapsed : float

@@ -194,7 +194,7 @@ class BinaryRelevance(LabelModel):
             data.weights,
             seeds=seeds,
             n_jobs=self.n_jobs,
-            on_label=lambda n_done: data.monitor.note("labels", n_done, float(n_labels - n_done)),
+            on_label=lambda n_done: data.monitor.note("labels", n_done, n_labels, float(n_labels - n_done)),
         )
         if n_stopped:
             warnings.warn(

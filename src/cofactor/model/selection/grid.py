@@ -137,7 +137,7 @@ def select_parameters(
         choices = judge.choices(cell, outcomes)
         if monitor is not None:
             best, *_ = _sorted(choices, judge.greater_is_better)
-            monitor.note(f"choice, {_written(cell)}", next(count), best.value)
+            monitor.note(f"choice, {_written(cell)}", next(count), len(cells), best.value)
         return choices
 
     with warnings.catch_warnings():

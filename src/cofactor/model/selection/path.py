@@ -19,7 +19,8 @@ __all__ = ["EXPONENTS", "PenaltyModel", "Validation", "candidate", "hold_out_one
 
 #: Exponents i of the candidates 10^(i/16).
 EXPONENTS = range(4, 41)
-_COARSE = 4  #: first every fourth candidate, then those above the best one
+_COARSE = 4  #: first every fourth candidate, then those around the best one: three above it, two below
+_MOST = len(EXPONENTS[::_COARSE]) + _COARSE - 1 + _COARSE // 2  #: most candidates that are tried
 _ENOUGH = 3000  #: held-out ratings after which a further repetition adds little
 _REPEATS = 3  #: most repetitions
 _ALIVE = 0.05  #: size of entries of U from which a solution counts as more than nearly zero
@@ -224,7 +225,7 @@ class _Path:
         alpha = self.unit * candidate(exponent)
         fits = try_one(_Repetition.fit, self.repetitions, alpha, starts)
         self.errors[exponent] = [errors for errors, _ in fits]
-        self.monitor.note(f"validation, alpha {alpha:.3g}", len(self.errors), self.mean(exponent))
+        self.monitor.note(f"validation, alpha {alpha:.3g}", len(self.errors), _MOST, self.mean(exponent))
         return [arrays for _, arrays in fits]
 
     def validation(self, chosen: int) -> Validation:
