@@ -286,6 +286,17 @@ def test_odd_xml(write, content, message):
         read_label_names(write(content, "odd.xml"))
 
 
+def test_attributes_that_are_dropped_are_no_labels(write):
+    meka = write(HEAD + "1,0,1,0\n0,1,1,1\n")
+    assert read_arff(meka, drop=["l2"]).label_names == ("l1",)  # -C counts all attributes
+    assert read_arff(meka, -1, drop=["l2"]).label_names == ("l1",)
+    assert read_arff(meka, "l", drop=["l1"]).label_names == ("l2",)
+    xml = write('<labels><label name="l1"/><label name="l2"/></labels>', "some.xml")
+    assert read_arff(meka, xml, drop=["l1"], id="a").label_names == ("l2",)
+    with pytest.raises(ValueError, match="attribute 'l1' cannot be both label"):
+        read_arff(meka, ["l1", "l2"], drop=["l1"])
+
+
 def test_labels_by_prefix_names_or_none(write):
     path = write(HEAD.replace(": -C -2", "") + "1,0,1,0\n0,1,1,1\n")
     assert read_arff(path, "l").label_names == ("l1", "l2")

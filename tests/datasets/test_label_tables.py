@@ -155,6 +155,35 @@ def test_text_with_too_many_values_is_refused(write):
     assert read_label_table(write(many.replace("t250", "t0")), ["l"]).n_features == 250
 
 
+PAGES = "name,f1,f2,tag_0,tag_1,tag_2,text\np,1,2,0,1,0,a b\nq,2,3,1,0,1,c d\n"
+
+
+@pytest.mark.parametrize(
+    ("labels", "drop", "expected"),
+    [
+        ("tag_", ["tag_0", "text"], ["tag_1", "tag_2"]),
+        (-2, ["tag_2", "text"], ["tag_0", "tag_1"]),
+        (2, ["f1", "f2", "text"], ["tag_0", "tag_1"]),
+        (["tag_2", "tag_0"], ["tag_1", "text"], ["tag_2", "tag_0"]),
+    ],
+)
+def test_columns_that_are_dropped_are_no_labels(write, labels, drop, expected):
+    """Drop was ignored for labels, without a word; numbers of labels counted the id and what was dropped."""
+    data = read_label_table(write(PAGES), labels, drop=drop, id="name")
+    assert list(data.label_names) == expected
+    assert not {"name", *drop} & {*data.feature_names, *data.label_names}
+
+
+def test_labels_that_cannot_be_among_the_columns_left(write):
+    for labels, message in [
+        (["tag_0"], "column 'tag_0' cannot be both label \\(labels\\) and left out \\(drop\\)"),
+        ("tag_0", "no column that is left begins with labels='tag_0'; there are f1, f2, tag_1, tag_2"),
+        (0, r"0 labels among 4 columns \(without those left out, and the id\); expected 1 to 3"),
+    ]:
+        with pytest.raises(InvalidInputError, match=message):
+            read_label_table(write(PAGES), labels, drop=["tag_0", "text"], id="name")
+
+
 def test_a_recipe_reads_another_table_alike(write):
     train = read_label_table(write(TEXT), "tag_", id="id", drop=["wind"])
     assert (train.ids.tolist(), train.feature_names) == (["p", "q", "r"], ("sky=blue", "sky=grey", "calm"))
@@ -168,4 +197,4 @@ def test_a_recipe_reads_another_table_alike(write):
     with pytest.raises(InvalidInputError, match="new.csv: has no column 'place', which id names"):
         read_label_table(new, "tag_", id="place")
     with pytest.raises(InvalidInputError, match="column 'tag_sea' is a label, and cannot be id"):
-        read_label_table(new, "tag_", id="tag_sea")
+        read_label_table(new, ["tag_sea"], id="tag_sea")

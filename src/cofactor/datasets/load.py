@@ -120,7 +120,7 @@ def load_labels(
         Whether X is a CSR array. ``"auto"``: if at most a fifth of its numbers differ from 0, whatever form the
         file has. X is float64 in both forms; ``X.astype(np.float32)`` halves its memory.
     drop : sequence of str, default ()
-        Columns of an ARFF file or a table which are neither features nor labels, such as remarks.
+        Columns of an ARFF file or a table which are neither features nor labels; `labels` is for the others.
     id : str, optional
         The column of an ARFF file or a table which names the rows; it is no feature, and the data have it as ``ids``.
     format : {"arff", "mat", "libsvm", "table"}, optional

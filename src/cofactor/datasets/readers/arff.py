@@ -9,7 +9,7 @@ import codecs
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from cofactor.datasets.readers.arff_header import Attribute, Header, read_header
 from cofactor.datasets.readers.arff_rows import Rows, read_rows
-from cofactor.datasets.readers.label_columns import check_words, first_or_last, id_position, positions_of
+from cofactor.datasets.readers.label_columns import LabelColumns, check_words, first_or_last, label_roles, positions_of
 from cofactor.datasets.readers.matrices import Form, from_entries, in_form, indicator
 from cofactor.datasets.readers.xml import read_label_names
 from cofactor.datasets.types import LabelDataset
@@ -62,9 +62,10 @@ def read_arff(
         * another string: all attributes whose names begin with it;
         * a sequence of names; an empty one for a file without labels.
 
-        Labels keep the order of the file, or have the order of the sequence.
+        Labels keep the order of the file, or have the order of the sequence. Those of an XML file and of ``-C n`` are
+        labels unless they are in `drop`; an integer and a string are for the attributes that are left.
     drop : sequence of str, default ()
-        Attributes which are neither features nor labels, such as remarks.
+        Attributes which are neither features nor labels, such as remarks, or labels of no interest.
     id, max_values, recipe : optional
         As in `read_label_table`. An attribute of strings may be the id.
     sparse : {"auto", True, False}, default "auto"
@@ -130,12 +131,10 @@ def read_arff(
     names = [attribute.name for attribute in header.attributes]
     if recipe is not None:
         labels, drop, id = recipe.roles(names, labels, drop, id)
-    label_columns = _label_columns(header, labels, path)
-    dropped = _positions(header, drop, Argument("drop"))
-    id_at = id_position(names, id, label_columns, label, "attribute")
+    declared, said = _declared(header, labels, path)
+    label_columns, features, id_at = label_roles(names, said, drop, label, id, declared=declared, what="attribute")
     rows = read_rows(header, lines)
-    features = np.setdiff1d(np.arange(len(names)), [*label_columns, *dropped, *([] if id_at is None else [id_at])])
-    X, feature_names = _features(rows, features, max_values, recipe is None)
+    X, feature_names = _features(rows, np.array(features, dtype=np.intp), max_values, recipe is None)
     _check_labels(rows, label_columns)
     Y, _ = _columns(rows, np.array(label_columns, dtype=np.intp), spread=False)
     words = {names[j]: header.attributes[j].values for j in features if header.attributes[j].kind == "nominal"}
@@ -176,34 +175,34 @@ def _numbered(text: str) -> Iterator[tuple[int, str]]:
 # --------------------------------------------------------------------------------------- which are labels
 
 
-def _label_columns(header: Header, labels: LabelAttributes, path: PathLike) -> list[int]:
-    """Positions of the labels among the attributes."""
-    n = len(header.attributes)
+def _declared(header: Header, labels: LabelAttributes, path: PathLike) -> tuple[list[int] | None, LabelColumns]:
+    """Positions of the labels if the header or an XML file declares them; otherwise None, and what the caller said."""
+    said, names = labels, [attribute.name for attribute in header.attributes]
     if labels is None:
-        xml = _xml_beside(path)
-        if xml is not None:
-            return sorted(_positions(header, read_label_names(xml), display_name(xml)))
-        labels = header.meka_labels()
-        if labels is None:
-            raise InvalidInputError(
-                "cannot tell which attributes are labels: there is no .xml file of its name beside it and no '-C n' in "
-                "the relation",
-                argument="labels",
-                advice=("say it with ", Argument("labels")),
-                place=Place(header.name),
-            )
-    if isinstance(labels, int | np.integer):
-        return first_or_last(int(labels), n, header.name, "attribute")
-    if isinstance(labels, str) and not labels.lower().endswith((".xml", ".xml.gz")):
-        found = [j for j, attribute in enumerate(header.attributes) if attribute.name.startswith(labels)]
-        if not found or not labels:
-            raise InvalidInputError(
-                ("no attribute begins with ", Argument("labels", labels)), argument="labels", place=Place(header.name)
-            )
-        return found
-    if not isinstance(labels, Sequence) or isinstance(labels, str):
-        return sorted(_positions(header, read_label_names(labels), display_name(labels)))
-    return _positions(header, labels, Argument("labels"))
+        said = _xml_beside(path)
+        if said is None:
+            return _declared_by_meka(header), None
+    elif isinstance(labels, int | np.integer) or (isinstance(labels, Sequence) and not _is_xml(labels)):
+        return None, labels
+    xml = cast(PathLike, said)
+    return sorted(positions_of(names, read_label_names(xml), header.name, "attribute", display_name(xml))), None
+
+
+def _is_xml(labels: str | Sequence[str]) -> bool:
+    return isinstance(labels, str) and labels.lower().endswith((".xml", ".xml.gz"))
+
+
+def _declared_by_meka(header: Header) -> list[int]:
+    count, n = header.meka_labels(), len(header.attributes)
+    if count is None:
+        raise InvalidInputError(
+            "cannot tell which attributes are labels: there is no .xml file of its name beside it and no '-C n' in "
+            "the relation",
+            argument="labels",
+            advice=("say it with ", Argument("labels")),
+            place=Place(header.name),
+        )
+    return first_or_last(count, range(n), n, header.name, "attribute")
 
 
 def _xml_beside(path: PathLike) -> Path | None:
@@ -216,10 +215,6 @@ def _xml_beside(path: PathLike) -> Path | None:
             return xml
         stem = stem[: max(stem.rfind("-"), stem.rfind("_"), 0)]
     return None
-
-
-def _positions(header: Header, names: Sequence[str], source: str | Argument) -> list[int]:
-    return positions_of([attribute.name for attribute in header.attributes], names, header.name, "attribute", source)
 
 
 # ------------------------------------------------------------------------------------ columns of X and of Y

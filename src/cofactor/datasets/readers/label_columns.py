@@ -9,7 +9,7 @@ import numpy as np
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.text import counted, few, first_repeated
 
-__all__ = ["LabelColumns", "check_words", "first_or_last", "id_position", "label_roles", "positions_of"]
+__all__ = ["LabelColumns", "check_words", "first_or_last", "label_roles", "positions_of"]
 
 #: Which columns are labels: those whose names begin with a text; the first n, or the last ones for n < 0; or names.
 LabelColumns = str | int | Sequence[str] | None
@@ -20,55 +20,100 @@ _DISTINCT = 0.9  # part of the rows with a value of their own from which on a co
 
 
 def label_roles(
-    names: Sequence[str], labels: LabelColumns, drop: Sequence[str], file: str, id: str | None = None
+    names: Sequence[str],
+    labels: LabelColumns,
+    drop: Sequence[str],
+    file: str,
+    id: str | None = None,
+    *,
+    declared: Sequence[int] | None = None,
+    what: str = "column",
 ) -> tuple[list[int], list[int], int | None]:
-    """Positions of labels, of features and of ids among the columns of a table, as `read_label_table` takes them."""
-    n, place = len(names), Place(file)
+    """Positions of labels, of features and of ids among the columns of a table, as `read_label_table` takes them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of all columns.
+    labels, drop, id
+        As in `read_label_table`. A number, or the beginning of names, is for the columns which are neither dropped nor
+        the id; columns which are named must be among these.
+    file : str
+        What messages call the file.
+    declared : sequence of int, optional
+        Positions of the columns which the file itself says are labels; they count in place of `labels`, without those
+        which are dropped.
+    what : str, default "column"
+        What messages call a column.
+    """
+    place = Place(file)
     twice = first_repeated(names)
     if twice is not None:
-        raise InvalidInputError(f"two columns are named {twice!r}", place=place)
-    if labels is None:
+        raise InvalidInputError(f"two {what}s are named {twice!r}", place=place)
+    dropped = positions_of(names, drop, file, what, Argument("drop"))
+    ids = None if id is None else positions_of(names, [id], file, what, Argument("id"))[0]
+    left = [j for j in range(len(names)) if j != ids and j not in set(dropped)]
+    if declared is not None:
+        targets = [j for j in declared if j not in set(dropped)]
+    elif labels is None:
         raise InvalidInputError(
             (
-                f"which of the {counted(n, 'column')} are labels? Say it with ",
+                f"which of the {counted(len(left), what)} are labels? Say it with ",
                 Argument("labels"),
                 ": the beginning of their names, their names, or their number (n: the first n; -n: the last)",
             ),
             argument="labels",
             place=place,
         )
-    if isinstance(labels, int | np.integer):
-        targets = first_or_last(int(labels), n, file, "column")
+    elif isinstance(labels, int | np.integer):
+        targets = first_or_last(int(labels), left, len(names), file, what)
     elif isinstance(labels, str):
-        targets = [j for j, column in enumerate(names) if labels and column.startswith(labels)]
-        if not targets:
-            raise InvalidInputError(
-                ("no column begins with ", Argument("labels", labels), f"; there are {_some(names)}"), place=place
-            )
+        targets = _beginning(labels, names, left, file, what)
     else:
-        targets = positions_of(names, labels, file, "column", Argument("labels"))
-    dropped = positions_of(names, drop, file, "column", Argument("drop"))
-    ids = id_position(names, id, targets, file, "column")
-    taken = {*targets, *dropped, ids}
-    features = [j for j in range(n) if j not in taken]
+        targets = positions_of(names, labels, file, what, Argument("labels"))
+    both = [names[j] for j in targets if j in set(dropped)]
+    if both:
+        roles = (Argument("labels"), ") and left out (", Argument("drop"), ")")
+        raise InvalidInputError((f"{what} {few(both)} cannot be both label (", *roles), argument="drop", place=place)
+    if ids in targets:
+        raise InvalidInputError((f"{what} {id!r} is a label, and cannot be ", Argument("id")), place=place)
+    features = [j for j in left if j not in set(targets)]
     if not features:
         raise InvalidInputError(
-            f"all {counted(n, 'column')} are labels or dropped; none is left as a feature", place=place
+            f"all {counted(len(names), what)} are labels or dropped; none is left as a feature", place=place
         )
     return targets, features, ids
 
 
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
-
-
-def first_or_last(count: int, n: int, file: str, what: str) -> list[int]:
-    """Positions of the labels among n columns: the first `count` ones, or the last ones if `count` is negative."""
-    if not 0 < abs(count) < n:
+def _beginning(start: str, names: Sequence[str], left: Sequence[int], file: str, what: str) -> list[int]:
+    """Positions of the labels, whose names begin with a text, among those of the columns that are left."""
+    found = [j for j in left if start and names[j].startswith(start)]
+    if not found:
+        gone = " that is left" if start and any(name.startswith(start) for name in names) else ""
+        there = [names[j] for j in left]
         raise InvalidInputError(
-            f"{count} labels among {counted(n, what)}; expected 1 to {n - 1}", argument="labels", place=Place(file)
+            (f"no {what}{gone} begins with ", Argument("labels", start), f"; there are {_some(there)}"),
+            argument="labels",
+            place=Place(file),
         )
-    return list(range(count)) if count > 0 else list(range(n + count, n))
+    return found
+
+
+def _some(names: Sequence[str]) -> str:
+    return (", ".join(names[:6]) or "none") + (", ..." if len(names) > 6 else "")
+
+
+def first_or_last(count: int, left: Sequence[int], n_all: int, file: str, what: str) -> list[int]:
+    """Positions of the labels: the first `count` of the columns that are left, or the last if `count` is negative."""
+    n = len(left)
+    if not 0 < abs(count) < n:
+        without = " (without those left out, and the id)" if n < n_all else ""
+        raise InvalidInputError(
+            f"{count} labels among {counted(n, what)}{without}; expected 1 to {n - 1}",
+            argument="labels",
+            place=Place(file),
+        )
+    return list(left[:count] if count > 0 else left[count:])
 
 
 def positions_of(
@@ -97,28 +142,6 @@ def positions_of(
     if twice is not None:
         raise InvalidInputError((source, f" names {twice!r} twice"))
     return [position[name] for name in names]
-
-
-def id_position(names: Sequence[str], id: str | None, labels: Sequence[int], file: str, what: str) -> int | None:
-    """Position of the column of ids, which must be there and be no label; None where there is none.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of all columns.
-    id : str, optional
-        Name of the column.
-    labels : sequence of int
-        Positions of labels.
-    file, what : str
-        What messages call the file, and a column.
-    """
-    if id is None:
-        return None
-    (position,) = positions_of(names, [id], file, what, Argument("id"))
-    if position in labels:
-        raise InvalidInputError((f"{what} {id!r} is a label, and cannot be ", Argument("id")), place=Place(file))
-    return position
 
 
 def check_words(name: str, n_words: int, n_rows: int, most: int | None, place: Place) -> None:

@@ -50,10 +50,11 @@ def read_label_table(
         Text (plain or gzip) or Parquet; the content decides which, not the suffix. ``"-"`` is standard input.
     labels : str, int or sequence of str
         Which columns are labels: those whose names begin with this string; the first n columns, or the last ones for
-        n < 0; or the names. An empty sequence for a file without labels. May be left out for Parquet files which
-        `write_chunks` wrote.
+        n < 0; or the names. Neither the id nor columns of `drop` count among these, so that a name which is in both is
+        an error. An empty sequence for a file without labels. May be left out for Parquet files which `write_chunks`
+        wrote.
     drop : sequence of str, default ()
-        Columns which are neither features nor labels, such as remarks.
+        Columns which are neither features nor labels, such as remarks, or labels of no interest.
     id : str, optional
         The column which names the rows; it is no feature.
     max_values : int, optional
@@ -123,7 +124,7 @@ def read_label_table(
         if (labels is None or none_wanted) and is_list_layout(table.table.schema):
             data = read_whole_lists(table.table, table.file, sparse, title)
             return replace(data, Y=data.Y[:, :0], label_names=()) if none_wanted else data
-        labels = stored_labels(table.table.schema) if labels is None else labels
+        labels = stored_labels(table.table.schema, drop) if labels is None else labels
     names = _names(table, recipe)
     if recipe is not None:
         labels, drop, id = recipe.roles(names, labels, drop, id)

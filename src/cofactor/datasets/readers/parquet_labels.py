@@ -75,9 +75,10 @@ def _stored(schema: Any) -> dict[str, list[str]]:
     return found if whole else {}
 
 
-def stored_labels(schema: Any) -> list[str] | None:
-    """Names of labels which `write_chunks` left in the file."""
-    return _stored(schema).get("labels")
+def stored_labels(schema: Any, drop: Sequence[str] = ()) -> list[str] | None:
+    """Names of labels which `write_chunks` left in the file, without those to be left out."""
+    found = _stored(schema).get("labels")
+    return None if found is None else [name for name in found if name not in drop]
 
 
 def holds(start: bytes, path: str | None) -> Holds | None:
@@ -149,7 +150,7 @@ class ColumnSource:
         with _parquet_file(path) as file:
             self.n_rows: int | None = file.metadata.num_rows
             schema = file.schema_arrow
-        labels = stored_labels(schema) if labels is None else labels
+        labels = stored_labels(schema, drop) if labels is None else labels
         targets, features, _ = label_roles(schema.names, labels, drop, self.name)
         kinds = {schema.names[j]: str(schema.field(j).type) for j in features}
         for column, kind in kinds.items():
