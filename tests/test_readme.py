@@ -52,6 +52,16 @@ def test_a_fit_that_goes_on(tmp_path: Path) -> None:
     assert model.fit(data.X, data.y).fit(data.X, data.y).n_sweeps == 200
 
 
+def test_a_callback_that_ends_a_fit() -> None:
+    from cofactor.datasets import make_ratings
+    from cofactor.ratings import MMMF
+
+    (code,) = (block for block in blocks("python") if "callback" in block)
+    names = {"MMMF": MMMF, "data": make_ratings(30, 20, 3, random_state=0)}
+    exec(compile(code.replace("> 60", "> 0"), "README.md", "exec"), names)
+    assert names["model"].n_iter_ == 1  # type: ignore[union-attr]
+
+
 def test_commands_that_can_be_pasted(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first commands name a known data set only, so that they run as they are."""
     from cofactor.cli import main
