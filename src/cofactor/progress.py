@@ -2,7 +2,8 @@
 
 Models with ``verbose=1`` and every command show their progress by `Display`, on standard error. Lines of a log go to
 the logger "cofactor", as INFO; where a program has not set up logging, they are printed. The first one comes after a
-while, each other one after twice the time of the one before, but at least once in ten minutes.
+while, each other one after twice the time of the one before, but at least once in ten minutes. The end of a fit is
+told everywhere by one more line.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-__all__ = ["Display", "LogLines", "describe", "in_notebook"]
+__all__ = ["Display", "LogLines", "describe", "in_notebook", "tell"]
 
 _LOG = logging.getLogger("cofactor")
 _LONGEST = 600.0  # seconds between two lines of a log
@@ -128,14 +129,18 @@ class LogLines:
         self._next = elapsed + min(elapsed, _LONGEST)
         steps = f"{done:,.0f} of {total:,.0f}" if total else ""
         line = ": ".join(part for part in (text, ", ".join(filter(None, (steps, detail)))) if part)
-        line += f" ({elapsed:,.0f} s)"
-        if _LOG.hasHandlers():
-            _LOG.info(line)
-        else:
-            print(f"cofactor: {line}", file=sys.stderr)
+        tell(f"{line} ({elapsed:,.0f} s)")
 
     def stop(self) -> None:
         """End; lines remain."""
+
+
+def tell(line: str) -> None:
+    """Write a line to the log, or print it where logging is not set up."""
+    if _LOG.hasHandlers():
+        _LOG.info(line)
+    else:
+        print(f"cofactor: {line}", file=sys.stderr)
 
 
 class _Plain:

@@ -198,7 +198,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         self._check_params()
         with (
             committed(self) as fitted,
-            Monitor(getattr(self, "callback", None), bool(getattr(self, "verbose", 0))) as monitor,
+            Monitor(getattr(self, "callback", None), bool(getattr(self, "verbose", 0)), type(self).__name__) as monitor,
         ):
             data = fitted._receive(X, y, sample_weight, label_names=label_names, monitor=monitor)
             if isinstance(self.threshold, str) and self.threshold != JOINT:

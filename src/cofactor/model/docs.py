@@ -46,7 +46,8 @@ PARAMETERS: Mapping[str, str] = {
             ends the fit, and leaves the model as it was.""",
     "verbose": """\
         verbose : int, default=0
-            1 shows progress: a bar on a terminal or in a notebook, elsewhere lines of the logger "cofactor" (INFO).""",
+            1 shows progress: a bar on a terminal or in a notebook, elsewhere lines of the logger "cofactor" (INFO). A
+            last line says after how many steps and seconds the fit ended.""",
     "n_jobs": """\
         n_jobs : int, optional
             How many tasks run side by side, as joblib understands it: -1 for as many as there are cores. The result
@@ -162,7 +163,8 @@ def filled(text: str, defaults: Mapping[str, Any] | None = None) -> str:
         Largest number of iterations.
         Few are enough.
     verbose : int, default=0
-        1 shows progress: a bar on a terminal or in a notebook, elsewhere lines of the logger "cofactor" (INFO).
+        1 shows progress: a bar on a terminal or in a notebook, elsewhere lines of the logger "cofactor" (INFO). A
+        last line says after how many steps and seconds the fit ended.
     """
 
     def text_of(match: re.Match[str]) -> str:

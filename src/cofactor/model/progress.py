@@ -8,8 +8,9 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from cofactor.progress import Display, describe
+from cofactor.progress import Display, describe, tell
 from cofactor.solvers.result import Callback, Progress, asks_to_stop
+from cofactor.text import counted
 
 
 class Monitor:
@@ -20,7 +21,9 @@ class Monitor:
     callback : callable or None
         The user's, called with every `Progress`.
     show : bool
-        Whether to show progress (`cofactor.progress.Display`), once the fit has taken a second.
+        Whether to show progress (`cofactor.progress.Display`), once the fit has taken a second, and to tell of its end.
+    name : str, default=""
+        Whose fit it is.
 
     Attributes
     ----------
@@ -29,9 +32,10 @@ class Monitor:
         solver, or sampler: parts which are still to come do one each, so that the model is whole.
     """
 
-    def __init__(self, callback: Callback | None, show: bool) -> None:
-        self.callback, self.show = callback, show
+    def __init__(self, callback: Callback | None, show: bool, name: str = "") -> None:
+        self.callback, self.show, self.name = callback, show, name
         self.stopped = False
+        self._steps = 0
         self._began = time.perf_counter()
         self._display = Display(after=1, log_after=1) if show else None
 
@@ -45,8 +49,12 @@ class Monitor:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._display is not None:
-            self._display.stop()
+        if self._display is None:
+            return
+        self._display.stop()
+        if kind is None:
+            elapsed = time.perf_counter() - self._began
+            tell(f"{self.name}: the fit ended after {counted(self._steps, 'step', form=',')} ({elapsed:,.1f} s)")
 
     def stage(self, name: str) -> Callable[[Progress], bool] | None:
         """Return a callback which marks progress as that of the stage `name`; None if nothing is shown or called."""
@@ -74,6 +82,7 @@ class Monitor:
 
     def _note(self, progress: Progress) -> bool:
         """Tell of a step; return whether it is to be the last one."""
+        self._steps += 1
         if self.callback is not None and asks_to_stop(self.callback(progress)):
             self.stopped = True
         if self._display is not None:

@@ -230,7 +230,8 @@ class RatingModel(BaseEstimator, ABC):
         """
         ratings, listener = given.ratings, listener or getattr(self, "callback", None)
         refuse_too_large(self, self._fit_bytes(ratings), ratings.n_ratings)
-        with committed(self) as fitted, Monitor(listener, bool(getattr(self, "verbose", 0))) as monitor:
+        show, name = bool(getattr(self, "verbose", 0)), type(self).__name__
+        with committed(self) as fitted, Monitor(listener, show, name) as monitor:
             fitted.users_, fitted.items_, fitted.scale_ = ratings.users, ratings.items, ratings.scale
             fitted.ratings_, fitted.coding_ = ratings, ratings.coding
             fitted._fit(replace(given, monitor=monitor, before=self))

@@ -312,7 +312,7 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         start = {name: 1 - generator.random(shape) for name, shape in shapes.items()}
         start["S"] *= self.start_scale
         invariant = problem.scale_invariant
-        with Monitor(self.callback, bool(self.verbose)) as monitor:
+        with Monitor(self.callback, bool(self.verbose), type(self).__name__) as monitor:
             result = repeat_updates(
                 problem,
                 problem.pack(start),

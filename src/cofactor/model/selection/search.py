@@ -147,7 +147,7 @@ class Search(BaseEstimator):
         y : array-like of shape (n,) or (n, L)
             The ratings; or labels, whose form predictions will have.
         """
-        with Monitor(self.callback, bool(self.verbose)) as monitor:
+        with Monitor(self.callback, bool(self.verbose), type(self).__name__) as monitor:
             results = select_parameters(
                 self.estimator,
                 X,
