@@ -31,7 +31,7 @@ def test_a_wrong_name_is_told_with_the_model_and_the_near_name(name: str) -> Non
 
 
 def test_a_parameter_of_what_is_no_estimator_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match=r"^estimator is None, .* give an estimator .* to set its C$"):
+    with pytest.raises(InvalidInputError, match=r"^estimator is None, which has no parameters; give .* to set its C$"):
         labels.BinaryRelevance().set_params(estimator__C=3)
     with pytest.raises(InvalidInputError, match="^estimator is None, "):
         Search(labels.BinaryRelevance(), {"estimator__C": [1]}).fit([[0], [1], [2]], [[0], [1], [0]])
@@ -41,7 +41,8 @@ def test_a_parameter_of_what_is_no_estimator_is_refused() -> None:
 
 
 def test_signatures_and_copies_are_those_of_scikit_learn() -> None:
-    assert "n_components" in inspect.signature(labels.PLST).parameters
+    for kind in KINDS.values():
+        assert sorted(inspect.signature(kind).parameters) == sorted(kind._get_param_names())
     search = Search(labels.PLST(2, alpha=3.0))
     for same in (copy.deepcopy(search), pickle.loads(pickle.dumps(search)), clone(search)):
         assert same.estimator.get_params() == search.estimator.get_params()

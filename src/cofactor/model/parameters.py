@@ -39,7 +39,12 @@ def refuses_unknown_parameters(kind: _Class) -> _Class:
     Traceback (most recent call last):
     cofactor.errors.InvalidInputError: Model has no parameter 'beta'; expected one of alpha
     """
-    kind.__new__ = _new  # type: ignore[assignment]
+
+    def new(cls: type[BaseEstimator], *args: Any, **params: Any) -> Any:
+        return _new(cls, *args, **params)
+
+    new.__wrapped__ = kind.__init__  # type: ignore[attr-defined]  # whose signature `help` and scikit-learn show
+    kind.__new__ = new  # type: ignore[assignment]
     kind.set_params = _set_params
     return kind
 
