@@ -162,7 +162,7 @@ def test_verbose_shows_progress_after_a_second(name, monkeypatch, caplog):
 @having("max_iter")
 def test_too_few_iterations_are_a_warning_with_advice(name):
     model = fresh(name, max_iter=1, tol=0.0)
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=1 or tol=0"):
+    with pytest.warns(ConvergenceWarning, match=r"max_iter, now 1, or tol, now 0"):
         model.fit(*data(name))
     assert model.score(*data(name)) < 0
     assert {simple.n_iter_ for simple in simple_models(model)} == {1}

@@ -186,7 +186,9 @@ def test_wrong_labels() -> None:
 
 
 def test_an_unfinished_fit_says_so() -> None:
-    with pytest.warns(ConvergenceWarning, match="stopped after 6 iterations .* raise max_iter=6 or tol") as caught:
+    with pytest.warns(
+        ConvergenceWarning, match="stopped after 6 iterations .* raise max_iter, now 6, or tol"
+    ) as caught:
         model(max_iter=6).fit(*planted())
     assert caught[0].filename == __file__
 

@@ -24,7 +24,7 @@ def ended(*objectives: float) -> Result:
 
 
 def test_too_few_iterations() -> None:
-    with pytest.warns(ConvergenceWarning, match=r"stopped after 3 iterations before .* raise max_iter=3 or tol"):
+    with pytest.warns(ConvergenceWarning, match=r"stopped after 3 iterations before .* raise max_iter, now 3, or tol"):
         warn_if_unfinished(ended(9.0, 7.0, 5.0, 3.0), MODEL)
 
 

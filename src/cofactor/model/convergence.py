@@ -51,6 +51,6 @@ def warn_if_unfinished(result: Result, model: Any, name: str = "") -> None:
     else:
         text = (
             f"{stopped} before its objective had settled (distance from stationarity {result.certificate:.3g}): "
-            f"raise max_iter={model.max_iter} or tol={model.tol:g}"
+            f"raise max_iter, now {model.max_iter}, or tol, now {model.tol:g}"
         )
     warnings.warn(text, ConvergenceWarning, stacklevel=callers_level())
