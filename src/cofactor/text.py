@@ -32,6 +32,9 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 #: All of these but line breaks and tabs.
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
+#: Similarity from which a name may be a slip of the finger, as "mea" is for "mae" (0.67); 1 is the name itself.
+_NEAR = 0.65
+
 
 def folded(name: str) -> str:
     """Return a name in lower case without spaces, hyphens and underscores.
@@ -54,7 +57,7 @@ def nearest(name: object, known: Iterable[str]) -> list[str]:
     """
     plain, typed = {folded(one): one for one in known}, folded(str(name))
     parts = [one for one in plain if typed in one] if len(typed) > 2 else []
-    return [plain[one] for one in dict.fromkeys([*parts, *get_close_matches(typed, plain, n=3)])][:3]
+    return [plain[one] for one in dict.fromkeys([*parts, *get_close_matches(typed, plain, n=3, cutoff=_NEAR)])][:3]
 
 
 def did_you_mean(name: object, known: Iterable[str], otherwise: str = "") -> str:
@@ -75,6 +78,8 @@ def did_you_mean(name: object, known: Iterable[str], otherwise: str = "") -> str
     'did you mean mae?'
     >>> did_you_mean("speed", ["mae", "rmse"])
     'expected one of mae, rmse'
+    >>> did_you_mean("nonsense", ["alpha", "n_components"])
+    'expected one of alpha, n_components'
     """
     names = list(known)
     near = nearest(name, names)
