@@ -16,6 +16,7 @@ from safetensors import numpy as safetensors
 
 import cofactor
 from cofactor import persistence
+from cofactor.errors import InvalidTypeError
 from cofactor.persistence import FORMAT, ModelFileError, load, read_model, save, write_model
 
 HEADER = {"class": "Mean", "params": {"alpha": 0.1, "levels": [1, 2.5], "name": "Ünï\ud800", "seed": None}}
@@ -122,6 +123,12 @@ def test_special_floats_survive(tmp_path):
     values = np.array([np.nan, -np.nan, np.inf, -np.inf, -0.0, 5e-324])
     write_model(tmp_path / "m", {}, {"a": values})
     assert read_model(tmp_path / "m")[1]["a"].tobytes() == values.tobytes()
+
+
+def test_what_is_no_path_is_refused():
+    for wrong in (None, 3):
+        with pytest.raises(InvalidTypeError, match=f"path={wrong}: expected the path of a model file"):
+            cofactor.load(wrong)
 
 
 def test_layout_in_memory_does_not_matter(tmp_path):

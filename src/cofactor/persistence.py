@@ -211,7 +211,7 @@ def read_model(path: PathLike) -> tuple[dict[str, Any], Arrays]:
            [0., 1.]], dtype=float32)}
     >>> folder.cleanup()
     """
-    name = os.fspath(path)
+    name = _name_of(path)
     data = _read_bytes(name)
     header = _parse_header(data, name)
     try:
@@ -300,7 +300,7 @@ def load(path: PathLike, registry: Mapping[str, Any]) -> Any:
     --------
     See `save`.
     """
-    name = os.fspath(path)
+    name = _name_of(path)
     header, arrays = read_model(path)
     kind = header.get("class")
     if not isinstance(kind, str) or kind not in registry:
@@ -310,6 +310,13 @@ def load(path: PathLike, registry: Mapping[str, Any]) -> Any:
     except _MISFITS as error:
         reason = f"no entry {error}" if isinstance(error, KeyError) else str(error)
         raise ModelFileError(f"{name}: does not hold a whole model of class {kind} ({reason})") from error
+
+
+def _name_of(path: PathLike) -> str:
+    """Return a path as text."""
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidTypeError("expected the path of a model file", argument="path", found=path)
+    return os.fspath(path)
 
 
 def _refuse(name: str, reason: str) -> NoReturn:
