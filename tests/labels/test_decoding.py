@@ -154,8 +154,11 @@ def test_decoders_that_make_no_sense(rule, value):
 def test_only_a_model_decodes_jointly():
     assert isinstance(decoder_of("joint", None), Joint)
     check_threshold("joint", joint=True)
-    with pytest.raises(ValueError, match="expected a number, or one of 'global'"):
+    with pytest.raises(ValueError, match="expected a finite number, or one of 'global'"):
         check_threshold("joint")
+    for wrong in (True, np.nan, np.inf, None):
+        with pytest.raises(InvalidInputError, match="expected a finite number, or one of 'global'"):
+            check_threshold(wrong)
     with pytest.raises(ValueError, match="call predict"):
         Joint().apply(np.zeros((2, 2)))
 

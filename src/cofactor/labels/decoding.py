@@ -7,6 +7,7 @@ which then predicts label sets as a whole.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Real
@@ -20,7 +21,6 @@ from sklearn.utils import gen_batches
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.data import as_weights
 from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape
-from cofactor.model.checks import check_number
 from cofactor.typing import Labels
 
 __all__ = [
@@ -220,14 +220,14 @@ def check_threshold(threshold: Any, *, joint: bool = False) -> None:
         Whether the model can decode label sets by itself, so that "joint" is a rule too.
     """
     rules = (*RULES, JOINT) if joint else RULES
-    expected = f"expected a number, or one of {', '.join(map(repr, rules))}"
+    expected = f"expected a finite number, or one of {', '.join(map(repr, rules))}"
     if isinstance(threshold, str):
         if threshold not in rules:
             raise InvalidInputError(expected, argument="threshold", found=threshold)
-    elif isinstance(threshold, Real):
-        check_number("threshold", threshold, low=-np.inf)
-    else:
+    elif isinstance(threshold, bool | np.bool_) or not isinstance(threshold, Real):
         raise InvalidTypeError(expected, argument="threshold", found=threshold)
+    elif not math.isfinite(threshold):
+        raise InvalidInputError(expected, argument="threshold", found=threshold)
 
 
 def learn_threshold(rule: str, scores: ArrayLike, Y: Labels, sample_weight: ArrayLike | None = None) -> Cut | TopK:
