@@ -32,8 +32,9 @@ CheckedFeatures: TypeAlias = NDArray[Any] | sparse.csr_array
 #: Features further from 0 are refused: sums of their squares are rounded to infinity in single precision.
 LARGEST = 1e15
 
-#: Features of which none is further from 0 cannot be learned from: their squares are rounded to 0 in products.
-SMALLEST = 1e-100
+#: Features of which none is further from 0 cannot be learned from: beside penalties, and in single precision, their
+#: squares are lost in rounding, and what dense and sparse features give differs.
+SMALLEST = 1e-15
 
 
 def is_sparse(X: Any) -> TypeGuard[sparse.csr_array]:
@@ -122,7 +123,7 @@ def _check_range(table: CheckedFeatures, X: Any, reset: bool) -> None:
         return
     if largest < SMALLEST:
         raise InvalidInputError(
-            f"X holds nothing further from 0 than {largest:g}: squares of such features are rounded to 0",
+            f"X holds nothing further from 0 than {largest:g}: squares of such features are lost in rounding",
             argument="X",
             advice="multiply them by a number, such as the inverse of the largest",
         )
