@@ -33,6 +33,10 @@ BAD_LABELS = {
         lambda Y: [np.ma.masked_array(row, mask=row == 1) for row in Y],
         r"y holds a masked array without a value in row \d+, column \d: .*fill it in with y\[\d+\]\.filled\(value\)",
     ),
+    "sparse and complex": (
+        lambda Y: sparse.csr_array(Y.astype(complex)),
+        "y has the dtype complex128: labels must be 0",
+    ),
     "missing": (lambda Y: None, "requires y to be passed"),
 }
 
@@ -233,6 +237,6 @@ def test_features_at_the_ends_of_their_range(name, largest):
 @every
 def test_features_far_beyond_their_range_are_refused_at_once(name):
     X, Y = data()
-    for scale in (1e100, 1e300, 1e-300):
+    for scale in (1e100, 1e300, 1e-16, 1e-100):
         with pytest.raises(InvalidInputError, match="X holds"):
             fresh(name).fit(scale * X, Y)

@@ -211,6 +211,8 @@ def _dense_ones(table: NDArray[Any]) -> tuple[sparse.csr_array, bool]:
 
 def _sparse_ones(table: Any) -> tuple[sparse.csr_array, bool]:
     """Return the ones of a sparse table, and whether its labels are written -1 and 1."""
+    if table.dtype.kind not in "biuf":
+        raise InvalidInputError(f"y has the dtype {table.dtype}: labels must be 0 and 1", argument="y")
     labels = sparse.csr_array(table, copy=True)
     labels.sum_duplicates()
     labels.eliminate_zeros()
