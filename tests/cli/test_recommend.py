@@ -150,6 +150,7 @@ def test_bad_requests(run, model: Path) -> None:
     assert run("recommend", model, "--user", "nobody").error.startswith("--user nobody: was not in training")
     assert "can be standard input" in run("recommend", "-", "--ratings", "-").error
     assert run("recommend", model, "--user", 5, "-n", 0).error.startswith("-n 0: expected a number of at least 1; see ")
+    assert run("recommend", model, "--user", 5, "-n", 10**9).error.startswith("-n 1000000000 for 1 user asks for 1,000")
 
 
 def test_a_model_without_ratings_says_what_to_do(run, model: Path) -> None:

@@ -39,3 +39,11 @@ def test_a_model_without_probabilities_says_so() -> None:
             model.recommend([0], **argument)
         assert caught.value.argument in argument
     assert not hasattr(model, "predict_proba")
+
+
+@pytest.mark.parametrize("n", [10**9, np.int64(10**9), 10**30])
+def test_more_items_than_memory_holds_are_refused(n: int) -> None:
+    model = MMMF(3, 1.0, random_state=0).fit(PAIRS, RATINGS)
+    with pytest.raises(ValueError, match=r"n=10+ for 2 users asks for 2,000,[0,]+ items, .*COFACTOR_MAX_CELLS"):
+        model.recommend([0, 1], n)
+    assert model.recommend([0, 1], 1000)[0].shape == (2, 1000)

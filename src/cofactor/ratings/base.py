@@ -333,7 +333,7 @@ class RatingModel(BaseEstimator, ABC):
         users : array-like of shape (k,)
             User ids, in the order of the result; not a set, which has none.
         n : int, default=10
-            Number of items for each user. It may exceed the number of items that are left for a user.
+            Number of items for each user. It may exceed the number of items left for a user, not what memory holds.
         exclude_seen : bool, default=True
             Leave out the items that a user rated in training.
         candidates : array-like or iterable, optional

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.ranking import keep_best
 from cofactor.kernels.threads import thread_limit
+from cofactor.limits import CELLS
 from cofactor.model.checks import check_number
 from cofactor.ratings.blocks import each_block, pairs_per_block, tile_shape
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.probability import Pairwise, expected, quantiles
+from cofactor.text import counted
 
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
@@ -145,13 +147,17 @@ def best_items(
     users, items : ndarray
         Indices; those of items ascend.
     n : int
-        Number of items for each user; where fewer are left, the rest is -1, with scores of -inf.
+        Number of items for each user; where fewer are left, the rest is -1, with scores of -inf. Far more than
+        there are items are refused, where they would fill the memory (`cofactor.limits.CELLS`).
     n_levels : int
         How many levels ratings have, on which the size of tiles depends.
     seen : Ratings or None
         Which items to leave out.
     """
     n_best = min(n, len(items))
+    cells = int(n) * len(users)
+    what = (Argument("n", int(n)), f" for {counted(len(users), 'user', form=',')} asks for {cells:,} items")
+    CELLS.check(cells, what, size=n_best * len(users))
     n_kept = n_best if ranking.exact is None else min(2 * n_best + 10, len(items))
     best, where = np.full((len(users), n_kept), -np.inf), np.full((len(users), n_kept), -1, dtype=np.int64)
     height, width = tile_shape(len(users), n_levels)
