@@ -47,3 +47,14 @@ def test_more_items_than_memory_holds_are_refused(n: int) -> None:
     with pytest.raises(ValueError, match=r"n=10+ for 2 users asks for 2,000,[0,]+ items, .*COFACTOR_MAX_CELLS"):
         model.recommend([0, 1], n)
     assert model.recommend([0, 1], 1000)[0].shape == (2, 1000)
+
+
+def test_masks_and_words_are_no_candidates_and_no_flags() -> None:
+    model = MMMF(3, 1.0, random_state=0).fit(PAIRS, RATINGS)
+    mask = np.arange(len(model.items_)) % 2 == 0
+    for given in (mask, mask.tolist()):
+        with pytest.raises(TypeError, match=r"^candidates holds True and False, .* model\.items_\.ids\[mask\]$"):
+            model.recommend([0], candidates=given)
+    assert model.recommend([0], 3, candidates=model.items_.ids[mask])[0].shape == (1, 3)
+    with pytest.raises(TypeError, match=r"^exclude_seen='no': expected True or False$"):
+        model.recommend([0], exclude_seen="no")

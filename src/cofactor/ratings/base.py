@@ -21,7 +21,7 @@ from cofactor.coding import Coding
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.metrics.ratings import mean_absolute_error
 from cofactor.metrics.scale import as_scale
-from cofactor.model.checks import check_callback, check_choice, check_number
+from cofactor.model.checks import check_callback, check_choice, check_flag, check_number
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
@@ -357,6 +357,7 @@ class RatingModel(BaseEstimator, ABC):
         """
         check_is_fitted(self)
         check_number("n", n, low=1, whole=True)
+        check_flag("exclude_seen", exclude_seen)
         if exclude_seen:
             self._require_ratings(("pass ", Argument("exclude_seen", False), ", or save it with ratings=True"))
         criterion = criterion_of(self, at_least, quantile)

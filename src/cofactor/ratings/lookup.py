@@ -109,6 +109,12 @@ class Lookup:
             return np.arange(len(self.items))
         ids = list(candidates) if isinstance(candidates, set | frozenset) else listed(candidates, "candidates")
         columns = self.items.index(ids, "candidates")
+        if len(columns) and all(isinstance(one, bool | np.bool_) for one in ids):
+            raise InvalidTypeError(
+                (Argument("candidates"), " holds True and False, expected ids of items"),
+                argument="candidates",
+                advice="pass the ids that a mask chooses, model.items_.ids[mask]",
+            )
         bad = [one for one, column in zip(ids, columns, strict=True) if column < 0]
         if len(bad) == len(columns):
             found = f"items of training: {few(bad)}" if bad else "items"
