@@ -24,6 +24,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 _KNOWN = frozenset(alias for aliases in ALIASES.values() for alias in aliases)
 _MOST_COLUMNS = 4  # user, item, rating, time
+_SHOWN = 4  # names of columns in a message
 _DIGITS_OF_A_TIME = 9  # seconds since 1970, from 1973 on
 
 
@@ -83,30 +84,36 @@ def resolve_columns(
     return {role: found[role] for role in wanted}
 
 
-def refuse_matrix(
+def refuse_other_tables(
     header: Sequence[str] | None, row: Sequence[str], wanted: Mapping[str, Column | None], name: str
 ) -> None:
-    """Refuse a matrix of users and items: its first three columns would be read as users, items and ratings.
+    """Refuse tables whose first three columns would be read as users, items and ratings, but are none.
 
-    A table is taken for such a matrix if
-
-    * no column was asked for,
-    * it has more columns than a table of ratings needs, and at most one of their names is known,
-    * its first row of data holds, after the first cell, only numbers and empty cells, and no time.
+    No column was asked for, and there are more than a table of ratings needs. It is taken for a matrix of users and
+    items if at most one of the names is known, and its first row of data holds, after the first cell, only numbers and
+    empty cells, and no time; and for a table of features if it has a header which names no user, item or rating.
     """
     asked = any(column is not None for column in wanted.values())
-    named = sum(map(_is_known, header or ()))
+    if asked or len(row) <= _MOST_COLUMNS:
+        return
     numeric = all(not cell or is_number(cell) for cell in row[1:])
     timed = any(cell.isdecimal() and len(cell) >= _DIGITS_OF_A_TIME for cell in row[1:])
-    if asked or len(row) <= _MOST_COLUMNS or named > 1 or not numeric or timed:
-        return
-    raise ColumnsError(
-        f"looks like a matrix, one row for each user and one column for each item ({len(row)} columns); "
-        "expected a long table, one line for each rating, with user, item and rating. In pandas: "
-        "table.melt(table.columns[0], var_name='item', value_name='rating').dropna()",
-        advice=("if it is a long table, say which columns to take with ", *_arguments(wanted)),
-        place=Place(name),
-    )
+    take = ("if it is a long table, say which columns to take with ", *_arguments(wanted))
+    if sum(map(_is_known, header or ())) <= 1 and numeric and not timed:
+        raise ColumnsError(
+            f"looks like a matrix, one row for each user and one column for each item ({len(row)} columns); "
+            "expected a long table, one line for each rating, with user, item and rating. In pandas: "
+            "table.melt(table.columns[0], var_name='item', value_name='rating').dropna()",
+            advice=take,
+            place=Place(name),
+        )
+    if header is not None and all(_by_alias(header, role) is None for role in ROLES):
+        raise ColumnsError(
+            f"looks like a table of features: it has {len(header)} columns, none of which is called "
+            f"{', '.join(wanted)} or the like ({', '.join(header[:_SHOWN])}, ...)",
+            advice=take,
+            place=Place(name),
+        )
 
 
 def frame_columns(frame: Frame, *, rating: bool = True) -> dict[str, Any]:
@@ -144,7 +151,7 @@ def frame_columns(frame: Frame, *, rating: bool = True) -> dict[str, Any]:
     wanted: dict[str, Column | None] = dict.fromkeys(ROLES if rating else ROLES[:2])
     try:
         if len(frame):
-            refuse_matrix(header, [str(cell) for cell in _first_row(frame)], wanted, "the frame")
+            refuse_other_tables(header, [str(cell) for cell in _first_row(frame)], wanted, "the frame")
         positions = resolve_columns(header, len(names), wanted, "the frame")
     except InvalidInputError as error:
         advice = f"name its columns {', '.join(wanted)}"

@@ -122,7 +122,7 @@ def test_one_rating_is_held_out_of_each_user_who_has_two():
 @pytest.mark.parametrize("model", [MMMF(2), PMMMF(2), ALS(2), HMF(2)], ids=repr)
 def test_users_with_one_rating_each(model):
     pairs, y = [(u, u % 3) for u in range(10)], [1 + u % 4 for u in range(10)]
-    with pytest.raises(ValueError, match=r"alpha='auto' needs users with at least two ratings .* pass a number"):
+    with pytest.raises(ValueError, match=r"alpha='auto' needs users with at least two ratings .* give a number"):
         copy.deepcopy(model).fit(pairs, y)
     model.set_params(random_state=0).fit([*pairs, (0, 1), (0, 2)], [*y, 1, 4])  # one user is enough
 

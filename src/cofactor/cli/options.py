@@ -150,7 +150,7 @@ def _parameter(option: Option) -> inspect.Parameter:
     described = typer.Option(
         flag, help=option.help, rich_help_panel=option.group or None, min=option.low, max=option.high, **extra
     )
-    kind: Any = option.kind
+    kind: Any = list[str] if option.many else option.kind
     default: Any = option.default if option.default != () else None
     if kind is str and isinstance(default, float):
         default = f"{default:g}"
@@ -216,7 +216,12 @@ def choose_task(
         odd = given(context, [one for one in names if one not in known[task]])
         if odd:
             raise InvalidInputError(f"{odd[0]} is for {name}, but {display_name(file)} holds {task}")
-    return task, {name: options[name] for name in known[task] if name in options}
+    return task, {name: _whole(options[name]) for name in known[task] if name in options}
+
+
+def _whole(value: Any) -> Any:
+    """Return the pieces of an option that was repeated as one list with commas; other values as they are."""
+    return (",".join(value) or None) if isinstance(value, list) else value
 
 
 def given(context: typer.Context, names: Iterable[str]) -> list[str]:

@@ -46,6 +46,8 @@ class Option:
         For a `bool` without default: what the other value is called; "one_based" is the opposite of "zero_based".
     parse : callable, optional
         Makes the value for Python of the text that a user wrote.
+    many : bool, default=False
+        Whether the text is a list with commas, so that a shell may take it in several pieces.
 
     Examples
     --------
@@ -65,6 +67,7 @@ class Option:
     high: float | None = None
     opposite: str = ""
     parse: Callable[[str], Any] | None = None
+    many: bool = False
 
     def value(self, given: Any) -> Any:
         """Return the value for Python of what a user gave.
@@ -370,6 +373,7 @@ DROP_RATING = Option(
     group=_COLUMNS,
     unit="X",
     parse=parse_ratings,
+    many=True,
 )
 DUPLICATES = Option(
     "duplicates",
@@ -404,6 +408,7 @@ LABEL_COLUMNS = (
         group=_LABELS,
         unit="COLUMNS",
         parse=columns_of,
+        many=True,
     ),
     Option(
         "xml",
@@ -413,14 +418,16 @@ LABEL_COLUMNS = (
     ),
 )
 DROP = Option(
-    "drop", "Columns which are neither features nor labels.", default=(), group=_LABELS, unit="NAMES", parse=names_in
-)
-ID = Option(
-    "id",
-    "The column which names the rows: no feature; predictions have it as their first column.",
+    "drop",
+    "Columns which are neither features nor labels, with commas between; or repeat.",
+    default=(),
     group=_LABELS,
-    unit="COLUMN",
+    unit="NAMES",
+    parse=names_in,
+    many=True,
 )
+_NAMES_ROWS = "The column which names the rows: no feature; predictions have it as their first column."
+ID = Option("id", _NAMES_ROWS, group=_LABELS, unit="COLUMN")
 MAX_VALUES = Option(
     "max_values",
     "Most values that a column of text may have, since each becomes a feature; by default 250, and fewer than nine "
@@ -440,17 +447,10 @@ THRESHOLD = Option(
     parse=parse_threshold,
 )
 FORMAT = Option(
-    "format",
-    "Format of FILE; by default found out.",
-    group=_LABELS,
-    choices=("arff", "mat", "libsvm", "table"),
+    "format", "Format of FILE; by default found out.", group=_LABELS, choices=("arff", "mat", "libsvm", "table")
 )
-ALIGNED = Option(
-    "aligned",
-    "For rcv1, whose labels are shifted in half of the rows.",
-    group=_LABELS,
-    choices=("published", "realigned"),
-)
+_SHIFTED = "For rcv1, whose labels are shifted in half of the rows."
+ALIGNED = Option("aligned", _SHIFTED, group=_LABELS, choices=("published", "realigned"))
 ZERO_BASED = Option(
     "zero_based",
     "From what the indices of a libsvm file count, by default found out.",

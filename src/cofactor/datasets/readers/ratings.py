@@ -18,7 +18,7 @@ from cofactor.columns import (
     explicit_timestamp,
     find_timestamp,
     guess_header,
-    refuse_matrix,
+    refuse_other_tables,
     resolve_columns,
 )
 from cofactor.datasets.binning import BinBy, Bins
@@ -236,7 +236,7 @@ def _rating_table(
 
     content = "a user, an item and a rating" if "rating" in wanted else "a user and an item"
     table = read_table(path, TableOptions(is_header, content, sep, encoding))
-    refuse_matrix(table.names, table.first_row, wanted, table.file)
+    refuse_other_tables(table.names, table.first_row, wanted, table.file)
     positions = resolve_columns(table.names, table.n_columns, wanted, table.file)
     if timestamp is not None:
         positions["timestamp"] = explicit_timestamp(table.names, table.n_columns, timestamp, table.file)

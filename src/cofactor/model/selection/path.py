@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.trials import try_one
 from cofactor.solvers import Result
@@ -176,10 +176,8 @@ def select_alpha(
     while held < _ENOUGH and len(repetitions) < _REPEATS:
         held_out = hold_out_one_per_user(ratings, generator)
         if not len(held_out):
-            raise InvalidInputError(
-                "alpha='auto' needs users with at least two ratings to hold one out, but there are none: "
-                "pass a number as alpha"
-            )
+            few = " needs users with at least two ratings to hold one out, but there are none"
+            raise InvalidInputError((Argument("alpha", "auto"), few), advice=("give a number as ", Argument("alpha")))
         repetitions.append(_Repetition(copy.copy(model), ratings, held_out))
         held += len(held_out)
     path = _Path(repetitions, monitor, unit)
