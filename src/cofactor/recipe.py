@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from cofactor.errors import InvalidInputError
-from cofactor.text import counted, first_repeated
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.text import counted, few, first_repeated
 
-__all__ = ["Recipe", "truth_of"]
+__all__ = ["Recipe", "keep_features", "truth_of"]
 
 _NAMED = 10  # how many columns a note names
 _TEXT: dict[str, type] = {"sep": str, "header": bool, "encoding": str}
@@ -37,12 +37,38 @@ def truth_of(values: Sequence[str]) -> tuple[int, ...] | None:
     return None
 
 
+def keep_features(features: Sequence[str], drop: Sequence[str] = (), id: str | None = None) -> None:
+    """Refuse to leave out features, or to name rows by one.
+
+    Parameters
+    ----------
+    features : sequence of str
+        Columns that are features in training.
+    drop, id : optional
+        What is to be left out, and what is to name the rows.
+
+    Raises
+    ------
+    InvalidInputError
+        If a feature is among them.
+    """
+    known = set(features)
+    if id in known:
+        raise InvalidInputError((f"{id!r} is a feature of the model, so that it cannot be ", Argument("id")))
+    needed = [name for name in drop if name in known]
+    if needed:
+        they = "is a feature" if len(needed) == 1 else "are features"
+        message = f"{few(needed)} {they} of the model, which needs all of them: leave it out of "
+        raise InvalidInputError((message, Argument("drop")))
+
+
 @dataclass(frozen=True)
 class Recipe:
     """How the columns of a table became features and labels.
 
-    `read_label_table` and `read_arff` return one with the data. Given to them, or to `load_labels`, with another file
-    it makes the same features of it. The file of a model which was fitted by a shell holds it.
+    `read_label_table`, `read_arff` and `load_labels` return one with the data, as ``data.recipe``. Given to them with
+    another file it makes the same features of it: ``load_labels("new.csv", recipe=data.recipe)``. A model which the
+    command line fitted holds it as ``recipe_``, see the example.
 
     Parameters
     ----------
@@ -67,6 +93,12 @@ class Recipe:
     ('wind', 'sky=blue', 'sky=grey')
     >>> recipe.roles(["beach", "sky", "note", "wind"], labels=())
     ((), ('note',), 'beach')
+
+    The features of a new file, as a model of ``cofactor fit pages.csv --labels tag_ --out tags.cofactor`` takes them::
+
+        model = cofactor.load("tags.cofactor")
+        data = load_labels("new-pages.csv", labels=[], recipe=model.recipe_, sparse=False)
+        model.predict(pd.DataFrame(data.X, columns=data.feature_names))
     """
 
     features: tuple[str, ...]
@@ -99,17 +131,25 @@ class Recipe:
     ) -> tuple[Any, tuple[str, ...], str | None]:
         """Return which columns of another table are labels, which are left out, and which names the rows.
 
-        Labels, the id and what is left out need not be there again.
+        Labels, the id and what is left out need not be there again; but of labels all or none.
 
         Parameters
         ----------
         names : sequence of str
             Columns of the other table.
         labels : optional
-            None for those of this recipe. If it is empty, they are left out.
+            None for those of this recipe, if any of them is there. If it is empty, they are left out.
         drop, id
             What is left out besides, and the column of ids instead of that of this recipe.
+
+        Raises
+        ------
+        InvalidInputError
+            If `drop` or `id` names a feature of this recipe.
         """
+        keep_features(self.features, drop, id)
+        if labels is None and not set(self.labels).intersection(names):
+            labels = ()
         id = id or (self.id if self.id in names else None)
         known = {*self.drop, *([self.id] if self.id else ()), *(() if labels is None else self.labels)}
         more = (name for name in names if name in known and name not in (id, *drop))

@@ -195,7 +195,7 @@ def test_features_are_matched_by_name(run, tags: LabelDataset, fitted: Path, tmp
     found = rows(run("predict", fitted, path, "--form", "table", "-o", "-").out)
     assert [int(row["tag b"]) for row in found] == expected[:, 1].tolist()
     write_table(path, {name: whole[name] for name in ("f3", "f0", "f5", "f1", "f2")})
-    assert run("predict", fitted, path).error == f"{path}: no feature 'f4'; expected 6 features as trained"
+    assert run("predict", fitted, path).error == f"{path}: no column 'f4'; the model was trained on 6 columns"
 
 
 def test_tables_without_header(run, tags: LabelDataset, tmp_path: Path) -> None:
@@ -420,7 +420,7 @@ def test_messages_of_label_files_speak_of_labels(run, table: Path, tmp_path: Pat
 def test_a_file_of_labels_alone(run, tmp_path: Path) -> None:
     path = tmp_path / "a.arff"
     path.write_text("@relation a\n@attribute l1 {0,1}\n@attribute l2 {0,1}\n@data\n0,1\n1,0\n")
-    assert "has no features, since all its columns are labels" in run("fit", path, "--labels", "l").error
+    assert "all 2 attributes are labels or dropped" in run("fit", path, "--labels", "l").error
 
 
 def test_a_fit_which_finds_no_label_gives_a_hint(run, tmp_path: Path) -> None:

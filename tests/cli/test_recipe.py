@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 
 import cofactor
-from cofactor.datasets import make_labels, write_chunks
+from cofactor.datasets import load_labels, make_labels, write_chunks
+from cofactor.errors import InvalidInputError
 from cofactor.persistence import ModelFileError, read_model, write_model
 
 FAST = ["-m", "plst", "--alpha", 1]
@@ -55,6 +57,26 @@ def test_free_text_is_refused_with_a_way_out(run, table: Path, tmp_path: Path) -
     assert run("fit", table, *options, *FAST, "-o", out).status == 0
     assert cofactor.load(out).n_features_in_ == 1 + 3 + 1 + 60
     assert "(more than 2)" in run("fit", table, *options[:4], "--max-values", 2, *FAST, "-o", out).error
+
+
+def test_options_with_names_add_up(run, table: Path, tmp_path: Path) -> None:
+    """The last --drop counted, and the others were forgotten."""
+    out = tmp_path / "m.cofactor"
+    options = ["--drop", "beach", "--drop", "remark,rain", "--labels", "is_sun", "--labels", "is_sea"]
+    assert run("fit", table, *options, *FAST, "-o", out).status == 0
+    model = cofactor.load(out)
+    assert model.recipe_.drop == ("beach", "remark", "rain")
+    assert model.label_names_.tolist() == ["is_sun", "is_sea"]
+
+
+def test_a_table_of_features_is_none_of_ratings(run, table: Path) -> None:
+    """Its first three columns were users, items and ratings."""
+    for options in ([], ["--alpha", 1]):
+        assert run("fit", table, *options).error == (
+            f"{table}: looks like a table of features: it has 7 columns, none of which is called user, item, rating or "
+            "the like (beach, wind, sky, rain, ...); if it is a long table, say which columns to take with --user, "
+            "--item, --rating; or, if it holds features and labels, which are labels with --labels"
+        )
 
 
 def test_a_fit_says_what_became_of_text(run, table: Path, tmp_path: Path) -> None:
@@ -115,6 +137,39 @@ def test_ids_stand_in_every_form_of_output(run, table: Path, model: Path, tmp_pa
     )
 
 
+def test_columns_that_a_model_needs(run, table: Path, model: Path, tmp_path: Path) -> None:
+    """It said that there is no feature of this name, and expected more features than columns."""
+    for option, value, expected in [
+        ("--id", "wind", "'wind' is a feature of the model, so that it cannot be --id"),
+        ("--drop", "sky", "'sky' is a feature of the model, which needs all of them: leave it out of --drop"),
+    ]:
+        assert run("predict", model, table, option, value).error == f"{table}: {expected}"
+    lines = table.read_text().splitlines()
+    new = tmp_path / "new.csv"
+    new.write_text("\n".join(",".join(line.split(",")[:2]) for line in lines))
+    assert run("predict", model, new).error == f"{new}: no column 'sky', 'rain'; the model was trained on 3 columns"
+    new.write_text("\n".join(lines[1:]))
+    assert run("predict", model, new).error == (
+        f"{new}: no column 'wind', 'sky', 'rain'; the model was trained on 3 columns; its first line does not name the "
+        "columns: put their names there"
+    )
+
+
+def test_a_recipe_of_a_model_reads_files_in_python(table: Path, model: Path, tmp_path: Path) -> None:
+    """A file without labels was refused."""
+    fitted = cofactor.load(model)
+    data = load_labels(table, labels=[], recipe=fitted.recipe_, sparse=False)
+    predicted = fitted.predict(pd.DataFrame(data.X, columns=data.feature_names))
+    assert predicted.shape == (60, 2)
+    new = tmp_path / "new.csv"
+    new.write_text("\n".join(line.rsplit(",", 2)[0] for line in table.read_text().splitlines()))
+    bare = load_labels(new, recipe=fitted.recipe_, sparse=False)
+    assert (bare.n_labels, bare.X.tolist()) == (0, data.X.tolist())
+    new.write_text("\n".join(line.rsplit(",", 1)[0] for line in table.read_text().splitlines()))
+    with pytest.raises(InvalidInputError, match="has no column 'is_sun', which labels names"):
+        load_labels(new, recipe=fitted.recipe_)
+
+
 @pytest.mark.filterwarnings("default")  # which the command shows
 def test_words_that_training_did_not_have(run, model: Path, tmp_path: Path) -> None:
     new = tmp_path / "new.csv"
@@ -132,7 +187,7 @@ def test_words_that_training_did_not_have(run, model: Path, tmp_path: Path) -> N
     assert run("predict", model, new).error == f"{new}, line 2, column 'wind': expected a number, found 'strong'"
     new.write_text("wind,sky,rain,waves\n1,blue,no,3\n")
     assert run("predict", model, new).error == (
-        f"{new}: feature 'waves' was not there in training; leave out what is none with --drop waves"
+        f"{new}: column 'waves' was not there in training; leave out what is no feature with --drop waves"
     )
     assert run("predict", model, new, "--drop", "waves").status == 0
 

@@ -129,7 +129,8 @@ def load_labels(
         Folder in which a known set is looked for instead of $COFACTOR_DATA and the cache.
     **options
         Further options of the reader: `read_arff`, `read_mat`, `read_libsvm` or `read_label_table`. Among them is
-        `recipe`, which reads an ARFF file or a table as another one was read.
+        `recipe`, which reads an ARFF file or a table as another one was read: the ``recipe`` of its data, or the
+        ``recipe_`` of a model which the command line fitted; ``labels=[]`` then gives the features alone.
 
     Returns
     -------

@@ -14,6 +14,7 @@ from cofactor.datasets.formats import FORMATS
 from cofactor.datasets.sniff import Found, sniff
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import display_name
+from cofactor.recipe import keep_features
 from cofactor.tasks.base import about
 from cofactor.tasks.matching import align_features, bases_of, refuse_sizes
 
@@ -83,6 +84,8 @@ def read_features(file: str, model: Any, options: Mapping[str, Any]) -> LabelDat
     if named:
         recipe = getattr(model, "recipe_", None)
         extra = {"max_values": sys.maxsize} if recipe is None else {"recipe": recipe}
+        if recipe is None:
+            keep_features(tuple(map(str, getattr(model, "feature_names_in_", ()))), options["drop"], options["id"])
     if kind == "libsvm" and found.has_sizes:
         refuse_sizes(model, file)
     elif kind == "libsvm":

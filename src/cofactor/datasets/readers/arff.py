@@ -17,7 +17,14 @@ from scipy.sparse import csr_array
 
 from cofactor.datasets.readers.arff_header import Attribute, Header, read_header
 from cofactor.datasets.readers.arff_rows import Rows, read_rows
-from cofactor.datasets.readers.label_columns import LabelColumns, check_words, first_or_last, label_roles, positions_of
+from cofactor.datasets.readers.label_columns import (
+    LabelColumns,
+    check_words,
+    features_as_in,
+    first_or_last,
+    label_roles,
+    positions_of,
+)
 from cofactor.datasets.readers.matrices import Form, from_entries, in_form, indicator
 from cofactor.datasets.readers.xml import read_label_names
 from cofactor.datasets.types import LabelDataset
@@ -133,6 +140,8 @@ def read_arff(
         labels, drop, id = recipe.roles(names, labels, drop, id)
     declared, said = _declared(header, labels, path)
     label_columns, features, id_at = label_roles(names, said, drop, label, id, declared=declared, what="attribute")
+    if recipe is not None:
+        features = features_as_in(recipe, names, features, label, what="attribute")
     rows = read_rows(header, lines)
     X, feature_names = _features(rows, np.array(features, dtype=np.intp), max_values, recipe is None)
     _check_labels(rows, label_columns)

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.recipe import Recipe
 from cofactor.text import counted, few, first_repeated
 
-__all__ = ["LabelColumns", "check_words", "first_or_last", "label_roles", "positions_of"]
+__all__ = ["LabelColumns", "check_words", "features_as_in", "first_or_last", "label_roles", "positions_of"]
 
 #: Which columns are labels: those whose names begin with a text; the first n, or the last ones for n < 0; or names.
 LabelColumns = str | int | Sequence[str] | None
 
+_NAMED = 20  # columns in an advice
 _MOST_WORDS = 250  # values of a column of text, where nothing else is said: more than there are countries
 _ROWS_TO_JUDGE = 20  # with fewer rows, all values of a feature may be different by chance
 _DISTINCT = 0.9  # part of the rows with a value of their own from which on a column names the rows
@@ -142,6 +144,47 @@ def positions_of(
     if twice is not None:
         raise InvalidInputError((source, f" names {twice!r} twice"))
     return [position[name] for name in names]
+
+
+def features_as_in(
+    recipe: Recipe,
+    names: Sequence[str],
+    features: Sequence[int],
+    file: str,
+    *,
+    what: str = "column",
+    has_names: bool = True,
+) -> list[int]:
+    """Positions of the features of a recipe, in its order; all must be there, and no others.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Of the data of training.
+    names : sequence of str
+        Names of all columns.
+    features : sequence of int
+        Positions of those which are neither labels, nor left out, nor the id.
+    file, what : str
+        What messages call the file, and a column.
+    has_names : bool, default True
+        Whether the names are those of the file, and not numbers given to its columns.
+    """
+    position = {names[j]: j for j in features}
+    known = set(recipe.features)
+    missing = [name for name in recipe.features if name not in position]
+    if missing:
+        trained = f"no {what} {few(missing)}; the model was trained on {counted(len(recipe.features), what)}"
+        header = "its first line does not name the columns: put their names there" if not has_names else ()
+        raise InvalidInputError(trained, advice=header, place=Place(file))
+    extra = [name for name in position if name not in known]
+    if extra:
+        raise InvalidInputError(
+            f"{what} {few(extra)} was not there in training",
+            advice=("leave out what is no feature with ", Argument("drop", extra[:_NAMED])),
+            place=Place(file),
+        )
+    return [position[name] for name in recipe.features]
 
 
 def check_words(name: str, n_words: int, n_rows: int, most: int | None, place: Place) -> None:

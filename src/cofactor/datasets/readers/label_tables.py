@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from cofactor.datasets.cells import finite_cells, ids_of, label_of, numbers_of
 from cofactor.datasets.formats import read_table
-from cofactor.datasets.readers.label_columns import LabelColumns, check_words, label_roles
+from cofactor.datasets.readers.label_columns import LabelColumns, check_words, features_as_in, label_roles
 from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator
 from cofactor.datasets.readers.parquet_labels import is_list_layout, read_whole_lists, stored_labels
 from cofactor.datasets.table import ArrowTable, Cells, Table, TableOptions, Words
 from cofactor.datasets.types import LabelDataset
-from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
+from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.files import PathLike, data_name
 from cofactor.limits import CELLS
 from cofactor.recipe import Recipe, truth_of
@@ -62,8 +62,8 @@ def read_label_table(
         than nine tenths of the rows, since others are free text, or name the rows.
     recipe : Recipe, optional
         The ``recipe`` of data which were read before: the features become the same ones, and what was left out or
-        named the rows then, does so again. Without `labels` the labels are the same too; an empty sequence leaves them
-        out. `sep`, `header` and `encoding` are those that were given then.
+        named the rows then, does so again. Without `labels` the labels are the same too, unless the file has none of
+        them; an empty sequence leaves them out. `sep`, `header` and `encoding` are those that were given then.
     sep : str, optional
         Separator of a text file; by default found from the first line.
     header : bool, optional
@@ -130,7 +130,7 @@ def read_label_table(
         labels, drop, id = recipe.roles(names, labels, drop, id)
     targets, features, id_at = label_roles(names, labels, drop, table.file, id)
     if recipe is not None:
-        features = _as_in(recipe, names, features, table.file)
+        features = features_as_in(recipe, names, features, table.file, has_names=table.names is not None)
     table.load([*targets, *features, *([] if id_at is None else [id_at])])
     ids = None if id_at is None else ids_of(table, id_at, "auto")
     X, words = _features(table, names, features, recipe.words if recipe else {}, max_values, recipe is None)
@@ -156,24 +156,6 @@ def _names(table: Table, recipe: Recipe | None) -> Sequence[str]:
     if fits and recipe is not None and all(map(_NUMBERED.fullmatch, recipe.features)):
         return recipe.features
     return table.names or generic_names("c", table.n_columns)
-
-
-def _as_in(recipe: Recipe, names: Sequence[str], features: Sequence[int], file: str) -> list[int]:
-    """Positions of the features of a recipe, in its order; all must be there, and no others."""
-    position = {names[j]: j for j in features}
-    missing = [name for name in recipe.features if name not in position]
-    if missing:
-        expected = f"expected {counted(len(recipe.features), 'feature')} as trained"
-        raise InvalidInputError(f"no feature {few(missing)}; {expected}", place=Place(file))
-    known = set(recipe.features)
-    extra = [name for name in position if name not in known]
-    if extra:
-        raise InvalidInputError(
-            f"feature {few(extra)} was not there in training",
-            advice=("leave out what is none with ", Argument("drop", extra[:3])),
-            place=Place(file),
-        )
-    return [position[name] for name in recipe.features]
 
 
 def _features(
