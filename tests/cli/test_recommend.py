@@ -77,7 +77,7 @@ def test_one_of_the_new_users(run, model: Path, tmp_path: Path) -> None:
 def test_users_of_training_are_folded_in_as_the_caller_says(run, data: RatingDataset, model: Path) -> None:
     new = b"user,item,rating\n5,3,5\nann,3,5\n"
     error = run("recommend", model, "--ratings", "-", stdin=new).error
-    assert error.startswith("standard input: 1 user was in training, such as 5: their ratings there")
+    assert error.startswith("standard input: 1 user is known to this model, such as 5: their ratings there")
     assert "--known merge adds" in error
     assert "--known replace lets" in error
     history = set(data.X[data.X[:, 0] == 5, 1].tolist())

@@ -64,8 +64,9 @@ def test_forms_of_sparse_matrices(name, form):
     some = np.isin(X[:, 0], [0, 1, 2])
     # Rows of a matrix have no ids, so they are new users.
     assert bits(model.fold_in(matrix.tocsr()[:3])) == bits(model.fold_in(X[some], y[some], known="replace"))
-    with pytest.raises(ValueError, match="known='merge' finds nobody; pass pairs"):
-        model.fold_in(matrix.tocsr()[:3], known="merge")
+    for known in ("merge", "replace"):
+        with pytest.raises(ValueError, match=f"known='{known}' finds nobody; pass pairs"):
+            model.fold_in(matrix.tocsr()[:3], known=known)
 
 
 @pytest.mark.filterwarnings("ignore:none of the .* users was in training")

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import cofactor
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.ratings import RatingModel
 from cofactor.ratings.sampled.base import SampledModel
 
@@ -254,7 +254,7 @@ def test_users_of_training_are_folded_in_only_as_the_caller_says(name):
     fresh_pairs = [(user, item) for item in model.items_.ids.tolist() if (user, item) not in history][:2]
     scale = model.scale_
     new = dict.fromkeys(fresh_pairs, scale[-1]) | {again: scale[0] if history[again] == scale[-1] else scale[-1]}
-    with pytest.raises(InvalidInputError, match=r"1 user was in training, such as 105: .*known='merge'.*'replace'"):
+    with pytest.raises(InvalidInputError, match=r"1 user is known to this model, such as 105: .*'merge'.*'replace'"):
         model.fold_in([*new, ("new", again[1])], [*new.values(), scale[0]])
     for known, counts in (("merge", history | new), ("replace", new)):
         folded = model.fold_in(list(new), list(new.values()), known=known)
@@ -273,7 +273,10 @@ def test_a_model_without_its_ratings_has_nothing_to_merge_with(name, tmp_path):
         lean.fold_in(X[:3], y[:3], known="merge")
     a, b = (model.fold_in(X[:3], y[:3], known="replace") for model in (lean, fitted(name)))
     assert bits(a) == bits(b)
-    lean.fold_in([("new", X[0, 1])], y[:1], known="merge")
+    with pytest.warns(InputWarning, match="known='merge' finds nobody: this model knows .* the model that was fitted"):
+        folded = lean.fold_in([("new", X[0, 1])], y[:1], known="merge")
+    with pytest.warns(InputWarning, match="finds nobody: this model knows 1 other user, such as 'new'; if it comes"):
+        folded.fold_in(X[:3], y[:3], known="merge")
     with pytest.raises(InvalidInputError, match=r"known='both': expected"):
         lean.fold_in(X[:3], y[:3], known="both")
 

@@ -66,8 +66,8 @@ PARAMETERS: Mapping[str, str] = {
         known : {"error", "merge", "replace"}, default="error"
             What to do with users of X who were in training, or whom this model knows from an earlier fold-in: refuse
             them, since their ratings there would be forgotten; merge, the ratings there and those of X count, of a pair
-            that both have the one of X; or replace, those of X alone count. `recommend` leaves out what counts. Rows of
-            a sparse matrix have no ids, so they are new users.""",
+            that both have the one of X (a warning says so where nobody is known); or replace, those of X alone count.
+            `recommend` leaves out what counts. Rows of a sparse matrix have no ids, so they are new users.""",
     "levels": """\
         levels : array-like of shape (R,), optional
             The values a rating can take, increasing; by default the distinct ones in y.""",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.errors import Argument, InputWarning, InvalidInputError
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.entries import entries_of, rating_values, refuse_other_coding
@@ -116,13 +118,13 @@ def new_items(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTabl
 
 
 def _check(X: Any, y: Any, known: str, table: FeatureTable | None) -> None:
-    """Refuse to fold in nobody, and to merge what has no ids."""
+    """Refuse to fold in nobody, and to merge or replace what has no ids."""
     check_choice("known", known, KNOWN)
     if X is None and (table is None or y is not None):
         raise InvalidInputError("X is missing: give ratings, or features of those without ratings", argument="X")
-    if sparse.issparse(X) and known == "merge":
+    if sparse.issparse(X) and known != "error":
         raise InvalidInputError(
-            ("a sparse matrix has no ids, so all it holds is new, and ", Argument("known", "merge"), " finds nobody"),
+            ("a sparse matrix has no ids, so all it holds is new, and ", Argument("known", known), " finds nobody"),
             argument="known",
             advice="pass pairs of user id and item id",
         )
@@ -134,16 +136,23 @@ def _others(ids: IdMap, known: IdMap) -> IdMap:
 
 
 def _settled(model: RatingModel, new: Ratings, known: str, side: Literal["users", "items"]) -> Ratings:
-    """Return the ratings that count, where some users, or items, were in training."""
+    """Return the ratings that count, where the model knows some of the users, or items."""
     given: IdMap = getattr(new, side)
-    old = given.ids[getattr(model, f"{side}_").index(given.ids) >= 0]
+    ours: IdMap = getattr(model, f"{side}_")
+    old = given.ids[ours.index(given.ids) >= 0]
+    merge, replace = Argument("known", "merge"), Argument("known", "replace")
+    if not len(old) and known == "merge":
+        others = counted(len(ours), f"other {side[:-1]}", form=",")
+        advice = f"if it comes from a fold-in, the {side} of training are known to the model that was fitted"
+        text = (merge, f" finds nobody: this model knows {others}, such as {some_of(ours.ids[:3])}; {advice}")
+        warnings.warn(InputWarning(text), stacklevel=callers_level())
     if not len(old) or known == "replace":
         return new
-    merge, replace = Argument("known", "merge"), Argument("known", "replace")
     if known == "error":
-        those = counted(len(old), f"{side[:-1]} was", f"{side} were")
+        those = counted(len(old), f"{side[:-1]} is", f"{side} are")
+        whose = "its" if those == "1 item is" else "their"
         raise InvalidInputError(
-            f"{those} in training, such as {some_of(old[:3])}: their ratings there would be forgotten",
+            f"{those} known to this model, such as {some_of(old[:3])}: {whose} ratings there would be forgotten",
             advice=(merge, " adds the new ratings to them, ", replace, " lets the new ones alone count"),
         )
     earlier = model._require_ratings(("there is nothing to merge with; save it with ratings=True, or give ", replace))

@@ -499,7 +499,7 @@ def test_users_without_ratings_are_known_by_their_features_where_ids_are_words()
         (m.fold_in, {"user_features": {"u3": F[3]}}),
         (m.fold_in_items, {"item_features": {"f3": G[3]}}),
     ):
-        with pytest.raises(InvalidInputError, match=r"1 (user|item) was in training, such as '[uf]3'"):
+        with pytest.raises(InvalidInputError, match=r"1 (user|item) is known to this model, such as '[uf]3'"):
             fold(**given)
         with pytest.raises(InvalidInputError, match="X is missing: give ratings, or features"):
             fold()
