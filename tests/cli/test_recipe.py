@@ -50,13 +50,32 @@ def test_free_text_is_refused_with_a_way_out(run, table: Path, tmp_path: Path) -
     assert run("fit", table, "--labels", "is_", "--drop", "beach", *FAST, "-o", out).error == (
         f"{table}, column 'remark': 'remark' is text with 60 different values in 60 rows (nearly every row has another "
         "one), each of which would be a feature; leave it out with --drop remark, name the rows by it with --id remark,"
-        " or take all its values with --max-values 60"
+        " or take all values with --max-values 60"
     )
     assert not out.exists()
     options = ["--labels", "is_", "--drop", "beach", "--max-values", 60]
     assert run("fit", table, *options, *FAST, "-o", out).status == 0
     assert cofactor.load(out).n_features_in_ == 1 + 3 + 1 + 60
     assert "(more than 2)" in run("fit", table, *options[:4], "--max-values", 2, *FAST, "-o", out).error
+
+
+def test_all_free_text_is_named_at_once(run, table: Path, tmp_path: Path) -> None:
+    """Each fit named one column more."""
+    expected = (
+        f"{table}: 'beach', 'remark' are text with up to 60 different values in 60 rows (nearly every row has another "
+        "one), each of which would be a feature; leave them out with --drop beach,remark, name the rows by one with "
+        "--id beach, or take all values with --max-values 60"
+    )
+    assert run("fit", table, "--labels", "is_", *FAST).error == expected
+    path = tmp_path / "a.arff"
+    path.write_text(
+        "@relation a\n@attribute s string\n@attribute x real\n@attribute t string\n@attribute l {0,1}\n"
+        "@data\na,1,b,1\nb,2,c,0\n"
+    )
+    assert (
+        "'s', 't' are strings, which cannot be features; leave them out with --drop s,t"
+        in run("fit", path, "--labels", -1, *FAST).error
+    )
 
 
 def test_options_with_names_add_up(run, table: Path, tmp_path: Path) -> None:

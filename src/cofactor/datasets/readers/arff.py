@@ -238,20 +238,24 @@ def _is_spread(attribute: Attribute) -> bool:
 
 def _features(rows: Rows, columns: NDArray[np.intp], most: int | None, is_new: bool) -> tuple[Any, tuple[str, ...]]:
     """X and the names of its columns; `is_new`: no recipe knows them."""
-    for j in columns:
-        attribute = rows.header.attributes[j]
-        if attribute.kind == "string":
-            raise InvalidInputError(
-                f"the attribute {attribute.name!r} is a string, which cannot be a feature",
-                advice=(
-                    *("leave it out with ", Argument("drop", [attribute.name]), ", or name the rows by it with "),
-                    Argument("id", attribute.name),
-                ),
-                place=Place(rows.header.name, attribute.line),
-            )
-        if is_new and _is_spread(attribute):
-            place = Place(rows.header.name, attribute.line)
-            check_words(attribute.name, len(np.unique(rows.codes[j])), rows.n, most, place)
+    attributes = [(j, rows.header.attributes[j]) for j in columns.tolist()]
+    strings = [attribute for _, attribute in attributes if attribute.kind == "string"]
+    if strings:
+        names, one = [attribute.name for attribute in strings], len(strings) == 1
+        what = "is a string, which cannot be a feature" if one else "are strings, which cannot be features"
+        raise InvalidInputError(
+            f"the {'attribute' if one else 'attributes'} {', '.join(map(repr, names))} {what}",
+            advice=(
+                *(f"leave {'it' if one else 'them'} out with ", Argument("drop", names)),
+                *(f", or name the rows by {'it' if one else 'one'} with ", Argument("id", names[0])),
+            ),
+            place=Place(rows.header.name, strings[0].line),
+        )
+    if is_new:
+        spread = [(j, attribute) for j, attribute in attributes if _is_spread(attribute)]
+        places = [Place(rows.header.name, attribute.line) for _, attribute in spread]
+        sizes = [(one.name, len(np.unique(rows.codes[j])), at) for (j, one), at in zip(spread, places, strict=True)]
+        check_words(sizes, rows.n, most)
     return _columns(rows, columns, spread=True)
 
 

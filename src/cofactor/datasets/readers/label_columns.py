@@ -187,30 +187,34 @@ def features_as_in(
     return [position[name] for name in recipe.features]
 
 
-def check_words(name: str, n_words: int, n_rows: int, most: int | None, place: Place) -> None:
-    """Refuse a feature of text with so many values that it is free text, or names the rows.
+def check_words(words: Sequence[tuple[str, int, Place]], n_rows: int, most: int | None) -> None:
+    """Refuse features of text with so many values that they are free text, or name the rows; all of them at once.
 
     Parameters
     ----------
-    name : str
-        Name of the column.
-    n_words, n_rows : int
-        How many values it has, in how many rows.
+    words : sequence of (str, int, Place)
+        Name of each column of text, how many values it has, and where it is.
+    n_rows : int
+        How many rows there are.
     most : int, optional
-        How many it may have; by default 250, and in a table of 20 or more rows less than nine tenths of the rows.
-    place : Place
-        Where it is.
+        How many values it may have; by default 250, and in a table of 20 or more rows less than nine tenths of the
+        rows.
     """
-    names_rows = n_rows >= _ROWS_TO_JUDGE and n_words >= _DISTINCT * n_rows
-    if n_words <= (_MOST_WORDS if most is None else most) and not (most is None and names_rows):
+    limit = _MOST_WORDS if most is None else most
+    rowwise = _DISTINCT * n_rows if most is None and n_rows >= _ROWS_TO_JUDGE else np.inf
+    found = [one for one in words if one[1] > limit or one[1] >= rowwise]
+    if not found:
         return
-    why = "nearly every row has another one" if names_rows else f"more than {most or _MOST_WORDS}"
+    names, highest = [name for name, _, _ in found], max(n for _, n, _ in found)
+    why = "nearly every row has another one" if highest >= rowwise else f"more than {limit}"
+    values = f"{highest:,} different values in {counted(n_rows, 'row', form=',')} ({why}), each of which would be a"
+    one, place = len(found) == 1, found[0][2]
     raise InvalidInputError(
-        f"{name!r} is text with {n_words:,} different values in {counted(n_rows, 'row', form=',')} ({why}), each of "
-        "which would be a feature",
+        f"{', '.join(map(repr, names))} {'is text with' if one else 'are text with up to'} {values} feature",
         advice=(
-            *("leave it out with ", Argument("drop", [name]), ", name the rows by it with ", Argument("id", name)),
-            *(", or take all its values with ", Argument("max_values", n_words)),
+            *(f"leave {'it' if one else 'them'} out with ", Argument("drop", names)),
+            *(f", name the rows by {'it' if one else 'one'} with ", Argument("id", names[0])),
+            *(", or take all values with ", Argument("max_values", highest)),
         ),
-        place=place,
+        place=place if one else Place(place.file),
     )

@@ -169,20 +169,22 @@ def _features(
     """X, and the values of each feature of text; `known` are those of a recipe, and `is_new` says there is none."""
     columns: list[NDArray] = []
     words: dict[str, tuple[str, ...]] = {}
+    cells = {j: finite_cells(table, j) if is_new else _cells_as_in(table, j, known.get(names[j])) for j in features}
+    if is_new:
+        text = {j: found for j, found in cells.items() if isinstance(found, Words) and truth_of(found.values) is None}
+        sizes = [(names[j], len(found.values), table.column_place(j)) for j, found in text.items()]
+        check_words(sizes, max((len(found.codes) for found in text.values()), default=0), most)
     for j in features:
-        name = names[j]
-        found = finite_cells(table, j) if is_new else _cells_as_in(table, j, known.get(name))
+        name, found = names[j], cells.pop(j)
         if not isinstance(found, Words):
             columns.append(found)
             continue
-        if is_new and truth_of(found.values) is None:
-            check_words(name, len(found.values), len(found.codes), most, table.column_place(j))
         words[name] = tuple(sorted(found.values)) if is_new else known[name]
         for column in _coded(table, j, found, words[name]):
             columns.append(column)
-            cells = len(column) * len(columns)
+            size = len(column) * len(columns)
             many = f"values of column {name!r} make more than {counted(len(columns), 'column')}"
-            CELLS.check(cells, many, table.column_place(j), size=len(column) * table.n_columns)
+            CELLS.check(size, many, table.column_place(j), size=len(column) * table.n_columns)
     return np.column_stack(columns).astype(np.float64, copy=False), words
 
 
