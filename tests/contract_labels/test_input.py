@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.features import LARGEST, SMALLEST
 
 from .models import CASES, data, every, fitted, fresh, probed
@@ -232,6 +232,23 @@ def test_features_at_the_ends_of_their_range(name, largest):
             model.set_params(max_iter=30)
         model.fit(X.astype(np.float32 if largest > 1 else np.float64), Y)
         assert np.isfinite(model.decision_function(sparse.csr_array(X))).all()
+
+
+@every
+def test_a_cell_that_dwarfs_the_other_features_is_told_once(name):
+    X, Y = data()
+    X = X.copy()
+    X[3, 2] = 1e12
+    model = fresh(name)
+    if "max_iter" in model.get_params():
+        model.set_params(max_iter=30)
+    for given in (X, sparse.csr_array(X)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(given, Y)
+        told = [str(one.message) for one in caught if issubclass(one.category, InputWarning)]
+        assert [text.partition(",")[0] for text in told if text.startswith("X holds")] == ["X holds 1e+12 (row 3"]
+        assert not any("vary so little" in text for text in told)
 
 
 @every

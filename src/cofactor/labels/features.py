@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
@@ -10,8 +11,9 @@ from scipy import sparse
 from sklearn import get_config
 from sklearn.utils.validation import check_array, validate_data
 
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.masks import refuse_masked
+from cofactor.model.callers import callers_level
 from cofactor.typing import Features
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "as_features",
     "canonical",
     "check_n_features",
+    "dwarfed",
     "first_entry",
     "first_without_number",
     "is_sparse",
@@ -35,6 +38,10 @@ LARGEST = 1e15
 #: Features of which none is further from 0 cannot be learned from: beside penalties, and in single precision, their
 #: squares are lost in rounding, and what dense and sparse features give differs.
 SMALLEST = 1e-15
+
+#: How many times as large as the other features one may be before most models learn from it alone. In public data sets
+#: the factor is below 1e5.
+_DWARFING = 1e8
 
 
 def is_sparse(X: Any) -> TypeGuard[sparse.csr_array]:
@@ -66,6 +73,11 @@ def as_features(X: Features, estimator: Any = None, *, reset: bool = True) -> Ch
         If X is not a table of finite numbers from -`LARGEST` to `LARGEST`, or not one that the estimator can take. If a
         cell is wrong, the message says which, with rows and columns counted from 0. To learn from, X must not be so
         small that nothing in it is further from 0 than `SMALLEST`, unless all of it is 0.
+
+    Warns
+    -----
+    InputWarning
+        If X is to be learned from, and one cell is so large that the other features hardly count.
 
     Examples
     --------
@@ -120,6 +132,8 @@ def _check_range(table: CheckedFeatures, X: Any, reset: bool) -> None:
     with np.errstate(invalid="ignore"):
         largest = float(max(values.max(initial=0), -values.min(initial=0)))
     if largest == 0 or (SMALLEST if reset else 0) <= largest <= LARGEST:
+        if reset and dwarfed(table):
+            _warn_of_largest(table, X)
         return
     if largest < SMALLEST:
         raise InvalidInputError(
@@ -141,6 +155,32 @@ def _check_range(table: CheckedFeatures, X: Any, reset: bool) -> None:
         advice += "sklearn.preprocessing.MaxAbsScaler"
     raise InvalidInputError(
         f"X holds {name} ({_place(X, row, column)}): features must {bounds}", argument="X", advice=advice
+    )
+
+
+def dwarfed(table: CheckedFeatures) -> bool:
+    """Whether a cell is so large that the other features hardly count: 1e8 times the median of their largest cells."""
+    sizes = np.zeros(table.shape[1])
+    if is_sparse(table):
+        np.maximum.at(sizes, table.indices, np.abs(table.data))
+    else:
+        dense: Any = table
+        np.maximum(dense.max(axis=0), -dense.min(axis=0), out=sizes)
+    *others, widest = np.sort(sizes[sizes > 0]).tolist() or [0.0]
+    return bool(others) and widest > _DWARFING * float(np.median(others))
+
+
+def _warn_of_largest(table: CheckedFeatures, X: Any) -> None:
+    """Warn of the cell furthest from 0; X is what the user gave."""
+    values: Any = table.data if is_sparse(table) else table
+    sizes = np.abs(values)
+    value, row, column = first_entry(table, sizes == sizes.max())
+    warnings.warn(
+        InputWarning(
+            f"X holds {value:g} ({_place(X, row, column)}), beside which most models hardly see other features: leave "
+            "out its row if it is an error, or scale the features, for example with sklearn.preprocessing.MaxAbsScaler"
+        ),
+        stacklevel=callers_level(),
     )
 
 

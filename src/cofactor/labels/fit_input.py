@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn import config_context
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.data import as_weights
@@ -67,7 +68,8 @@ class FitInput:
             If the given one treats the intercept in another way.
         """
         if self.space is None:
-            return FeatureSpace(self.features, fit_intercept=fit_intercept, sample_weight=self.weights)
+            with config_context(assume_finite=True):  # checked already, and warned of
+                return FeatureSpace(self.features, fit_intercept=fit_intercept, sample_weight=self.weights)
         if self.space.fit_intercept != fit_intercept:
             raise InvalidInputError(
                 f"the FeatureSpace given as X has fit_intercept={self.space.fit_intercept}, the model {fit_intercept}",

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.data import as_weights
-from cofactor.labels.features import CheckedFeatures, as_features, is_sparse
+from cofactor.labels.features import CheckedFeatures, as_features, dwarfed, is_sparse
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_number
 from cofactor.solvers.linear import solve_positive
@@ -87,8 +87,8 @@ class FeatureSpace:
     Warns
     -----
     InputWarning
-        If columns vary so little beside another one, perhaps by a single cell, that they are dropped (see the notes)
-        and count for nothing.
+        If a cell is so large that the other features hardly count, or columns vary so little beside another one that
+        they are dropped (see the notes) and count for nothing.
 
     Notes
     -----
@@ -358,7 +358,7 @@ def _warn_of_lost_columns(
         total = np.einsum("ij,ij,i->j", values, values, weight)  # needs no table of the squares
     squares = total - weight.sum() * mean**2
     lost = np.flatnonzero((squares > _CONSTANT * total) & (squares <= least**2))
-    if not len(lost):
+    if not len(lost) or dwarfed(X):  # `as_features` has warned of a single cell
         return
     widest = int(np.argmax(squares))
     column = np.asarray(X[:, [widest]].toarray() if is_sparse(X) else X[:, [widest]]).ravel()
