@@ -1,5 +1,6 @@
 """Fold-in of users who rated items the model has never seen, as happens in every real split by users."""
 
+from copy import copy
 from pathlib import Path
 
 import numpy as np
@@ -86,3 +87,13 @@ def test_several_users_none_of_whom_is_known_give_a_warning() -> None:
         model.predict([(10**6, X[0, 1]), (10**6 + 1, X[0, 1])])
     model.predict([(10**6, X[0, 1]), (10**6, X[1, 1])])  # someone new
     model.predict([(10**6, X[0, 1]), (10**6 + 1, X[0, 1]), X[0]])
+
+
+def test_advice_is_what_a_fold_in_can_follow() -> None:
+    model = MMMF(3, alpha=1.0, random_state=0).fit(X, Y)
+    item = X[0, 1]
+    with pytest.raises(ValueError, match=r"1 rating repeats .*; remove them, .* set_params\(duplicates='last'\), or"):
+        model.fold_in([("new", item), ("new", item)], [1, 2])
+    assert copy(model).set_params(duplicates="last").fold_in([("new", item)] * 2, [1, 2]).ratings_.n_ratings == 1
+    with pytest.raises(ValueError, match=r"not on the scale 1, 2, 3, 4, 5, found 7; correct them; a model .* fitted"):
+        model.fold_in([("new", item)], [7])

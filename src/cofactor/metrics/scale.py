@@ -123,6 +123,8 @@ def to_levels(values: ArrayLike, scale: ArrayLike) -> NDArray[np.uint8]:
         found = some_of(np.unique(ratings[off]))
         raise InvalidInputError(
             f"{counted(np.count_nonzero(off), 'rating is', 'ratings are')} not on the scale {some_of(checked, 10)}, "
-            f"found {found}: correct them, or pass the levels that these data have"
+            f"found {found}",
+            argument="scale",
+            advice="correct them, or pass the levels that these data have",
         )
     return levels

@@ -226,16 +226,12 @@ def refuse_unknown(item_index: NDArray[np.int32], item_ids: NDArray[Any]) -> Non
 
 def refuse_duplicates(users: NDArray[Any], items: NDArray[Any], n_ratings: int) -> None:
     """Refuse entries which repeat a pair, of which the ids are given."""
-    many = users.size > n_ratings * SUSPICIOUS_SHARE
+    many = n_ratings >= _ENOUGH and users.size > n_ratings * SUSPICIOUS_SHARE
     repeats = counted(users.size, "rating repeats", "ratings repeat")
+    advice = "remove them, or pass ", Argument("duplicates", "last"), " or ", Argument("duplicates", "mean")
+    columns = "; with so many, check that the columns of X are user ids and item ids" if many else ""
     raise InvalidInputError(
-        (
-            f"{repeats} a (user, item) pair of X, for example ({users.tolist()[0]!r}, {items.tolist()[0]!r}): ",
-            "remove them, or pass ",
-            Argument("duplicates", "last"),
-            " or ",
-            Argument("duplicates", "mean"),
-        ),
+        f"{repeats} a (user, item) pair of X, for example ({users.tolist()[0]!r}, {items.tolist()[0]!r})",
         argument="duplicates",
-        advice="with so many, check that the columns of X are user ids and item ids" if many else "",
+        advice=(*advice, columns),
     )

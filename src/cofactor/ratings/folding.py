@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -29,6 +31,12 @@ __all__ = ["new_items", "new_users"]
 
 #: What may become of users, or items, that were in training.
 KNOWN = ("error", "merge", "replace")
+
+#: What to do about ratings that a model does not take, by the parameter which was set when it was made.
+_ADVICE = {
+    "scale": "correct them; a model that is to know other levels must be fitted with them",
+    "duplicates": "remove them, or let the model choose: set_params(duplicates='last'), or 'mean'",
+}
 
 
 def new_users(model: RatingModel, X: Any, y: Any, user_features: SideFeatures | None, known: str) -> FitInput:
@@ -60,14 +68,15 @@ def _of_users(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTabl
         Lookup(model.users_, items).check_columns(X)
     if X is None and table is not None:
         return _settled(model, without_ratings(table.ids, items, scale), known, "users")
-    new = as_ratings(
-        X,
-        y,
-        scale=scale,
-        duplicates=model.duplicates,  # type: ignore[arg-type]
-        items=items,
-        unknown_items="error" if model.unknown == "error" else "drop",
-    )
+    with _advising():
+        new = as_ratings(
+            X,
+            y,
+            scale=scale,
+            duplicates=model.duplicates,  # type: ignore[arg-type]
+            items=items,
+            unknown_items="error" if model.unknown == "error" else "drop",
+        )
     refuse_other_coding(new, model.coding_)
     if sparse.issparse(X):
         return new  # rows have no ids, so they are new users
@@ -111,10 +120,22 @@ def new_items(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTabl
         )
     duplicates: Any = model.duplicates
     columns = items.index(item_ids)
-    new = Ratings.from_entries(users, items, rows[ours], columns[ours], values[ours], scale, duplicates)
+    with _advising():
+        new = Ratings.from_entries(users, items, rows[ours], columns[ours], values[ours], scale, duplicates)
     if table is not None:
         new = merged(without_ratings(users, _others(table.ids, model.items_), scale), new)
     return new if sparse.issparse(X) else _settled(model, new, known, "items")
+
+
+@contextmanager
+def _advising() -> Iterator[None]:
+    """Within the block, advice about levels and repeated pairs is what a fold-in can follow: the model has them."""
+    try:
+        yield
+    except InvalidInputError as error:
+        if not error.advice or error.argument not in _ADVICE:
+            raise
+        raise InvalidInputError(error.problem, argument=error.argument, advice=_ADVICE[error.argument]) from None
 
 
 def _check(X: Any, y: Any, known: str, table: FeatureTable | None) -> None:
