@@ -226,10 +226,14 @@ class SampledModel(RatingModel):
                 raise KeyboardInterrupt(
                     f"interrupted after {n} sweeps, none of which is kept yet: warm_start=True goes on from here"
                 ) from None
+            if end.stopped:
+                why = ", where the callback ended the fit: let it go on until a sample is kept; "
+            else:
+                why = ": allow more time, or more sweeps; "
             raise InvalidInputError(
                 (
                     *(f"no sample was kept in {counted(n, 'sweep')}, with ", Argument("burn_in", self.burn_in)),
-                    *(": allow more time, or more sweeps; ", Argument("warm_start", True), " goes on from here"),
+                    *(why, Argument("warm_start", True), " goes on from here"),
                 ),
                 argument="burn_in",
             ) from None
@@ -257,7 +261,7 @@ class SampledModel(RatingModel):
 
         chains = run_side_by_side(go_on, before, self.n_jobs, given.monitor.stage)
         if not any(chain.n_samples for chain in chains):
-            raise NothingKeptError(target, chains)
+            raise NothingKeptError(target, chains, given.monitor.stopped)
         self.target_, self.chains_ = target, chains
         self.n_iter_ = min(chain.n_sweeps for chain in chains)
         self.seed_ = chains[0].seed

@@ -27,11 +27,13 @@ class NothingKeptError(Exception):
     target : dict
         What their posterior depends on.
     chains : list of Chain
+    stopped : bool
+        Whether the callback ended them.
     """
 
-    def __init__(self, target: dict[str, Any], chains: list[Chain]) -> None:
+    def __init__(self, target: dict[str, Any], chains: list[Chain], stopped: bool) -> None:
         super().__init__("no sample was kept")
-        self.target, self.chains = target, chains
+        self.target, self.chains, self.stopped = target, chains, stopped
 
     @property
     def interrupted(self) -> bool:
