@@ -131,6 +131,7 @@ class Ensemble(RatingModel):
                 (Argument("levels", self.levels), f", but the estimator has levels={own!r}: pass them to Ensemble"),
                 argument="levels",
             )
+        self.estimator._check_params()  # before memory is reckoned from them
 
     def _kind(self) -> RatingModel:
         """Return an unfitted member."""
