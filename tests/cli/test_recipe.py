@@ -69,12 +69,22 @@ def test_all_free_text_is_named_at_once(run, table: Path, tmp_path: Path) -> Non
     assert run("fit", table, "--labels", "is_", *FAST).error == expected
     path = tmp_path / "a.arff"
     path.write_text(
-        "@relation a\n@attribute s string\n@attribute x real\n@attribute t string\n@attribute l {0,1}\n"
+        "@relation a\n@attribute s string\n@attribute x real\n@attribute 't, u' string\n@attribute l {0,1}\n"
         "@data\na,1,b,1\nb,2,c,0\n"
     )
     assert (
-        "'s', 't' are strings, which cannot be features; leave them out with --drop s,t"
+        "'s', 't, u' are strings, which cannot be features; leave them out with --drop s,\"t, u\""
         in run("fit", path, "--labels", -1, *FAST).error
+    )
+
+
+def test_labels_of_a_table_in_an_xml_file(run, table: Path, tmp_path: Path) -> None:
+    """It was a TypeError."""
+    xml = tmp_path / "labels.xml"
+    xml.write_text("<labels><label name='is_sea'/></labels>")
+    assert run("fit", table, "--xml", xml).error == (
+        f"{table}: {xml}: a file that names labels goes with ARFF files only; say which columns are labels with "
+        "--labels"
     )
 
 

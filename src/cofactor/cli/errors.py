@@ -118,9 +118,9 @@ def named(options: Mapping[str, str] | None = None) -> Callable[[Argument], str]
 
 
 def _written(value: Any) -> str:
-    """Return a value as users write it."""
+    """Return a value as users write it; names with a comma stand in quotes, as in the options that take them."""
     if isinstance(value, list | tuple):
-        return ",".join(map(_written, value))
+        return ",".join(f'"{word}"' if "," in word else word for word in map(_written, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

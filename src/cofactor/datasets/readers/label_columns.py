@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 
 import numpy as np
 
@@ -69,6 +70,13 @@ def label_roles(
         )
     elif isinstance(labels, int | np.integer):
         targets = first_or_last(int(labels), left, len(names), file, what)
+    elif isinstance(labels, PathLike):
+        raise InvalidInputError(
+            f"{labels}: a file that names labels goes with ARFF files only",
+            argument="labels",
+            advice=("say which columns are labels with ", Argument("labels")),
+            place=place,
+        )
     elif isinstance(labels, str):
         targets = _beginning(labels, names, left, file, what)
     else:
