@@ -80,6 +80,7 @@ def test_users_of_training_are_folded_in_as_the_caller_says(run, data: RatingDat
     assert error.startswith("standard input: 1 user is known to this model, such as 5: their ratings there")
     assert "--known merge adds" in error
     assert "--known replace lets" in error
+    assert run("recommend", model, "--ratings", "-", stdin=new.replace(b"5,3,5", b"5.0,3.0,5")).error == error
     history = set(data.X[data.X[:, 0] == 5, 1].tolist())
     for known, seen in (("merge", history | {3}), ("replace", {3})):
         arguments = ["recommend", model, "--ratings", "-", "--known", known, "--user", 5, "-n", 40, "--json"]

@@ -1,11 +1,13 @@
 """Ids that are known under no name: of another kind, in swapped columns, from wrong columns."""
 
+import re
 import warnings
 
 import pandas as pd
 import polars as pl
 import pytest
 
+from cofactor.errors import InputWarning
 from cofactor.evaluation import WeakGeneralization
 from cofactor.ratings import ALS
 from cofactor.ratings.data import as_ratings
@@ -79,3 +81,20 @@ def test_many_duplicates_make_columns_suspicious() -> None:
 def test_singular_and_plural() -> None:
     assert [counted(n, "rating") for n in (0, 1, 2)] == ["0 ratings", "1 rating", "2 ratings"]
     assert counted(1200, "row is", "rows are", ",") == "1,200 rows are"
+
+
+@pytest.mark.parametrize(("kind", "user", "other"), [(int, "1", 1), (int, " 1.0", 1), (str, 1, "1")])
+def test_new_users_that_read_as_known_ones_are_warned_of(kind, user, other) -> None:
+    model = fitted(kind)
+    text = re.escape(f"{user!r} is not {other!r}, which this model knows: 1 such user counts as new; convert")
+    with pytest.warns(InputWarning, match=text) as caught:
+        folded = model.fold_in([(user, kind(11)), ("new", kind(11))], [1, 2])
+    assert len(folded.users_) == 2
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fold_in([(kind(100), kind(11)), ("nan", kind(11)), ((1,), kind(11)), ("1_0", kind(11))], [1, 2, 3, 1])
+
+
+def test_whole_floats_are_known_integers() -> None:
+    assert fitted(int).fold_in([(1.0, 11)], [2], known="merge").users_.ids.tolist() == [1]

@@ -160,7 +160,9 @@ def _settled(model: RatingModel, new: Ratings, known: str, side: Literal["users"
     """Return the ratings that count, where the model knows some of the users, or items."""
     given: IdMap = getattr(new, side)
     ours: IdMap = getattr(model, f"{side}_")
-    old = given.ids[ours.index(given.ids) >= 0]
+    known_before = ours.index(given.ids) >= 0
+    old = given.ids[known_before]
+    ours.warn_if_alike(given.ids[~known_before], side[:-1], callers_level())
     merge, replace = Argument("known", "merge"), Argument("known", "replace")
     if not len(old) and known == "merge":
         others = counted(len(ours), f"other {side[:-1]}", form=",")

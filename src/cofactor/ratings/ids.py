@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
 from functools import cached_property
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.columns import check_pair_names
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.masks import refuse_masked
 from cofactor.model.state import member
 from cofactor.text import counted, some_of
@@ -174,6 +175,29 @@ class IdMap:
                 stacklevel=stacklevel + 1,
             )
         return other
+
+    def warn_if_alike(self, values: NDArray[Any], role: str, stacklevel: int) -> None:
+        """Warn about new ids which read as known ones of another type: text as a number, or a number as text.
+
+        Parameters
+        ----------
+        values : ndarray of shape (m,)
+            Unknown ids, each once.
+        role : {"user", "item"}
+            What the ids stand for.
+        stacklevel : int
+            As `warnings.warn` takes it, counted from the caller.
+        """
+        if self.ids.dtype != object and values.dtype != object:
+            return
+        readings = [(key, other) for key in values.tolist() if (other := _of_other_type(key)) is not None]
+        found = self.index([other for _, other in readings])
+        alike = np.flatnonzero(found >= 0)
+        if alike.size:
+            key, other = readings[alike[0]][0], self.ids[found[alike[:1]]].tolist()[0]
+            those = counted(alike.size, f"such {role} counts", f"such {role}s count")
+            text = f"{key!r} is not {other!r}, which this model knows: {those} as new; convert ids that mean the same"
+            warnings.warn(InputWarning(text), stacklevel=stacklevel + 1)
 
     def to_state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return the map as plain arrays and a header that JSON can hold.
@@ -380,6 +404,21 @@ def _kind(ids: NDArray[Any]) -> str:
     if ids.dtype != object:
         return "numbers"
     return "text" if all(isinstance(key, str) for key in ids.tolist()) else "mixed"
+
+
+def _of_other_type(key: Any) -> float | str | None:
+    """Return the number that a text reads as, or the text of a number; None where there is no such thing."""
+    if isinstance(key, int | float) and not isinstance(key, bool):
+        return str(key)
+    if not isinstance(key, str) or "_" in key:
+        return None
+    for kind in (int, float):
+        try:
+            number = kind(key)
+        except ValueError:
+            continue
+        return number if math.isfinite(number) else None
+    return None
 
 
 def _described(ids: NDArray[Any]) -> str:

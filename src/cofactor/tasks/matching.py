@@ -23,6 +23,8 @@ _NUMBERED = re.compile(r"c\d+")  #: names which readers give to the columns of a
 def match_ids(texts: Sequence[Any] | NDArray[Any], known: IdMap) -> list[Any]:
     """Return for each text the id of the model that has this text, or the text itself where there is none.
 
+    Where all ids of the model are whole numbers, 7.0 is 7: a column with gaps is often written so.
+
     Parameters
     ----------
     texts : sequence of str
@@ -34,10 +36,12 @@ def match_ids(texts: Sequence[Any] | NDArray[Any], known: IdMap) -> list[Any]:
     --------
     >>> from cofactor.ratings import ALS
     >>> model = ALS(n_factors=1, alpha=1.0, random_state=0).fit([(1, 7), (1, 8), (2, 7)], [1, 2, 2])
-    >>> match_ids(["7", "9"], model.items_)
-    [7, '9']
+    >>> match_ids(["7", "8.0", "9"], model.items_)
+    [7, 8, '9']
     """
     ids = {str(value): value for value in known.ids.tolist()}
+    if known.ids.dtype.kind == "i":
+        ids |= {f"{text}.0": value for text, value in ids.items()}
     return [ids.get(str(text), text) for text in texts]
 
 
