@@ -51,6 +51,8 @@ def refuses_unknown_parameters(kind: _Class) -> _Class:
 
 def _new(cls: type[BaseEstimator], *args: Any, **params: Any) -> Any:
     """Refuse arguments that the constructor does not have; a copy is made without any."""
+    if not args and not params:
+        return object.__new__(cls)
     problem = _unknown(cls, params)
     if problem:
         raise InvalidTypeError(problem)
