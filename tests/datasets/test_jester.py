@@ -106,7 +106,8 @@ def test_binning_is_numpy_histogram(values, edges):
     ("kwargs", "message"),
     [
         ({"y": [1.0], "bins": 1}, "bins=1: must be at least 2"),
-        ({"y": [1.0], "bins": 3}, "low < high"),
+        ({"y": [1.0], "bins": 3}, "only 1 distinct rating"),
+        ({"y": [1.0], "bins": 3, "limits": (1, 1)}, "low < high"),
         ({"y": [], "bins": 3}, "y is empty"),
         ({"y": [1.0, np.nan], "bins": 3}, "y must be finite, found nan"),
         ({"y": [[1.0]], "bins": 3}, "one dimension"),

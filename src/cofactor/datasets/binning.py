@@ -12,7 +12,7 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.limits import MAX_LEVELS
 from cofactor.text import counted
 
-__all__ = ["BinBy", "Bins", "bin_edges", "bin_ratings"]
+__all__ = ["BinBy", "Bins", "bin_edges", "bin_ratings", "is_skewed"]
 
 Bins: TypeAlias = int | Sequence[float] | NDArray
 BinBy: TypeAlias = Literal["auto", "width", "quantile", "log"]
@@ -53,8 +53,8 @@ def bin_edges(
     Raises
     ------
     InvalidInputError
-        If a rating is not finite, there are fewer distinct ratings than quantiles or logarithmic bins, or `bins`, `by`
-        or `limits` do not fit together.
+        If a rating is not finite, there are fewer distinct ratings than bins (unless `limits` are given), or `bins`,
+        `by` or `limits` do not fit together.
 
     Examples
     --------
@@ -83,6 +83,8 @@ def bin_edges(
         )
     if limits is not None and by in ("quantile", "log"):
         raise InvalidInputError((Argument("limits"), " is for bins of equal width"), argument="limits")
+    if limits is None:
+        _check_distinct(values, n)
     if by == "quantile":
         return _quantiles(values, n)
     edges = _logarithmic(values, n) if by == "log" else _equal(values, n, limits)
@@ -90,7 +92,7 @@ def bin_edges(
         low, high = limits or (values.min(), values.max())
         far = f"ratings from {low:g} to {high:g} are too close, or too far apart, for {n} bins"
         raise InvalidInputError(far, argument="bins")
-    if by == "auto" and limits is None and _skewed(values, edges) and len(np.unique(values)) >= n:
+    if by == "auto" and limits is None and is_skewed(values, edges):
         return _quantiles(values, n)
     return edges
 
@@ -197,15 +199,15 @@ def _equal(values: NDArray[np.float64], n: int, limits: tuple[float, float] | No
         return cast(NDArray[np.float64], np.linspace(low, high, n + 1))
 
 
-def _skewed(values: NDArray[np.float64], edges: NDArray[np.float64]) -> bool:
-    counts, _ = np.histogram(values, edges)
+def is_skewed(values: NDArray[np.float64], edges: ArrayLike) -> bool:
+    """Whether one bin would hold so many of the ratings that quantiles are taken by themselves."""
+    counts, _ = np.histogram(values, np.asarray(edges, dtype=np.float64))
     return bool(counts.max() > _SKEWED * len(values))
 
 
 def _quantiles(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     """Fill one bin after the other with its part of the ratings that are left, at least one distinct rating each."""
     distinct, counts = np.unique(values, return_counts=True)
-    _check_distinct(len(distinct), n)
     up_to = np.concatenate([[0], np.cumsum(counts)])
     starts = [0]
     for left in range(n, 1, -1):  # bins still to be filled, this one included
@@ -229,7 +231,6 @@ def _logarithmic(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
             argument="bin_by",
             advice=("take ", Argument("bin_by", "quantile")),
         )
-    _check_distinct(2 if low < high else 1, 2)
     shift = 0.0 if low > 0 else 1.0
     with np.errstate(over="ignore"):
         edges = np.exp(np.linspace(np.log(low + shift), np.log(high + shift), n + 1)) - shift
@@ -237,8 +238,14 @@ def _logarithmic(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     return edges
 
 
-def _check_distinct(found: int, n: int) -> None:
-    if found < n:
-        raise InvalidInputError(
-            f"there are only {counted(found, 'distinct rating')}, too few for {counted(n, 'bin')}", argument="bins"
-        )
+def _check_distinct(values: NDArray[np.float64], n: int) -> None:
+    """Refuse more bins than distinct ratings: some would be empty, whatever the cut."""
+    found = len(np.unique(values))
+    if found >= n:
+        return
+    most = Argument("bins", found)
+    raise InvalidInputError(
+        f"only {counted(found, 'distinct rating')}, too few for {n} bins",
+        argument="bins",
+        advice=("take ", most, " or fewer") if found > 2 else ("take ", most) if found == 2 else "",
+    )

@@ -158,6 +158,11 @@ class RatingDataset:
         InvalidInputError
             As in `cofactor.datasets.bin_ratings`.
 
+        Warns
+        -----
+        InputWarning
+            If a level holds no rating, and neither edges nor `limits` were given.
+
         Examples
         --------
         >>> import numpy as np
@@ -169,7 +174,10 @@ class RatingDataset:
         """
         edges = bin_edges(self.y, bins, by, limits=limits)
         y, scale = bin_ratings(self.y, edges)
-        return replace(self, y=y, scale=scale, coding=Coding(tuple(scale.tolist()), edges=tuple(edges.tolist())))
+        coding = Coding(tuple(scale.tolist()), edges=tuple(edges.tolist()))
+        if np.ndim(bins) == 0 and limits is None:  # edges that were given may be those of other ratings
+            _warn_of_empty(coding, y)
+        return replace(self, y=y, scale=scale, coding=coding)
 
     def without(self, ratings: float | Sequence[float]) -> RatingDataset:
         """Leave out ratings that mean that there is none, such as 0 in data whose scale begins with 1.
@@ -433,3 +441,13 @@ class LabelDataset:
 def is_sparse(X: Any) -> bool:
     """Whether an array is one of SciPy's sparse arrays or matrices."""
     return bool(issparse(X))
+
+
+def _warn_of_empty(coding: Coding, y: NDArray[np.float64]) -> None:
+    empty = [name for level, name in zip(coding.scale, coding.names(), strict=True) if not (y == level).any()]
+    if not empty:
+        return
+    shown = ", ".join(empty[:3]) + (", ..." if len(empty) > 3 else "")
+    which = f"{len(empty)} of {len(coding.scale)} levels {'holds' if len(empty) == 1 else 'hold'} no rating: {shown}"
+    advice = ("; take fewer bins, or ", Argument("bin_by", "quantile"))
+    warnings.warn(InputWarning((which, *advice)), stacklevel=3)

@@ -26,7 +26,7 @@ from cofactor.datasets.cells import IdMode, ids_of, numbers_of, stack_pairs, tim
 from cofactor.datasets.formats import read_table
 from cofactor.datasets.table import Table, TableOptions, Words
 from cofactor.datasets.types import RatingDataset
-from cofactor.errors import Argument, InputWarning, InvalidInputError
+from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.files import PathLike, data_name
 from cofactor.limits import MAX_LEVELS
 from cofactor.recipe import truth_of
@@ -137,7 +137,10 @@ def read_ratings(
     if scale is not None and bins is not None:
         raise InvalidInputError((Argument("scale"), " and ", Argument("bins"), " exclude each other: give one of them"))
     if bins is None and bin_by != "auto":
-        raise InvalidInputError((Argument("bin_by"), " goes with ", Argument("bins", 5)), argument="bin_by")
+        number = ("say also how many levels, such as ", Argument("bins", 5))
+        raise InvalidInputError(
+            "says how to cut, but not into how many levels", argument="bin_by", found=bin_by, advice=number
+        )
     y, coding = _ratings_of(table, positions["rating"], scale)
     users, items = (ids_of(table, positions[role], ids, f"{role} id") for role in ("user", "item"))
     times = times_of(table, positions["timestamp"], timestamp is not None) if "timestamp" in positions else None
@@ -161,7 +164,10 @@ def read_ratings(
     if drop_rating is not None:
         data = data.without(drop_rating)
     if bins is not None:
-        return data.binned(bins, bin_by)
+        try:
+            return data.binned(bins, bin_by)
+        except InvalidInputError as error:
+            raise error.at(Place(table.file)) from None
     if isinstance(scale, Coding) and scale.edges:
         return replace(data, y=scale.levels_of(data.y), scale=np.array(scale.scale, dtype=np.float64), coding=scale)
     if scale is None and drop_rating is None:
