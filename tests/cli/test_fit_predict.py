@@ -247,7 +247,7 @@ BAD_FILES = [
     (b"", "the file is empty"),
     (
         b"user,item,rating\n1,2,5\n1,3,5\n",
-        "all ratings are 5: with a single level there is nothing to learn",
+        "thumbs down, skips, returns), or count how often they came, and cut the counts with --bins 5",
     ),
     (gzip.compress(b"1,2,3\n" * 1000)[:40], "the gzip file is cut short (40 bytes"),
 ]

@@ -106,6 +106,28 @@ def test_empty_levels_are_told_and_errors_of_bins_name_the_file(tmp_path):
             read_ratings(path, bins=bins)
 
 
+def test_counts_that_are_read_as_levels_are_told(tmp_path):
+    counts = [1, 2, 3, 4] * 30 + list(range(5, 25)) + [5000]
+    told = "look like counts, with 25 distinct ones, .* up to 5000; bins=5 with bin_by='quantile' makes levels of them"
+    with pytest.warns(InputWarning, match=told):
+        read_ratings(write(tmp_path, counts))
+    assert len(read_ratings(write(tmp_path, counts), bins=5, bin_by="quantile").scale) == 5
+    assert len(read_ratings(write(tmp_path, [*range(101), *[90] * 400])).scale) == 101  # a scale from 0 to 100
+
+
+@pytest.mark.parametrize(
+    ("fit", "message"),
+    [
+        (lambda X: ALS().fit(X, ["up", "down"]), "y must hold numbers .*; give a number for each word, such as y = "),
+        (lambda X: ALS(levels=["down", "up"]).fit(X, [1, 2]), "^levels=.*: expected increasing numbers; give a number"),
+        (lambda X: ALS().fit(X, [7, 7]), r"cut the counts with cofactor.datasets.read_ratings\(bins=5\)"),
+    ],
+)
+def test_advice_on_words_and_constant_ratings(fit, message):
+    with pytest.raises(InvalidInputError, match=message):
+        fit([(1, 1), (1, 2)])
+
+
 def test_a_model_keeps_what_its_levels_stand_for(plays, tmp_path):
     data = plays.binned(4)
     model = ALS(2, 1.0, random_state=0).fit(data)

@@ -12,7 +12,7 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.limits import MAX_LEVELS
 from cofactor.text import counted
 
-__all__ = ["BinBy", "Bins", "bin_edges", "bin_ratings", "is_skewed"]
+__all__ = ["BinBy", "Bins", "bin_edges", "bin_ratings"]
 
 Bins: TypeAlias = int | Sequence[float] | NDArray
 BinBy: TypeAlias = Literal["auto", "width", "quantile", "log"]
@@ -92,7 +92,7 @@ def bin_edges(
         low, high = limits or (values.min(), values.max())
         far = f"ratings from {low:g} to {high:g} are too close, or too far apart, for {n} bins"
         raise InvalidInputError(far, argument="bins")
-    if by == "auto" and limits is None and is_skewed(values, edges):
+    if by == "auto" and limits is None and _skewed(values, edges):
         return _quantiles(values, n)
     return edges
 
@@ -199,9 +199,8 @@ def _equal(values: NDArray[np.float64], n: int, limits: tuple[float, float] | No
         return cast(NDArray[np.float64], np.linspace(low, high, n + 1))
 
 
-def is_skewed(values: NDArray[np.float64], edges: ArrayLike) -> bool:
-    """Whether one bin would hold so many of the ratings that quantiles are taken by themselves."""
-    counts, _ = np.histogram(values, np.asarray(edges, dtype=np.float64))
+def _skewed(values: NDArray[np.float64], edges: NDArray[np.float64]) -> bool:
+    counts, _ = np.histogram(values, edges)
     return bool(counts.max() > _SKEWED * len(values))
 
 

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 SUSPICIOUS_SHARE = 0.25
 #: Where more than this part of the ratings have one level, there is hardly anything to learn.
 ONE_SIDED_SHARE = 0.95
+#: What to do with words as ratings.
+_FOR_WORDS = (
+    "give a number for each word, such as y = [{'down': 1, 'up': 2}[word] for word in y], or read a file of words with "
+    "cofactor.datasets.read_ratings(path, scale=['down', 'up'])"
+)
 _ENOUGH = 20  #: ratings, so that a share says something
 
 
@@ -83,7 +88,7 @@ def rating_values(y: RatingValues, n_rows: int) -> NDArray[np.float64]:
             raise InvalidTypeError(f"found {found.dtype}")
         values = found.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"y must hold numbers ({error}): convert the ratings first", argument="y") from error
+        raise InvalidInputError(f"y must hold numbers ({error})", argument="y", advice=_FOR_WORDS) from error
     if values.ndim != 1:
         raise InvalidInputError(
             f"y must be one-dimensional, found shape {values.shape}: pass y.ravel() or one column", argument="y"
@@ -109,9 +114,12 @@ def refuse_none(values: NDArray[np.float64]) -> None:
 
 def check_levels(levels: Any) -> None:
     """Refuse the parameter ``levels`` of a model if it is no scale; None is the default."""
+    if levels is None:
+        return
+    if any(isinstance(level, str) for level in np.ravel(np.asarray(levels, dtype=object))):
+        raise InvalidInputError("expected increasing numbers", argument="levels", found=levels, advice=_FOR_WORDS)
     try:
-        if levels is not None:
-            as_scale(levels)
+        as_scale(levels)
     except ValueError as error:
         raise InvalidInputError(f"{error}", argument="levels", found=levels) from error
 
@@ -123,22 +131,22 @@ def inferred_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return as_scale(distinct)
 
 
-def refuse_one_level(distinct: NDArray[np.float64]) -> None:
-    """Refuse ratings of one level: nothing tells them apart."""
+def refuse_one_level(
+    distinct: NDArray[Any], cutting: str | Argument = "cofactor.datasets.read_ratings(bins=5) or bin_ratings"
+) -> None:
+    """Refuse ratings of one level: nothing tells them apart. Shells say what cuts counts into levels there."""
     if distinct.size != 1:
         return
     likes = (
         "; from likes, clicks or purchases alone a recommender for implicit feedback can learn, such as those of the "
         "package implicit"
     )
+    found = distinct[0] if isinstance(distinct[0], str) else f"{distinct[0]:g}"
+    more = "add what users like less (thumbs down, skips, returns), or count how often they came, and cut the counts "
     raise InvalidInputError(
-        f"all ratings are {distinct[0]:g}: with a single level there is nothing to learn, whatever the scale",
+        f"all ratings are {found}: with a single level there is nothing to learn, whatever the scale",
         argument="y",
-        advice=(
-            "add what users like less (thumbs down, skips, returns), or take how often they came and cut it with ",
-            Argument("bins", 5),
-            likes,
-        ),
+        advice=(more, "with ", cutting, likes),
     )
 
 
@@ -161,8 +169,9 @@ def check_variety(ratings: Ratings) -> Ratings:
     if share > ONE_SIDED_SHARE and ratings.n_ratings >= _ENOUGH:
         # Whole percents: the parts of a split give the same text, which is then told once.
         part, else_ = ("all", "nothing") if share == 1 else (f"more than {int(100 * share)} % of the", "little")
-        advice = (Argument("bin_by", "quantile"), " cuts continuous ratings and counts into levels of similar size")
-        text = f"{part} ratings are {level:g}, so that models predict {else_} else; "
+        cut = ratings.coding is not None and ratings.coding.edges and share < 1
+        advice = ("; read with ", Argument("bin_by", "quantile"), " they have levels of similar size") if cut else ()
+        text = f"{part} ratings are {level:g}, so that models predict {else_} else"
         warnings.warn(InputWarning((text, *advice)), stacklevel=4)
     return ratings
 

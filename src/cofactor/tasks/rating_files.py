@@ -126,7 +126,9 @@ def _checked_scale(data: RatingDataset, file: str) -> RatingDataset:
         advice = (f"the ratings are continuous, {found}: cut them into levels with ", Argument("bins", 5))
         raise InvalidInputError(advice, place=place)
     try:
-        refuse_one_level(np.unique(data.y))
+        distinct = np.unique(data.y)
+        words = data.coding if data.coding is not None and data.coding.words else None
+        refuse_one_level(distinct if words is None else words.named(distinct), Argument("bins", 5))
     except InvalidInputError as error:
         raise error.at(place) from None
     return data

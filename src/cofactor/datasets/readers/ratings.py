@@ -40,6 +40,7 @@ Scale: TypeAlias = ArrayLike | Sequence[str] | Coding
 _MOST_WORDS = 7  #: of a column of words which may be levels
 #: Zeros may mean "no rating" where they are most of the ratings, and the next one is much rarer, or far away.
 _MOST, _RARER = 0.5, 0.1
+_MANY = 20  #: distinct ratings, which may be counts
 
 
 def read_ratings(
@@ -118,7 +119,9 @@ def read_ratings(
     Warns
     -----
     InputWarning
-        If most ratings are 0, the next level is far away or rare, and neither `scale` nor `drop_rating` is given.
+        If most ratings are 0, the next level is far away or rare, and neither `scale` nor `drop_rating` is given. If
+        there are more than 20 distinct ratings, most of them near the lowest, as of counts, without `scale` or `bins`.
+        If bins that are cut by `bins` as a number hold no rating.
 
     Examples
     --------
@@ -172,7 +175,12 @@ def read_ratings(
         return replace(data, y=scale.levels_of(data.y), scale=np.array(scale.scale, dtype=np.float64), coding=scale)
     if scale is None and drop_rating is None:
         _warn_of_zeros(y)
-    return data if data.scale is not None else replace(data, scale=_infer_scale(data.y))
+    if data.scale is not None:
+        return data
+    levels = _infer_scale(data.y)
+    if levels is not None:
+        _warn_of_counts(data.y, levels)
+    return replace(data, scale=levels)
 
 
 def read_pairs(
@@ -322,6 +330,18 @@ def _warn_of_zeros(y: NDArray[np.float64]) -> None:
     share = f"{counts[0] / len(y) * 100:.1f} % of the ratings are 0, far from the others"
     advice = (": if 0 means that there is no rating, leave these out with ", Argument("drop_rating", 0))
     warnings.warn(InputWarning((share, *advice)), stacklevel=3)
+
+
+def _warn_of_counts(y: NDArray[np.float64], levels: NDArray[np.float64]) -> None:
+    """Warn of many levels with a long tail: three quarters of the ratings lie in the lowest fifth of the range."""
+    low, high = levels[0], levels[-1]
+    if len(levels) <= _MANY or np.quantile(y, 0.75) > low + (high - low) / 5:
+        return
+    found = (
+        f"the ratings look like counts, with {len(levels)} distinct ones, most near {low:g} and some up to {high:g}; "
+    )
+    advice = (Argument("bins", 5), " with ", Argument("bin_by", "quantile"), " makes levels of them")
+    warnings.warn(InputWarning((found, *advice)), stacklevel=3)
 
 
 def _infer_scale(y: NDArray[np.float64]) -> NDArray[np.float64] | None:
