@@ -128,6 +128,14 @@ def test_advice_on_words_and_constant_ratings(fit, message):
         fit([(1, 1), (1, 2)])
 
 
+def test_ids_that_differ_in_blanks_only_are_told(tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text("user,item,rating\n =1+1,a,3\n=1+1,b,4\n=1+1, c,4\n")
+    with pytest.warns(InputWarning, match="column 'user': the user id ' =1\\+1' counts as '=1\\+1': blanks around"):
+        data = read_ratings(path)
+    assert data.X.tolist() == [["=1+1", "a"], ["=1+1", "b"], ["=1+1", "c"]]
+
+
 def test_a_model_keeps_what_its_levels_stand_for(plays, tmp_path):
     data = plays.binned(4)
     model = ALS(2, 1.0, random_state=0).fit(data)

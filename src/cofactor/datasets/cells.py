@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.datasets.table import Cells, Table, Words
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.recipe import truth_of
 from cofactor.text import is_number
 
@@ -49,6 +50,9 @@ def ids_of(table: Table, position: int, mode: IdMode, what: str = "id") -> NDArr
     gap = words.first_row(lambda cell: not cell)
     if gap is not None:
         raise InvalidInputError(f"the {what} is empty", place=table.place(gap, position))
+    if words.merged is not None:
+        text = f"{table.column_place(position)}: the {what} {words.merged!r} counts as {words.merged.strip()!r}: "
+        warnings.warn(InputWarning(text + "blanks around cells are left out"), stacklevel=4)
     numbers = {} if mode == "str" else _integers(words.values)
     if len(numbers) == len(words.values):
         return np.array([numbers[cell] for cell in words.values], dtype=np.int64)[words.codes]

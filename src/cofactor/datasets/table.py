@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,6 +31,7 @@ class Words:
 
     values: list[str]
     codes: NDArray[np.int64]
+    merged: str | None = field(default=None, repr=False)  #: the first cell with blanks that equals another without them
 
     @classmethod
     def of(cls, cells: Any) -> Words:
@@ -49,7 +50,13 @@ class Words:
         if stripped == values:
             return cls(values, codes)
         position = {cell: k for k, cell in enumerate(dict.fromkeys(stripped))}
-        return cls(list(position), np.array([position[cell] for cell in stripped], dtype=np.int64)[codes])
+        merged = None
+        if len(position) < len(values):
+            seen = set(values)
+            merged = next(
+                (cell for cell, bare in zip(values, stripped, strict=True) if cell != bare and bare in seen), None
+            )
+        return cls(list(position), np.array([position[cell] for cell in stripped], dtype=np.int64)[codes], merged)
 
     def first_row(self, wanted: Callable[[str], bool]) -> int | None:
         """Return the first row whose cell is one of those wanted; None if there is none."""

@@ -99,7 +99,7 @@ def read_ratings(
         ``"auto"``: a column of ids which all look like integers becomes int64, any other one stays text.
         ``"int"``: other ids are an error. ``"str"``: ids stay text. ``"each"``: the ids which look like
         integers become integers, the others of the same column stay text. "007", "+7" and "7.0" do not look
-        like integers: they are different names from "7".
+        like integers: they are different names from "7". Blanks around ids are left out.
     name : str, optional
         Name of the data set; by default the file name.
 
@@ -121,7 +121,7 @@ def read_ratings(
     InputWarning
         If most ratings are 0, the next level is far away or rare, and neither `scale` nor `drop_rating` is given. If
         there are more than 20 distinct ratings, most of them near the lowest, as of counts, without `scale` or `bins`.
-        If bins that are cut by `bins` as a number hold no rating.
+        If a number of `bins` leaves some of them empty. If ids differ in the blanks around them only.
 
     Examples
     --------
