@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cofactor.kernels.threads import parallel_for
 
-__all__ = ["BLOCK_BYTES", "each_block", "pairs_per_block", "tile_shape"]
+__all__ = ["BLOCK_BYTES", "each_block", "pairs_per_block", "rows_of", "tile_shape"]
 
 #: What one block of predictions may take, in all models. Every thread works on one block.
 BLOCK_BYTES: Final = 8 << 20
@@ -41,6 +44,19 @@ def tile_shape(n_users: int, n_levels: int) -> tuple[int, int]:
     cells = pairs_per_block(n_levels)
     height = max(1, min(n_users, cells // _COLUMNS))
     return height, max(_COLUMNS, cells // height)
+
+
+def rows_of(index: NDArray[Any]) -> NDArray[Any] | slice:
+    """Return rows to select: a slice, of which no copy is made, where an index counts on by one.
+
+    Examples
+    --------
+    >>> rows_of(np.array([3, 4, 5])), rows_of(np.array([3, 5, 4]))
+    (slice(3, 6, None), array([3, 5, 4]))
+    """
+    if not len(index) or (np.diff(index) != 1).any():
+        return index
+    return slice(int(index[0]), int(index[-1]) + 1)
 
 
 def each_block(task: Callable[[int, int], object], n: int, size: int) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cofactor.kernels import observed
 from cofactor.model.checks import check_number
 from cofactor.model.state import check_array, last_length
+from cofactor.ratings.blocks import rows_of
 
 __all__ = ["FactorScores"]
 
@@ -50,7 +51,8 @@ class FactorScores:
     def block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return the scores of some items for some users, (len(users), len(items))."""
         table = np.empty((len(users), len(items)), dtype=self.V.dtype)
-        observed.all_scores(users, self.U, self.V[items], self.user_bias, self.item_bias[items], table)
+        rows = rows_of(items)
+        observed.all_scores(users, self.U, self.V[rows], self.user_bias, self.item_bias[rows], table)
         return self._moved(table)
 
     def _moved(self, scores: NDArray[Any]) -> NDArray[Any]:
