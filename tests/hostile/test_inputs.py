@@ -128,7 +128,7 @@ def cases() -> list[tuple[bytes, Callable[[Path], Any]]]:
         (RATINGS, read_ratings),
         (RATINGS, read_pairs),
         (RATINGS, lambda path: read_ratings(path, bins=2)),
-        (RATINGS, lambda path: read_ratings(path, bins=3, bin_by="log")),
+        (RATINGS, lambda path: read_ratings(path, bins=2, bin_by="log")),
         (RATINGS, lambda path: read_ratings(path, bins=2, bin_by="quantile", drop_rating=1)),
         (VOTES, read_ratings),
         (VOTES, lambda path: read_ratings(path, scale=["no", "yes"])),
