@@ -161,7 +161,7 @@ def test_an_interrupted_fit_leaves_nothing_behind(
     child.send_signal(number)
     _, err = child.communicate(timeout=30)
     assert child.returncode == status
-    assert err.decode() == ("cofactor: interrupted, nothing was written\n" if status == 130 else "")
+    assert err.decode() == ("cofactor: interrupted, no file is half-written\n" if status == 130 else "")
     assert list(tmp_path.iterdir()) == []
 
 

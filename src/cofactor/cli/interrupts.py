@@ -18,8 +18,8 @@ from typing import Any, NoReturn
 
 __all__ = ["INTERRUPTED", "loading", "not_lost", "own_the_process", "working"]
 
-#: What an interrupted command says, unless it keeps something.
-INTERRUPTED = "cofactor: interrupted, nothing was written"
+#: What an interrupted command says, unless it has more to say of what it keeps.
+INTERRUPTED = "cofactor: interrupted, no file is half-written"
 
 _SOON = 0.01  #: seconds
 _owned = False  #: whether this process runs a command and nothing else

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 
 
 def check_number(
@@ -21,7 +21,10 @@ def check_number(
         word += f" and at most {high:g}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
         raise InvalidTypeError(f"expected {word}", argument=name, found=value)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a number of hundreds of digits
+        raise InvalidInputError((Argument(name), f": expected {word}, with fewer digits"), argument=name) from None
     if not (number >= low if inclusive else number > low) or not number <= high or not np.isfinite(number):
         raise InvalidInputError(f"expected {word}", argument=name, found=value)
 
