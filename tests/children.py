@@ -90,5 +90,7 @@ def _run(arguments: list[str], folder: Path, environment: dict[str, str], *strea
     os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     from cofactor.cli import main
+    from cofactor.kernels import threads
 
+    threads._default_threads.cache_clear()  # the server has read its own environment
     sys.exit(main(arguments))
