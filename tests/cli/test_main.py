@@ -19,7 +19,7 @@ from cofactor.cli import fit, main
 from cofactor.cli.app import EXAMPLES, app
 from cofactor.cli.errors import explain
 from cofactor.errors import InvalidInputError, MissingPackageError
-from cofactor.tasks.options import parse_levels
+from cofactor.tasks.parsing import parse_levels
 
 COMMANDS = ["demo", "doctor", "datasets", "fit", "predict", "recommend", "evaluate"]
 

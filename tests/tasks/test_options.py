@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cofactor.errors import InvalidInputError
-from cofactor.tasks.options import parse_levels
+from cofactor.tasks.parsing import parse_levels
 
 
 def test_a_range_holds_the_numbers_that_a_file_holds() -> None:

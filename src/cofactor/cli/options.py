@@ -13,7 +13,7 @@ from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError
 from cofactor.files import display_name
 from cofactor.tasks import TASKS, Option, sniff, task_named
-from cofactor.tasks.options import parse_alpha
+from cofactor.tasks.parsing import parse_alpha
 
 if TYPE_CHECKING:
     from cofactor.tasks.base import Task
