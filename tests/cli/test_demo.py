@@ -36,7 +36,8 @@ def check_marks(results: dict, text: str) -> None:
 @pytest.mark.evidence
 def test_quick_demo_on_movielens(process, data_dir: Path, tmp_path: Path, check_report) -> None:
     outcome = process("demo", "--quick", "--out", "report")
-    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.status == 0
+    assert re.fullmatch(r"(cofactor: .+ \(\d+ s\)\n)*", outcome.err)  # progress, on a slow machine
     assert max(map(len, outcome.out.splitlines())) <= 80
     results, page = check_report(tmp_path / "report", {"confusion.png", "convergence.png"})
     assert results["data"]["ratings"] == 100_000
