@@ -24,8 +24,10 @@ from scipy import sparse
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.data import as_weights
 from cofactor.labels.features import CheckedFeatures, as_features, dwarfed, is_sparse
+from cofactor.labels.leave_one_out import RidgeProblem, ridge_problem
+from cofactor.labels.scaling import SCALES, Scaling, learn_scaling
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import check_number
+from cofactor.model.checks import check_choice, check_number
 from cofactor.solvers.linear import solve_positive
 from cofactor.typing import Features
 
@@ -67,11 +69,16 @@ class FeatureSpace:
         Whether there is an intercept b; without it :math:`\bar x = \bar t = 0` above.
     sample_weight : array-like of shape (n,), optional
         Weights of the instances, above 0; by default all are 1. A model fitted to the space has these weights.
+    scale : str or Scaling, default="none"
+        How the features are scaled first: one of `cofactor.labels.scaling.SCALES`, learned from X, or what
+        `cofactor.labels.scaling.choose_scaling` returned. A model fitted to the space scales new features so.
 
     Attributes
     ----------
     X : ndarray or csr_array of shape (n, D)
-        The features.
+        The features, scaled.
+    scaling : Scaling
+        How they were scaled.
     mean : ndarray of shape (D,)
         Column means; 0 without an intercept.
     fit_intercept : bool
@@ -106,16 +113,28 @@ class FeatureSpace:
     (array([[2.]]), array([1.]))
     """
 
-    def __init__(self, X: Features, *, fit_intercept: bool = True, sample_weight: ArrayLike | None = None) -> None:
-        self.X = as_features(X)
+    def __init__(
+        self,
+        X: Features,
+        *,
+        fit_intercept: bool = True,
+        sample_weight: ArrayLike | None = None,
+        scale: str | Scaling = "none",
+    ) -> None:
+        features = as_features(X)
         self.fit_intercept = fit_intercept
-        n, D = self.X.shape
+        n, D = features.shape
         self.weights = as_weights(sample_weight, n)
         if self.weights is not None and not (self.weights > 0).all():
             raise InvalidInputError(
                 "weights must be above 0", argument="sample_weight", advice="leave out instances which weigh nothing"
             )
         self._root = None if self.weights is None else np.sqrt(self.weights)
+        if not isinstance(scale, Scaling):
+            check_choice("scale", scale, SCALES)
+            scale = learn_scaling(scale, features, self.weights)
+        self.scaling, self.X = scale, scale.apply(features)
+        self._problem: RidgeProblem | None = None
         self.mean = _column_means(self.X, self.weights) if fit_intercept else np.zeros(D)
         self._by_columns = n >= D
         self._basis: NDArray[np.float64] | None = None
@@ -192,6 +211,23 @@ class FeatureSpace:
             coef = self.lift(targets * (s / (s**2 + alpha))[:, None])
         target_mean = _column_means(T, self.weights) if self.fit_intercept else 0.0
         return coef, target_mean - self.mean @ coef
+
+    def problem(self) -> RidgeProblem:
+        """Return the regression for leave-one-out: predictions, errors, and the choice of a penalty, all exact.
+
+        Its Gram matrix, of the shorter side of X, is computed once.
+
+        Examples
+        --------
+        >>> X, T = np.array([[0.0], [1.0], [2.0], [4.0]]), np.array([[0.0], [1.0], [1.0], [1.0]])
+        >>> problem = FeatureSpace(X).problem()
+        >>> best = problem.best_alpha(T)
+        >>> problem.at(best.alpha).held_out(T).round(2).ravel()
+        array([1.  , 0.56, 0.7 , 0.91])
+        """
+        if self._problem is None:
+            self._problem = ridge_problem(self.X, self.weights, self.fit_intercept)
+        return self._problem
 
     def principal(self, T: CheckedFeatures) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the singular values s and UᵀTc, which are the regression in principal coordinates of the features.
