@@ -1,5 +1,6 @@
 """Measures of how good predictions are."""
 
+from cofactor.metrics.by_label import LabelTable, LabelTally, report_by_label
 from cofactor.metrics.directions import greater_is_better
 from cofactor.metrics.labels import (
     LABEL_METRICS,
@@ -47,6 +48,8 @@ __all__ = [
     "RATING_METRICS",
     "CalibrationBins",
     "LabelMetric",
+    "LabelTable",
+    "LabelTally",
     "accuracy",
     "average_precision",
     "calibration_bins",
@@ -73,6 +76,7 @@ __all__ = [
     "ranked_probability_score",
     "ranking_loss",
     "rating_report",
+    "report_by_label",
     "root_mean_squared_error",
     "subset_accuracy",
     "zero_one_error",
