@@ -16,15 +16,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from scipy import sparse
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 from cofactor import pages
 from cofactor.evaluation.comparison import Comparison
 from cofactor.evaluation.run.cells import Result
+from cofactor.metrics import report_by_label
 from cofactor.pages import Html, document, figure, link, paragraph, section, table, write_page
 from cofactor.plots import plot_tradeoff, save_figure
 from cofactor.reports.comparison import comparison_page, write_report
+from cofactor.reports.labels import label_page, write_label_report
 from cofactor.reports.pictures import drawn
 
 PHONE, DESK = 375, 1280
@@ -263,6 +266,50 @@ def test_the_browser_would_report_a_request_and_a_wide_page(opened: Open, tmp_pa
     assert len(strict["console"]) == 2
 
 
+@pytest.mark.parametrize(("width", "scheme"), [(PHONE, "dark"), (DESK, "light")])
+def test_a_report_by_label_is_readable(
+    opened: Open,
+    browser: webdriver.Chrome,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
+    scheme: str,
+) -> None:
+    """Of 300 labels 50 are shown, 150 folded, and all are in the file inside the page."""
+    monkeypatch.setattr("cofactor.reports.labels._MOST", 200)
+    rng = np.random.default_rng(0)
+    Y, predicted = (sparse.random_array((100, 300), density=0.02, format="csr", random_state=rng) > 0 for _ in "ab")
+    names = [f"label {k} <i>" if k % 7 else "a" * 100 + str(k) for k in range(300)]
+    tables = {one: report_by_label(Y, predicted, label_names=names) for one in ("PLST", "<script>")}
+    write_label_report(tmp_path / "labels.html", tables, title="tags & more", lead="Two folds.")
+    seen = opened(tmp_path / "labels.html", width, scheme)
+    assert seen["requests"] == [(tmp_path / "labels.html").as_uri()]
+    assert (seen["console"], seen["dead"], seen["loose"]) == ([], [], 0)
+    assert seen["width"] <= width
+    assert min(size for _, size, _ in seen["texts"]) >= 12
+    assert [text for text in seen["texts"] if text[2] < 4.5] == []
+    assert seen["headings"] == ["tags & more", "PLST", "<script>"]
+    shown, folded = (
+        browser.execute_script(
+            "return Array.from(document.querySelectorAll(`[aria-label='${arguments[0]}'] tbody tr`), "
+            "(row) => [row.cells[0].textContent, row.cells[3].textContent])",
+            name,
+        )
+        for name in ("Labels by PLST", "More labels by PLST")
+    )
+    assert (len(shown), len(folded)) == (50, 150)
+    first = tables["PLST"].records()[0]
+    assert shown[0] == [
+        first["label"] if len(first["label"]) <= 60 else f"{first['label'][:59]}…",
+        str(first["errors"]),
+    ]
+    errors = [int(row[1]) for row in shown + folded]
+    assert errors == sorted(errors, reverse=True)
+    link = browser.find_element(By.CSS_SELECTOR, "a[download]").get_attribute("href")
+    saved = list(csv.DictReader(io.StringIO(base64.b64decode(link.removeprefix("data:text/csv;base64,")).decode())))
+    assert [row["label"] for row in saved] == tables["PLST"].columns["label"].tolist()
+
+
 # ---------------------------------------------------------------- the page as text
 
 
@@ -360,3 +407,8 @@ def test_the_same_results_give_the_same_page() -> None:
     page = comparison_page(found)
     assert page.count("<figure>") == 5  # each data set, and the critical difference
     assert comparison_page(found) == page
+
+
+def test_a_report_by_label_needs_a_table() -> None:
+    with pytest.raises(ValueError, match="there are no tables to report"):
+        label_page({})

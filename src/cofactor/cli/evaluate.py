@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cofactor.cli import options
+from cofactor.cli.by_label import write_by_label
 from cofactor.cli.errors import naming
+from cofactor.cli.files import check_target
 from cofactor.cli.output import (
     Download,
     limited_threads,
@@ -55,6 +57,16 @@ def evaluate(
     seed: options.Seed = 0,
     threads: options.Threads = None,
     json: options.Json = False,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Where the table of --by-label goes: .html, .csv, .tsv or .parquet; - for CSV on standard output.",
+        ),
+    ] = None,
+    safe_csv: options.SafeCsv = False,
     **own: Any,
 ) -> None:
     """Measure models on ratings, or on instances with labels, held out: mean ± standard deviation over splits.
@@ -63,9 +75,14 @@ def evaluate(
     same splits. Seconds are those of one fit, the choice of alpha included; what is compiled at a first call is
     compiled before. A learned threshold has a row of its own, beside that of the plain cut at 0. Models that give
     levels probabilities have their log-loss and calibration error (ECE) too; a dash stands for models without.
+
+    Of labels, [bold]--by-label[/bold] shows which ones are bad: those that cost most come first.
     """
     if not 0 < test_size < 1 or not 0 < own.get("test_users", 0.5) < 1:
         raise InvalidInputError("--test-size and --test-users must lie between 0 and 1")
+    if out is not None and not own.get("by_label"):
+        raise InvalidInputError("--out writes the table of --by-label: give --by-label too")
+    check_target(out, file, own.get("xml"))
     chosen, reading = options.task_for(context, "evaluate", file, task, own)
     names = model or [chosen.default_model]
     params = options.parse_params(param)
@@ -84,8 +101,12 @@ def evaluate(
 
             measured = chosen.evaluate(models, loaded, split, settings, show)
     show_notes((*notes, *measured.notes))
+    by_label = bool(measured.by_label)
     if json:
         about = {"summary": measured.summary(), "chosen": measured.chosen(), "results": measured.results}
+        about |= {"by_label": {name: table.records() for name, table in measured.by_label.items()}} if by_label else {}
         print_json({**measured.facts, **about})
-    else:
+    elif out != "-":
         show_measured(measured)
+    if by_label:
+        write_by_label(measured, out, shown=not json, safe_csv=safe_csv)

@@ -140,7 +140,7 @@ def heading(name: str) -> str:
     return _HEADINGS.get(name, name)
 
 
-def written(values: NDArray[Any], widest: int = _WIDEST) -> list[str]:
+def written(values: NDArray[Any], widest: int = _WIDEST, digits: int = 3) -> list[str]:
     """Return the cells of a column as people read them, long names cut.
 
     Examples
@@ -149,7 +149,7 @@ def written(values: NDArray[Any], widest: int = _WIDEST) -> list[str]:
     (['0.500', '–'], ['3', '1,000'], ['sea', '–'])
     """
     if values.dtype.kind == "f":
-        return ["–" if np.isnan(value) else f"{value:.3f}" for value in values]
+        return ["–" if np.isnan(value) else f"{value:.{digits}f}" for value in values]
     if values.dtype != object:
         return [f"{value:,}" for value in values]
     names = ["–" if value is None else " ".join(str(value).split()) for value in values]
@@ -285,15 +285,37 @@ class LabelTally:
             chances = _as_probabilities(probabilities)
             check_same_shape(true.shape, chances.shape, ("Y", "probabilities"))
             sums |= _calibration(true, chances, self._n_bins)
+        self._add(true.shape[0], parts, sums, [_without(true, common)], [_without(found, common)])
+
+    def merge(self, other: LabelTally) -> None:
+        """Add all parts of another tally.
+
+        Parameters
+        ----------
+        other : LabelTally
+            Of the same labels. It is not changed.
+        """
+        if other._n_rows:
+            self._check_width(len(other._counts["support"]))
+            self._add(other._n_rows, other._counts, other._sums, other._missed, other._wrong)
+
+    def _add(
+        self,
+        n_rows: int,
+        counts: Mapping[str, NDArray[Any]],
+        sums: Mapping[str, NDArray[np.float64]],
+        missed: list[sparse.csr_array],
+        wrong: list[sparse.csr_array],
+    ) -> None:
         if self._n_rows and sums.keys() != self._sums.keys():
             raise InvalidInputError("give scores and probabilities for all parts, or for none", argument="scores")
-        for name, values in parts.items():
+        for name, values in counts.items():
             self._counts[name] = self._counts.get(name, 0) + values
         for name, values in sums.items():
             self._sums[name] = self._sums.get(name, 0) + values
-        self._missed.append(_without(true, common))
-        self._wrong.append(_without(found, common))
-        self._n_rows += true.shape[0]
+        self._missed += missed
+        self._wrong += wrong
+        self._n_rows += n_rows
 
     def table(self) -> LabelTable:
         """Return the measures of all parts, sorted as in `report_by_label`."""

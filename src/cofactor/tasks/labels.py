@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation import Search
 from cofactor.evaluation.labels import decodings, measure_labels
 from cofactor.labels import LabelModel
-from cofactor.metrics import LABEL_METRICS, micro_f1
+from cofactor.metrics import LABEL_METRICS, LabelTally, micro_f1
 from cofactor.model.convergence import NothingPredictedWarning, predicts_none
 from cofactor.model.selection.grid import select_parameters
 from cofactor.model.splits import splitter_of
@@ -28,13 +28,14 @@ from cofactor.tasks.base import Task, about
 from cofactor.tasks.baselines import LabelFrequencies
 from cofactor.tasks.matching import align_features
 from cofactor.tasks.models import Wanted, assemble, short_names
-from cofactor.tasks.plain import Built, Column, Facts, Loaded, Protocol, Settings, Table
+from cofactor.tasks.plain import Built, Column, Facts, Loaded, Measured, Progress, Protocol, Settings, Table
 from cofactor.tasks.words import shortest
 from cofactor.text import counted, folded
 from cofactor.typing import Listener
 
 __all__ = ["LabelTask"]
 
+_TALLY = "by label"  #: where `measure` puts the counts of labels, which are no measure
 _FEW = 40  #: instances of a fit that only warms up
 
 #: What stands above a measure in tables, where that is not its name.
@@ -53,6 +54,14 @@ _NOT_SHOWN = frozenset(
         *("precision_at_1", "precision_at_3", "ndcg_at_3", "precision_at_5", "ndcg_at_5"),
     }
 )
+
+
+class Split(NamedTuple):
+    """One split of instances, as `LabelTask.measure` takes it."""
+
+    train: NDArray[Any]
+    test: NDArray[Any]
+    by_label: bool = False  # whether to measure each label too
 
 
 class LabelTask(Task):
@@ -250,17 +259,56 @@ class LabelTask(Task):
             train_rows=data.train_rows,
             data=data.name,
         )
-        return list(splitter.split(np.zeros(data.n_instances)))
+        by_label = bool(protocol.options.get("by_label"))
+        return [Split(train, test, by_label) for train, test in splitter.split(np.zeros(data.n_instances))]
 
     def measure(
         self, model: Any, loaded: Loaded, parts: Any, keep: Callable[[Any], object] | None = None
     ) -> Mapping[str, dict[str, Any]]:
         """Measure a model on one split, separately for the plain cut and for its own; see `Task.measure`."""
-        train, test = parts
+        split = Split(*parts)
         options = {"ranking": True, "undefined": 0, "empty": 1}
+        tally = LabelTally(loaded.data.label_names)
+
+        def ways(fitted: Any, X: Any) -> list[tuple[str, Any, Any]]:
+            found = list(decodings(fitted, X))
+            if split.by_label:
+                own = getattr(fitted, "best_", found[-1][0])
+                (labels, scores) = next((labels, scores) for name, labels, scores in found if name == own)
+                chances = fitted.predict_proba(X) if hasattr(fitted, "predict_proba") else None
+                tally.add(loaded.data.Y[split.test], labels, scores, chances)
+            return found
+
         with about(loaded.file):
-            rows = measure_labels(model, loaded.data.X, loaded.data.Y, 0, train, test, decodings, options, keep)
-        return {"" if row["decoding"] == "plain" else row["decoding"]: row for row in rows}
+            data = loaded.data
+            rows = measure_labels(model, data.X, data.Y, 0, split.train, split.test, ways, options, keep)
+        measured = {"" if row["decoding"] == "plain" else row["decoding"]: row for row in rows}
+        if split.by_label:
+            next(iter(measured.values()))[_TALLY] = tally
+        return measured
+
+    def evaluate(
+        self,
+        models: Mapping[str, Any],
+        loaded: Loaded,
+        protocol: Protocol,
+        settings: Settings,
+        listen: Callable[[Progress], None] | None = None,
+    ) -> Measured:
+        """Measure models, and each label if ``by_label`` is among the options of the protocol; see `Task.evaluate`.
+
+        The measures of labels are those of the decisions that each model makes itself.
+        """
+        measured = super().evaluate(models, loaded, protocol, settings, listen)
+        tallies = {name: LabelTally(loaded.data.label_names) for name in models}
+        for name, runs in measured.results.items():
+            for run in runs:
+                tally = run.pop(_TALLY, None)
+                if name in tallies and tally is not None:
+                    tallies[name].merge(tally)
+        if not protocol.options.get("by_label"):
+            return measured
+        return replace(measured, by_label={name: tally.table() for name, tally in tallies.items()})
 
     def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
         """Return the rule that gives every instance the frequent labels."""

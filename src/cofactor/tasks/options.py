@@ -274,6 +274,14 @@ SCORES = Option("scores", "Scores instead: a column for each label.", kind=bool,
 TOP = Option(
     "top", "The N labels with the highest scores, in rows of their own.", kind=int, group=_OUTPUT, unit="N", low=1
 )
+BY_LABEL = Option(
+    "by_label",
+    "Also a row for each label: what it costs, precision, recall, F1, average precision, calibration, and the label "
+    "that it is most often taken for; the worst first. --out FILE.csv or FILE.html writes all of them.",
+    kind=bool,
+    default=False,
+    group=_OUTPUT,
+)
 
 USER_FEATURES = Option(
     "user_features",
@@ -299,6 +307,6 @@ RATINGS: OptionTable = {
 LABELS: OptionTable = {
     "fit": _READ_LABELS,
     "compare": _READ_LABELS,
-    "evaluate": _READ_LABELS,
+    "evaluate": (*_READ_LABELS, BY_LABEL),
     "predict": (DROP, ID, FORMAT, ZERO_BASED, *_AS_TOLD, FORM, SCORES, TOP),
 }

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from cofactor.errors import InvalidInputError, Text
+
+if TYPE_CHECKING:
+    from cofactor.metrics import LabelTable
 
 __all__ = [
     "Built",
@@ -254,6 +257,8 @@ class Measured:
         Whether high values of it are good.
     notes : tuple of Text
         What the user should also know.
+    by_label : mapping from str to LabelTable
+        For each model the measures of each label over all splits, where that was asked for.
     """
 
     title: str
@@ -263,6 +268,7 @@ class Measured:
     best: str
     highest: bool = False
     notes: tuple[Text, ...] = ()
+    by_label: Mapping[str, LabelTable] = field(default_factory=dict)
 
     def values(self, name: str, key: str) -> list[float] | None:
         """Return a measure of a model in each split, None if it does not have it in all of them.
