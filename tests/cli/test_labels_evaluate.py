@@ -10,7 +10,14 @@ import pytest
 from sklearn.model_selection import KFold
 
 from cofactor.datasets import load_labels, make_labels, write_libsvm
-from cofactor.evaluation import Holdout, Search, evaluate_labels, fold_means
+from cofactor.evaluation import (
+    GroupedLabelKFold,
+    Holdout,
+    Search,
+    StratifiedLabelKFold,
+    evaluate_labels,
+    fold_means,
+)
 from cofactor.labels import PLST, BinaryRelevance
 from cofactor.metrics import label_report
 
@@ -44,6 +51,27 @@ def test_results_equal_the_library(run, file: Path, protocol: str) -> None:
         for shown, kind in (("PLST", "plain"), ("PLST + learned", "learned")):
             assert found["summary"][shown][key]["mean"] == pytest.approx(means[kind][key][0])
             assert found["summary"][shown][key]["std"] == pytest.approx(means[kind][key][1])
+
+
+def test_splits_for_labels(run, tmp_path: Path) -> None:
+    """Folds with equal shares of labels, and with whole groups, are those of the library."""
+    data, _ = make_labels(60, 4, 3, n_groups=2, n_factors=2, random_state=1)
+    patients, Y = np.arange(60) % 7, data.Y.toarray()
+    lines = [",".join(["patient", *(f"x{k}" for k in range(4)), *(f"y{k}" for k in range(3))])]
+    lines += [
+        ",".join(map(repr, [int(p), *x, *y])) for p, x, y in zip(patients, data.X.tolist(), Y.tolist(), strict=True)
+    ]
+    path = tmp_path / "visits.csv"
+    path.write_text("\n".join(lines))
+    told = ("evaluate", path, "--labels", "y", "--folds", 3, "--threshold", 0, "--alpha", 1, "-m", "plst")
+    for protocol, splitter in (
+        ("stratified", StratifiedLabelKFold(3, random_state=0)),
+        ("grouped", GroupedLabelKFold(3, groups=patients, random_state=0)),
+    ):
+        found = json.loads(run(*told, "--id", "patient", "-p", protocol, "--json").out)["results"]["PLST"]
+        assert [row["n_test"] for row in found] == [len(test) for _, test in splitter.split(data.X, Y)], protocol
+    refused = run(*told, "-p", "grouped").error
+    assert "visits.csv has no ids that say which instances are of one group; --id names the column" in refused
 
 
 def test_parameters_are_chosen_inside_the_training_folds(run, file: Path) -> None:

@@ -40,7 +40,9 @@ def evaluate(
             metavar="NAME",
             help="holdout (for ratings the default): a random part; kfold (for labels): each rating or instance held "
             "out once; weak: one rating of each user; strong: users held out, folded in from all their ratings but "
-            "one; official: the published split of labels.",
+            "one. Of labels also official: the published split; stratified: folds with equal shares of every label "
+            "(stratified-pairs: of every pair of labels); grouped: rows with the same --id stay together; time: train "
+            "on the rows before, test on the next, in the order of the file.",
         ),
     ] = None,
     splits: Annotated[

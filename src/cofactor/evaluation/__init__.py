@@ -21,6 +21,7 @@ from cofactor.evaluation.stats.rank_tests import (
 )
 from cofactor.evaluation.stats.scores import Scores
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
+from cofactor.model.label_splits import GroupedLabelKFold, StratifiedLabelHoldout, StratifiedLabelKFold, TimeSplit
 from cofactor.model.selection.grid import select_parameters
 from cofactor.model.selection.judges import Choice
 from cofactor.model.selection.path import Validation, select_alpha
@@ -47,6 +48,7 @@ __all__ = [
     "DamagedStoreError",
     "FoldInScorer",
     "Friedman",
+    "GroupedLabelKFold",
     "Holdout",
     "Interrupted",
     "KFold",
@@ -59,7 +61,10 @@ __all__ = [
     "Scores",
     "Search",
     "StoreError",
+    "StratifiedLabelHoldout",
+    "StratifiedLabelKFold",
     "StrongGeneralization",
+    "TimeSplit",
     "Validation",
     "WeakGeneralization",
     "Wilcoxon",

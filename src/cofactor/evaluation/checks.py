@@ -241,6 +241,7 @@ def splitter_for(data: Source, protocol: Any, n_splits: int, seed: int) -> Any:
         random_state=seed,
         n_rows=len(data.y) if data.task == "ratings" else np.shape(data.X)[0],
         train_rows=data.train_rows,
+        groups=data.groups,
         data=repr(data.name),
         argument="splits",
     )

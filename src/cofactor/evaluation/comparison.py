@@ -31,7 +31,7 @@ from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
 from cofactor.files import PathLike
 from cofactor.model.selection.grid import Grid, seeded
 from cofactor.model.selection.search import Search
-from cofactor.model.splits import Parts, Task, folds_in, parts_of
+from cofactor.model.splits import FOLDS, Parts, Task, folds_in, parts_of
 from cofactor.text import counted
 from cofactor.version import __version__
 
@@ -200,7 +200,8 @@ def compare(
         it: ``["emotions", "scene"]``.
     splits : str or splitter, optional
         For ratings "holdout" (the default), "weak", "strong" or "kfold", see `evaluate`; for labels "kfold" (the
-        default), "holdout" or "official". Or a splitter of scikit-learn's kind, which brings its own settings.
+        default), "holdout", "official", "stratified", "stratified-pairs", "grouped" (by the ids of a `LabelDataset`) or
+        "time" (rows are in order of time). Or a splitter of scikit-learn's kind, which brings its own settings.
     n_splits : int, default=3
         Number of splits, or folds.
     seeds : sequence of int, default=(0,)
@@ -307,6 +308,8 @@ def _cells(
         own["splits"] = descriptions.of("splits", protocol)
     elif protocol == "official":
         own["splits"] = descriptions.of("splits", data.train_rows)
+    elif protocol == "grouped":
+        own["splits"] = descriptions.of("splits", data.groups)
     scale = data.scale if data.scale is not None or data.task == "labels" else np.unique(data.y)
     work: Callable[..., Any] = rating_measures if data.task == "ratings" else label_measures
     options = (scale,) if data.task == "ratings" else ()
@@ -382,7 +385,7 @@ def _splits(data: Source, protocol: Any, n_splits: int, seed: int) -> Iterator[t
     for k, rows in enumerate(parts, 1):
         if kind == "official":
             yield kind, rows
-        elif "fold" in kind:
+        elif "fold" in kind or kind in FOLDS:
             yield f"{kind} {k}/{len(parts)}", rows
         else:
             yield f"{kind} {k}", rows

@@ -55,8 +55,8 @@ def evaluate_labels(
     Y : array, sparse matrix or frame of shape (n, L)
         Labels: booleans, 0 and 1, or -1 and 1.
     splitter : int or splitter, default=10
-        Number of shuffled folds, or an object with ``split(X)`` of scikit-learn's kind, which brings its own
-        settings: ``PredefinedSplit`` for a published split.
+        Number of shuffled folds, or an object with ``split(X, y)`` of scikit-learn's kind, which brings its own
+        settings: ``PredefinedSplit`` for a published split, `StratifiedLabelKFold` for equal shares of labels.
     random_state : int, RandomState instance or None, default=0
         Seed of the folds where `splitter` is a number. The model has its own.
     ranking : bool, default=True
@@ -97,7 +97,7 @@ def evaluate_labels(
         raise InvalidTypeError(
             f"splitter must be a number of folds or an object with split(X), found {splitter!r}", argument="splitter"
         )
-    folds = enumerate(splitter.split(np.zeros(_n_rows(X))))
+    folds = enumerate(splitter.split(np.zeros(_n_rows(X)), Y))
     options = {"ranking": ranking, "undefined": undefined, "empty": empty}
     tasks = (
         delayed(measure_labels)(model, X, Y, fold, train, test, decodings, options) for fold, (train, test) in folds

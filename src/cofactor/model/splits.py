@@ -20,9 +20,11 @@ from sklearn.utils import check_consistent_length, check_random_state
 
 from cofactor.columns import check_pair_names
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.model.label_splits import GroupedLabelKFold, StratifiedLabelKFold, TimeSplit
 from cofactor.text import counted, did_you_mean
 
 __all__ = [
+    "FOLDS",
     "LABEL_PROTOCOLS",
     "PROTOCOLS",
     "Holdout",
@@ -337,6 +339,7 @@ class _Sizes:
     test_size: float
     test_users: float
     train_rows: Any
+    groups: Any
 
     def kfold(self) -> Any:
         return KFold(self.n_splits, shuffle=True, random_state=self.random_state)
@@ -353,19 +356,37 @@ class _Sizes:
     def official(self) -> Any:
         return PredefinedSplit(np.where(self.train_rows, -1, 0))
 
+    def stratified(self) -> Any:
+        return StratifiedLabelKFold(self.n_splits, random_state=self.random_state)
+
+    def stratified_pairs(self) -> Any:
+        return StratifiedLabelKFold(self.n_splits, order=2, random_state=self.random_state)
+
+    def grouped(self) -> Any:
+        return GroupedLabelKFold(self.n_splits, groups=self.groups, random_state=self.random_state)
+
+    def time(self) -> Any:
+        return TimeSplit(self.n_splits)
+
 
 _BY_NAME: Mapping[Task, Mapping[str, Callable[[_Sizes], Any]]] = {
-    "ratings": {
-        "holdout": _Sizes.holdout, "weak": _Sizes.weak, "strong": _Sizes.strong, "kfold": _Sizes.kfold,
+    "ratings": {"holdout": _Sizes.holdout, "weak": _Sizes.weak, "strong": _Sizes.strong, "kfold": _Sizes.kfold},
+    "labels": {
+        "kfold": _Sizes.kfold, "holdout": _Sizes.holdout, "official": _Sizes.official,
+        "stratified": _Sizes.stratified, "stratified-pairs": _Sizes.stratified_pairs,
+        "grouped": _Sizes.grouped, "time": _Sizes.time,
     },
-    "labels": {"kfold": _Sizes.kfold, "holdout": _Sizes.holdout, "official": _Sizes.official},
 }  # fmt: skip
 
 PROTOCOLS: tuple[str, ...] = tuple(_BY_NAME["ratings"])
 """Names of the ways to split ratings: a random part, one rating of each user, users held out, folds."""
 
 LABEL_PROTOCOLS: tuple[str, ...] = tuple(_BY_NAME["labels"])
-"""Names of the ways to split instances: folds, a random part, the split that came with the data."""
+"""Names of the ways to split instances: folds, a random part, the split that came with the data; folds with equal
+shares of labels, of pairs of labels, or of whole groups; by the order of rows in time."""
+
+FOLDS = frozenset({"kfold", "stratified", "stratified-pairs", "grouped"})
+"""Names of the protocols that make folds, of which there must be two."""
 
 
 def splitter_of(
@@ -378,6 +399,7 @@ def splitter_of(
     test_users: float = 0.1,
     n_rows: int | None = None,
     train_rows: Any = None,
+    groups: Any = None,
     data: str = "X",
     argument: str = "protocol",
 ) -> Any:
@@ -401,6 +423,8 @@ def splitter_of(
         Number of rows, so that more folds than rows are refused at once.
     train_rows : array of bool, optional
         The training rows of the official split.
+    groups : array-like, optional
+        The group of each instance ("grouped").
     data : str, default="X"
         What messages call the data.
     argument : str, default="protocol"
@@ -420,7 +444,8 @@ def splitter_of(
     >>> splitter_of("weak", "labels")
     Traceback (most recent call last):
     ...
-    cofactor.errors.InvalidInputError: protocol='weak' is not for labels; these have kfold, holdout, official
+    cofactor.errors.InvalidInputError: protocol='weak' is not for labels; these have kfold, holdout, official,
+    stratified, stratified-pairs, grouped, time
     """
     known = _BY_NAME[task]
     if not isinstance(protocol, str):
@@ -431,7 +456,7 @@ def splitter_of(
     if protocol not in known:
         raise InvalidInputError(_not_known(protocol, task, argument))
     whole = type(n_splits) is int or isinstance(n_splits, np.integer)
-    least, most = (2, n_rows) if protocol == "kfold" else (1, None)
+    least, most = (2, n_rows) if protocol in FOLDS else (1, None)
     if not whole or n_splits < least or (most is not None and n_splits > most):
         limits = f"of at least {least}" if most is None else f"from {least} to {most}, the number of rows,"
         message = f"expected a whole number {limits} for {protocol} of {data}"
@@ -440,9 +465,12 @@ def splitter_of(
         raise InvalidInputError(
             f"data set {data} has no official split", advice=("choose ", Argument(argument, "kfold"), " or holdout")
         )
+    if protocol == "grouped" and groups is None:
+        problem = f"data set {data} has no ids that say which instances are of one group"
+        raise InvalidInputError(problem, advice=(Argument("id"), " names the column of groups"))
     sizes_of_parts = _Sizes(
         n_splits=int(n_splits), random_state=random_state, test_size=test_size, test_users=test_users,
-        train_rows=train_rows,
+        train_rows=train_rows, groups=groups,
     )  # fmt: skip
     return known[protocol](sizes_of_parts)
 

@@ -257,10 +257,11 @@ class LabelTask(Task):
             test_size=protocol.test_size,
             n_rows=data.n_instances,
             train_rows=data.train_rows,
+            groups=data.ids,
             data=data.name,
         )
         by_label = bool(protocol.options.get("by_label"))
-        return [Split(train, test, by_label) for train, test in splitter.split(np.zeros(data.n_instances))]
+        return [Split(train, test, by_label) for train, test in splitter.split(np.zeros(data.n_instances), data.Y)]
 
     def measure(
         self, model: Any, loaded: Loaded, parts: Any, keep: Callable[[Any], object] | None = None

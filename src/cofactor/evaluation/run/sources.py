@@ -33,6 +33,7 @@ class Source:
     task: Task
     scale: Any = None  #: of ratings
     train_rows: Any = None  #: of the official split of labels
+    groups: Any = None  #: ids of instances, which say which are of one group
     known_as: str | None = None  #: name by which any process can load it
     readers: tuple[str, ...] = ()  #: modules which read it
 
@@ -98,9 +99,9 @@ def _source(name: str, given: Any) -> Source:
     known_as = given if isinstance(given, str) else None
     given = _loaded(given) if isinstance(given, str) else given
     if isinstance(given, RatingDataset):
-        source = Source(name, given.X, given.y, "ratings", given.scale, None, known_as, _READERS)
+        source = Source(name, given.X, given.y, "ratings", given.scale, None, None, known_as, _READERS)
     elif isinstance(given, LabelDataset):
-        source = Source(name, given.X, given.Y, "labels", None, given.train_rows, known_as, _READERS)
+        source = Source(name, given.X, given.Y, "labels", None, given.train_rows, given.ids, known_as, _READERS)
     else:
         source = _source_of_pair(name, given)
     if not np.shape(source.X)[0]:

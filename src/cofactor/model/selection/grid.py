@@ -178,7 +178,7 @@ def _splits(validation: Any, X: Any, y: Any, task: Task, n_splits: int, random_s
             argument="validation",
             found=validation,
         )
-    given = (X, y) if task == "ratings" else (np.zeros(np.shape(y)[0]), None)
+    given = (X, y) if task == "ratings" else (np.zeros(np.shape(y)[0]), y)
     return list(parts_of(splitter, *given))
 
 
