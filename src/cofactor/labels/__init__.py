@@ -18,6 +18,7 @@ from cofactor.labels.embedding.leml import LEML
 from cofactor.labels.embedding.mlchmf import MLCHMF
 from cofactor.labels.embedding.omf import OMF
 from cofactor.labels.embedding.plst import PLST
+from cofactor.labels.explaining import Explanation
 from cofactor.labels.reduction.mnmtf import MNMTF
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.transformation.binary_relevance import BinaryRelevance
@@ -43,6 +44,7 @@ __all__ = [
     "BinaryRelevance",
     "Cut",
     "Decoder",
+    "Explanation",
     "FAiE",
     "FeatureSpace",
     "FitInput",

@@ -31,6 +31,7 @@ from cofactor.labels.decoding import (
     first_decoder,
     learn_threshold,
 )
+from cofactor.labels.explaining import explain, no_parts
 from cofactor.labels.features import as_features, check_n_features
 from cofactor.labels.fit_input import CheckedFeatures, FitInput, check_lengths, weights_of
 from cofactor.labels.learners import LEARNERS
@@ -129,6 +130,9 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     def _label_sets(self, X: CheckedFeatures) -> NDArray[np.bool_]:
         """Return which of the labels that `_fit` saw are on, for a model that decodes label sets by itself."""
         raise InvalidInputError(f"{type(self).__name__} does not decode label sets by itself")
+
+    #: `_score_parts(X)` returns the `ScoreParts` of the L' labels that `_fit` saw: with it a model can explain.
+    _score_parts = no_parts
 
     def _has_probabilities(self) -> bool:
         """Whether the model has probabilities; this may depend on its parameters."""
@@ -259,6 +263,8 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """
         blocks = self._blocks(self._features(X))
         return np.concatenate([self._of_all_labels(self._probabilities, block, 0.0, 1.0) for block in blocks])
+
+    explain = explain
 
     @property
     def threshold_(self) -> float | NDArray[np.float64] | None:

@@ -104,7 +104,9 @@ class LabelTable:
     def records(self) -> list[dict[str, Any]]:
         """Return a dict for each label, None where there is no value; JSON can hold them, frames take the list."""
         names = list(self.columns)
-        return [dict(zip(names, row, strict=True)) for row in zip(*map(_plain, self.columns.values()), strict=True)]
+        return [
+            dict(zip(names, row, strict=True)) for row in zip(*map(plain_values, self.columns.values()), strict=True)
+        ]
 
     def text(self, n: int | None = 20) -> str:
         """Return the first rows in aligned columns, a dash where there is no value.
@@ -359,7 +361,7 @@ class LabelTally:
         return names
 
 
-def _plain(values: NDArray[Any]) -> list[Any]:
+def plain_values(values: NDArray[Any]) -> list[Any]:
     """Return values as JSON can hold them: None in place of NaN."""
     if values.dtype.kind == "f":
         return [None if value != value else value for value in values.tolist()]

@@ -12,6 +12,7 @@ from scipy import sparse
 from cofactor.errors import InvalidInputError
 from cofactor.labels.adaptation.neighbours import nearest_rows
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.explaining import ScoreParts, VotePart
 from cofactor.labels.features import is_sparse
 from cofactor.model.checks import check_number
 from cofactor.solvers.result import Callback
@@ -139,6 +140,19 @@ class MLkNN(LabelModel):
 
     def _probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
         return self._scores(X) + 0.5
+
+    def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
+        k = self.posteriors_.shape[1] - 1
+        neighbours = nearest_rows(self.X_, X, k)
+        columns = sparse.csc_array(self.Y_)
+
+        def weigh(label: int, row: int) -> NDArray[np.float64]:
+            having = columns.indices[columns.indptr[label] : columns.indptr[label + 1]]
+            has = np.isin(neighbours[row], having)
+            posterior, count = self.posteriors_[label], int(has.sum())
+            return has * ((posterior[count] - posterior[0]) / max(count, 1))
+
+        return ScoreParts((VotePart(neighbours, weigh),), self.posteriors_[:, 0] - 0.5)
 
     def _check_learned(self) -> None:
         super()._check_learned()

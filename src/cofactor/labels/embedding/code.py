@@ -14,6 +14,7 @@ from scipy import sparse
 
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.data import dense
+from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.model.checks import check_choice, check_number, check_size, resolve_size
 from cofactor.solvers.result import Callback
@@ -115,6 +116,10 @@ class CodeModel(LabelModel):
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return linear(X, self.coef_, self.intercept_) @ self.decoder_ + self.offset_
+
+    def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
+        part = LinearPart(X, self.coef_, self.decoder_)
+        return ScoreParts((part,), self.intercept_ @ self.decoder_ + self.offset_)
 
 
 def check_coding(coding: Any) -> None:

@@ -12,6 +12,7 @@ from scipy import linalg, sparse
 from cofactor.correlation import co_occurrence, normalized, positive_part, self_tuning_affinity, spectral_groups
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.model.checks import check_choice, check_number, check_size, make_generator, resolve_size
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.progress import Monitor
@@ -324,6 +325,9 @@ class GroPLE(LabelModel):
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return np.asarray((X @ self.Z_ + self.intercept_) @ self.V_)
+
+    def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
+        return ScoreParts((LinearPart(X, self.Z_, self.V_),), self.intercept_ @ self.V_)
 
     def _check_learned(self) -> None:
         super()._check_learned()

@@ -12,6 +12,7 @@ from scipy import sparse
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.embedding.code import label_means
+from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.losses import Logistic, MarginLoss, SmoothHinge, Squared
 from cofactor.model.checks import check_choice, check_number, check_size, resolve_size
@@ -229,3 +230,6 @@ class LEML(LabelModel):
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return linear(X, self.U_) @ self.V_ + self.intercept_
+
+    def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
+        return ScoreParts((LinearPart(X, self.U_, self.V_),), self.intercept_)

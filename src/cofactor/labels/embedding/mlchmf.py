@@ -17,6 +17,7 @@ from cofactor.kernels.threads import library_limit
 from cofactor.labels.adaptation.neighbours import nearest_rows
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.embedding import tree
+from cofactor.labels.explaining import ScoreParts, VotePart
 from cofactor.labels.features import is_sparse
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.callers import callers_level
@@ -312,14 +313,32 @@ class MLCHMF(LabelModel):
                 votes[rows] += counts[rows, e, None] * self._vote(tree.scores(X[rows], embedding))
         return votes / counts.sum(axis=1, keepdims=True)
 
+    def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
+        if not len(self.owners_):  # the embedding of all instances has the only vote
+            return ScoreParts((), self._scores(X))
+        X = self._scaled(X)
+        neighbours = self._neighbours(X)
+        owners = self.owners_[neighbours]
+        rows = {int(e): np.flatnonzero((owners == e).any(axis=1)) for e in np.unique(owners)}
+        votes = {e: self._vote(tree.scores(X[here], self.embeddings_[e])) for e, here in rows.items()}
+
+        def weigh(label: int, row: int) -> NDArray[np.float64]:
+            mine = [votes[e][np.searchsorted(rows[e], row), label] for e in owners[row].tolist()]
+            return np.array(mine) / len(mine)
+
+        return ScoreParts((VotePart(neighbours, weigh),), np.zeros(self.embeddings_[0]["V"].shape[1]))
+
+    def _neighbours(self, X: Any) -> NDArray[np.int64]:
+        """Return the positions, among the retained instances, of those that vote."""
+        return nearest_rows(self.retained_, X, min(self.n_neighbors, len(self.owners_)))
+
     def _voters(self, X: Any) -> NDArray[np.int64]:
         """Return, for each instance and each embedding, how many of its neighbours the embedding's node retained."""
         counts = np.zeros((X.shape[0], len(self.embeddings_)), dtype=np.int64)
         if not len(self.owners_):  # no instance was retained: there is one embedding, which has the only vote
             counts[:, 0] = 1
             return counts
-        neighbours = nearest_rows(self.retained_, X, min(self.n_neighbors, len(self.owners_)))
-        np.add.at(counts, (np.arange(X.shape[0])[:, None], self.owners_[neighbours]), 1)
+        np.add.at(counts, (np.arange(X.shape[0])[:, None], self.owners_[self._neighbours(X)]), 1)
         return counts
 
     def _vote(self, scores: NDArray[Any]) -> NDArray[Any]:

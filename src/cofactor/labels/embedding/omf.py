@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import is_sparse
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_flag, check_number, make_generator
@@ -386,14 +387,22 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         ones = np.ones((X.shape[0], 1), dtype=X.dtype)
         return sparse.hstack([X, sparse.csr_array(ones)], format="csr") if is_sparse(X) else np.hstack([X, ones])
 
-    def _codes(self, X: CheckedFeatures) -> NDArray[np.float64]:
+    def _codes_gram(self) -> NDArray[np.float64]:
+        """Return the matrix of the equations whose solutions are codes."""
         xi = self.alpha / (1 - self.label_weight) if self.alpha_predict is None else self.alpha_predict
-        gram = self.P_.T @ self.P_ + np.outer(self.bias_, self.bias_) + xi * np.eye(len(self.bias_))
+        return self.P_.T @ self.P_ + np.outer(self.bias_, self.bias_) + xi * np.eye(len(self.bias_))
+
+    def _codes(self, X: CheckedFeatures) -> NDArray[np.float64]:
+        gram = self._codes_gram()
         products = np.asarray(self._scaled(X) @ self.P_, dtype=np.float64) + self.bias_
         return np.asarray(np.linalg.solve(gram, products.T).T, dtype=np.float64)
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return self._codes(X) @ self.Q_.T - 0.5
+
+    def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
+        decoder = np.linalg.solve(self._codes_gram(), self.Q_.T)
+        return ScoreParts((LinearPart(self._scaled(X), self.P_, decoder),), self.bias_ @ decoder - 0.5)
 
     def _check_learned(self) -> None:
         super()._check_learned()

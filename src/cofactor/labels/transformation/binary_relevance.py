@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.learners import (
     SAVABLE,
     LabelLearners,
@@ -25,6 +26,7 @@ from cofactor.labels.learners import (
     check_savable,
     fit_label_learners,
 )
+from cofactor.labels.learners.linear import binarized
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_jobs, make_generator
@@ -206,6 +208,12 @@ class BinaryRelevance(LabelModel):
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return self.learners_.scores(X)
+
+    def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
+        if not isinstance(self.learners_, LinearLabelLearners):
+            return super()._score_parts(X)
+        seen = binarized(X, self.learners_.binarize)
+        return ScoreParts((LinearPart(seen, self.learners_.coef),), self.learners_.intercept)
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         if self.estimator is not None:
