@@ -49,7 +49,8 @@ def test_free_text_is_refused_with_a_way_out(run, table: Path, tmp_path: Path) -
     out = tmp_path / "m.cofactor"
     assert run("fit", table, "--labels", "is_", "--drop", "beach", *FAST, "-o", out).error == (
         f"{table}, column 'remark': 'remark' is text with 60 different values in 60 rows (nearly every row has another "
-        "one), each of which would be a feature; leave it out with --drop remark, name the rows by it with --id remark,"
+        "one), each of which would be a feature; make features of its words with --text remark, leave it out with "
+        "--drop remark, name the rows by it with --id remark,"
         " or take all values with --max-values 60"
     )
     assert not out.exists()
@@ -63,7 +64,8 @@ def test_all_free_text_is_named_at_once(run, table: Path, tmp_path: Path) -> Non
     """Each fit named one column more."""
     expected = (
         f"{table}: 'beach', 'remark' are text with up to 60 different values in 60 rows (nearly every row has another "
-        "one), each of which would be a feature; leave them out with --drop beach,remark, name the rows by one with "
+        "one), each of which would be a feature; make features of their words with --text beach,remark, "
+        "leave them out with --drop beach,remark, name the rows by one with "
         "--id beach, or take all values with --max-values 60"
     )
     assert run("fit", table, "--labels", "is_", *FAST).error == expected

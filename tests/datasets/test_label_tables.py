@@ -102,8 +102,7 @@ def test_other_values_at_predict(write):
 @pytest.mark.parametrize(
     ("text", "labels", "message"),
     [
-        ("x,l\n1,0\n,1\n", ["l"], "line 3, column 'x': no value"),
-        ("x,l\n1,0\nnan,1\n", ["l"], "line 3, column 'x': expected a finite number, found nan"),
+        ("x,l\n1,0\n-inf,1\n", ["l"], "line 3, column 'x': expected a finite number, found -inf"),
         ("x,l\n1,0\n2\n", ["l"], "line 3: expected 2 columns as in line 1, found 1"),
         ("x,l\n1,0\n2,0.5\n", ["l"], "line 3, column 'l': expected a label, 0/1, .*found 0.5"),
         ("x,l\n1,0\n2,nan\n", ["l"], "line 3, column 'l': expected a label, 0/1, .*found nan"),

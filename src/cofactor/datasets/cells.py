@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.datasets.table import Cells, Table, Words
-from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.recipe import truth_of
 from cofactor.text import is_number
 
 __all__ = [
     "IdMode",
+    "feature_cells",
     "finite_cells",
     "ids_of",
     "label_of",
@@ -28,6 +29,7 @@ IdMode = Literal["auto", "int", "str", "each"]
 
 _INTEGER = re.compile(r"-?[1-9][0-9]{0,18}|0")  # longer ones do not fit into 64 bits
 _INT64 = np.iinfo(np.int64)
+_NO_VALUE = {"", "na", "n/a", "nan", "null", "none", "?"}  # what stands for a missing number, in any case
 
 
 def ids_of(table: Table, position: int, mode: IdMode, what: str = "id") -> NDArray[np.int64] | NDArray[np.object_]:
@@ -126,6 +128,34 @@ def finite_cells(table: Table, position: int) -> Cells:
     return found
 
 
+def feature_cells(table: Table, position: int) -> Cells:
+    """Return the cells of a feature: numbers, NaN where there is none, or text, empty where there is none.
+
+    In a column of numbers a missing cell is empty, or one of NA, N/A, NaN, null, None and ?, in any case; in a column
+    of text it is empty.
+    """
+    found = table.cells(position, gaps=True)
+    if isinstance(found, Words):
+        numbers = None if table.typed else _numbers_with_gaps(found)
+        if numbers is None:
+            return found
+        found = numbers
+    infinite = np.flatnonzero(np.isinf(found))
+    if len(infinite):
+        row = int(infinite[0])
+        raise InvalidInputError(f"expected a finite number, found {found[row]}", place=table.place(row, position))
+    return found
+
+
+def _numbers_with_gaps(found: Words) -> NDArray[np.float64] | None:
+    """Return cells as numbers if all are numbers, or say that there is none; None if they are text."""
+    rest = [cell for cell in found.values if not is_number(cell)]
+    if len(rest) == len(found.values) or not all(cell.casefold() in _NO_VALUE for cell in rest):
+        return None
+    gone = set(rest)
+    return np.array([np.nan if cell in gone else float(cell) for cell in found.values])[found.codes]
+
+
 def label_of(table: Table, position: int) -> NDArray[np.bool_]:
     """Return a column of labels, on or off; a cell which is neither is an error."""
     found = table.cells(position)
@@ -137,7 +167,9 @@ def label_of(table: Table, position: int) -> NDArray[np.bool_]:
         # Each word alone may mean off or on, but together the words may be of different pairs.
         row = len(found.codes) - 1 if row is None else row
         shown = repr(found.at(row)) if found.at(row) else "no value"
+        lists_tags = sum(truth_of((cell,)) is None for cell in found.values if cell) > 1
     else:
+        lists_tags = False
         allowed = (0, 1) if (found == 0).any() else (-1, 1)
         odd = np.flatnonzero(~np.isin(found, allowed))
         if not len(odd):
@@ -145,7 +177,9 @@ def label_of(table: Table, position: int) -> NDArray[np.bool_]:
         row = int(odd[0])
         shown = f"{found[row]:g}"
     raise InvalidInputError(
-        f"expected a label, 0/1, -1/+1 or words such as no/yes, found {shown}", place=table.place(row, position)
+        f"expected a label, 0/1, -1/+1 or words such as no/yes, found {shown}",
+        advice=("if cells list tags, say what parts them with ", Argument("label_sep")) if lists_tags else (),
+        place=table.place(row, position),
     )
 
 

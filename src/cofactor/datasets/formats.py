@@ -66,7 +66,8 @@ def _is_any(start: bytes) -> bool:
     return True
 
 
-_TABLE = ("labels", "drop", "encoding", "sep", "header")
+_WORDS = ("max_words", "ngrams")
+_TABLE = ("labels", "drop", *_WORDS, "encoding", "sep", "header")
 
 #: All formats. The first one which recognises the beginning of a file is its format; the last one recognises all.
 FORMATS: list[Format] = [
@@ -78,7 +79,7 @@ FORMATS: list[Format] = [
         holds=parquet_labels.holds,
         table=parquet.read_parquet,
         chunks=parquet_labels.open_chunks,
-        options=("labels", "drop"),
+        options=("labels", "drop", *_WORDS),
     ),
     Format("arff", arff.looks_like_arff, holds="labels", labels=arff.read_arff, options=("labels", "drop", "encoding")),
     Format("xml", xml.looks_like_mulan, holds="names of labels"),

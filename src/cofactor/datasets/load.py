@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from cofactor.datasets import registry
 from cofactor.datasets.binning import BinBy, Bins
 from cofactor.datasets.formats import FORMATS, Format
 from cofactor.datasets.readers.arff import LabelAttributes, read_arff
+from cofactor.datasets.readers.frames import is_frame
 from cofactor.datasets.readers.jester import load_jester
 from cofactor.datasets.readers.label_tables import read_label_table
 from cofactor.datasets.readers.matlab import read_mat
@@ -36,6 +37,7 @@ Aligned = Literal["published", "realigned"] | None
 
 _OFFSETS = "label_offsets.json"
 _OF_COLUMNS = ("id", "max_values", "recipe")  # besides labels and drop: what only readers of named columns take
+_OF_TABLES = ("text", "max_words", "ngrams", "label_sep")  # what only the reader of tables takes
 
 
 def load_ratings(
@@ -91,13 +93,15 @@ def load_ratings(
 
 
 def load_labels(
-    name_or_path: PathLike,
+    name_or_path: PathLike | Any,
     labels: LabelAttributes = None,
     *,
     aligned: Aligned = None,
     sparse: Form = "auto",
     drop: Sequence[str] = (),
     id: str | None = None,
+    text: str | Sequence[str] = (),
+    label_sep: str | None = None,
     format: str | None = None,
     data_home: PathLike | None = None,
     **options: Any,
@@ -106,9 +110,9 @@ def load_labels(
 
     Parameters
     ----------
-    name_or_path : str or path-like
+    name_or_path : str, path-like, or pandas or polars frame
         Name in the registry, such as ``"emotions"`` (``available("labels")`` lists them), or a file: ARFF, libsvm,
-        extreme-classification text, MATLAB, CSV, TSV or Parquet.
+        extreme-classification text, MATLAB, CSV, TSV or Parquet; or a frame, which is read as a table in a file is.
     labels : optional
         Which columns of an ARFF file or a table are labels, see `read_arff` and `read_label_table`; an empty sequence
         for a file without labels. Files of the other formats say it themselves.
@@ -123,6 +127,10 @@ def load_labels(
         Columns of an ARFF file or a table which are neither features nor labels; `labels` is for the others.
     id : str, optional
         The column of an ARFF file or a table which names the rows; it is no feature, and the data have it as ``ids``.
+    text : str or sequence of str, default ()
+        Columns of free text in a table, whose words become features; see `read_label_table`.
+    label_sep : str, optional
+        What parts the tags of a row, where one column of a table lists them; see `read_label_table`.
     format : {"arff", "mat", "libsvm", "table"}, optional
         Format of a file; by default found from its content.
     data_home : str or path-like, optional
@@ -164,6 +172,13 @@ def load_labels(
         raise InvalidInputError(
             "not known", argument="aligned", found=aligned, advice="expected 'published' or 'realigned'"
         )
+    columns: dict[str, Any] = {"id": id, "text": text or None, "label_sep": label_sep}
+    if is_frame(name_or_path):
+        if format is not None or aligned is not None or data_home is not None:
+            what = (Argument("format"), ", ", Argument("aligned"), " and ", Argument("data_home"))
+            raise InvalidInputError((*what, " are for files and known data sets, not for frames"))
+        columns = {**columns, "text": text, "drop": drop, "sparse": sparse}
+        return read_label_table(name_or_path, cast(Any, labels), **columns, **options)
     entry = registry.KNOWN.get(os.fspath(name_or_path))
     if entry is None and not os.path.exists(name_or_path) and os.fspath(name_or_path) != "-":
         raise _unknown(name_or_path)
@@ -172,7 +187,7 @@ def load_labels(
             f"data set {entry.name!r} holds ratings, not labels", advice=f"load it with load_ratings({entry.name!r})"
         )
     if entry is not None:
-        if labels is not None or drop or id is not None or format is not None or options:
+        if labels is not None or drop or format is not None or options or any(columns.values()):
             raise InvalidInputError(
                 (
                     *(f"{entry.name!r} is a known data set; ", Argument("labels"), ", ", Argument("drop"), ", "),
@@ -185,7 +200,7 @@ def load_labels(
             (Argument("data_home"), f" is for known data sets; {display_name(name_or_path)} is a file"),
             argument="data_home",
         )
-    return _file(name_or_path, labels, aligned, sparse, drop, format, {**options, "id": id})
+    return _file(name_or_path, labels, aligned, sparse, drop, format, {**options, **columns})
 
 
 def _unknown(name: PathLike) -> Exception:
@@ -341,6 +356,11 @@ def _file(
         raise InvalidInputError(
             (Argument("aligned"), f" is for the sets of rcv1; nothing is known of shifted labels in {file}")
         )
+    of_table = {name: options.pop(name) for name in _OF_TABLES if options.get(name) is not None}
+    if of_table and known.table is None:
+        what = (Argument(next(iter(of_table))), " is for tables: CSV, TSV, Parquet and frames")
+        raise InvalidInputError(what, place=file)
+    options = {name: value for name, value in options.items() if name not in _OF_TABLES} | of_table
     reader = known.labels or read_label_table
     return reader(path, sparse=sparse, **columns, **options)
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import compute
 
 from cofactor.errors import InvalidInputError, Place
 
@@ -139,16 +140,16 @@ class Table(ABC):
         """Read these columns; the methods below are for columns which were read."""
 
     @abstractmethod
-    def words(self, position: int) -> Words:
-        """Return the cells as text."""
+    def words(self, position: int, *, gaps: bool = False) -> Words:
+        """Return the cells as text; with `gaps` a missing one is empty, otherwise an error where it is none of text."""
 
     @abstractmethod
     def ids(self, position: int) -> NDArray[np.int64] | Words:
         """Return integers if all cells are written as integers (7, not 007 and not 7.0), otherwise text."""
 
     @abstractmethod
-    def cells(self, position: int) -> Cells:
-        """Return numbers if the column holds numbers, otherwise text."""
+    def cells(self, position: int, *, gaps: bool = False) -> Cells:
+        """Return numbers if the column holds numbers, otherwise text; with `gaps` a missing number is NaN."""
 
     @abstractmethod
     def integers(self, position: int) -> NDArray[np.int64] | Words | None:
@@ -196,13 +197,14 @@ class ArrowTable(Table):
     def load(self, positions: Sequence[int]) -> None:
         """Do nothing: all columns are there."""
 
-    def words(self, position: int) -> Words:
+    def words(self, position: int, *, gaps: bool = False) -> Words:
         """Return the cells as text; integers are written as such."""
-        column = self.column(position)
+        column, missing = self._with_gaps(position) if gaps else (self.column(position), None)
         if pa.types.is_floating(column.type):
             column = self._whole(column, position)
         try:
-            return Words.of(column if is_text(column.type) else column.cast(pa.string()))
+            column = column if is_text(column.type) else column.cast(pa.string())
+            return Words.of(column if missing is None else compute.if_else(missing, "", column))
         except pa.ArrowException:
             raise self._type_error(position, "integers or text") from None
 
@@ -222,19 +224,23 @@ class ArrowTable(Table):
             raise self._type_error(position, "integers or text")
         return Words.of(column)
 
-    def cells(self, position: int) -> Cells:
+    def cells(self, position: int, *, gaps: bool = False) -> Cells:
         """Return numbers, booleans as 0 and 1, or text; other types are refused."""
-        column = self.column(position)
+        column, missing = self._with_gaps(position) if gaps else (self.column(position), None)
         kind = column.type
         if is_text(kind):
-            return Words.of(column)
+            return Words.of(column if missing is None else compute.if_else(missing, "", column))
         if pa.types.is_decimal(kind):
             column = column.cast(pa.float64())
-        elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        elif not _is_number(kind):
             raise self._type_error(position, "numbers")
         if pa.types.is_boolean(kind):  # bits
-            return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-        return numpy_of(column, np.float64)
+            numbers = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+        else:
+            numbers = numpy_of(column, np.float64)
+        if missing is not None:
+            numbers[missing.to_numpy(zero_copy_only=False)] = np.nan
+        return numbers
 
     def integers(self, position: int) -> NDArray[np.int64] | None:
         """Return integers, or times as seconds since 1970; None for other types."""
@@ -270,6 +276,23 @@ class ArrowTable(Table):
             raise InvalidInputError("no value", place=self.place(row, position))
         return column
 
+    def _with_gaps(self, position: int) -> tuple[Any, Any]:
+        """Return a column with some value in place of missing ones, and where these are; None if there are none."""
+        column = self.table.column(position)
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+        missing = compute.is_null(column, nan_is_null=pa.types.is_floating(column.type))
+        if not column.null_count and not compute.any(missing).as_py():
+            return self.column(position), None
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if pa.types.is_null(column.type):
+            column = column.cast(pa.string())
+        if not (is_text(column.type) or _is_number(column.type)):
+            return self.column(position), None  # which refuses the missing value
+        some = "" if is_text(column.type) else pa.scalar(0).cast(column.type)
+        return compute.if_else(missing, some, column), missing
+
     def _whole(self, column: Any, position: int) -> Any:
         values = numpy_of(column, np.float64)
         bad = np.flatnonzero(~(np.isfinite(values) & (values == np.rint(values)) & (np.abs(values) < 2.0**53)))
@@ -293,6 +316,12 @@ def _shown(cell: Any) -> str:
     except (ValueError, OverflowError, KeyError, NotImplementedError):
         return ""
     return "" if value is None else str(value)
+
+
+def _is_number(kind: Any) -> bool:
+    """Whether a type of Arrow is a number, or a truth value."""
+    of = pa.types
+    return bool(of.is_integer(kind) or of.is_floating(kind) or of.is_boolean(kind) or of.is_decimal(kind))
 
 
 def is_text(kind: Any) -> bool:

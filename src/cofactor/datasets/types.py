@@ -244,7 +244,8 @@ class LabelDataset:
         Name of the data set, or of the file it was read from.
     X : ndarray of shape (n, D), float64, or csr_array
         Features. A nominal one with words for off and on (0/1, no/yes, ...) is one column of 0 and 1, any other
-        nominal one a column of 0 and 1 for each value, named ``feature=value``.
+        nominal one a column of 0 and 1 for each value, named ``feature=value``; free text a column of tf-idf values for
+        each word, named ``feature:word``.
     Y : csr_array of shape (n, L), int32
         Labels: a stored 1 where a label is on.
     feature_names, label_names : tuple of str
@@ -259,6 +260,8 @@ class LabelDataset:
         What the rows are called, int64 where all are integers, otherwise object; None where no column says so.
     recipe : Recipe or None
         How columns of a table, or of an ARFF file, became features and labels; other files can be read alike by it.
+    filled : mapping from str to int
+        How many cells of a column had no value, and were filled as the recipe says; by the name of the column.
 
     Raises
     ------
@@ -285,6 +288,7 @@ class LabelDataset:
     description: str = ""
     ids: NDArray[Any] | None = None
     recipe: Recipe | None = None
+    filled: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n = self.X.shape[0]

@@ -112,6 +112,18 @@ class Task(ABC):
             Progress bar of a download, as `cofactor.datasets.fetch` takes it.
         """
 
+    def read_for(self, model: Any, file: str, options: Mapping[str, Any]) -> Loaded:
+        """Read a file from which a fitted model is to learn more, as the one to which it was fitted; see `update`.
+
+        Parameters
+        ----------
+        model : estimator
+            Fitted.
+        file, options
+            As in `read`; what the model knows of the columns need not be said again.
+        """
+        return self.read(file, options)
+
     @abstractmethod
     def models(self) -> dict[str, type[Any]]:
         """Return the models by their names; case, hyphens and underscores do not matter to `build`."""
@@ -284,7 +296,7 @@ class Task(ABC):
         model : estimator
             Fitted. It is not changed.
         loaded : Loaded
-            What `read` returned.
+            What `read_for`, or `read`, returned.
         """
         self._cannot("update")
 

@@ -18,10 +18,12 @@ from cofactor.recipe import keep_features
 from cofactor.tasks.base import about
 from cofactor.tasks.matching import align_features, bases_of, refuse_sizes
 
-__all__ = ["read_features", "read_label_file"]
+__all__ = ["read_features", "read_label_file", "read_labels_for"]
 
 #: Options which not every format has.
 _NOT_EVERYWHERE = ("encoding", "sep", "header", "zero_based")
+_OF_COLUMNS = ("drop", "id", "max_values", "text", "label_sep", "max_words", "ngrams")
+_OF_FILES = ("drop", "id", "text", "label_sep")  # those of them that say which columns of a file are what
 
 
 def read_label_file(file: str, options: Mapping[str, Any]) -> LabelDataset:
@@ -32,9 +34,32 @@ def read_label_file(file: str, options: Mapping[str, Any]) -> LabelDataset:
     file : str
         Path, ``-``, or name of a data set, in this order.
     options : mapping from str to object
-        labels, xml, drop, id, max_values, format, aligned, zero_based, sep, header and encoding.
+        labels, label_sep, xml, text, max_words, ngrams, drop, id, max_values, format, aligned, zero_based, sep, header
+        and encoding.
     """
-    data = _load(sniff(file), options, _columns(options))
+    return _complete(_load(sniff(file), options, _columns(options)), file)
+
+
+def read_labels_for(file: str, model: Any, options: Mapping[str, Any]) -> LabelDataset:
+    """Read features and labels as the file to which a model was fitted, if it holds the recipe of its columns.
+
+    Parameters
+    ----------
+    file : str
+        Path, ``-``, or name of a data set.
+    model : LabelModel
+        Fitted.
+    options : mapping from str to object
+        As in `read_label_file`.
+    """
+    recipe = getattr(model, "recipe_", None)
+    if recipe is None:
+        return read_label_file(file, options)
+    return _complete(_load(sniff(file), options, _columns(options), recipe=recipe), file)
+
+
+def _complete(data: LabelDataset, file: str) -> LabelDataset:
+    """Return data that can be learned from; refuse others."""
     place = Place(display_name(file))
     if not data.n_labels:
         message = ("has no labels: say with ", Argument("labels"), " which columns they are")
@@ -106,9 +131,9 @@ def _load(found: Found, options: Mapping[str, Any], columns: Any, **extra: Any) 
     keywords: dict[str, Any] = {"aligned": options["aligned"]} if options["aligned"] else {}
     kind = _format_of(found, options)
     if kind != "known":
-        given = {name: options[name] for name in ("drop", "id", "max_values")}
+        given = {name: options[name] for name in _OF_COLUMNS if options.get(name) is not None}
         keywords |= {"format": kind, **given, **_for_reader(options, kind, found.path), **extra}
-    elif options["drop"] or options["id"] or options["format"] or columns is not None:
+    elif columns is not None or options["format"] or any(options.get(name) for name in _OF_FILES):
         names = (Argument("labels"), ", ", Argument("xml"), ", ", Argument("drop"), ", ", Argument("id"))
         last = (" and ", Argument("format"), " are for files")
         raise InvalidInputError((f"{found.path} is a known data set: ", *names, *last))

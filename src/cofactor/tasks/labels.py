@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,10 +26,10 @@ from cofactor.model.splits import splitter_of
 from cofactor.tasks import label_files
 from cofactor.tasks.base import Task, about
 from cofactor.tasks.baselines import LabelFrequencies
+from cofactor.tasks.label_output import RowNames, ambiguous, columns_of_labels, records_of_labels, separator_of
 from cofactor.tasks.matching import align_features
 from cofactor.tasks.models import Wanted, assemble, short_names
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Measured, Progress, Protocol, Settings, Table
-from cofactor.tasks.words import shortest
 from cofactor.text import counted, folded
 from cofactor.typing import Listener
 
@@ -90,7 +90,12 @@ class LabelTask(Task):
         """Read features and labels; see `Task.read`."""
         data = label_files.read_label_file(file, options)
         recipe = None if file in KNOWN else data.recipe  # what known sets hold is known
-        return Loaded(file, data, notes=recipe.notes() if recipe is not None else ())
+        return Loaded(file, data, notes=() if recipe is None else (*recipe.notes(), *_fillings(data)))
+
+    def read_for(self, model: Any, file: str, options: Mapping[str, Any]) -> Loaded:
+        """Read features and labels by the recipe of columns that a model holds; see `Task.read_for`."""
+        data = label_files.read_labels_for(file, model, options)
+        return Loaded(file, data, notes=_fillings(data))
 
     def models(self) -> dict[str, type[Any]]:
         """Return the models by their names.
@@ -189,29 +194,32 @@ class LabelTask(Task):
         plain = without_names(model)
         values = plain.decision_function(data.X)
         names = [str(name) for name in model.label_names_]
-        rows = _Rows.of(data, options["id"] or getattr(getattr(model, "recipe_", None), "id", None))
-        columns = _columns(plain, values, names, options, rows)
+        rows = RowNames.of(data, options["id"] or getattr(getattr(model, "recipe_", None), "id", None))
+        columns = columns_of_labels(plain, values, names, options, rows)
         tags_only = top is None and not scores and form == "tags"
         return Table(
             "Predicted labels",
             columns,
-            records=lambda: _records(plain, values, names, options, rows),
-            fault=_semicolon(names) if tags_only else None,
-            notes=rows.notes,
+            records=lambda: records_of_labels(plain, values, names, options, rows),
+            fault=ambiguous(names, separator_of(model)) if tags_only else None,
+            notes=(*rows.notes, *_fillings(data)),
         )
 
     def update(self, model: Any, loaded: Loaded) -> Any:
         """Return a copy of a model that has learned from more instances, by its `partial_fit`; see `Task.update`.
 
-        Features and labels are matched by name.
+        Data that `read_for` read by the model's recipe are taken as they are; of others features and labels are matched
+        by name.
         """
         if not hasattr(model, "partial_fit"):
             raise InvalidInputError(f"{type(model).__name__} learns from all instances at once: fit it again")
         updated = without_names(copy.deepcopy(model))
         data, trained = loaded.data, {str(name): name for name in model.label_names_}
         names = [trained.get(name, name) for name in data.label_names]  # some may be whole numbers in the model
+        alike = data.recipe is not None and data.recipe == getattr(model, "recipe_", None)
         with about(loaded.file):
-            updated.partial_fit(align_features(data, model, named=False), data.Y, label_names=names)
+            X = data.X if alike else align_features(data, model, named=False)
+            updated.partial_fit(X, data.Y, label_names=names)
         if hasattr(model, "feature_names_in_"):
             updated.feature_names_in_ = model.feature_names_in_
         return updated
@@ -398,88 +406,6 @@ def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], sec
     return Facts(f"{values['model']} fitted to {data.name}", values, {k: v for k, v in shown.items() if v}, notes)
 
 
-# ---------------------------------------------------------------- what is predicted
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """What the rows of a file are called: their ids, or numbers from 1."""
-
-    heading: str
-    ids: NDArray[Any]
-    notes: tuple[Text, ...] = ()
-
-    @classmethod
-    def of(cls, data: Any, id: str | None) -> _Rows:
-        """Return those of data, of which a column of this name may have the ids."""
-        if data.ids is not None and id is not None:
-            return cls(id, data.ids)
-        notes = (f"there is no column {id!r}, which named the rows in training: rows are numbered",) if id else ()
-        return cls("instance", np.arange(1, len(data) + 1), notes)
-
-    def heading_beside(self, columns: Mapping[str, Any]) -> str:
-        """Return the heading of a column of ids beside others, which may have the same name."""
-        return f"id {self.heading}" if self.heading in columns else self.heading
-
-
-def _columns(
-    model: Any, values: NDArray[Any], names: list[str], options: Mapping[str, Any], rows: _Rows
-) -> dict[str, Any]:
-    """Return the columns of a table; the first one names the rows."""
-    found = _answers(model, values, names, options)
-    repeats = options["top"] is not None and found["rank"].size // max(len(values), 1)
-    return {rows.heading_beside(found): np.repeat(rows.ids, repeats) if repeats else rows.ids} | found
-
-
-def _answers(model: Any, values: NDArray[Any], names: list[str], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns which say what is predicted."""
-    if options["top"] is not None:
-        best = _best(values, options["top"])
-        return {
-            "rank": np.tile(np.arange(1, best.shape[1] + 1), len(values)),
-            "label": np.array(names, dtype=object)[best].ravel(),
-            "score": shortest(np.take_along_axis(values, best, axis=1).ravel()),
-        }
-    if options["scores"]:
-        return {name: shortest(values[:, j]) for j, name in enumerate(names)}
-    on = model.decision_.apply(values)
-    if options["form"] == "table":
-        return {name: on[:, j].astype(np.int8) for j, name in enumerate(names)}
-    return {"labels": [";".join(tags) for tags in _tags(on, names)]}
-
-
-def _semicolon(names: list[str]) -> InvalidInputError | None:
-    """Return an error if a name of a label holds a semicolon, so that names cannot be joined by semicolons."""
-    odd = next((name for name in names if ";" in name), None)
-    if odd is None:
-        return None
-    message = f"the label name {odd!r} holds a semicolon, which parts labels: use "
-    return InvalidInputError((message, Argument("form", "table"), " or ", Argument("json")))
-
-
-def _tags(on: NDArray[np.bool_], names: list[str]) -> Iterator[list[str]]:
-    return ([names[j] for j in np.flatnonzero(row)] for row in on)
-
-
-def _best(values: NDArray[Any], top: int) -> NDArray[np.int64]:
-    """Return the labels with the highest scores of each row; of equal scores the label with the lower number first."""
-    return np.argsort(-values, axis=1, kind="stable")[:, :top]
-
-
-def _records(
-    model: Any, values: NDArray[Any], names: list[str], options: Mapping[str, Any], rows: _Rows
-) -> Iterator[dict[str, Any]]:
-    """Yield an object for each instance."""
-    best = None if options["top"] is None else _best(values, options["top"])
-    tags = _tags(model.decision_.apply(values), names)
-    for k, (id, row) in enumerate(zip(rows.ids.tolist(), values, strict=True)):
-        record: dict[str, Any] = {"labels": next(tags)}
-        if best is not None:
-            record = {"top": [{"label": names[j], "score": _short(row[j])} for j in best[k]]}
-        elif options["scores"]:
-            record["scores"] = {name: _short(score) for name, score in zip(names, row, strict=True)}
-        yield {rows.heading_beside(record): id} | record
-
-
-def _short(score: Any) -> float:
-    return float(str(score))
+def _fillings(data: Any) -> tuple[str, ...]:
+    """Say which cells without a value were filled."""
+    return () if data.recipe is None else data.recipe.fillings(data.filled)

@@ -241,6 +241,39 @@ MAX_VALUES = Option(
     unit="N",
     low=1,
 )
+TEXT = Option(
+    "text",
+    "Columns of free text, with commas between; or repeat. Their words become features (tf-idf).",
+    default=(),
+    group=_LABELS,
+    unit="NAMES",
+    parse=names_in,
+    many=True,
+)
+MAX_WORDS = Option(
+    "max_words",
+    "Most features that a column of free text becomes, the most frequent words first; by default 20,000.",
+    kind=int,
+    group=_LABELS,
+    unit="N",
+    low=1,
+)
+NGRAMS = Option(
+    "ngrams",
+    "Runs of up to N words of free text are features too; by default 1.",
+    kind=int,
+    group=_LABELS,
+    unit="N",
+    low=1,
+    high=5,
+)
+LABEL_SEP = Option(
+    "label_sep",
+    "What parts the tags, where the one column of --labels lists all tags of a row: '|'; tab for \\t.",
+    group=_LABELS,
+    unit="TEXT",
+    parse=parse_separator,
+)
 THRESHOLD = Option(
     "threshold",
     "A label is predicted where its score is above 0, above X, or where a rule learned from held-out instances says: "
@@ -293,7 +326,8 @@ USER_FEATURES = Option(
 ITEM_FEATURES = Option("item_features", "The same of items.", group=_SIDES, unit="FILE")
 
 _READ_RATINGS = (USER, ITEM, RATING, *TEXT_FILES, *SCALE, DROP_RATING, DUPLICATES)
-_READ_LABELS = (*LABEL_COLUMNS, DROP, ID, MAX_VALUES, THRESHOLD, FORMAT, ALIGNED, ZERO_BASED, *_AS_TOLD)
+_OF_WORDS = (LABEL_SEP, TEXT, MAX_WORDS, NGRAMS)
+_READ_LABELS = (*LABEL_COLUMNS, *_OF_WORDS, DROP, ID, MAX_VALUES, THRESHOLD, FORMAT, ALIGNED, ZERO_BASED, *_AS_TOLD)
 
 #: Options of ratings.
 RATINGS: OptionTable = {

@@ -255,7 +255,7 @@ def _features(rows: Rows, columns: NDArray[np.intp], most: int | None, is_new: b
         spread = [(j, attribute) for j, attribute in attributes if _is_spread(attribute)]
         places = [Place(rows.header.name, attribute.line) for _, attribute in spread]
         sizes = [(one.name, len(np.unique(rows.codes[j])), at) for (j, one), at in zip(spread, places, strict=True)]
-        check_words(sizes, rows.n, most)
+        check_words(sizes, rows.n, most, may_be_text=False)
     return _columns(rows, columns, spread=True)
 
 

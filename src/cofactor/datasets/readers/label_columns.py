@@ -31,6 +31,7 @@ def label_roles(
     *,
     declared: Sequence[int] | None = None,
     what: str = "column",
+    text: Sequence[str] = (),
 ) -> tuple[list[int], list[int], int | None]:
     """Positions of labels, of features and of ids among the columns of a table, as `read_label_table` takes them.
 
@@ -48,6 +49,8 @@ def label_roles(
         which are dropped.
     what : str, default "column"
         What messages call a column.
+    text : sequence of str, default ()
+        Features which are free text. A number, or the beginning of names, is not for these either.
     """
     place = Place(file)
     twice = first_repeated(names)
@@ -55,7 +58,10 @@ def label_roles(
         raise InvalidInputError(f"two {what}s are named {twice!r}", place=place)
     dropped = positions_of(names, drop, file, what, Argument("drop"))
     ids = None if id is None else positions_of(names, [id], file, what, Argument("id"))[0]
-    left = [j for j in range(len(names)) if j != ids and j not in set(dropped)]
+    free = set(positions_of(names, text, file, what, Argument("text")))
+    _refuse_both(names, free, {"drop": dropped, "id": [] if ids is None else [ids]}, place, what)
+    kept = [j for j in range(len(names)) if j != ids and j not in set(dropped)]
+    left = [j for j in kept if j not in free]
     if declared is not None:
         targets = [j for j in declared if j not in set(dropped)]
     elif labels is None:
@@ -87,12 +93,24 @@ def label_roles(
         raise InvalidInputError((f"{what} {few(both)} cannot be both label (", *roles), argument="drop", place=place)
     if ids in targets:
         raise InvalidInputError((f"{what} {id!r} is a label, and cannot be ", Argument("id")), place=place)
-    features = [j for j in left if j not in set(targets)]
+    _refuse_both(names, free, {"labels": targets}, place, what)
+    features = [j for j in kept if j not in set(targets)]
     if not features:
         raise InvalidInputError(
             f"all {counted(len(names), what)} are labels or dropped; none is left as a feature", place=place
         )
     return targets, features, ids
+
+
+def _refuse_both(
+    names: Sequence[str], free: set[int], others: dict[str, Sequence[int]], place: Place, what: str
+) -> None:
+    """Refuse columns of free text which have another role too."""
+    for role, positions in others.items():
+        both = [names[j] for j in positions if j in free]
+        if both:
+            roles = (Argument("text"), " and of ", Argument(role))
+            raise InvalidInputError((f"{what} {few(both)} is among those of ", *roles), argument="text", place=place)
 
 
 def _beginning(start: str, names: Sequence[str], left: Sequence[int], file: str, what: str) -> list[int]:
@@ -195,7 +213,9 @@ def features_as_in(
     return [position[name] for name in recipe.features]
 
 
-def check_words(words: Sequence[tuple[str, int, Place]], n_rows: int, most: int | None) -> None:
+def check_words(
+    words: Sequence[tuple[str, int, Place]], n_rows: int, most: int | None, *, may_be_text: bool = True
+) -> None:
     """Refuse features of text with so many values that they are free text, or name the rows; all of them at once.
 
     Parameters
@@ -207,6 +227,8 @@ def check_words(words: Sequence[tuple[str, int, Place]], n_rows: int, most: int 
     most : int, optional
         How many values it may have; by default 250, and in a table of 20 or more rows less than nine tenths of the
         rows.
+    may_be_text : bool, default True
+        Whether the reader makes features of the words of free text.
     """
     limit = _MOST_WORDS if most is None else most
     rowwise = _DISTINCT * n_rows if most is None and n_rows >= _ROWS_TO_JUDGE else np.inf
@@ -217,9 +239,11 @@ def check_words(words: Sequence[tuple[str, int, Place]], n_rows: int, most: int 
     why = "nearly every row has another one" if highest >= rowwise else f"more than {limit}"
     values = f"{highest:,} different values in {counted(n_rows, 'row', form=',')} ({why}), each of which would be a"
     one, place = len(found) == 1, found[0][2]
+    by_words = (f"make features of {'its' if one else 'their'} words with ", Argument("text", names), ", ")
     raise InvalidInputError(
         f"{', '.join(map(repr, names))} {'is text with' if one else 'are text with up to'} {values} feature",
         advice=(
+            *(by_words if may_be_text else ()),
             *(f"leave {'it' if one else 'them'} out with ", Argument("drop", names)),
             *(f", name the rows by {'it' if one else 'one'} with ", Argument("id", names[0])),
             *(", or take all values with ", Argument("max_values", highest)),

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from cofactor.datasets.cells import finite_cells, ids_of, label_of, numbers_of
+from cofactor.datasets.cells import ids_of, label_of
 from cofactor.datasets.formats import read_table
-from cofactor.datasets.readers.label_columns import LabelColumns, check_words, features_as_in, label_roles
+from cofactor.datasets.readers.feature_columns import FeatureOptions, cells_as_in, cells_of, features_by, recipe_of
+from cofactor.datasets.readers.frames import is_frame, table_of_frame
+from cofactor.datasets.readers.label_columns import LabelColumns, features_as_in, label_roles
 from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator
 from cofactor.datasets.readers.parquet_labels import is_list_layout, read_whole_lists, stored_labels
-from cofactor.datasets.table import ArrowTable, Cells, Table, TableOptions, Words
+from cofactor.datasets.readers.tag_column import check_separator, tags_of
+from cofactor.datasets.readers.words import check_sizes
+from cofactor.datasets.table import ArrowTable, Table, TableOptions
 from cofactor.datasets.types import LabelDataset
-from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, data_name
-from cofactor.limits import CELLS
-from cofactor.recipe import Recipe, truth_of
-from cofactor.text import counted, few, is_number
+from cofactor.recipe import Recipe
+from cofactor.text import counted, first_repeated, is_number
 
 __all__ = ["read_label_table"]
 
@@ -29,12 +32,16 @@ _NUMBERED = re.compile(r"c\d+")  # names of the columns of a table without heade
 
 
 def read_label_table(
-    path: PathLike,
+    path: PathLike | Any,
     labels: LabelColumns = None,
     *,
     drop: Sequence[str] = (),
     id: str | None = None,
     max_values: int | None = None,
+    text: str | Sequence[str] = (),
+    max_words: int | None = None,
+    ngrams: int | None = None,
+    label_sep: str | None = None,
     recipe: Recipe | None = None,
     sep: str | None = None,
     header: bool | None = None,
@@ -42,17 +49,17 @@ def read_label_table(
     sparse: Form = "auto",
     name: str | None = None,
 ) -> LabelDataset:
-    r"""Read features and labels from a CSV, TSV or Parquet file with one row for each instance.
+    r"""Read features and labels from a CSV, TSV or Parquet file, or a frame, with one row for each instance.
 
     Parameters
     ----------
-    path : str or path-like
+    path : str, path-like, or pandas or polars frame
         Text (plain or gzip) or Parquet; the content decides which, not the suffix. ``"-"`` is standard input.
     labels : str, int or sequence of str
         Which columns are labels: those whose names begin with this string; the first n columns, or the last ones for
-        n < 0; or the names. Neither the id nor columns of `drop` count among these, so that a name which is in both is
-        an error. An empty sequence for a file without labels. May be left out for Parquet files which `write_chunks`
-        wrote.
+        n < 0; or the names. Neither the id nor columns of `drop` and `text` count among these, so that a name which is
+        in both is an error. An empty sequence for a file without labels. May be left out for Parquet files which
+        `write_chunks` wrote. With `label_sep` the name of the one column which lists the tags of each row.
     drop : sequence of str, default ()
         Columns which are neither features nor labels, such as remarks, or labels of no interest.
     id : str, optional
@@ -60,6 +67,17 @@ def read_label_table(
     max_values : int, optional
         How many different values a feature of text may have. By default 250, and in a table of 20 or more rows less
         than nine tenths of the rows, since others are free text, or name the rows.
+    text : str or sequence of str, default ()
+        Columns of free text. The words of such a column (two or more letters and digits, in lower case) which occur in
+        at least two rows become features named ``name:word``, with tf-idf values: (1 + ln count) · (1 + ln((1 + n) /
+        (1 + rows with the word))), divided by the norm of the row. Beside text, columns of numbers are standardized.
+    max_words : int, optional
+        How many features each column of text becomes at most: the most frequent words; by default 20,000.
+    ngrams : int, optional
+        Up to how many words that follow each other are a feature too; by default 1: single words only.
+    label_sep : str, optional
+        What parts the tags in the column of labels, such as ``"|"``. Each tag becomes a label. Blanks around tags,
+        empty tags and repetitions do not count; a row whose cell is empty has no tag.
     recipe : Recipe, optional
         The ``recipe`` of data which were read before: the features become the same ones, and what was left out or
         named the rows then, does so again. Without `labels` the labels are the same too, unless the file has none of
@@ -78,27 +96,34 @@ def read_label_table(
     Returns
     -------
     LabelDataset
-        A column of text with two words for off and on (no/yes, false/true, ...) becomes one column of 0 and 1, any
-        other text a column ``name=value`` for each value that occurs, in alphabetical order; its ``recipe`` says so,
+        A column of words with two words for off and on (no/yes, false/true, ...) becomes one column of 0 and 1, any
+        other words a column ``name=value`` for each value that occurs, in alphabetical order; its ``recipe`` says so,
         and gives another file the same columns. Labels may be 0/1, -1/+1, booleans or such words.
+
+        Missing cells of features are filled, and ``filled`` counts them: those of numbers, and of words for off and on,
+        by the median of the column in training; those of other words and of text by zeros. A missing number may be
+        written as an empty cell, NA, N/A, NaN, null, None or ?.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
         If there is no such file.
     ValueError
-        If the file is empty or malformed, a label or a value is missing, a label is neither on nor off, a column of
-        text has too many values, or a file has not the features of the recipe; the message names the line (in Parquet
+        If the file is empty or malformed, a label is missing, or neither on nor off, a feature has no value in any
+        row, a column of words has too many values, a column of text has no words, or holds numbers, or a file has not
+        the features of the recipe; the message names the line (in Parquet
         files the row) and the column.
 
     Warns
     -----
     UserWarning
-        If a feature of text has a value which the recipe does not know: all its columns are 0 in such rows.
+        If a feature has a value, or a row a tag, which the recipe does not know: all columns of the feature are 0 in
+        such rows, and the tag is left out. Unknown words of free text are left out without a warning.
 
     Examples
     --------
     >>> import tempfile, pathlib
+    >>> import pandas as pd
     >>> from cofactor.datasets import read_label_table
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = pathlib.Path(folder.name, "beach.csv")
@@ -109,16 +134,20 @@ def read_label_table(
     >>> data.X.tolist(), data.Y.toarray().tolist()
     ([[3.5, 0.0, 1.0], [0.0, 1.0, 0.0]], [[1, 0], [1, 1]])
     >>> folder.cleanup()
+
+    Free text, and tags in one column:
+
+    >>> frame = pd.DataFrame({"body": ["Late flight", "Late meal", "A meal"], "tags": ["time|trip", "time", ""]})
+    >>> data = read_label_table(frame, "tags", label_sep="|", text="body")
+    >>> data.feature_names, data.label_names, data.Y.toarray().tolist()
+    (('body:late', 'body:meal'), ('time', 'trip'), [[1, 1], [1, 0], [0, 0]])
     """
     given = {"sep": sep, "header": header, "encoding": encoding}
-    text = {**(recipe.text if recipe else {}), **{key: value for key, value in given.items() if value is not None}}
-
-    def is_header(first: Sequence[str], _: Sequence[str]) -> bool:
-        return text.get("header", not any(map(is_number, first)))
-
-    options = TableOptions(is_header, "features and labels", text.get("sep"), text.get("encoding", "utf-8"))
-    table = read_table(path, options)
-    title = name or data_name(path)
+    written = {**(recipe.text if recipe else {}), **{key: value for key, value in given.items() if value is not None}}
+    free = FeatureOptions((text,) if isinstance(text, str) else tuple(text), max_values, max_words, ngrams)
+    _check_options(free, recipe, label_sep)
+    table = _table(path, written)
+    title = name or ("frame" if is_frame(path) else data_name(path))
     if isinstance(table, ArrowTable) and recipe is None:
         none_wanted = isinstance(labels, Sequence) and len(labels) == 0
         if (labels is None or none_wanted) and is_list_layout(table.table.schema):
@@ -128,26 +157,101 @@ def read_label_table(
     names = _names(table, recipe)
     if recipe is not None:
         labels, drop, id = recipe.roles(names, labels, drop, id)
-    targets, features, id_at = label_roles(names, labels, drop, table.file, id)
+        label_sep = label_sep or recipe.label_sep
+    targets, features, id_at = _roles(table, names, labels, drop, id, free.text, label_sep)
     if recipe is not None:
         features = features_as_in(recipe, names, features, table.file, has_names=table.names is not None)
     table.load([*targets, *features, *([] if id_at is None else [id_at])])
     ids = None if id_at is None else ids_of(table, id_at, "auto")
-    X, words = _features(table, names, features, recipe.words if recipe else {}, max_values, recipe is None)
-    Y = np.column_stack([label_of(table, j) for j in targets]) if targets else np.zeros((len(X), 0))
-    label_names = tuple(names[j] for j in targets)
-    done = recipe or Recipe(tuple(names[j] for j in features), label_names, tuple(drop), id, words, text)
+    Y, label_names = _labels(table, names, targets, label_sep, recipe.tags if recipe else ())
+    if recipe is not None:
+        done, cells = recipe, cells_as_in(table, names, features, recipe)
+    else:
+        cells = cells_of(table, names, features, free.text)
+        roles: dict[str, Any] = {
+            "labels": tuple(names[j] for j in targets),
+            "drop": tuple(drop),
+            "id": id,
+            "text": written,
+        }
+        if label_sep is not None and targets:
+            roles |= {"label_sep": label_sep, "tags": label_names}
+        done = recipe_of(table, names, cells, free, roles)
+    X, filled = features_by(table, names, cells, done)
     return LabelDataset(
         name=title,
         X=in_form(X, sparse, table.file),
-        Y=indicator(Y, table.file),
-        feature_names=done.feature_names,
+        Y=indicator(np.zeros((X.shape[0], 0)), table.file) if Y is None else Y,
+        feature_names=_feature_names(done, table.file),
         label_names=label_names,
-        nominal=tuple(filter(done.spread, words)),
-        description=f"{counted(len(X), 'instance')} read from {table.file}",
+        nominal=tuple(filter(done.spread, done.words)),
+        description=f"{counted(X.shape[0], 'instance')} read from {table.file}",
         ids=ids,
         recipe=done,
+        filled=filled,
     )
+
+
+def _table(path: PathLike | Any, written: Mapping[str, Any]) -> Table:
+    """Return the table of a frame or a file, of which `written` says how it is written."""
+
+    def is_header(first: Sequence[str], _: Sequence[str]) -> bool:
+        return written.get("header", not any(map(is_number, first)))
+
+    options = TableOptions(is_header, "features and labels", written.get("sep"), written.get("encoding", "utf-8"))
+    return table_of_frame(path) or read_table(path, options)
+
+
+def _check_options(free: FeatureOptions, recipe: Recipe | None, label_sep: str | None) -> None:
+    """Refuse options of text which do not fit together."""
+    check_sizes(free.max_words, free.ngrams)
+    if label_sep is not None:
+        check_separator(label_sep)
+    given = [one for one in ("text", "max_words", "ngrams") if getattr(free, one)]
+    if recipe is not None and given:
+        raise InvalidInputError((Argument(given[0]), " is for training: the recipe says what becomes of text"))
+    if given and not free.text:
+        raise InvalidInputError((Argument(given[0]), " is for columns of ", Argument("text")), argument=given[0])
+
+
+def _roles(
+    table: Table,
+    names: Sequence[str],
+    labels: LabelColumns,
+    drop: Sequence[str],
+    id: str | None,
+    text: Sequence[str],
+    label_sep: str | None,
+) -> tuple[list[int], list[int], int | None]:
+    """Return the positions of labels, features and ids; with `label_sep` there is one column of labels."""
+    if label_sep is not None and isinstance(labels, str) and labels in names:
+        labels = [labels]  # and not all columns whose names begin so
+    targets, features, id_at = label_roles(names, labels, drop, table.file, id, text=text)
+    if label_sep is not None and len(targets) > 1:
+        what = (Argument("labels"), f" are {counted(len(targets), 'column')}, but with ", Argument("label_sep"))
+        raise InvalidInputError((*what, " one column lists all tags"), argument="labels", place=Place(table.file))
+    return targets, features, id_at
+
+
+def _labels(
+    table: Table, names: Sequence[str], targets: Sequence[int], label_sep: str | None, tags: Sequence[str]
+) -> tuple[csr_array | None, tuple[str, ...]]:
+    """Return Y and the names of its columns, from a column for each label, or one that lists tags; None without any."""
+    if not targets:
+        return None, ()
+    if label_sep is not None:
+        return tags_of(table, targets[0], label_sep, tags)
+    Y = np.column_stack([label_of(table, j) for j in targets])
+    return indicator(Y, table.file), tuple(names[j] for j in targets)
+
+
+def _feature_names(recipe: Recipe, file: str) -> tuple[str, ...]:
+    """Return the names of the columns of X, which must differ."""
+    names = recipe.feature_names
+    twice = first_repeated(names)
+    if twice is not None:
+        raise InvalidInputError(f"two features are named {twice!r}", advice="rename a column", place=Place(file))
+    return names
 
 
 def _names(table: Table, recipe: Recipe | None) -> Sequence[str]:
@@ -156,77 +260,3 @@ def _names(table: Table, recipe: Recipe | None) -> Sequence[str]:
     if fits and recipe is not None and all(map(_NUMBERED.fullmatch, recipe.features)):
         return recipe.features
     return table.names or generic_names("c", table.n_columns)
-
-
-def _features(
-    table: Table,
-    names: Sequence[str],
-    features: Sequence[int],
-    known: Mapping[str, tuple[str, ...]],
-    most: int | None,
-    is_new: bool,
-) -> tuple[NDArray[np.float64], dict[str, tuple[str, ...]]]:
-    """X, and the values of each feature of text; `known` are those of a recipe, and `is_new` says there is none."""
-    columns: list[NDArray] = []
-    words: dict[str, tuple[str, ...]] = {}
-    cells = {j: finite_cells(table, j) if is_new else _cells_as_in(table, j, known.get(names[j])) for j in features}
-    if is_new:
-        text = {j: found for j, found in cells.items() if isinstance(found, Words) and truth_of(found.values) is None}
-        sizes = [(names[j], len(found.values), table.column_place(j)) for j, found in text.items()]
-        check_words(sizes, max((len(found.codes) for found in text.values()), default=0), most)
-    for j in features:
-        name, found = names[j], cells.pop(j)
-        if not isinstance(found, Words):
-            columns.append(found)
-            continue
-        words[name] = tuple(sorted(found.values)) if is_new else known[name]
-        for column in _coded(table, j, found, words[name]):
-            columns.append(column)
-            size = len(column) * len(columns)
-            many = f"values of column {name!r} make more than {counted(len(columns), 'column')}"
-            CELLS.check(size, many, table.column_place(j), size=len(column) * table.n_columns)
-    return np.column_stack(columns).astype(np.float64, copy=False), words
-
-
-def _cells_as_in(table: Table, j: int, words: tuple[str, ...] | None) -> Cells:
-    """Cells of a feature as a recipe has them: numbers, or text."""
-    if words is None:
-        cells = finite_cells(table, j)
-        return numbers_of(table, j) if isinstance(cells, Words) else cells  # whose error says which cell is no number
-    found = table.words(j)
-    gap = found.first_row(lambda cell: not cell)
-    if gap is not None:
-        raise InvalidInputError("no value", place=table.place(gap, j))
-    return found
-
-
-def _coded(table: Table, j: int, found: Words, words: tuple[str, ...]) -> Iterator[NDArray]:
-    """The column, or the columns, of 0 and 1 for a column of text with these words."""
-    if truth_of(words) is not None:
-        yield _truth(table, j, found, words)
-        return
-    unseen = sorted(set(found.values).difference(words))
-    if unseen:
-        rows = int(np.isin(found.codes, [found.values.index(word) for word in unseen]).sum())
-        warnings.warn(
-            InputWarning(
-                f"{table.column_place(j)}: {few(unseen)} did not occur in training; all columns of this feature are 0 "
-                f"in {counted(rows, 'row')}"
-            ),
-            stacklevel=4,
-        )
-    position = {word: k for k, word in enumerate(found.values)}
-    for word in words:
-        yield (found.codes == position.get(word, -1)).astype(np.int8)
-
-
-def _truth(table: Table, j: int, found: Words, words: tuple[str, ...]) -> NDArray[np.float64]:
-    """A column of words for off and on as 0 and 1."""
-    truth = truth_of(found.values)
-    if truth is None:
-        row = found.first_row(lambda word: word.lower() not in {known.lower() for known in words})
-        assert row is not None
-        raise InvalidInputError(
-            f"expected {' or '.join(words)} as in training, found {found.at(row)!r}", place=table.place(row, j)
-        )
-    return np.array(truth, dtype=np.float64)[found.codes]

@@ -168,8 +168,8 @@ class TextTable(Table):
             found, self._lines = _by_cells(self._body, positions, self.file)
         self._columns = found
 
-    def words(self, position: int) -> Words:
-        """Return the cells as text."""
+    def words(self, position: int, *, gaps: bool = False) -> Words:
+        """Return the cells as text; a cell may be empty, whether gaps are wanted or not."""
         column = self._columns[position]
         if not _is_words(column):
             again = _by_arrow(self._body, [position], as_text=[position])
@@ -184,7 +184,7 @@ class TextTable(Table):
             return numpy_of(column)
         return self.words(position)
 
-    def cells(self, position: int) -> Cells:
+    def cells(self, position: int, *, gaps: bool = False) -> Cells:
         """Return numbers if all cells are numbers, otherwise text."""
         column = self._columns[position]
         is_hex = not _is_words(column) and pa.types.is_int64(column.type) and self._has_hexadecimals

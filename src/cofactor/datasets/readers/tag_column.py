@@ -1,0 +1,85 @@
+"""A column which lists the tags of each row, as labels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from cofactor.datasets.readers.matrices import from_entries
+from cofactor.datasets.table import Table, Words
+from cofactor.errors import Argument, InputWarning, InvalidInputError
+from cofactor.limits import COLUMNS
+from cofactor.text import counted, few
+
+__all__ = ["check_separator", "tags_of"]
+
+_OTHERS = "|;,/"  #: what else may part tags
+
+
+def check_separator(sep: str) -> None:
+    """Refuse what cannot part the tags of a cell."""
+    if not isinstance(sep, str) or not sep or "\n" in sep:
+        raise InvalidInputError("expected what parts the tags of a cell, such as '|'", argument="label_sep", found=sep)
+
+
+def tags_of(table: Table, position: int, sep: str, known: Sequence[str] = ()) -> tuple[csr_array, tuple[str, ...]]:
+    """Return labels for a column whose cells list tags, and their names.
+
+    Blanks around a tag do not belong to it, a tag that is listed twice counts once, and nothing between two separators
+    is no tag. A row with an empty cell has no tag.
+
+    Parameters
+    ----------
+    table : Table
+        What was read.
+    position : int
+        Which column.
+    sep : str
+        What parts the tags.
+    known : sequence of str, optional
+        The labels, in their order; others are left out, with a warning. By default all tags, in alphabetical order.
+    """
+    cells = table.words(position, gaps=True)
+    lists = [_listed(cell, sep) for cell in cells.values]
+    found = {tag for tags in lists for tag in tags}
+    if not found and not known:
+        raise InvalidInputError("no row has a tag", place=table.column_place(position))
+    if not known:
+        _warn_of_separator(table, position, sep, cells)
+    names = tuple(known) or tuple(sorted(found))
+    COLUMNS.check(len(names), f"lists {counted(len(names), 'tag')}", table.column_place(position))
+    column = {name: k for k, name in enumerate(names)}
+    unseen = sorted(found.difference(column))
+    if unseen:
+        what = f"{table.column_place(position)}: {few(unseen)} did not occur in training, and "
+        is_out = "is left out" if len(unseen) == 1 else "are left out"
+        warnings.warn(InputWarning(what + is_out), stacklevel=4)
+    at = [sorted(column[tag] for tag in tags if tag in column) for tags in lists]
+    sizes = np.array([len(some) for some in at], dtype=np.int64)
+    entries = from_entries(
+        len(at),
+        len(names),
+        np.repeat(np.arange(len(at)), sizes),
+        np.array([k for some in at for k in some], dtype=np.int32),
+    )
+    return csr_array(entries[cells.codes]), names
+
+
+def _listed(cell: str, sep: str) -> list[str]:
+    """Return the tags of a cell, each once."""
+    return list(dict.fromkeys(filter(None, (tag.strip() for tag in cell.split(sep)))))
+
+
+def _warn_of_separator(table: Table, position: int, sep: str, cells: Words) -> None:
+    """Warn if nothing parts the tags of any cell, but another usual separator would."""
+    if any(sep in cell for cell in cells.values):
+        return
+    other = next((one for one in _OTHERS if sum(one in cell for cell in cells.values) > len(cells.values) / 2), None)
+    if other is not None:
+        what = (
+            f"{table.column_place(position)}: no cell holds {sep!r}, so that each is one tag; most hold {other!r}: try "
+        )
+        warnings.warn(InputWarning((what, Argument("label_sep", other))), stacklevel=4)
