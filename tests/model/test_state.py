@@ -106,8 +106,9 @@ def test_a_sparse_array_is_checked_in_full() -> None:
         ("table.indptr", np.array([0, 3, 2, 3, 4], np.int32)),
         ("table.indptr", np.array([0, 1, 2, 3, 9], np.int32)),
         ("table.indptr", np.array([1, 1, 2, 3, 4], np.int32)),
+        ("table.indptr", np.array([0, 9, 2, 3, 0], np.int32)),
     ):
-        with pytest.raises(ValueError, match="ind"):
+        with pytest.raises(ValueError, match="ind|end before they begin"):
             unpacked(value, {**arrays, name: forged})
     with pytest.raises(ValueError, match="table has 1000000000 columns for 4 numbers, and more than 4,194,304 columns"):
         unpacked({**value, "shape": [4, 10**9]}, arrays)  # a product with it would take 8 GB

@@ -196,6 +196,9 @@ def unpacked(value: Any, arrays: Mapping[str, NDArray[Any]], models: Mapping[str
     n, m = (int(k) for k in member(value, "shape", list))
     parts = tuple(arrays[f"{value['sparse']}.{part}"] for part in _PARTS)
     COLUMNS.check(m, f"{value['sparse']} has {m} columns for {counted(parts[0].size, 'number')}", size=parts[0].nbytes)
+    starts = parts[-1]
+    if np.any(starts[1:] < starts[:-1]):  # SciPy does not look if the last of these says that nothing is stored
+        raise InvalidInputError(f"{value['sparse']} has rows that end before they begin")
     table = sparse.csr_array(parts, shape=(n, m))
     table.check_format(full_check=True)
     return table

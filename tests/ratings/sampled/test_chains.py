@@ -165,6 +165,15 @@ def test_kept_sweeps_of_crafted_files(kept, tmp_path: Path):
         cofactor.load(tmp_path / "model")
 
 
+def test_what_a_warm_start_compares_is_no_array(tmp_path: Path):
+    fit(MODELS[0]).save(tmp_path / "model")
+    header, arrays = read_model(tmp_path / "model")
+    header["learned"]["target_"]["map"]["n_factors"] = header["learned"]["scale_"]
+    write_model(tmp_path / "model", header, arrays)
+    with pytest.raises(ModelFileError, match="target_ holds what no parameter has"):
+        cofactor.load(tmp_path / "model")
+
+
 @pytest.mark.parametrize("model", [*MODELS, GibbsMMMF(2, implicit="low-rank", n_implicit=3, **SETTINGS)], ids=repr)
 def test_nothing_is_left_of_what_only_the_fit_needs(model):
     fitted: RatingModel = fit(model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -443,6 +444,10 @@ class SampledModel(RatingModel):
         super()._check_learned()
         if type(self.seed_) is not int or not isinstance(self.target_, dict):
             raise InvalidInputError(f"seed_ must be a whole number and target_ a mapping, found {self.seed_!r}")
+        try:
+            json.dumps(self.target_)  # a warm start compares its values
+        except TypeError as error:
+            raise InvalidInputError(f"target_ holds what no parameter has ({error})") from error
         S = len(self.samples_["U"])
         rows = {"user": (len(self.users_) + 1,), "item": (len(self.items_) + 1,)}
         for name, shape in self._sample_shapes().items():
