@@ -42,6 +42,8 @@ def test_predictions_are_those_of_refitting(shape, fit_intercept, weighted):
             for targets in (T, sparse.csr_array(T)):
                 assert np.abs(fitted.held_out(targets) - expected).max() < 1e-9
                 assert np.abs(fitted.held_out(targets, np.array([4, 1])) - expected[[4, 1]]).max() < 1e-9
+                coef = fitted.coefficients(targets)
+                assert np.array_equal(fitted.held_out(targets, coef=coef), fitted.held_out(targets))
                 w = np.ones(len(X)) if weights is None else weights
                 assert fitted.error(targets) == pytest.approx(w @ ((T - expected) ** 2).sum(axis=1) / w.sum())
 
@@ -85,8 +87,8 @@ def test_single_precision_chooses_the_same_penalty(monkeypatch):
     exact = ridge_problem(X).best_alpha(T)
     monkeypatch.setattr(leave_one_out, "_SINGLE", 1)
     problem = ridge_problem(X)
-    assert problem._precision(problem.unit) == np.float32
-    assert problem._precision(1e-9) == np.float64
+    assert problem.precision(problem.unit) == np.float32
+    assert problem.precision(1e-9) == np.float64
     assert problem.best_alpha(T).place == exact.place
 
 

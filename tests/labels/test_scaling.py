@@ -93,7 +93,7 @@ def test_parts_that_do_not_fit_are_refused(changes, message):
 
 def test_the_choice_helps_and_does_not_depend_on_the_form():
     rng = np.random.default_rng(0)
-    X = counts(400, 60)
+    X = counts(400, 120)
     X *= np.exp(rng.normal(size=(400, 1)))  # long and short documents
     Y = X[:, :3] > 0.25 * np.linalg.norm(X, axis=1)[:, None]
     kinds = {choose_scaling(table, Y.astype(float)).kind for table in (X, sparse.csr_array(X))}

@@ -23,12 +23,23 @@ from cofactor.kernels.leverage import quadratic_forms
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.labels.features import CheckedFeatures, is_sparse
 
-__all__ = ["GRID", "BestAlpha", "DualRidge", "PrimalRidge", "RidgeAt", "RidgeProblem", "ridge_problem", "sketched"]
+__all__ = [
+    "GRID",
+    "BestAlpha",
+    "DualRidge",
+    "PrimalRidge",
+    "RidgeAt",
+    "RidgeProblem",
+    "column_means",
+    "ridge_problem",
+    "sketched",
+]
 
 #: Penalties that are tried, in units of the mean squared length of the centred instances.
 GRID = 10.0 ** np.linspace(-3, 3, 19)
 
 _CELLS = 1 << 22  # numbers of a block of errors
+_FEW = 0.03  # share of targets that are not 0 up to which a sparse product is faster than a dense one
 _HIGHEST = 1 - 1e-6  # leverages above it are rounding errors, or of instances that nothing else is like
 _SKETCH = 256  # combinations of labels that stand for all, where there are too many
 _LARGE_TABLE = 1 << 25  # errors of more instances × labels are estimated from the combinations
@@ -65,9 +76,23 @@ class RidgeAt:
         self.problem, self.alpha, self.inverse = problem, alpha, inverse
         self.leverage = np.clip(problem.leverage(inverse, alpha), 0.0, _HIGHEST)
 
-    def held_out(self, T: CheckedFeatures, rows: NDArray[Any] | None = None) -> NDArray[np.float64]:
-        """Return leave-one-out predictions of targets T (n, k), for all instances or for some of them."""
-        left = self.problem.residuals(self.inverse, self.alpha, T, rows)
+    def coefficients(self, T: CheckedFeatures) -> NDArray[Any]:
+        """Return coefficients of targets T (n, k): of the features (D, k), or of the instances of a kernel (n, k)."""
+        return self.problem.coefficients(self.inverse, T)
+
+    def held_out(
+        self, T: CheckedFeatures, rows: NDArray[Any] | None = None, coef: NDArray[Any] | None = None
+    ) -> NDArray[np.float64]:
+        """Return leave-one-out predictions of targets T, for all instances or for some of them.
+
+        Parameters
+        ----------
+        T : ndarray or csr_array of shape (n, k)
+        rows : ndarray of int, optional
+        coef : ndarray, optional
+            What `coefficients` returned of these targets, if that is known.
+        """
+        left = self.problem.residuals(self.coefficients(T) if coef is None else coef, self.alpha, T, rows)
         left /= 1 - (self.leverage if rows is None else self.leverage[rows])[:, None]
         part: Any = T if rows is None else T[rows]
         return np.asarray((part.toarray() if is_sparse(part) else part) - left)
@@ -80,13 +105,10 @@ class RidgeAt:
             share = share * weights
         total = 0.0
         for block in gen_batches(T.shape[1], max(1, _CELLS // T.shape[0])):
-            left = self.problem.residuals(self.inverse, self.alpha, T[:, block])
+            some = T[:, block]
+            left = self.problem.residuals(self.coefficients(some), self.alpha, some)
             total += float(np.einsum("ij,ij->i", left, left) @ share)
         return total / self.problem.total
-
-    def coefficients(self, T: CheckedFeatures) -> NDArray[np.float64]:
-        """Return coefficients of targets T: of the features (D, k), or of the centred kernel (n, k)."""
-        return self.problem.coefficients(self.inverse, T)
 
 
 class RidgeProblem(ABC):
@@ -120,14 +142,14 @@ class RidgeProblem(ABC):
         """Return the leverages of the instances."""
 
     @abstractmethod
-    def residuals(
-        self, inverse: NDArray[Any], alpha: float, T: CheckedFeatures, rows: NDArray[Any] | None = None
-    ) -> NDArray[np.float64]:
-        """Return T minus its fit, of shape (n, k), or of some rows."""
+    def coefficients(self, inverse: NDArray[Any], T: CheckedFeatures) -> NDArray[Any]:
+        """Return coefficients of targets."""
 
     @abstractmethod
-    def coefficients(self, inverse: NDArray[Any], T: CheckedFeatures) -> NDArray[np.float64]:
-        """Return coefficients of targets."""
+    def residuals(
+        self, coef: NDArray[Any], alpha: float, T: CheckedFeatures, rows: NDArray[Any] | None = None
+    ) -> NDArray[np.float64]:
+        """Return T minus its fit, of shape (n, k), or of some rows."""
 
     def at(self, alpha: float, dtype: Any = np.float64) -> RidgeAt:
         """Return the regression with a penalty above 0.
@@ -146,12 +168,12 @@ class RidgeProblem(ABC):
             )
         return RidgeAt(self, alpha, found)
 
-    def best_alpha(self, T: CheckedFeatures, start: int = 9) -> BestAlpha:
+    def best_alpha(self, T: CheckedFeatures, start: int = 9, steps: tuple[int, ...] = (4, 2, 1)) -> BestAlpha:
         """Choose the penalty with the least squared leave-one-out error of targets T, of `GRID` times `unit`.
 
-        Steps of four places, then two, then one, are taken from `start` for as long as the error falls. Where T has
-        more than 33 million numbers, 256 seeded combinations of its columns with signs at random stand for them: their
-        squared errors have the same expectation.
+        From place `start`, steps of four places, then of two, then of one, are taken for as long as the error falls.
+        Where T has more than 33 million numbers, 256 seeded combinations of its columns with signs at random stand for
+        them: their squared errors have the same expectation.
         """
         few = sketched(T) if T.shape[0] * T.shape[1] > _LARGE_TABLE else T
         known: dict[int, float] = {}
@@ -159,19 +181,19 @@ class RidgeProblem(ABC):
         def error(place: int) -> float:
             if place not in known:
                 alpha = self.unit * float(GRID[place])
-                known[place] = self.at(alpha, self._precision(alpha)).error(few)
+                known[place] = self.at(alpha, self.precision(alpha)).error(few)
             return known[place]
 
         best = min(max(start, 0), len(GRID) - 1)
-        for step in (4, 2, 1):
+        for step in steps:
             moved = True
             while moved:
                 near = [k for k in (best, best - step, best + step) if 0 <= k < len(GRID)]
                 better = min(near, key=error)
-                moved, best = better != best and step > 1, better
+                moved, best = better != best, better
         return BestAlpha(self.unit * float(GRID[best]), best, known[best])
 
-    def _precision(self, alpha: float) -> Any:
+    def precision(self, alpha: float) -> Any:
         """Return the precision that will do for comparing penalties: the relative error of an inverse is eps λ₁/α."""
         if len(self.gram) <= _SINGLE:
             return np.float64
@@ -193,7 +215,7 @@ class PrimalRidge(RidgeProblem):
     ) -> None:
         X = X.astype(np.float64, copy=False)
         n, D = X.shape
-        self.X, self.mean = X, _mean(X, weights) if fit_intercept else np.zeros(D)
+        self.X, self.mean = X, column_means(X, weights) if fit_intercept else np.zeros(D)
         root = None if weights is None else np.sqrt(weights)
         if is_sparse(X):
             scaled: Any = _times(X, root)
@@ -210,20 +232,19 @@ class PrimalRidge(RidgeProblem):
         h = _forms(self.X, self.mean, inverse) + (1 / self.total if self.fit_intercept else 0.0)
         return h if self.weights is None else h * self.weights
 
+    def coefficients(self, inverse: NDArray[Any], T: CheckedFeatures) -> NDArray[Any]:
+        """See `RidgeProblem.coefficients`."""
+        return np.asarray(inverse @ self._cross(T).astype(inverse.dtype, copy=False))
+
     def residuals(
-        self, inverse: NDArray[Any], alpha: float, T: CheckedFeatures, rows: NDArray[Any] | None = None
+        self, coef: NDArray[Any], alpha: float, T: CheckedFeatures, rows: NDArray[Any] | None = None
     ) -> NDArray[np.float64]:
         """See `RidgeProblem.residuals`."""
-        coef = self.coefficients(inverse, T)
-        mean = _mean(T, self.weights) if self.fit_intercept else np.zeros(T.shape[1])
+        mean = column_means(T, self.weights) if self.fit_intercept else np.zeros(T.shape[1])
         X, T = (self.X, T) if rows is None else (self.X[rows], T[rows])
         fitted = np.asarray(X @ coef, dtype=np.float64)
         fitted += mean - self.mean @ coef
         return _minus(T, fitted)
-
-    def coefficients(self, inverse: NDArray[Any], T: CheckedFeatures) -> NDArray[np.float64]:
-        """See `RidgeProblem.coefficients`."""
-        return np.asarray(inverse @ self._cross(T).astype(inverse.dtype, copy=False))
 
     def _cross(self, T: CheckedFeatures) -> NDArray[np.float64]:
         """Return XcᵀTc."""
@@ -267,21 +288,8 @@ class DualRidge(RidgeProblem):
             return h
         return h + (1 if self.weights is None else self.weights) / self.total
 
-    def residuals(
-        self, inverse: NDArray[Any], alpha: float, T: CheckedFeatures, rows: NDArray[Any] | None = None
-    ) -> NDArray[np.float64]:
-        """See `RidgeProblem.residuals`."""
-        part = inverse if rows is None else inverse[rows]
-        left = _symmetric_product(part, _times(T, self.root))
-        left *= alpha
-        if self.root is not None:
-            left /= (self.root if rows is None else self.root[rows])[:, None]
-        if self.fit_intercept:  # √w is an eigenvector of the inverse, with 1/α
-            left -= _mean(T, self.weights)
-        return left
-
-    def coefficients(self, inverse: NDArray[Any], T: CheckedFeatures) -> NDArray[np.float64]:
-        """Return A of shape (n, k): the targets of an instance are its centred kernel with the others, times A.
+    def coefficients(self, inverse: NDArray[Any], T: CheckedFeatures) -> NDArray[Any]:
+        """Return A of shape (n, k): an instance has the prediction t̄ + (its kernel with all - their means) A.
 
         With features X they have the coefficients XᵀA, since the columns of A sum to 0 if there is an intercept.
         """
@@ -291,6 +299,15 @@ class DualRidge(RidgeProblem):
         if self.fit_intercept:
             A -= (1 if self.weights is None else self.weights[:, None]) * (A.sum(axis=0) / self.total)
         return A
+
+    def residuals(
+        self, coef: NDArray[Any], alpha: float, T: CheckedFeatures, rows: NDArray[Any] | None = None
+    ) -> NDArray[np.float64]:
+        """See `RidgeProblem.residuals`: they are α times the coefficients, by weight."""
+        left = alpha * (coef if rows is None else coef[rows])
+        if self.weights is not None:
+            left /= (self.weights if rows is None else self.weights[rows])[:, None]
+        return left
 
 
 def ridge_problem(
@@ -309,7 +326,7 @@ def ridge_problem(
         return PrimalRidge(X, weights, fit_intercept)
     X = X.astype(np.float64, copy=False)
     if fit_intercept and not is_sparse(X):
-        X = X - _mean(X, weights)  # what is far from the origin would be lost in rounding
+        X = X - column_means(X, weights)  # what is far from the origin would be lost in rounding
     product: Any = X @ X.T
     return DualRidge(product.toarray() if is_sparse(product) else product, weights, fit_intercept)
 
@@ -359,12 +376,14 @@ def _forms(X: CheckedFeatures, mean: NDArray[np.float64], M: NDArray[Any]) -> ND
 
 def _symmetric_product(M: NDArray[Any], T: CheckedFeatures) -> NDArray[np.float64]:
     """Return MT in double precision for M with rows of a symmetric matrix, dense or sparse T."""
-    if is_sparse(T):
+    if is_sparse(T) and T.nnz < _FEW * T.shape[0] * T.shape[1]:
         return np.asarray((T.T @ M.T).T, dtype=np.float64, order="C")
-    return np.asarray(M @ np.asarray(T, dtype=M.dtype), dtype=np.float64)
+    targets: Any = T.toarray() if is_sparse(T) else T
+    return np.asarray(M @ targets.astype(M.dtype, copy=False), dtype=np.float64)
 
 
-def _mean(T: CheckedFeatures, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def column_means(T: CheckedFeatures, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Return the means of the columns of dense or sparse T, weighted."""
     if weights is not None:
         return np.asarray(T.T @ weights, dtype=np.float64) / weights.sum()
     return np.asarray(T.sum(axis=0, dtype=np.float64)).ravel() / T.shape[0]

@@ -182,7 +182,9 @@ class FeatureSpace:
             return product - np.outer(self.mean, T.sum(axis=0, dtype=np.float64))
         return self._transposed(self._centred_targets(T))
 
-    def ridge(self, T: CheckedFeatures, alpha: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def ridge(
+        self, T: CheckedFeatures, alpha: float, *, tol: float = 1e-12
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Regress targets on the features.
 
         Parameters
@@ -191,6 +193,8 @@ class FeatureSpace:
             Targets.
         alpha : float
             Weight of the penalty, at least 0; with 0 the solution of least norm.
+        tol : float, default=1e-12
+            Relative residual at which conjugate gradients end, where X is too large to be decomposed.
 
         Returns
         -------
@@ -205,7 +209,7 @@ class FeatureSpace:
         """
         self._check(T, alpha)
         if self._iterative:
-            coef = self._solve(T, alpha)
+            coef = self._solve(T, alpha, tol)
         else:
             s, targets = self.principal(T)
             coef = self.lift(targets * (s / (s**2 + alpha))[:, None])
@@ -319,12 +323,12 @@ class FeatureSpace:
         A = scaled_rows(A, self._root)
         return np.asarray(self.X.T @ A) - np.outer(self.mean, A.sum(axis=0))
 
-    def _solve(self, T: CheckedFeatures, alpha: float) -> NDArray[np.float64]:
+    def _solve(self, T: CheckedFeatures, alpha: float, tol: float = 1e-12) -> NDArray[np.float64]:
         """Return the ridge coefficients by conjugate gradients on the shorter side, from products with X alone."""
         if self._by_columns:
-            return solve_positive(lambda W: self._transposed(self._centred(W)) + alpha * W, self.cross(T))
+            return solve_positive(lambda W: self._transposed(self._centred(W)) + alpha * W, self.cross(T), tol=tol)
         targets = self._centred_targets(T)
-        dual = solve_positive(lambda A: self._centred(self._transposed(A)) + alpha * A, targets)
+        dual = solve_positive(lambda A: self._centred(self._transposed(A)) + alpha * A, targets, tol=tol)
         return self._transposed(dual)
 
 

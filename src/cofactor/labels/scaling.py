@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,15 +17,30 @@ from cofactor.limits import CELLS
 from cofactor.model.checks import check_choice
 from cofactor.model.state import check_array
 
-__all__ = ["AUTO", "SCALES", "Scaling", "check_scale", "choose_scaling", "learn_scaling"]
+__all__ = [
+    "AUTO",
+    "SCALES",
+    "SPARSE",
+    "Scaling",
+    "check_scale",
+    "choose_scaling",
+    "dense_features",
+    "learn_scaling",
+    "share_filled",
+]
 
 AUTO = "auto"
 
 #: Values of the parameter `scale` beside "auto".
 SCALES = ("none", "rows", "tf-idf", "sd", "standard", "standard-rows")
 
-_SPARSE = 0.3  # share of numbers that are not 0 below which features count as sparse
-_CANDIDATES = {True: ("none", "rows", "tf-idf", "sd"), False: ("standard", "standard-rows")}
+_NARROW = 100  # columns up to which features count as dense in any case
+
+#: Share of numbers that are not 0 below which features count as sparse.
+SPARSE = 0.3
+
+_OF_SPARSE = ("none", "rows", "tf-idf", "sd")
+_OF_DENSE = ("standard", "standard-rows")
 _CENTRED = ("standard", "standard-rows")
 _UNIT_ROWS = ("rows", "tf-idf", "standard-rows")
 _ROWS = 1200  # on which the errors are compared
@@ -86,7 +101,7 @@ class Scaling:
         if self.kind == "none":
             return X
         if self.mean is not None:
-            X = _dense(X) - self.mean.astype(X.dtype)
+            X = dense_features(X) - self.mean.astype(X.dtype)
         if self.factor is not None:
             X = _times_columns(X, self.factor.astype(X.dtype))
         if self.mean is not None:
@@ -175,6 +190,7 @@ def choose_scaling(
     *,
     scale: str = AUTO,
     fit_intercept: bool = True,
+    of_dense: Sequence[str] = _OF_DENSE,
 ) -> Scaling:
     """Choose the scale with the smallest leave-one-out error of ridge regression, and learn it from all instances.
 
@@ -187,10 +203,12 @@ def choose_scaling(
     weights : ndarray of shape (n,), optional
         Weights of the instances.
     scale : str, default="auto"
-        A kind, which is learned and not compared; with "auto", features of which less than 30 % are not 0 choose from
-        "none", "rows", "tf-idf" and "sd", others from "standard" and "standard-rows".
+        A kind, which is learned and not compared; with "auto", more than 100 features of which less than 30 % are not
+        0 choose from "none", "rows", "tf-idf" and "sd", others from those of `of_dense`.
     fit_intercept : bool, default=True
         Whether the regression has an intercept.
+    of_dense : sequence of str, default=("standard", "standard-rows")
+        What dense features choose from.
 
     Returns
     -------
@@ -208,9 +226,10 @@ def choose_scaling(
     """
     if scale != AUTO:
         return learn_scaling(scale, X, weights)
-    candidates = [learn_scaling(kind, X, weights) for kind in _CANDIDATES[_share_filled(X) < _SPARSE]]
+    thin = share_filled(X) < SPARSE and X.shape[1] > _NARROW
+    candidates = [learn_scaling(kind, X, weights) for kind in (_OF_SPARSE if thin else of_dense)]
     n = X.shape[0]
-    if n < 3:
+    if n < 3 or len(candidates) == 1:
         return candidates[0]
     rows = slice(None) if n <= _ROWS else np.sort(np.random.default_rng(0).choice(n, _ROWS, replace=False))
     some, labels, heavy = X[rows], Y[rows], None if weights is None else weights[rows]
@@ -227,7 +246,7 @@ def _clip(X: CheckedFeatures, furthest: float) -> None:
     np.clip(values, -furthest, furthest, out=values)
 
 
-def _share_filled(X: CheckedFeatures) -> float:
+def share_filled(X: CheckedFeatures) -> float:
     """Return the share of numbers that are not 0; dense and sparse X have the same."""
     values: Any = X.data if is_sparse(X) else X
     return float(np.count_nonzero(values)) / max(1, X.shape[0] * X.shape[1])
@@ -263,11 +282,12 @@ def _moments(
     return mean, np.sqrt(squares / total)
 
 
-def _dense(X: CheckedFeatures) -> NDArray[Any]:
+def dense_features(X: CheckedFeatures) -> NDArray[Any]:
+    """Return dense features; sparse ones that would take too much memory are refused."""
     if not is_sparse(X):
         return np.asarray(X)
     n, D = X.shape
-    CELLS.check(n * D, f"sparse features of {n:,} × {D:,} numbers become dense by this scale", size=8 * X.nnz)
+    CELLS.check(n * D, f"sparse features of {n:,} × {D:,} numbers would become dense", size=8 * X.nnz)
     return X.toarray()
 
 
