@@ -105,6 +105,8 @@ def test_constant_labels_and_spaces():
     terms = {group["label"]: group["terms"] for group in model.explain(space, [6, 7]).groups() if not group["instance"]}
     assert terms[6] == [{"kind": "intercept", "term": None, "value": None, "contribution": 1e9}]
     assert terms[7][0]["contribution"] == -1e9
+    text = model.explain(X[:1], [6, 7]).text()
+    assert text == "instance 0: 6, which all training instances had\ninstance 0: 7, which no training instances had"
     assert len(PLST().fit(X, np.zeros_like(Y)).explain(X)) == 0
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cofactor.cli import compare, datasets, demo, doctor, evaluate, fit, predict, recommend, reproduce
+from cofactor.cli import compare, datasets, demo, doctor, evaluate, explain, fit, predict, recommend, reproduce
 from cofactor.cli.options import with_task_options
 
 app = typer.Typer(
@@ -54,6 +54,10 @@ EXAMPLES = {
         "echo 1,50 | cofactor predict model.cofactor - --no-header --json",
         "cofactor predict tags.cofactor new-pages.csv --top 3",
     ),
+    "explain": (
+        "cofactor explain tags.cofactor new-pages.csv -n 5",
+        "cofactor explain tags.cofactor new-pages.csv --label jazz --json",
+    ),
     "recommend": (
         "cofactor recommend model.cofactor --user 42 --titles ml-100k",
         "cofactor recommend model.cofactor --all -n 20 --out recommendations.parquet",
@@ -92,6 +96,7 @@ _add("doctor", doctor.doctor, "Start")
 app.add_typer(datasets.app, name="datasets", rich_help_panel="Start")
 _add("fit", fit.fit, "Work")
 _add("predict", predict.predict, "Work")
+_add("explain", explain.explain, "Work")
 _add("recommend", recommend.recommend, "Work")
 _add("evaluate", evaluate.evaluate, "Work")
 _add("compare", compare.compare, "Research")

@@ -130,6 +130,8 @@ def write_table(table: Table, out: str | None, *, as_json: bool, safe_csv: bool 
     elif as_json:
         rows = zip(*(_values(column) for column in table.columns.values()), strict=True)
         print_json([dict(zip(names, row, strict=True)) for row in rows])
+    elif out is None and sys.stdout.isatty() and table.text is not None:
+        print(table.text())
     elif out is None and sys.stdout.isatty():
         _print_rows(table.columns, n_rows, table.title)
     else:

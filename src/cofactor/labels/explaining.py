@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import InvalidInputError
+from cofactor.labels.decoding import FAR
 from cofactor.labels.features import CheckedFeatures, as_features, is_sparse
 from cofactor.labels.regression import FeatureSpace
 from cofactor.metrics.by_label import plain_values
@@ -213,8 +214,13 @@ def group_lines(group: dict[str, Any]) -> list[str]:
     >>> group_lines({"instance": 3, "label": "sad", "score": 0.5, "terms": terms})
     ['instance 3: sad, score 0.500', '  +0.5000  love = 2']
     """
-    head = f"instance {_one_line(group['instance'])}: {_one_line(group['label'])}, score {group['score']:.3f}"
-    return [head, *(f"  {term['contribution']:+.4f}  {described(term)}" for term in group["terms"])]
+    head = f"instance {_one_line(group['instance'])}: {_one_line(group['label'])}"
+    if abs(group["score"]) >= FAR:
+        return [f"{head}, which {'all' if group['score'] > 0 else 'no'} training instances had"]
+    return [
+        f"{head}, score {group['score']:.3f}",
+        *(f"  {term['contribution']:+.4f}  {described(term)}" for term in group["terms"]),
+    ]
 
 
 def described(term: dict[str, Any]) -> str:

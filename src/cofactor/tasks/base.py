@@ -314,17 +314,21 @@ class Task(ABC):
         """
         self._cannot("similar")
 
-    def explain(self, model: Any, of: Any, item: Any) -> Table:
-        """Return what a prediction of a fitted model rests on, the strongest first.
+    def explain(self, model: Any, of: Any, item: Any, n: int = 10, options: Mapping[str, Any] | None = None) -> Table:
+        """Return what predictions of a fitted model rest on, the strongest first.
 
         Parameters
         ----------
         model : estimator
             Fitted.
         of : object
-            Id of a user, or features of an instance.
+            Id of a user, or the file with the features of instances.
         item : object
-            Id of an item, or name of a label.
+            Id of an item, or names of labels; None for the labels that are predicted.
+        n : int, default=10
+            Number of reasons for each prediction.
+        options : mapping from str to object, optional
+            As `values` returns them for "explain".
         """
         self._cannot("explain")
 

@@ -26,6 +26,7 @@ from cofactor.model.splits import splitter_of
 from cofactor.tasks import label_files
 from cofactor.tasks.base import Task, about
 from cofactor.tasks.baselines import LabelFrequencies
+from cofactor.tasks.label_explaining import explanation_table
 from cofactor.tasks.label_output import RowNames, ambiguous, columns_of_labels, records_of_labels, separator_of
 from cofactor.tasks.matching import align_features
 from cofactor.tasks.models import Wanted, assemble, short_names
@@ -204,6 +205,16 @@ class LabelTask(Task):
             fault=ambiguous(names, separator_of(model)) if tags_only else None,
             notes=(*rows.notes, *_fillings(data)),
         )
+
+    def explain(self, model: Any, of: Any, item: Any, n: int = 10, options: Mapping[str, Any] | None = None) -> Table:
+        """Return which features speak for and against labels of the instances in a file; see `Task.explain`."""
+        options = self.values("explain", {}) if options is None else options
+        data = label_files.read_features(of, model, options)
+        rows = RowNames.of(data, options["id"] or getattr(getattr(model, "recipe_", None), "id", None))
+        found = without_names(model).explain(data.X, item, n_terms=n)
+        heading = rows.heading_beside({name: 0 for name in found.columns if name != "instance"})
+        notes = (*rows.notes, *_fillings(data))
+        return replace(explanation_table(found, data.feature_names, heading, rows.ids), notes=notes)
 
     def update(self, model: Any, loaded: Loaded) -> Any:
         """Return a copy of a model that has learned from more instances, by its `partial_fit`; see `Task.update`.

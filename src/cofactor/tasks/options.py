@@ -343,4 +343,5 @@ LABELS: OptionTable = {
     "compare": _READ_LABELS,
     "evaluate": (*_READ_LABELS, BY_LABEL),
     "predict": (DROP, ID, FORMAT, ZERO_BASED, *_AS_TOLD, FORM, SCORES, TOP),
+    "explain": (DROP, ID, FORMAT, ZERO_BASED, *_AS_TOLD),
 }

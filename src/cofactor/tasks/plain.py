@@ -202,6 +202,8 @@ class Table:
         Why the columns must not be written, where the records may be.
     notes : tuple of Text
         What the user should also know.
+    text : callable, optional
+        Returns what people read on a terminal, if that is not the columns.
     """
 
     title: str
@@ -209,6 +211,7 @@ class Table:
     records: Callable[[], Iterator[Mapping[str, Any]]] | None = None
     fault: InvalidInputError | None = None
     notes: tuple[Text, ...] = ()
+    text: Callable[[], str] | None = None
 
 
 #: Where a column is shown: always, only on wide terminals, or not at all.

@@ -1,0 +1,80 @@
+"""explain: what speaks for predicted labels, by the names of the files, equal to what the library finds."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cofactor
+from cofactor.datasets import write_table
+
+WORDS = ["été", "a, b", "=love", "sun", "f=1", "sea"]
+TAGS = ["tag rock", "tag pop"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    X = np.random.default_rng(0).normal(size=(60, len(WORDS))).round(3)
+    Y = (X[:, :2] + X[:, 2:4] > 0.3).astype(int)
+    columns = dict(zip(WORDS, X.T, strict=True)) | dict(zip(TAGS, Y.T, strict=True))
+    write_table(tmp_path / "songs.csv", {"song": [f"s{k}" for k in range(60)], **columns})
+    return tmp_path / "songs.csv"
+
+
+@pytest.fixture
+def tags(run, table: Path) -> Path:
+    out = table.with_name("tags.cofactor")
+    options = ("--labels", "tag", "--id", "song", "--threshold", "0", "--alpha", "1", "-o", out)
+    assert run("fit", table, "-m", "plst", *options).status == 0
+    return out
+
+
+def test_csv_and_json_are_what_the_library_finds(run, table: Path, tags: Path) -> None:
+    model = cofactor.load(tags)
+    data = cofactor.datasets.load_labels(table, [], recipe=model.recipe_)
+    X = np.asarray(data.X)
+    del model.feature_names_in_
+    found = model.explain(X, n_terms=3)
+    rows = list(csv.DictReader(io.StringIO(run("explain", tags, table, "-n", "3").out)))
+    assert [float(row["contribution"]) for row in rows] == found.columns["contribution"].tolist()
+    assert [row["song"] for row in rows] == [f"s{k}" for k in found.columns["instance"]]
+    assert {row["term"] for row in rows if row["kind"] == "feature"} <= set(WORDS)
+    lines = [json.loads(line) for line in run("explain", tags, table, "-n", "3", "--json").out.splitlines()]
+    assert [line["song"] for line in lines] == [f"s{k}" for k in range(60)]
+    on = model.predict(X)
+    for line, here in zip(lines, np.asarray(on.toarray() if hasattr(on, "toarray") else on) > 0, strict=True):
+        assert {label["label"] for label in line["labels"]} == {
+            name for name, one in zip(TAGS, here, strict=True) if one
+        }
+        for label in line["labels"]:
+            assert sum(term["contribution"] for term in label["terms"]) == pytest.approx(label["score"])
+
+
+def test_a_terminal_shows_them_one_below_the_other(
+    run, table: Path, tags: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Screen()
+    monkeypatch.setattr(sys, "stdout", screen)
+    assert run("explain", tags, table, "--label", TAGS[0], "-n", "2").status == 0
+    lines = screen.getvalue().splitlines()
+    assert lines[0].startswith("instance s0: tag rock, score ")
+    assert lines[4].endswith("intercept")
+    assert lines[-1] == "... and 40 more labels: --out FILE writes them all"
+
+
+def test_what_cannot_be_explained_is_refused(run, table: Path, tags: Path, model: Path) -> None:
+    assert "--label jazz: no label of the model: expected one of tag rock, tag pop" in (
+        run("explain", tags, table, "--label", "jazz").error
+    )
+    assert "is a model of ratings, whose predictions cannot be explained yet" in run("explain", model, table).error
+    assert run("explain", "-", "-").error.startswith("MODEL and FILE cannot both be standard input")
