@@ -126,7 +126,8 @@ def test_check_estimator(name):
 
 @every
 def test_constructors_take_what_all_models_take(name):
-    missing = {"threshold", "random_state", "callback", "verbose"} - set(fresh(name).get_params(deep=False))
+    common = {"scale", "threshold", "decide_for", "random_state", "callback", "verbose"}
+    missing = common - set(fresh(name).get_params(deep=False))
     assert not missing, f"{type(CASES[name]).__name__}.__init__ must take {', '.join(sorted(missing))} too"
 
 

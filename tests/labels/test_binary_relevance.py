@@ -115,11 +115,10 @@ def test_the_estimator_survives_a_file(estimator, tmp_path):
     assert np.array_equal(loaded.decision_function(X), model.decision_function(X))
 
 
-def test_progress_names_the_fold():
+def test_progress_names_the_held_out_part():
     seen = []
     BinaryRelevance(threshold="global", random_state=0, callback=seen.append).fit(X, Y)
-    expected = [f"threshold, fold {k}, labels" for k in (1, 2, 3, 4, 5)]
-    assert [p.stage for p in seen] == [stage for stage in [*expected, "labels"] for _ in range(4)]
+    assert [p.stage for p in seen] == [stage for stage in ("labels", "held-out part, labels") for _ in range(4)]
 
 
 def test_progress_counts_labels():

@@ -51,7 +51,7 @@ def test_cut_of_each_label_is_the_best(seed, ties, monkeypatch):
     for k in range(Y.shape[1]):
         best = max(f1_score(Y[:, k], scores[:, k] > c) for c in [*np.unique(scores[:, k])[:-1], -np.inf])
         assert f1_score(Y[:, k], on[:, k]) == pytest.approx(best)
-    monkeypatch.setattr("cofactor.labels.decoding._SCORES_PER_BLOCK", 2 * len(Y))
+    monkeypatch.setattr("cofactor.labels.decoding.cuts._SCORES_PER_BLOCK", 2 * len(Y))
     assert np.array_equal(learn_threshold("per-label", scores, sparse.csr_array(Y)).value, cuts.value)
 
 
@@ -63,7 +63,7 @@ def test_number_of_labels_is_the_best(seed, monkeypatch):
     by_k = [micro_f1(ranks < k, Y) for k in range(1, Y.shape[1] + 1)]
     assert cut.value == 1 + int(np.argmax(by_k))
     assert np.array_equal(cut.apply(scores), ranks < cut.value)
-    monkeypatch.setattr("cofactor.labels.decoding._SCORES_PER_BLOCK", 2 * Y.shape[1])
+    monkeypatch.setattr("cofactor.labels.decoding.cuts._SCORES_PER_BLOCK", 2 * Y.shape[1])
     assert learn_threshold("top-k", scores, sparse.csr_array(Y)).value == cut.value
 
 
@@ -154,10 +154,10 @@ def test_decoders_that_make_no_sense(rule, value):
 def test_only_a_model_decodes_jointly():
     assert isinstance(decoder_of("joint", None), Joint)
     check_threshold("joint", joint=True)
-    with pytest.raises(ValueError, match="expected a finite number, or one of 'global'"):
+    with pytest.raises(ValueError, match="expected a finite number, or one of 'auto', 'global'"):
         check_threshold("joint")
     for wrong in (True, np.nan, np.inf, None):
-        with pytest.raises(InvalidInputError, match="expected a finite number, or one of 'global'"):
+        with pytest.raises(InvalidInputError, match="expected a finite number, or one of 'auto', 'global'"):
             check_threshold(wrong)
     with pytest.raises(ValueError, match="call predict"):
         Joint().apply(np.zeros((2, 2)))

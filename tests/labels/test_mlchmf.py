@@ -314,31 +314,6 @@ def test_margin_losses(margin: str) -> None:
 # ---------------------------------------------------------------- scale, order, threads
 
 
-def test_standard_scale_is_that_of_scaled_features() -> None:
-    X, Y = noisy()
-    moved = 100 + 30 * X
-    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
-    a = MLCHMF(alpha=1.0, scale="standard", dtype="float64", tol=1e-8).fit(moved, Y)
-    b = MLCHMF(alpha=1.0, dtype="float64", tol=1e-8).fit(scaled, Y)
-    assert a.tree_ == b.tree_
-    np.testing.assert_allclose(a.decision_function(moved), b.decision_function(scaled), atol=1e-10)
-
-
-def test_standard_scale_leaves_sparse_features_sparse_and_constant_ones_alone() -> None:
-    X, Y = noisy()
-    X[:, 0] = 3.0
-    X[np.abs(X) < 0.5] = 0
-    model = MLCHMF(alpha=1.0, scale="standard").fit(sparse.csr_array(X), Y)
-    assert sparse.issparse(model.retained_)
-    assert model.mean_ is None
-    expected = X.std(axis=0)
-    expected[0] = 1.0
-    np.testing.assert_allclose(model.deviation_, expected, rtol=1e-10)
-    assert np.array_equal(model.predict(X), model.predict(sparse.csr_array(X)))
-    dense = MLCHMF(alpha=1.0, scale="standard").fit(X, Y)
-    assert np.array_equal(dense.predict(X), dense.predict(sparse.csr_array(X)))
-
-
 def test_order_of_instances_changes_nothing() -> None:
     """Neither a seed nor the first instance matters: k-means starts from cuts across the longest axes."""
     X, Y = noisy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -19,46 +20,45 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor import persistence
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
+from cofactor.labels.calibration import Calibration
 from cofactor.labels.data import LabelForm, as_labels, as_weights, in_trained_order
 from cofactor.labels.decoding import (
+    AUTO,
     FAR,
     JOINT,
     RULES,
     Cut,
     Decoder,
     Joint,
+    check_aim,
     check_threshold,
-    first_decoder,
-    learn_threshold,
 )
 from cofactor.labels.explaining import explain, no_parts
-from cofactor.labels.features import as_features, check_n_features
-from cofactor.labels.fit_input import CheckedFeatures, FitInput, check_lengths, weights_of
+from cofactor.labels.fit_input import CheckedFeatures, FitInput
+from cofactor.labels.held_out import check_enough, decide, holdout_scores, learn_decision
 from cofactor.labels.learners import LEARNERS
+from cofactor.labels.receiving import received, received_features, scaled
 from cofactor.labels.regression import FeatureSpace
+from cofactor.labels.scaling import Scaling, check_scale
+from cofactor.labels.scoring import (
+    cut_of_rule,
+    decided,
+    offers_probabilities,
+    weighted_micro_f1,
+)
 from cofactor.labels.state import check_answers, check_shapes, label_state, take_state
 from cofactor.labels.tags import label_tags
-from cofactor.metrics.labels import micro_f1
 from cofactor.model.checks import check_callback, check_flag, check_verbose, make_generator
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
-from cofactor.model.selection.trials import out_of_fold_scores
 from cofactor.model.size import refuse_too_large
 from cofactor.typing import Features, Labels, RandomState
 
 __all__ = ["CheckedFeatures", "FitInput", "LabelModel"]
 
 _SCORES_PER_BLOCK = 1 << 22
-_FOLDS = 5
-
-
-def _offers_probabilities(model: LabelModel) -> bool:
-    """Whether a model has `predict_proba`, as scikit-learn's `available_if` wants to know it."""
-    if model._has_probabilities():
-        return True
-    raise AttributeError(f"{type(model).__name__} has scores, but no probabilities: call decision_function")
 
 
 @fill_docs
@@ -80,18 +80,30 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     constant_ : ndarray of shape (L,), int8
         1 for labels that all instances had in training, -1 for those that none had, 0 for all others. Constant
         labels are not learned: predictions repeat the constant, and their score is 1e9 or -1e9.
+    scaling_ : Scaling
+        How features are scaled, before anything else is done with them.
+    calibration_ : Calibration or None
+        How scores become probabilities; None where the fit learned no threshold.
     decision_ : Decoder
-        How scores become labels: a `Cut`, a `TopK`, or `Joint`, where the model predicts label sets as a whole.
+        How probabilities or scores become labels: a `ProbabilityCut` or sets of labels with ``threshold="auto"``, else
+        a `Cut`, a `TopK`, or `Joint`, where the model predicts label sets as a whole.
     """
 
-    # Parameters of every model.
+    # Parameters of every model; a class that does not take the two first has these.
+    scale: str = "none"
+    decide_for: str = "micro"
     threshold: float | str
     random_state: RandomState
+
+    #: Parameters with which a model is that of its paper, beside those of all models; see `paper`.
+    _paper: ClassVar[Mapping[str, Any]] = {}
 
     n_features_in_: int
     label_names_: NDArray[Any]
     form_: LabelForm
     constant_: NDArray[np.int8]
+    scaling_: Scaling
+    calibration_: Calibration | None
     decision_: Decoder
 
     #: Whether `fit` takes sparse labels. scikit-learn has no tag for it, so `cofactor.evaluation` asks for this.
@@ -138,6 +150,18 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """Whether the model has probabilities; this may depend on its parameters."""
         return type(self)._probabilities is not LabelModel._probabilities
 
+    def _settled(self) -> dict[str, Any]:
+        """Return parameters with the values that the fit chose for them, with which a part of the data is fitted."""
+        return {}
+
+    def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """Return rows, and their scores, shape (m, L'), by models like this fitted one which did not learn from them.
+
+        A model with an exact leave-one-out overrides it. The data hold the labels that `_fit` saw, and weights of the
+        instances, which are not repeated yet. See `sampled` for the number of rows.
+        """
+        return holdout_scores(self, data)
+
     @property
     def takes_weights(self) -> str:
         """Which `sample_weight` the model takes: "any", or "whole" numbers, which say how often to repeat instances."""
@@ -146,6 +170,8 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     def _check_params(self) -> None:
         """Refuse parameters out of their range."""
         check_threshold(self.threshold, joint=type(self)._label_sets is not LabelModel._label_sets)
+        check_scale(self.scale)
+        check_aim(self.decide_for)
         check_flag("fit_intercept", getattr(self, "fit_intercept", True))
         check_callback(getattr(self, "callback", None))
         check_verbose(getattr(self, "verbose", 0))
@@ -167,6 +193,30 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         {'n_neighbors': [5, 10, 20]}
         """
         return {}
+
+    @classmethod
+    def paper(cls, **params: Any) -> Self:
+        """Return the model with the settings of its paper: features as they are, scores cut at 0.
+
+        Parameters
+        ----------
+        **params
+            Other parameters, or other values.
+
+        Returns
+        -------
+        LabelModel
+            Not fitted.
+
+        Examples
+        --------
+        >>> from cofactor.labels import PLST
+        >>> PLST.paper(alpha=2.0).threshold
+        0
+        """
+        taken = inspect.signature(cls).parameters
+        common = {name: value for name, value in (("scale", "none"), ("threshold", 0)) if name in taken}
+        return cls(**{**common, **cls._paper, **params})
 
     # ---------------------------------------------------------------- the contract
 
@@ -205,10 +255,11 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             Monitor(getattr(self, "callback", None), bool(getattr(self, "verbose", 0)), type(self).__name__) as monitor,
         ):
             data = fitted._receive(X, y, sample_weight, label_names=label_names, monitor=monitor)
+            if isinstance(self.threshold, str) and self.threshold not in (AUTO, JOINT):
+                check_enough(data.n_instances, self.threshold)
+            varying = fitted._fit_varying(fitted._with_scaling(data))
             if isinstance(self.threshold, str) and self.threshold != JOINT:
-                scores = fitted._out_of_fold_scores(data)
-                fitted.decision_ = learn_threshold(self.threshold, scores, data.labels, data.weights)
-            fitted._fit_varying(data)
+                fitted._decide(self.threshold, varying)
         return self
 
     def predict(self, X: Features) -> Any:
@@ -247,9 +298,12 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """
         return np.concatenate([self._all_scores(block) for block in self._blocks(self._features(X))])
 
-    @available_if(_offers_probabilities)
+    @available_if(offers_probabilities)
     def predict_proba(self, X: Features) -> NDArray[Any]:
-        """Return the probability of each label; a model has this method only if its probabilities are exact.
+        """Return the probability of each label.
+
+        Probabilities are calibrated on held-out instances where the fit learned a threshold; otherwise a model has this
+        method only if its own probabilities are exact.
 
         Parameters
         ----------
@@ -261,14 +315,17 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             Each label has a probability of its own, so rows do not sum to 1. Labels that were constant in training
             have 0 or 1.
         """
-        blocks = self._blocks(self._features(X))
-        return np.concatenate([self._of_all_labels(self._probabilities, block, 0.0, 1.0) for block in blocks])
+        return np.concatenate([self._all_probabilities(block) for block in self._blocks(self._features(X))])
 
     explain = explain
 
     @property
     def threshold_(self) -> float | NDArray[np.float64] | None:
-        """The cut between off and on: a number, or one for each label; with "top-k" how many labels are on."""
+        """The cut between off and on: a number, or one for each label; or how many labels an instance has at least.
+
+        With ``threshold="auto"`` it is a cut of probabilities, otherwise of scores. With "top-k" it says how many
+        labels are on; of sets of labels ("example", "subset") the least number.
+        """
         check_is_fitted(self)
         return self.decision_.value
 
@@ -281,17 +338,18 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     def fit_threshold(
         self, X: Features, y: Labels, rule: str | float | None = None, *, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn only the cut of the scores, from instances that the model has not learned from.
+        """Learn only how to decide, from instances that the model has not learned from: calibration and threshold.
 
-        Nothing else changes, not even the parameter `threshold`. `fit` itself learns the cut of a rule, on folds of
-        the training data. This method is for models that learn by `partial_fit`, and for another rule after a fit.
+        Nothing else changes, not even the parameter `threshold`. `fit` itself learns both, on training instances that
+        it holds out. This method is for models that learn by `partial_fit`, and for another rule after a fit.
 
         Parameters
         ----------
         {features}
         {labels}
-        rule : {"global", "per-label", "top-k", "cardinality"} or float, optional
-            The rule (see `learn_threshold`), or the cut itself; by default the parameter `threshold`.
+        rule : {"auto", "global", "per-label", "top-k", "cardinality"} or float, optional
+            The rule (see `learn_threshold`), or the cut of the scores itself, with which the calibration stays as it
+            was; by default the parameter `threshold`. "auto" decides as the parameter `decide_for` says.
         {sample_weight}
 
         Returns
@@ -314,7 +372,8 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         data = self._receive(X, y, sample_weight, reset=False, weights="any")
         if isinstance(rule, str):
             scores = np.concatenate([self._all_scores(block) for block in self._blocks(data.features)])
-            self.decision_ = learn_threshold(rule, scores, data.labels, data.weights)
+            scores = data.without_unknown(scores)
+            self.calibration_, self.decision_ = learn_decision(rule, self.decide_for, scores, data.labels, data.weights)
         else:
             self.decision_ = Cut(float(rule))
         return self
@@ -336,13 +395,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         labels, form, names = as_labels(y)
         predicted = as_labels(self.predict(X))[0]
         truth = in_trained_order(labels, names if form.is_frame else None, self.label_names_)
-        f1 = float(micro_f1(truth, predicted))  # it checks the shapes
-        weights = as_weights(sample_weight, truth.shape[0])
-        if weights is None:
-            return f1
-        hits = float(weights @ np.asarray(truth.multiply(predicted).sum(axis=1)))
-        total = float(weights @ np.asarray((truth + predicted).sum(axis=1)))
-        return 2 * hits / total if total else 0.0
+        return weighted_micro_f1(truth, predicted, as_weights(sample_weight, truth.shape[0]))
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file for `cofactor.load`, which never executes anything from it.
@@ -356,69 +409,38 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     # ---------------------------------------------------------------- input
 
-    def _receive(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        label_names: Iterable[Any] | None = None,
-        reset: bool = True,
-        weights: str | None = None,
-        monitor: Monitor | None = None,
-    ) -> FitInput:
-        """Check the data of a fit and note their form; without `reset` they must have the form noted before.
-
-        Instances of weight 0 are left out. Afterwards no label counts as constant, and the cut is 0 if `threshold` is
-        a rule that is still to be learned: the state in which `partial_fit` starts. `weights` says which weights are
-        taken, "any" or "whole"; by default `takes_weights`.
-        """
-        features = self._features(X, reset=reset)
-        labels, form, names = as_labels(y, label_names)
-        check_lengths(features, labels)
-        if reset:
-            self.form_, self.label_names_ = form, names
-            self.constant_ = np.zeros(len(names), dtype=np.int8)
-            self.decision_ = first_decoder(self.threshold)
-        else:
-            named = form.is_frame or label_names is not None
-            labels = in_trained_order(labels, names if named else None, self.label_names_)
-        space = X if isinstance(X, FeatureSpace) else None
-        weight = weights_of(sample_weight, labels.shape[0], space)
-        if weight is not None and (weights or self.takes_weights) == "whole" and (weight % 1).any():
-            raise InvalidInputError(
-                f"sample_weight holds {weight[weight % 1 > 0][0]:g}, but {type(self).__name__} repeats instances, so "
-                "weights must be whole numbers",
-                argument="sample_weight",
-            )
-        return FitInput(features, labels, weight, monitor or Monitor(None, False), space).without_zero_weights()
+    def _receive(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool = True, **options: Any) -> FitInput:
+        """Check the data of a fit and note their form, see `received`; without `reset` the form noted before holds."""
+        return received(self, X, y, sample_weight, reset=reset, **options)
 
     def _features(self, X: Any, *, reset: bool = False) -> CheckedFeatures:
-        """Return checked features; `reset` as in `as_features`."""
-        if not reset:
-            check_is_fitted(self)
-        if not isinstance(X, FeatureSpace):
-            return as_features(X, self, reset=reset)
-        if reset:
-            self.n_features_in_ = X.shape[1]
-        check_n_features(X, self)
-        return X.X
+        """Return checked features, with `reset` as in `as_features`; without it they are scaled."""
+        return received_features(self, X, reset=reset)
 
-    # ---------------------------------------------------------------- constant labels, blocks, thresholds
+    def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
+        """Choose the scaling, and return the data scaled."""
+        return scaled(self, data, stream=stream)
 
-    def _fit_varying(self, data: FitInput) -> None:
-        """Note which labels are constant in the data, and learn the others."""
+    # ---------------------------------------------------------------- constant labels, blocks, decisions
+
+    def _fit_varying(self, data: FitInput) -> FitInput:
+        """Note which labels are constant in the data, and learn the others; return the data with these others."""
         n, L = data.labels.shape
         counts = np.bincount(data.labels.indices, minlength=L)
         self.constant_ = (counts == n).astype(np.int8) - (counts == 0).astype(np.int8)
         varying = self.constant_ == 0
+        data = data if varying.all() else data.of_labels(np.flatnonzero(varying))
         if not varying.any():
-            return
-        if data.weights is not None and self.takes_weights == "whole":
-            data = data.repeated()
-        refuse_too_large(self, data.bytes_of(getattr(self, "n_components", 0)), data.features.size)
-        with blas_limit(*data.features.shape):
-            self._fit(data if varying.all() else data.of_labels(np.flatnonzero(varying)))
+            return data
+        learned = data.repeated() if data.weights is not None and self.takes_weights == "whole" else data
+        refuse_too_large(self, learned.bytes_of(getattr(self, "n_components", 0)), learned.features.size)
+        with blas_limit(*learned.features.shape):
+            self._fit(learned)
+        return data
+
+    def _decide(self, threshold: str, data: FitInput) -> None:
+        """Learn calibration and decision by held-out scores of the labels that vary."""
+        decide(self, threshold, data)
 
     def _of_all_labels(self, method: Any, X: CheckedFeatures, off: Any, on: Any) -> NDArray[Any]:
         """Return what a method says of the labels that `_fit` saw, and `off` or `on` for constant labels."""
@@ -435,11 +457,18 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """Return the scores of all labels, constant ones included."""
         return self._of_all_labels(self._scores, X, -FAR, FAR)
 
+    def _all_probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
+        """Return the probabilities of all labels: calibrated ones, or the model's own."""
+        if self.calibration_ is None:
+            return self._of_all_labels(self._probabilities, X, 0.0, 1.0)
+        return self.calibration_.probabilities(self._all_scores(X))
+
     def _decoded(self, X: CheckedFeatures) -> NDArray[np.bool_]:
         """Return which labels are on."""
         if isinstance(self.decision_, Joint):
             return self._of_all_labels(self._label_sets, X, False, True)
-        return self.decision_.apply(self._all_scores(X))
+        takes_scores = self.decision_.takes == "scores"
+        return self.decision_.apply(self._all_scores(X) if takes_scores else self._all_probabilities(X))
 
     def _blocks(self, X: CheckedFeatures) -> Iterator[CheckedFeatures]:
         """Yield blocks of rows, so that the scores of all instances are not in memory at the same time."""
@@ -447,28 +476,10 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         for rows in gen_batches(n, height):
             yield X if n <= height else X[rows]
 
-    def _out_of_fold_scores(self, data: FitInput) -> NDArray[Any]:
-        """Return scores of all instances, each by a model which did not learn from it."""
-        n = data.n_instances
-        if n < 2:
-            raise InvalidInputError(
-                "the threshold of a rule is learned on held-out instances",
-                argument="threshold",
-                found=self.threshold,
-                advice=f"give 2 or more, not {n}",
-            )
-
-        def score(k: int, train: NDArray[np.bool_], test: NDArray[np.int64]) -> NDArray[Any]:
-            part = copy.copy(self)
-            part._fit_varying(data.rows(train, data.monitor.inside(f"threshold, fold {k + 1}")))
-            return part._all_scores(data.features[test])
-
-        return out_of_fold_scores(score, n, data.labels.shape[1], _FOLDS, make_generator(self.random_state))
-
     # ---------------------------------------------------------------- for the choice of parameters
 
     #: Rules by which `cofactor.evaluation.Search` may learn a cut.
-    cut_rules: ClassVar[tuple[str, ...]] = RULES
+    cut_rules: ClassVar[tuple[str, ...]] = (AUTO, *RULES)
 
     def _uncut(self) -> None:
         """Set the plain cut as the threshold, since the caller cuts the scores."""
@@ -476,16 +487,16 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     def _learn_cut(self, rule: str, scores: NDArray[Any], truth: sparse.csr_array) -> Decoder:
         """Return the cut that a rule learns, or the plain one."""
-        return Cut(0.0) if rule == "plain" else learn_threshold(rule, scores, truth)
+        return cut_of_rule(rule, self.decide_for, scores, truth)
 
     def _with_cut(self, rule: str, cut: Decoder) -> Self:
         """Return a copy of the fitted model which predicts with a cut."""
-        decided = copy.copy(self)
-        decided.decision_, decided.threshold = cut, rule
-        return decided
+        model = copy.copy(self)
+        decided(model, rule, cut)
+        return model
 
-    def _feature_space(self, varied: Collection[str]) -> Callable[[Any], FeatureSpace] | None:
-        """Return what prepares features once for fits that differ in these parameters; None if nothing can."""
+    def _feature_space(self, varied: Collection[str]) -> Callable[[Any, Any], FeatureSpace] | None:
+        """Return ``prepare(X, y)``, once for fits that differ in these parameters alone; None if nothing can."""
         return None
 
     # ---------------------------------------------------------------- saving

@@ -14,10 +14,11 @@ from cofactor.errors import InvalidInputError
 from cofactor.labels.data import as_weights
 from cofactor.labels.features import CheckedFeatures
 from cofactor.labels.regression import FeatureSpace, scaled_rows
+from cofactor.labels.scaling import Scaling
 from cofactor.model.checks import resolve_size
 from cofactor.model.progress import Monitor
 
-__all__ = ["CheckedFeatures", "FitInput", "check_lengths", "weights_of"]
+__all__ = ["CheckedFeatures", "FitInput", "check_lengths", "check_whole", "weights_of"]
 
 
 def _silent() -> Monitor:
@@ -53,6 +54,7 @@ class FitInput:
     weights: NDArray[np.float64] | None = None
     monitor: Monitor = field(default_factory=_silent)
     space: FeatureSpace | None = None
+    spaces: dict[bool, FeatureSpace] = field(default_factory=dict, repr=False)  # decomposed for this fit
 
     @property
     def n_instances(self) -> int:
@@ -60,7 +62,7 @@ class FitInput:
         return int(self.labels.shape[0])
 
     def feature_space(self, fit_intercept: bool = True) -> FeatureSpace:
-        """Return the decomposition of the features which the caller gave, or a new one.
+        """Return the decomposition of the features which the caller gave, or one that is made once for this fit.
 
         Raises
         ------
@@ -68,14 +70,25 @@ class FitInput:
             If the given one treats the intercept in another way.
         """
         if self.space is None:
-            with config_context(assume_finite=True):  # checked already, and warned of
-                return FeatureSpace(self.features, fit_intercept=fit_intercept, sample_weight=self.weights)
+            if fit_intercept not in self.spaces:
+                with config_context(assume_finite=True):  # checked already, and warned of
+                    space = FeatureSpace(self.features, fit_intercept=fit_intercept, sample_weight=self.weights)
+                self.spaces[fit_intercept] = space
+            return self.spaces[fit_intercept]
         if self.space.fit_intercept != fit_intercept:
             raise InvalidInputError(
                 f"the FeatureSpace given as X has fit_intercept={self.space.fit_intercept}, the model {fit_intercept}",
                 advice="give both the same",
             )
         return self.space
+
+    def scaled(self, scaling: Scaling) -> FitInput:
+        """Return the same with scaled features."""
+        return replace(self, features=scaling.apply(self.features), spaces={})
+
+    def without_unknown(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Return scores with -1e9 for labels that are not known, so that they do not count."""
+        return scores
 
     def bytes_of(self, n_components: Any) -> int:
         """Return what components take at least, as `check_size` takes their number: no more than labels, float32."""
@@ -119,6 +132,16 @@ def check_lengths(features: CheckedFeatures, labels: sparse.csr_array) -> None:
             f"X has {n} rows and y has {labels.shape[0]}{turned and turned + ' seems to be transposed'}: "
             "both must have one row for each instance",
             argument="y",
+        )
+
+
+def check_whole(weights: NDArray[np.float64] | None, model: str) -> None:
+    """Refuse weights that are not whole numbers, for a model which repeats instances."""
+    if weights is not None and (weights % 1).any():
+        raise InvalidInputError(
+            f"sample_weight holds {weights[weights % 1 > 0][0]:g}, but {model} repeats instances, so "
+            "weights must be whole numbers",
+            argument="sample_weight",
         )
 
 

@@ -157,6 +157,15 @@ class FeatureSpace:
         """Whether features are sparse with too many rows and columns for a decomposition, unless it is needed."""
         return is_sparse(X) and min(X.shape) > _LARGEST
 
+    def scaling_for(self, scale: str) -> Scaling:
+        """Return how the features of this space are scaled; refuse a model that wants them scaled in another way."""
+        if scale not in ("auto", self.scaling.kind):
+            raise InvalidInputError(
+                f"the FeatureSpace given as X has scale={self.scaling.kind!r}, the model {scale!r}",
+                advice="give both the same",
+            )
+        return self.scaling
+
     def _decompose(self) -> NDArray[np.float64]:
         """Return V if there are no more columns than rows, otherwise U; compute it and the singular values once."""
         if self._basis is None:

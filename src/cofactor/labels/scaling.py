@@ -27,6 +27,7 @@ __all__ = [
     "dense_features",
     "learn_scaling",
     "share_filled",
+    "stream_scaling",
 ]
 
 AUTO = "auto"
@@ -308,3 +309,28 @@ def _unit_rows(X: CheckedFeatures) -> CheckedFeatures:
     if not is_sparse(X):
         return X * factor.astype(X.dtype)[:, None]
     return sparse.csr_array((X.data * factor[rows].astype(X.dtype), X.indices, X.indptr), shape=X.shape)
+
+
+def stream_scaling(scale: str) -> Scaling:
+    """Return the scale of features that come in a stream: one that needs nothing of the features to come.
+
+    "auto" is "none" there.
+
+    Raises
+    ------
+    InvalidInputError
+        If the scale is one that learns from all instances.
+
+    Examples
+    --------
+    >>> stream_scaling("auto").kind, stream_scaling("rows").kind
+    ('none', 'rows')
+    """
+    if scale not in (AUTO, "none", "rows"):
+        raise InvalidInputError(
+            "it learns from all instances, which partial_fit never sees",
+            argument="scale",
+            found=scale,
+            advice="begin with fit, or take 'none' or 'rows'",
+        )
+    return Scaling("none" if scale == AUTO else scale)

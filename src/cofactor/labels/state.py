@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
+from cofactor.labels.calibration import Calibration
 from cofactor.labels.data import LabelForm
 from cofactor.labels.decoding import decoder_of
 from cofactor.labels.features import is_sparse
+from cofactor.labels.scaling import Scaling
 from cofactor.model.state import check_course, from_plain, member, packed, plain, unpacked
 from cofactor.recipe import Recipe
 
@@ -35,11 +37,18 @@ def label_state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "form": asdict(model.form_),
         "rule": model.decision_.rule,
         "threshold": packed(model.decision_.value, "threshold", arrays),
+        "scaling": packed(model.scaling_.to_plain(), "scaling", arrays),
+        "calibration": packed(_parts_of(model.calibration_), "calibration", arrays),
         "learned": learned,
     }
     if hasattr(model, "recipe_"):
         header["recipe"] = model.recipe_.as_json()
     return header, arrays
+
+
+def _parts_of(calibration: Calibration | None) -> dict[str, Any] | None:
+    """Return its members by name, arrays as they are."""
+    return None if calibration is None else {part.name: getattr(calibration, part.name) for part in fields(calibration)}
 
 
 def take_state(
@@ -73,6 +82,9 @@ def take_state(
     model.label_names_ = np.array(member(header, "label_names", list), dtype=object)
     model.constant_ = arrays["constant"]
     model.decision_ = decoder_of(member(header, "rule", str), unpacked(header["threshold"], arrays))
+    model.scaling_ = Scaling.of_plain(unpacked(header["scaling"], arrays), model.n_features_in_)
+    calibration = unpacked(header["calibration"], arrays)
+    model.calibration_ = None if calibration is None else Calibration(**calibration)
     for name, value in member(header, "learned", dict).items():
         if name not in kind._learned:
             raise InvalidInputError(f"{kind.__name__} has no {name}")
@@ -99,6 +111,10 @@ def check_shapes(model: Any) -> None:
     cut = np.asarray(model.decision_.value)
     if cut.shape not in ((), (n_labels,)):
         raise InvalidInputError(f"the threshold has shape {cut.shape} for {n_labels} labels")
+    if model.calibration_ is not None:
+        model.calibration_.check(n_labels)
+    elif model.decision_.takes == "probabilities":
+        raise InvalidInputError(f"the rule {model.decision_.rule!r} takes probabilities, but there is no calibration")
     check_course(model)
     sizes = {"D": D, "L": int(np.count_nonzero(model.constant_ == 0))}
     for name, letters in model._shapes.items():

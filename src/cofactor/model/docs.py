@@ -117,10 +117,19 @@ PARAMETERS: Mapping[str, str] = {
     "coding": """\
         coding : {"-1/1", "0/1"}, default={default}
             How labels are written in Z; the plain cut lies half way.""",
+    "scale": """\
+        scale : {"auto", "none", "rows", "tf-idf", "sd", "standard", "standard-rows"}, default={default}
+            How features are scaled, see `cofactor.labels.Scaling`. "auto" takes what suits ridge regression best by its
+            leave-one-out error.""",
     "threshold": """\
-        threshold : float or {"global", "per-label", "top-k", "cardinality"}, default={default}
-            Cut of the scores, or the rule by which it is learned on folds of the training data; see
+        threshold : float or {"auto", "global", "per-label", "top-k", "cardinality"}, default={default}
+            "auto" calibrates probabilities on training instances which are held out, and decides as `decide_for` says.
+            Otherwise the cut of the scores, or the rule by which it is learned; see
             `cofactor.labels.learn_threshold`.""",
+    "decide_for": """\
+        decide_for : {"micro", "macro", "example", "hamming", "subset"}, default={default}
+            What decisions with ``threshold="auto"`` are best at: micro-F1, macro-F1, mean F1 of the instances, Hamming
+            loss or subset accuracy.""",
     "features": f"""\
         X : {_FEATURES}
             Features, from -1e15 to 1e15.""",

@@ -107,6 +107,8 @@ class LabelFrequencies(LabelModel):
     ----------
     threshold : float or str, default=0
         See `LabelModel`.
+    decide_for : str, default="micro"
+        See `LabelModel`.
     random_state : int, optional
         Seed of the folds on which a threshold is learned.
 
@@ -120,8 +122,9 @@ class LabelFrequencies(LabelModel):
 
     frequencies_: NDArray[np.float64]
 
-    def __init__(self, *, threshold: Any = 0, random_state: Any = None) -> None:
+    def __init__(self, *, threshold: Any = 0, decide_for: str = "micro", random_state: Any = None) -> None:
         self.threshold = threshold
+        self.decide_for = decide_for
         self.random_state = random_state
 
     def _fit(self, data: FitInput) -> None:

@@ -39,7 +39,9 @@ class MLkNN(LabelModel):
     smoothing : float, default=1.0
         s, above 0: how many times each number j is assumed to have been counted before. For s → ∞ every probability
         is ½.
+    {scale}
     {threshold}
+    {decide_for}
     {random_state}
         It draws only the folds on which a threshold is learned.
     {callback}
@@ -95,14 +97,18 @@ class MLkNN(LabelModel):
         n_neighbors: int = 10,
         *,
         smoothing: float = 1.0,
+        scale: str = "none",
         threshold: float | str = 0.0,
+        decide_for: str = "micro",
         random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.smoothing = smoothing
+        self.scale = scale
         self.threshold = threshold
+        self.decide_for = decide_for
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose

@@ -15,6 +15,7 @@ from scipy import sparse
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.data import dense
 from cofactor.labels.explaining import LinearPart, ScoreParts
+from cofactor.labels.receiving import space_for
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.model.checks import check_choice, check_number, check_size, resolve_size
 from cofactor.solvers.result import Callback
@@ -66,7 +67,9 @@ class CodeModel(LabelModel):
         alpha: float = 1.0,
         *,
         fit_intercept: bool = True,
+        scale: str = "none",
         threshold: float | str = 0,
+        decide_for: str = "micro",
         random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
@@ -74,7 +77,9 @@ class CodeModel(LabelModel):
         self.n_components = n_components
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.scale = scale
         self.threshold = threshold
+        self.decide_for = decide_for
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
@@ -83,10 +88,10 @@ class CodeModel(LabelModel):
         """See `LabelModel.default_grid`."""
         return {"n_components": [0.5, 1.0], "alpha": [1.0, 10.0, 100.0, 1000.0]}
 
-    def _feature_space(self, varied: Collection[str]) -> Callable[[Any], FeatureSpace] | None:
-        if any("fit_intercept" in name for name in varied):
+    def _feature_space(self, varied: Collection[str]) -> Callable[[Any, Any], FeatureSpace] | None:
+        if any("fit_intercept" in name or name.endswith("scale") for name in varied):
             return None
-        return partial(FeatureSpace, fit_intercept=bool(self.fit_intercept))
+        return partial(space_for, scale=self.scale, fit_intercept=bool(self.fit_intercept))
 
     @abstractmethod
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:

@@ -28,7 +28,9 @@ class CPLST(CodeModel):
     alpha : float, default=1.0
         Weight of the penalty in the regression and in the hat matrix, at least 0.
     {fit_intercept}
+    {scale}
     {threshold}
+    {decide_for}
     {random_state}
         It draws only the folds on which a threshold is learned.
     {callback}

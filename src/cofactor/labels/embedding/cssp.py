@@ -38,7 +38,9 @@ class CSSP(CodeModel):
         Weight of the penalty of the regression, at least 0.
     {coding}
     {fit_intercept}
+    {scale}
     {threshold}
+    {decide_for}
     {random_state}
         It draws the labels. Accuracy depends much on the draw, so report means over several seeds.
     {callback}
@@ -84,7 +86,9 @@ class CSSP(CodeModel):
         *,
         coding: str = "-1/1",
         fit_intercept: bool = True,
+        scale: str = "none",
         threshold: float | str = 0,
+        decide_for: str = "micro",
         random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
@@ -93,7 +97,9 @@ class CSSP(CodeModel):
             n_components,
             alpha,
             fit_intercept=fit_intercept,
+            scale=scale,
             threshold=threshold,
+            decide_for=decide_for,
             random_state=random_state,
             callback=callback,
             verbose=verbose,

@@ -33,7 +33,9 @@ class FAiE(CodeModel):
         Weight of the features in the choice of the code, at least 0; the paper calls it α.
     {coding}
     {fit_intercept}
+    {scale}
     {threshold}
+    {decide_for}
     {random_state}
         It draws only the folds on which a threshold is learned.
     {callback}
@@ -75,7 +77,9 @@ class FAiE(CodeModel):
         *,
         coding: str = "-1/1",
         fit_intercept: bool = True,
+        scale: str = "none",
         threshold: float | str = 0,
+        decide_for: str = "micro",
         random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
@@ -84,7 +88,9 @@ class FAiE(CodeModel):
             n_components,
             alpha,
             fit_intercept=fit_intercept,
+            scale=scale,
             threshold=threshold,
+            decide_for=decide_for,
             random_state=random_state,
             callback=callback,
             verbose=verbose,

@@ -72,7 +72,9 @@ class GroPLE(LabelModel):
         vectors. "svd" takes far fewer rounds and, with hundreds of labels, reaches lower objectives.
     fit_intercept : bool, default=True
         Whether there is an intercept c; it is not penalized.
+    {scale}
     {threshold}
+    {decide_for}
         If labels are rare, the plain cut at 0 finds few of them; "global" suits F1.
     max_iter : int, default=1000
         Largest number of rounds of the embedding, and of steps for the map.
@@ -179,7 +181,9 @@ class GroPLE(LabelModel):
         correlation: str = "psd",
         start: str = "svd",
         fit_intercept: bool = True,
+        scale: str = "none",
         threshold: float | str = 0,
+        decide_for: str = "micro",
         max_iter: int = 1000,
         tol: float = 1e-3,
         random_state: RandomState = None,
@@ -195,7 +199,9 @@ class GroPLE(LabelModel):
         self.correlation = correlation
         self.start = start
         self.fit_intercept = fit_intercept
+        self.scale = scale
         self.threshold = threshold
+        self.decide_for = decide_for
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state

@@ -60,7 +60,9 @@ class LEML(LabelModel):
         Largest number of rounds or iterations.
     tol : float, default=1e-5
         Converged when the objective falls by less than this share of itself per iteration, over five iterations.
+    {scale}
     {threshold}
+    {decide_for}
     {random_state}
         It draws only the folds on which a threshold is learned.
     {callback}
@@ -129,7 +131,9 @@ class LEML(LabelModel):
         fit_intercept: bool = True,
         max_iter: int = 500,
         tol: float = 1e-5,
+        scale: str = "none",
         threshold: float | str = 0,
+        decide_for: str = "micro",
         random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
@@ -141,7 +145,9 @@ class LEML(LabelModel):
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.tol = tol
+        self.scale = scale
         self.threshold = threshold
+        self.decide_for = decide_for
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose

@@ -23,7 +23,6 @@ from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_jobs, check_number, check_size, resolve_size
 from cofactor.model.parallel import side_by_side
-from cofactor.model.state import check_array
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -67,14 +66,13 @@ class MLCHMF(LabelModel):
     voting : {"sign", "margin"}, default="sign"
         With "margin" neighbours vote with their scores, limited to [-1, 1], instead of the signs. This is not in the
         thesis; it ranks labels better.
-    scale : {"standard"} or None, default=None
-        "standard" first gives features mean 0 and standard deviation 1, which dense measurements need. Sparse features
-        get the standard deviation only, so that they stay sparse.
     fit_intercept : bool, default=True
         Whether embeddings see a constant feature (corrections.md, C26); distances never do.
     margin : {"smooth-hinge", "modified-square", "logistic"}, default="smooth-hinge"
         The loss h.
+    {scale}
     {threshold}
+    {decide_for}
     n_jobs : int, optional
         Number of nodes of one depth that are trained at the same time, by joblib; by default the number of threads
         (`COFACTOR_NUM_THREADS`). The result does not depend on it.
@@ -101,11 +99,9 @@ class MLCHMF(LabelModel):
         the constant feature); `U`, with a row for each of these; `V`. If no node retained any instance, there is one
         embedding of all instances, at the root.
     retained_ : ndarray or csr_array of shape (n, D)
-        The retained instances, scaled.
+        The retained instances, scaled as `scaling_` says.
     owners_ : ndarray of shape (n,)
         Position in `embeddings_` of the node that retained each instance.
-    mean_, deviation_ : ndarray of shape (D,) or None
-        Features are scaled as (X - mean_) / deviation_; None stands for no shift, or no division.
     n_iter_ : int
         Largest number of iterations of a node.
 
@@ -174,8 +170,6 @@ class MLCHMF(LabelModel):
     embeddings_: list[tree.Embedding]
     retained_: Any
     owners_: NDArray[np.int64]
-    mean_: NDArray[Any] | None
-    deviation_: NDArray[Any] | None
     n_iter_: int
 
     def __init__(
@@ -189,10 +183,11 @@ class MLCHMF(LabelModel):
         n_clusters: int = 2,
         n_neighbors: int = 5,
         voting: str = "sign",
-        scale: str | None = None,
         fit_intercept: bool = True,
         margin: str = "smooth-hinge",
+        scale: str = "none",
         threshold: float | str = 0.0,
+        decide_for: str = "micro",
         n_jobs: int | None = None,
         max_iter: int = 500,
         tol: float = 1e-4,
@@ -209,10 +204,11 @@ class MLCHMF(LabelModel):
         self.n_clusters = n_clusters
         self.n_neighbors = n_neighbors
         self.voting = voting
-        self.scale = scale
         self.fit_intercept = fit_intercept
         self.margin = margin
+        self.scale = scale
         self.threshold = threshold
+        self.decide_for = decide_for
         self.n_jobs = n_jobs
         self.max_iter = max_iter
         self.tol = tol
@@ -236,15 +232,13 @@ class MLCHMF(LabelModel):
         check_choice("voting", self.voting, ["sign", "margin"])
         check_choice("margin", self.margin, _SMOOTH)
         check_choice("dtype", self.dtype, ["float32", "float64"])
-        check_choice("scale", self.scale, ["standard"], or_none=True)
         check_jobs(self.n_jobs)
 
     # ---------------------------------------------------------------- learning
 
     def _fit(self, data: FitInput) -> None:
         X, Y, monitor = data.features, data.labels, data.monitor
-        self._set_scale(X)
-        points = self._scaled(X)
+        points: Any = X.astype(self.dtype, copy=False)
         features = _with_constant(points) if self.fit_intercept else points
         growth = self._growth(Y.shape[1])
         self.tree_ = [_record(0, None, 0, points.shape[0])]
@@ -304,13 +298,13 @@ class MLCHMF(LabelModel):
     # ---------------------------------------------------------------- scoring
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
-        X = self._scaled(X)
-        counts = self._voters(X)
+        points: Any = X.astype(self.dtype, copy=False)
+        counts = self._voters(points)
         votes = np.zeros((X.shape[0], self.embeddings_[0]["V"].shape[1]))
         for e, embedding in enumerate(self.embeddings_):
             rows = np.flatnonzero(counts[:, e])
             if len(rows):
-                votes[rows] += counts[rows, e, None] * self._vote(tree.scores(X[rows], embedding))
+                votes[rows] += counts[rows, e, None] * self._vote(tree.scores(points[rows], embedding))
         return votes / counts.sum(axis=1, keepdims=True)
 
     def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
@@ -344,28 +338,6 @@ class MLCHMF(LabelModel):
     def _vote(self, scores: NDArray[Any]) -> NDArray[Any]:
         return np.where(scores > 0, 1.0, -1.0) if self.voting == "sign" else np.clip(scores, -1, 1)
 
-    # ---------------------------------------------------------------- features
-
-    def _set_scale(self, X: Any) -> None:
-        self.mean_ = self.deviation_ = None
-        if self.scale == "standard":
-            mean = np.asarray(X.mean(axis=0, dtype=np.float64))
-            if is_sparse(X):
-                variance = np.asarray((X.astype(np.float64) ** 2).mean(axis=0)) - mean**2
-            else:
-                self.mean_ = mean
-                variance = X.var(axis=0, dtype=np.float64)
-            deviation = np.sqrt(np.maximum(variance, 0))
-            self.deviation_ = np.where(deviation > 1e-9 * np.abs(mean), deviation, 1.0)
-
-    def _scaled(self, X: Any) -> Any:
-        """Return features as embeddings and distances see them."""
-        if self.mean_ is not None:
-            X = (X.toarray() if is_sparse(X) else X) - self.mean_
-        if self.deviation_ is not None:
-            X = sparse.csr_array(X * (1 / self.deviation_)[None, :]) if is_sparse(X) else X / self.deviation_
-        return X.astype(self.dtype, copy=False)
-
     # ---------------------------------------------------------------- saving
 
     def _check_learned(self) -> None:
@@ -378,11 +350,6 @@ class MLCHMF(LabelModel):
         tree.check_embeddings(self.embeddings_, D, n_labels)
         if self.owners_.dtype.kind != "i" or not ((self.owners_ >= 0) & (self.owners_ < len(self.embeddings_))).all():
             raise InvalidInputError(f"owners_ must name the embeddings of {n} instances")
-        for name, array in (("mean_", self.mean_), ("deviation_", self.deviation_)):
-            if array is not None:
-                check_array(name, array, (D,))
-        if self.deviation_ is not None and not (self.deviation_ > 0).all():
-            raise InvalidInputError("deviation_ must be above 0")
 
     # ---------------------------------------------------------------- the tree as text
 

@@ -73,7 +73,9 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     eta0 : float, default=3.0
         First step length γ_0 of stochastic gradients. Of 1, 3, 10 and 30, 3 was best after one pass over bibtex and
         corel5k, and close to the best on medical and scene.
+    {scale}
     {threshold}
+    {decide_for}
     {random_state}
         It draws the start, the order of instances, and the folds on which a threshold is learned.
     {callback}
@@ -181,7 +183,9 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         max_iter: int = 100,
         tol: float = 1e-4,
         eta0: float = 3.0,
+        scale: str = "none",
         threshold: float | str = 0,
+        decide_for: str = "micro",
         random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
@@ -196,7 +200,9 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         self.max_iter = max_iter
         self.tol = tol
         self.eta0 = eta0
+        self.scale = scale
         self.threshold = threshold
+        self.decide_for = decide_for
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
@@ -276,7 +282,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
             check_number("n_rows", n_rows, low=1, whole=True)
         with committed(self, keep=learned_names(self)) as fitted:
             data = fitted._receive(X, y, sample_weight, label_names=label_names, reset=first, weights="whole")
-            data = data.repeated()
+            data = (fitted._with_scaling(data, stream=True) if first else data).repeated()
             fitted._extend(self._prepared(data.features), data.labels, n_rows)
         if first and isinstance(self.threshold, str):
             warnings.warn(

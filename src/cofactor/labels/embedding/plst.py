@@ -25,7 +25,9 @@ class PLST(CodeModel):
     alpha : float, default=1.0
         Weight of the penalty of the regression, at least 0.
     {fit_intercept}
+    {scale}
     {threshold}
+    {decide_for}
     {random_state}
         It draws only the folds on which a threshold is learned.
     {callback}

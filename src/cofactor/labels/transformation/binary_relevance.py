@@ -27,6 +27,7 @@ from cofactor.labels.learners import (
     fit_label_learners,
 )
 from cofactor.labels.learners.linear import binarized
+from cofactor.labels.receiving import space_for
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_jobs, make_generator
@@ -54,7 +55,9 @@ class BinaryRelevance(LabelModel):
     n_jobs : int, optional
         Number of processes, as in joblib. They are not threads, since threads of liblinear would draw from a single
         stream of random numbers.
+    {scale}
     {threshold}
+    {decide_for}
     {random_state}
         It draws a seed for each label's estimator, if that has a ``random_state`` (the solver of LinearSVC draws), and
         the folds on which a threshold is learned.
@@ -118,14 +121,18 @@ class BinaryRelevance(LabelModel):
         estimator: BaseEstimator | None = None,
         *,
         n_jobs: int | None = None,
+        scale: str = "none",
         threshold: float | str = 0,
+        decide_for: str = "micro",
         random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.n_jobs = n_jobs
+        self.scale = scale
         self.threshold = threshold
+        self.decide_for = decide_for
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
@@ -136,12 +143,12 @@ class BinaryRelevance(LabelModel):
             return {}
         return {"estimator": [LinearSVC(C=cost) for cost in (0.01, 0.1, 1.0)]}
 
-    def _feature_space(self, varied: Collection[str]) -> Callable[[Any], FeatureSpace] | None:
+    def _feature_space(self, varied: Collection[str]) -> Callable[[Any, Any], FeatureSpace] | None:
         if self.estimator is None or type(self.estimator) is not Ridge:
             return None
-        if any("fit_intercept" in name or name == "estimator" for name in varied):
+        if any("fit_intercept" in name or name.endswith(("scale", "estimator")) for name in varied):
             return None
-        return partial(FeatureSpace, fit_intercept=bool(self.estimator.fit_intercept))
+        return partial(space_for, scale=self.scale, fit_intercept=bool(self.estimator.fit_intercept))
 
     def _check_params(self) -> None:
         super()._check_params()

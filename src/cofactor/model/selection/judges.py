@@ -68,7 +68,7 @@ class CutModel(Protocol):
     def _with_cut(self, rule: str, cut: Cut) -> Self:
         """Return a copy of the fitted model which predicts with a cut."""
 
-    def _feature_space(self, varied: Collection[str]) -> Callable[[Any], Any] | None:
+    def _feature_space(self, varied: Collection[str]) -> Callable[[Any, Any], Any] | None:
         """Return what prepares features once for fits which differ in these parameters, None if nothing can."""
 
 
@@ -120,12 +120,12 @@ class Part:
         """Prepare the features once, for all cells."""
         space = feature_space_of(estimator, cells)
         if space is not None:
-            self.X = space(self.X)
+            self.X = space(self.X, self.y)
             self.test_X = self.X.other(self.test_X)
 
 
-def feature_space_of(estimator: Any, cells: Sequence[Settings]) -> Callable[[Any], Any] | None:
-    """Return what prepares features once for all cells of a grid, None if nothing can."""
+def feature_space_of(estimator: Any, cells: Sequence[Settings]) -> Callable[[Any, Any], Any] | None:
+    """Return what prepares features once for all cells of a grid, as ``space(X, y)``; None if nothing can."""
     varied = {name for cell in cells for name in cell}
     return estimator._feature_space(varied) if hasattr(estimator, "_feature_space") else None
 

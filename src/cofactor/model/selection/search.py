@@ -187,7 +187,7 @@ class Search(BaseEstimator):
         # A frame is given to the models as it is, so that they know the names of its columns.
         differ = cells[1:] != cells[:-1] and not hasattr(X, "columns")
         space = feature_space_of(self.estimator, cells) if differ else None
-        data = X if space is None else space(X)
+        data = X if space is None else space(X, y)
         for name, choice in choices.items():
             known = [one for one in fitted if one[0] == choice.parameters]
             if not known:

@@ -1,9 +1,4 @@
-"""From scores to label sets: by a cut, by the number of labels, or by the model itself.
-
-A model holds its decoder as `decision_`. `Cut` and `TopK` use scores alone; their numbers are given, or learned from
-scores of instances that the model did not learn from (`learn_threshold`). `Joint` leaves the decoding to the model,
-which then predicts label sets as a whole.
-"""
+"""Decoders that use scores alone: cuts, and the number of labels; how they are learned from held-out scores."""
 
 from __future__ import annotations
 
@@ -11,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +19,7 @@ from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape
 from cofactor.typing import Labels
 
 __all__ = [
+    "AUTO",
     "FAR",
     "JOINT",
     "RULES",
@@ -32,13 +28,15 @@ __all__ = [
     "Joint",
     "TopK",
     "check_threshold",
-    "decoder_of",
     "first_decoder",
     "learn_threshold",
     "micro_f1_curve",
 ]
 
-#: Rules whose cut is learned.
+#: The parameter `threshold` of a model which decides by calibrated probabilities, as `decide_for` says.
+AUTO = "auto"
+
+#: Rules whose cut of the scores is learned.
 RULES = ("global", "per-label", "top-k", "cardinality")
 
 #: The parameter `threshold` of a model which decodes label sets by itself, and the rule of its decoder.
@@ -57,11 +55,14 @@ class Decoder(ABC):
     Attributes
     ----------
     rule : str
-        How its value was chosen: "fixed", one of `RULES`, or "joint".
+        How its value was chosen: "fixed", one of `RULES` or `AIMS`, or "joint".
     value : float, ndarray of shape (L,) or None
         The number or numbers that it uses.
+    takes : {"scores", "probabilities"}
+        What `apply` decides from.
     """
 
+    takes: ClassVar[str] = "scores"
     rule: str
     value: float | NDArray[np.float64] | None
 
@@ -168,35 +169,6 @@ class Joint(Decoder):
         raise InvalidInputError("label sets that are decoded jointly do not follow from scores", advice="call predict")
 
 
-def decoder_of(rule: str, value: Any) -> Decoder:
-    """Return the decoder of a rule and the numbers it uses.
-
-    Parameters
-    ----------
-    rule : {"fixed", "global", "per-label", "top-k", "cardinality", "joint"}
-    value : float, int, ndarray of shape (L,) or None
-
-    Raises
-    ------
-    InvalidInputError
-        If they do not fit each other.
-
-    Examples
-    --------
-    >>> decoder_of("global", 0.25)
-    Cut(value=0.25, rule='global')
-    >>> decoder_of("top-k", 3)
-    TopK(value=3, rule='top-k')
-    """
-    if rule == JOINT:
-        if value is not None:
-            raise InvalidInputError(f"the rule {rule!r} cannot have the value {value!r}")
-        return Joint()
-    if isinstance(value, bool) or not isinstance(value, Real | np.ndarray):
-        raise InvalidInputError(f"the rule {rule!r} cannot have the value {value!r}")
-    return TopK(value, rule) if rule == "top-k" else Cut(value, rule)  # type: ignore[arg-type]
-
-
 def first_decoder(threshold: float | str) -> Decoder:
     """Return the decoder for a parameter `threshold`; for a rule whose cut is still to be learned, the plain cut.
 
@@ -219,7 +191,7 @@ def check_threshold(threshold: Any, *, joint: bool = False) -> None:
     joint : bool, default=False
         Whether the model can decode label sets by itself, so that "joint" is a rule too.
     """
-    rules = (*RULES, JOINT) if joint else RULES
+    rules = (AUTO, *RULES, JOINT) if joint else (AUTO, *RULES)
     expected = f"expected a finite number, or one of {', '.join(map(repr, rules))}"
     if isinstance(threshold, str):
         if threshold not in rules:
@@ -447,3 +419,9 @@ def _best_k(scores: NDArray[Any], Y: sparse.csr_array, weight: NDArray[np.float6
         hits += found.sum(axis=0) if weight is None else weight[block] @ found
     total = n if weight is None else float(weight.sum())
     return 1 + int(np.argmax(_f1(np.cumsum(hits), total * np.arange(1, n_labels + 1), _n_on(Y, weight))))
+
+
+def best_cut(scores: NDArray[Any], Y: sparse.csr_array, weight: NDArray[np.float64] | None = None) -> float:
+    """Return the one cut of checked scores with the largest micro-F1; of equally good ones the highest."""
+    cuts, true_positives, positives = _all_cuts(scores, Y, weight)
+    return float(cuts[np.argmax(_f1(true_positives, positives, _n_on(Y, weight)))])

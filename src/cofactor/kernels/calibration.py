@@ -1,0 +1,87 @@
+"""Sums of logistic regressions of labels on scores: one pass over a table of scores, without tables of its size."""
+
+import math
+
+import numpy as np
+
+from cofactor.kernels.compile import exact
+
+
+@exact
+def _chance(z):  # type: ignore[no-untyped-def]
+    """Return 1 / (1 + exp(-z)), without overflow."""
+    e = math.exp(-abs(z))
+    return 1 / (1 + e) if z >= 0 else e / (1 + e)
+
+
+@exact
+def platt_sums(scores, weights, slope, offset, far, out):  # type: ignore[no-untyped-def]
+    """Add to `out`, shape (5, L), what Newton's step of p = σ(slope s + offset) needs of each label.
+
+    The rows are Σ w p s, Σ w p, Σ w p (1 - p) s², Σ w p (1 - p) s and Σ w p (1 - p), over scores within ±far; NaN is
+    left out too.
+    """
+    for i in range(scores.shape[0]):
+        w = weights[i]
+        for k in range(scores.shape[1]):
+            s = np.float64(scores[i, k])
+            if not abs(s) < far:
+                continue
+            p = _chance(slope[k] * s + offset[k])
+            v = w * p * (1 - p)
+            out[0, k] += w * p * s
+            out[1, k] += w * p
+            out[2, k] += v * s * s
+            out[3, k] += v * s
+            out[4, k] += v
+
+
+@exact
+def rows_of_logits(logits, far, out):  # type: ignore[no-untyped-def]
+    """Write for each row its largest logit, the next one, the label of the largest, and log Σ p, into out, (n, 4).
+
+    Logits beyond ±far are left out. A row without two others gets -far for what it lacks.
+    """
+    for i in range(logits.shape[0]):
+        first, second, best, total = -far, -far, -1, 0.0
+        for k in range(logits.shape[1]):
+            z = np.float64(logits[i, k])
+            if not abs(z) < far:
+                continue
+            total += _chance(z)
+            if z > first:
+                first, second, best = z, first, k
+            elif z > second:
+                second = z
+        out[i, 0], out[i, 1], out[i, 2] = first, second, best
+        out[i, 3] = math.log(max(total, 1e-9))
+
+
+@exact
+def context_sums(logits, rows, weights, beta, far, gradient, hessian):  # type: ignore[no-untyped-def]
+    """Add Σ w p x and Σ w p (1 - p) x xᵀ of x = [logit, largest other logit, log Σ p, 1] to both outputs."""
+    x = np.ones(4)
+    for i in range(logits.shape[0]):
+        x[2] = rows[i, 3]
+        for k in range(logits.shape[1]):
+            x[0] = logits[i, k]
+            if not abs(x[0]) < far:
+                continue
+            x[1] = rows[i, 1] if k == rows[i, 2] else rows[i, 0]
+            p = _chance(beta[0] * x[0] + beta[1] * x[1] + beta[2] * x[2] + beta[3])
+            v = weights[i] * p * (1 - p)
+            for a in range(4):
+                gradient[a] += weights[i] * p * x[a]
+                for b in range(4):
+                    hessian[a, b] += v * x[a] * x[b]
+
+
+@exact
+def apply_context(logits, rows, beta, far):  # type: ignore[no-untyped-def]
+    """Replace logits within ±far by what the context of their rows makes of them."""
+    for i in range(logits.shape[0]):
+        for k in range(logits.shape[1]):
+            z = logits[i, k]
+            if abs(z) < far:
+                other = rows[i, 1] if k == rows[i, 2] else rows[i, 0]
+                logits[i, k] = beta[0] * z + beta[1] * other + beta[2] * rows[i, 3] + beta[3]

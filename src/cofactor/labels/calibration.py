@@ -1,0 +1,323 @@
+r"""Probabilities of labels from scores of any model: Platt scaling with a common prior, then the context of the row.
+
+With the score s of label l, and the logits :math:`z_l` of the labels of one instance,
+
+.. math:: p_l = \sigma(z_l), \quad z_l = a_l s + b_l, \quad (a_l, b_l) \sim N\bigl((a_0, b_0), \mathrm{diag}\,\tau\bigr)
+
+.. math:: p_l' = \sigma\Bigl(w_0 z_l + w_1 \max_{m \ne l} z_m + w_2 \log \sum_m p_m + w_3\Bigr)
+
+The common slope and offset, and how far labels stray from them, are learned by EM, so that a label with few instances
+is calibrated as the others are, and a label with many as it is itself. Four numbers for all labels then say what the
+other labels of the instance tell: whether there is a more likely one, and how many are likely.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import expit
+from sklearn.utils import gen_batches
+
+from cofactor.errors import InvalidInputError
+from cofactor.kernels.calibration import apply_context, context_sums, platt_sums, rows_of_logits
+from cofactor.labels.decoding import FAR, Decoder, learn_decoder
+
+__all__ = ["Calibrated", "Calibration", "learn_calibration"]
+
+_POOLED = 1 << 21  # scores on which what all labels have in common is learned
+_WIDE = 100.0  # variance of the prior of the common slope and offset, for scores of deviation 1
+_EM_STEPS = 4
+_NEWTON_STEPS = 2  # of a label in each step of EM; they go on where the last ones ended
+_LONGEST = 2.0  # longest Newton step of a logit
+_LEAST = 1e-3  # least slope, so that calibration never turns the order of instances
+_PER_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """How scores become probabilities.
+
+    Parameters
+    ----------
+    slope, offset : ndarray of shape (L,)
+        a and b of each label; slopes are above 0.
+    context : ndarray of shape (4,), or None
+        w; None where the other labels of an instance say nothing.
+
+    Examples
+    --------
+    >>> Calibration(np.array([2.0]), np.array([0.0])).probabilities(np.array([[0.0], [1e9], [-1e9]])).ravel()
+    array([0.5, 1. , 0. ])
+    """
+
+    slope: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    context: NDArray[np.float64] | None = None
+
+    def logits(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Return log p / (1 - p), shape (n, L), in the precision of the scores.
+
+        Scores of ±1e9, those of labels that were constant in training, stay as they are.
+        """
+        logits = np.asarray(scores * self.slope.astype(scores.dtype) + self.offset.astype(scores.dtype))
+        constant = np.abs(scores) >= FAR
+        logits[constant] = scores[constant]
+        if self.context is not None:
+            apply_context(logits, _rows(logits), self.context, FAR)
+        return logits
+
+    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Return probabilities, shape (n, L); 0 or 1 exactly for labels that were constant in training."""
+        logits = self.logits(scores)
+        return np.asarray(expit(logits, out=logits))
+
+    def check(self, n_labels: int) -> None:
+        """Refuse numbers read from a file that do not fit the labels."""
+        wanted = {"slope": (n_labels,), "offset": (n_labels,), "context": (4,)}
+        for name, shape in wanted.items():
+            value = getattr(self, name)
+            if value is None and name == "context":
+                continue
+            if not isinstance(value, np.ndarray) or value.shape != shape or value.dtype != np.float64:
+                raise InvalidInputError(f"{name} of the calibration must be numbers of shape {shape}")
+            if not np.isfinite(value).all():
+                raise InvalidInputError(f"{name} of the calibration holds a number that is not finite")
+        if not (self.slope > 0).all():
+            raise InvalidInputError("slopes of the calibration must be above 0")
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated(Decoder):
+    """A decoder of probabilities after their calibration, so that it decides from scores.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    decoder : Decoder
+        It takes probabilities.
+    """
+
+    calibration: Calibration
+    decoder: Decoder
+
+    @property
+    def value(self) -> Any:  # type: ignore[override]
+        """The numbers of the decoder."""
+        return self.decoder.value
+
+    @property
+    def rule(self) -> str:  # type: ignore[override]
+        """The rule of the decoder."""
+        return self.decoder.rule
+
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return where labels are on."""
+        return self.decoder.apply(self.calibration.probabilities(np.asarray(scores)))
+
+
+def learn_calibrated(
+    decide_for: str, scores: NDArray[Any], labels: sparse.csr_array, weights: NDArray[np.float64] | None = None
+) -> Calibrated:
+    """Learn a calibration and a decision from the same held-out scores; see `learn_calibration`, `learn_decoder`."""
+    calibration = learn_calibration(scores, labels, weights)
+    return Calibrated(calibration, learn_decoder(decide_for, calibration.logits(scores), labels, weights))
+
+
+def learn_calibration(
+    scores: NDArray[Any],
+    labels: sparse.csr_array,
+    weights: NDArray[np.float64] | None = None,
+    *,
+    context: bool = True,
+) -> Calibration:
+    r"""Learn how scores become probabilities, from instances that the model did not learn from.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, L)
+        Those of ±1e9 and beyond are left out: they belong to labels that were constant where the model learned. So is
+        whatever else shall not count, such as scores of labels that are not known.
+    labels : csr_array of shape (n, L)
+        Ones where a label is on.
+    weights : ndarray of shape (n,), optional
+        Weights of the instances.
+    context : bool, default=True
+        Whether to learn from the other labels of an instance too. It is kept where it raises the log-likelihood by
+        more than log(n) for each of its numbers (twice what BIC asks).
+
+    Returns
+    -------
+    Calibration
+
+    Notes
+    -----
+    Slope and offset of all labels in common have the prior N(0, 100), for scores of standard deviation 1; they start
+    EM, which then takes four steps. Labels without usable scores get the common ones. In steps over the scores: about
+    ten for each label, and as many over up to 2,097,152 scores for what labels have in common. Needs no table of the
+    size of the scores but the logits, for the context.
+
+    Examples
+    --------
+    >>> scores = np.random.default_rng(0).normal(size=(500, 2))
+    >>> chances = 1 / (1 + np.exp(-3 * scores - 1))
+    >>> labels = sparse.csr_array(np.random.default_rng(1).random((500, 2)) < chances)
+    >>> learned = learn_calibration(scores, labels)
+    >>> learned.slope.round().tolist(), learned.offset.round().tolist()
+    ([3.0, 3.0], [1.0, 1.0])
+    """
+    w = np.ones(len(scores)) if weights is None else weights
+    few = slice(None, None, -(-scores.size // _POOLED) or 1)
+    unit = _deviation(scores[few])
+    pooled = _pooled(scores[few], labels[few], w[few], unit)
+    theta = _of_labels(scores, labels, w, unit, pooled)
+    theta[0] = np.maximum(theta[0], _LEAST)
+    calibration = Calibration(theta[0] / unit, theta[1].copy())
+    if not context or scores.shape[1] < 2:
+        return calibration
+    found = _context(calibration.logits(scores[few]), labels[few], w[few])
+    return calibration if found is None else Calibration(calibration.slope, calibration.offset, found)
+
+
+def _deviation(scores: NDArray[Any]) -> float:
+    """Return the standard deviation of usable scores, 1 if there is none."""
+    usable = np.abs(scores) < FAR
+    deviation = float(np.std(scores, where=usable, dtype=np.float64)) if usable.any() else 0.0
+    return deviation if deviation > 0 else 1.0
+
+
+def _sums(scores: NDArray[Any], w: NDArray[np.float64], theta: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+    """Return what `platt_sums` adds up, for scores divided by their deviation."""
+    out = np.zeros((5, scores.shape[1]))
+    platt_sums(scores, w, theta[0] / unit, theta[1], FAR, out)
+    out *= np.array([1 / unit, 1, 1 / unit**2, 1 / unit, 1])[:, None]
+    return out
+
+
+def _targets(
+    scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64], unit: float
+) -> NDArray[np.float64]:
+    """Return Σ w s and Σ w over the instances that have each label, shape (2, L)."""
+    rows = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
+    s = scores[rows, labels.indices].astype(np.float64)
+    weight = w[rows] * (np.abs(s) < FAR)
+    s[weight == 0] = 0.0
+    L = scores.shape[1]
+    return np.array([np.bincount(labels.indices, part, L) for part in (weight * s / unit, weight)])
+
+
+def _step(
+    sums: NDArray[np.float64], targets: NDArray[np.float64], theta: NDArray[np.float64], mean: Any, tau: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return a Newton step of slopes and offsets, no longer than `_LONGEST`, and their posterior variances."""
+    g0, g1 = targets - sums[:2] - (theta - mean) / tau
+    h00, h01, h11 = sums[2] + 1 / tau[0], sums[3], sums[4] + 1 / tau[1]
+    determinant = h00 * h11 - h01**2
+    step = np.array([h11 * g0 - h01 * g1, h00 * g1 - h01 * g0]) / determinant
+    length = np.abs(step).max(axis=0)
+    return step * np.minimum(1, _LONGEST / np.maximum(length, 1e-300)), np.array([h11, h00]) / determinant
+
+
+def _pooled(scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+    """Return the slope and the offset which suit all labels in common, shape (2, 1)."""
+    targets = _targets(scores, labels, w, unit).sum(axis=1, keepdims=True)
+    theta, mean, tau = np.array([[1.0], [0.0]]), np.zeros((2, 1)), np.full((2, 1), _WIDE)
+    for _ in range(30):
+        sums = _sums(scores, w, np.repeat(theta, scores.shape[1], axis=1), unit).sum(axis=1, keepdims=True)
+        step, _ = _step(sums, targets, theta, mean, tau)
+        theta = theta + step
+        if np.abs(step).max() < 1e-4:
+            break
+    return theta
+
+
+def _of_labels(
+    scores: NDArray[Any],
+    labels: sparse.csr_array,
+    w: NDArray[np.float64],
+    unit: float,
+    pooled: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return slope and offset of each label, shape (2, L), by EM."""
+    L = scores.shape[1]
+    targets = _targets(scores, labels, w, unit)
+    theta = np.repeat(pooled, L, axis=1)
+    mean, tau = pooled, np.ones((2, 1))
+    for _ in range(_EM_STEPS):
+        for _ in range(_NEWTON_STEPS):
+            sums = _sums(scores, w, theta, unit)
+            step, variance = _step(sums, targets, theta, mean, tau)
+            theta = theta + step
+        informed = sums[4] > 0
+        if not informed.any():
+            return np.repeat(pooled, L, axis=1)
+        mean = (theta[:, informed].sum(axis=1, keepdims=True) + pooled) / (informed.sum() + 1)
+        stray = (theta - mean)[:, informed] ** 2 + variance[:, informed]
+        tau = np.maximum(stray.mean(axis=1, keepdims=True), 1e-6)
+    step, _ = _step(_sums(scores, w, theta, unit), targets, theta, mean, tau)
+    return theta + step
+
+
+# ---------------------------------------------------------------- context of the row
+
+
+def _rows(logits: NDArray[Any]) -> NDArray[np.float64]:
+    """Return what `rows_of_logits` says of each row."""
+    rows = np.empty((len(logits), 4))
+    rows_of_logits(logits, FAR, rows)
+    lonely = rows[:, :2] <= -FAR  # no other label
+    rows[:, :2][lonely] = 0.0
+    return rows
+
+
+def _context(logits: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return the weights of the context, by Newton's method; None if they gain too little."""
+    rows = _rows(logits)
+    beta = np.array([1.0, 0.0, 0.0, 0.0])
+    before = _likelihood(logits, rows, labels, w, beta)
+    targets = _context_targets(logits, rows, labels, w)
+    for _ in range(15):
+        gradient, hessian = np.zeros(4), 1e-3 * np.eye(4)
+        context_sums(logits, rows, w, beta, FAR, gradient, hessian)
+        step = np.linalg.solve(hessian, targets - gradient)
+        beta = beta + step * min(1.0, 1 / np.abs(step).max(initial=1e-300))
+        if np.abs(step).max() < 1e-4:
+            break
+    gain = _likelihood(logits, rows, labels, w, beta) - before
+    return beta if gain > 3 * np.log(max(len(logits), 2)) and beta[0] > 0 else None
+
+
+def _context_targets(
+    logits: NDArray[Any], rows: NDArray[np.float64], labels: sparse.csr_array, w: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return Σ w x over the labels that are on."""
+    row = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
+    z = logits[row, labels.indices].astype(np.float64)
+    kept = np.abs(z) < FAR
+    row, column, z = row[kept], labels.indices[kept], z[kept]
+    other = np.where(column == rows[row, 2], rows[row, 1], rows[row, 0])
+    return np.array([w[row] @ x for x in (z, other, rows[row, 3], np.ones(len(row)))])
+
+
+def _likelihood(
+    logits: NDArray[Any],
+    rows: NDArray[np.float64],
+    labels: sparse.csr_array,
+    w: NDArray[np.float64],
+    beta: NDArray[np.float64],
+) -> float:
+    """Return the log-likelihood of the labels."""
+    total = 0.0
+    for block in gen_batches(len(logits), max(1, _PER_BLOCK // logits.shape[1])):
+        z = logits[block].astype(np.float64)
+        apply_context(z, rows[block], beta, FAR)
+        usable = np.abs(z) < FAR
+        z[~usable] = 0.0
+        on = labels[block]
+        place = np.repeat(np.arange(len(z)), np.diff(on.indptr))
+        found = np.bincount(place, z[place, on.indices], len(z))
+        total += float(w[block] @ (found - np.sum(np.logaddexp(0, z), axis=1, where=usable)))
+    return total

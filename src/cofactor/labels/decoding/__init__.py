@@ -1,0 +1,53 @@
+"""From scores to label sets: by a cut, by probabilities, by the number of labels, or by the model itself.
+
+A model holds its decoder as `decision_`. `Cut` and `TopK` use scores alone; `ProbabilityCut`, `BestSets` and
+`LikelySets` use calibrated probabilities (`cofactor.labels.calibration`). Their numbers are given, or learned from
+scores of instances that the model did not learn from (`learn_threshold`, `learn_decoder`). `Joint` leaves the decoding
+to the model, which then predicts label sets as a whole.
+"""
+
+from cofactor.labels.decoding.cuts import (
+    AUTO,
+    FAR,
+    JOINT,
+    RULES,
+    Cut,
+    Decoder,
+    Joint,
+    TopK,
+    check_threshold,
+    first_decoder,
+    learn_threshold,
+    micro_f1_curve,
+)
+from cofactor.labels.decoding.probable import (
+    AIMS,
+    BestSets,
+    LikelySets,
+    ProbabilityCut,
+    check_aim,
+    decoder_of,
+    learn_decoder,
+)
+
+__all__ = [
+    "AIMS",
+    "AUTO",
+    "FAR",
+    "JOINT",
+    "RULES",
+    "BestSets",
+    "Cut",
+    "Decoder",
+    "Joint",
+    "LikelySets",
+    "ProbabilityCut",
+    "TopK",
+    "check_aim",
+    "check_threshold",
+    "decoder_of",
+    "first_decoder",
+    "learn_decoder",
+    "learn_threshold",
+    "micro_f1_curve",
+]

@@ -1,0 +1,298 @@
+"""Decoders that use calibrated probabilities, one for each measure a user may want to be best at.
+
+With p_l as the probability of label l, in one instance or, for macro-F1, in all instances:
+
+==========  =======================================================================================================
+"micro"     one cut of the probabilities, where micro-F1 of held-out instances is largest
+"macro"     a cut for each label, half the largest F1 that its probabilities let expect: a label is worth its place
+            in a set exactly where its probability is above that
+"example"   for each instance the set of the largest expected F1; none where that is likely to be right, if held-out
+            instances say so
+"hamming"   labels which are more likely than not
+"subset"    the same, and the most likely label in place of an empty set, if held-out instances say so
+==========  =======================================================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import expit
+from sklearn.utils import gen_batches
+
+from cofactor.errors import InvalidInputError
+from cofactor.labels.decoding.cuts import JOINT, Cut, Decoder, Joint, TopK, best_cut
+from cofactor.model.checks import check_choice
+
+__all__ = ["AIMS", "BestSets", "LikelySets", "ProbabilityCut", "check_aim", "decoder_of", "learn_decoder"]
+
+#: What decisions may be best at: the parameter `decide_for`, and the rule of the decoder.
+AIMS = ("micro", "macro", "example", "hamming", "subset")
+
+_PER_BLOCK = 1 << 22
+_EXACT = 1 << 22  # numbers up to which a cut is searched among all of them, by sorting
+_STEPS = 1 << 15  # of logits from -16 to 16, among which a cut is searched beyond that: each is worth .001
+_END = 16.0
+_HIGHEST = 1 - 1e-6  # cuts above that would turn off labels which all training instances have
+
+
+@dataclass(frozen=True, eq=False)
+class ProbabilityCut(Decoder):
+    """Labels whose probability lies above a cut are on.
+
+    Parameters
+    ----------
+    value : float, or ndarray of shape (L,) with "macro"
+        The cut, at least 0 and below 1.
+    rule : {"micro", "macro", "hamming"}, default="micro"
+        What it is best at.
+
+    Examples
+    --------
+    >>> ProbabilityCut(0.4).apply(np.array([[0.3, 0.5]]))
+    array([[False,  True]])
+    """
+
+    takes: ClassVar[str] = "probabilities"
+    value: float | NDArray[np.float64]
+    rule: str = "micro"
+
+    def __post_init__(self) -> None:
+        if self.rule not in ("micro", "macro", "hamming"):
+            raise InvalidInputError(f"unknown rule {self.rule!r}")
+        cut = np.asarray(self.value)
+        if np.ndim(cut) != (self.rule == "macro") or not ((cut >= 0) & (cut < 1)).all():
+            raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
+
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return where probabilities lie above the cut."""
+        return scores > np.asarray(self.value, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class BestSets(Decoder):
+    r"""Each instance gets the label set of the largest expected F1.
+
+    Of the sets of the k most likely labels it is the one with the largest :math:`2 \sum p / (k + \sum_l p_l)`; the
+    empty set, where it is allowed, has :math:`\prod_l (1 - p_l)`, the probability that it is right.
+
+    Parameters
+    ----------
+    value : {0, 1}
+        Least number of labels of an instance.
+    rule : {"example"}, default="example"
+        What it is best at.
+
+    Examples
+    --------
+    >>> BestSets(0).apply(np.array([[0.4, 0.3, 0.1], [0.1, 0.05, 0.0]]))
+    array([[ True,  True, False],
+           [False, False, False]])
+    """
+
+    takes: ClassVar[str] = "probabilities"
+    value: int
+    rule: str = "example"
+
+    def __post_init__(self) -> None:
+        _check_least(self.rule, "example", self.value)
+
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return the best sets."""
+        cut, best = _best_cuts(scores, axis=1)
+        on = scores > cut[:, None]
+        if self.value == 0:
+            on[np.prod(1 - scores, axis=1) > best] = False
+        return on
+
+
+@dataclass(frozen=True, eq=False)
+class LikelySets(Decoder):
+    """Labels which are more likely than not are on, and perhaps the most likely one where there is none.
+
+    Parameters
+    ----------
+    value : {0, 1}
+        Least number of labels of an instance.
+    rule : {"subset"}, default="subset"
+        What it is best at.
+
+    Examples
+    --------
+    >>> LikelySets(1).apply(np.array([[0.4, 0.3], [0.8, 0.6]]))
+    array([[ True, False],
+           [ True,  True]])
+    """
+
+    takes: ClassVar[str] = "probabilities"
+    value: int
+    rule: str = "subset"
+
+    def __post_init__(self) -> None:
+        _check_least(self.rule, "subset", self.value)
+
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return the likely sets."""
+        on = scores > 0.5
+        if self.value:
+            rows = np.flatnonzero(~on.any(axis=1))
+            best = np.argmax(scores[rows], axis=1)
+            on[rows, best] = scores[rows, best] > 0
+        return on
+
+
+def decoder_of(rule: str, value: Any) -> Decoder:
+    """Return the decoder of a rule and the numbers it uses.
+
+    Parameters
+    ----------
+    rule : {"fixed", "global", "per-label", "top-k", "cardinality", "joint"} or one of `AIMS`
+    value : float, int, ndarray of shape (L,) or None
+
+    Raises
+    ------
+    InvalidInputError
+        If they do not fit each other.
+
+    Examples
+    --------
+    >>> decoder_of("global", 0.25)
+    Cut(value=0.25, rule='global')
+    >>> decoder_of("top-k", 3)
+    TopK(value=3, rule='top-k')
+    >>> decoder_of("example", 1)
+    BestSets(value=1, rule='example')
+    """
+    if rule == JOINT:
+        if value is not None:
+            raise InvalidInputError(f"the rule {rule!r} cannot have the value {value!r}")
+        return Joint()
+    if isinstance(value, bool) or not isinstance(value, Real | np.ndarray):
+        raise InvalidInputError(f"the rule {rule!r} cannot have the value {value!r}")
+    kinds: dict[str, Any] = {"top-k": TopK, "example": BestSets, "subset": LikelySets}
+    kinds |= dict.fromkeys(("micro", "macro", "hamming"), ProbabilityCut)
+    decoder: Decoder = kinds.get(rule, Cut)(value, rule)
+    return decoder
+
+
+def check_aim(decide_for: Any) -> None:
+    """Refuse a `decide_for` that is not known."""
+    check_choice("decide_for", decide_for, AIMS)
+
+
+def learn_decoder(
+    decide_for: str, logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.float64] | None = None
+) -> Decoder:
+    """Learn how to decide, from calibrated logits of held-out instances.
+
+    Parameters
+    ----------
+    decide_for : {"micro", "macro", "example", "hamming", "subset"}
+        What to be best at, see the module.
+    logits : ndarray of shape (n, L)
+        log p / (1 - p); labels that were constant in training have ±`FAR`.
+    Y : csr_array of shape (n, L)
+        Ones where a label is on.
+    weights : ndarray of shape (n,), optional
+        Weights of the instances.
+
+    Returns
+    -------
+    Decoder
+        It takes probabilities.
+
+    Notes
+    -----
+    Up to 4,194,304 logits, one cut is the best of all. Beyond that it is the best of 32,768, which are .001 apart.
+
+    Examples
+    --------
+    >>> logits = np.array([[2.0, -1.0], [0.0, -3.0]])
+    >>> learn_decoder("micro", logits, sparse.csr_array([[1, 1], [0, 0]])).value < 0.27
+    True
+    """
+    if decide_for == "micro":
+        cut = _micro_cut(logits, Y, weights)
+        return ProbabilityCut(float(min(expit(cut), _HIGHEST)))
+    if decide_for == "macro":
+        blocks = gen_batches(logits.shape[1], max(1, _PER_BLOCK // len(logits)))
+        return ProbabilityCut(np.concatenate([_macro_cuts(logits[:, k], weights) for k in blocks]), "macro")
+    if decide_for == "hamming":
+        return ProbabilityCut(0.5, "hamming")
+    usual: tuple[Decoder, Decoder] = (BestSets(1), BestSets(0))  # the second only if held-out instances prefer it
+    if decide_for == "subset":
+        usual = (LikelySets(0), LikelySets(1))
+    return max(usual, key=lambda decoder: _quality(decoder, logits, Y, weights))
+
+
+def _check_least(rule: str, known: str, value: Any) -> None:
+    if rule != known:
+        raise InvalidInputError(f"unknown rule {rule!r}")
+    if np.ndim(value) or value not in (0, 1):
+        raise InvalidInputError(f"the rule {rule!r} cannot have the value {value!r}")
+
+
+def _best_cuts(
+    p: NDArray[Any], axis: int, weights: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return for each row, or column, the cut of its probabilities with the largest expected F1, and that F1.
+
+    A label belongs to the best set exactly if p > F / 2, so the cut is where F of the labels above it is twice the cut.
+    Going from all labels to those above half their F, again and again, reaches it from below (Dinkelbach's method).
+    """
+    w: Any = 1.0 if weights is None else weights[:, None]
+    expected: NDArray[np.float64] = np.sum(w * p, axis=axis, dtype=np.float64)
+    cut = np.zeros(expected.shape)
+    while True:
+        above = w * (p > np.expand_dims(cut, axis))
+        hits = np.sum(above * p, axis=axis, dtype=np.float64)
+        total = above.sum(axis=axis) + expected
+        higher = np.divide(hits, total, out=np.zeros_like(hits), where=total > 0)
+        if (higher <= cut + 1e-9).all():
+            return cut, 2 * higher
+        cut = np.maximum(cut, higher)
+
+
+def _macro_cuts(logits: NDArray[Any], weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    cut, _ = _best_cuts(expit(logits), 0, weights)
+    return np.minimum(cut, _HIGHEST)
+
+
+def _micro_cut(logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.float64] | None) -> float:
+    """Return the cut of logits with the largest micro-F1."""
+    if logits.size <= _EXACT:
+        return best_cut(logits, Y, weights)
+    found = np.zeros((2, _STEPS + 1))  # weights of all labels, and of those that are on, by logit
+    for block in gen_batches(len(logits), max(1, _PER_BLOCK // logits.shape[1])):
+        steps = (np.clip(logits[block], -_END, _END) + _END) * (_STEPS / (2 * _END))
+        place = steps.astype(np.int64)
+        w = np.ones(len(place)) if weights is None else weights[block]
+        found[0] += np.bincount(place.ravel(), np.repeat(w, place.shape[1]), _STEPS + 1)
+        truth = Y[block]
+        rows = np.repeat(np.arange(len(place)), np.diff(truth.indptr))
+        found[1] += np.bincount(place[rows, truth.indices], w[rows], _STEPS + 1)
+    all_above, hits = np.cumsum(found[:, ::-1], axis=1)[:, ::-1]
+    best = int(np.argmax(2 * hits / np.maximum(all_above + hits[0], 1e-300)))
+    return best * (2 * _END / _STEPS) - _END
+
+
+def _quality(decoder: Decoder, logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.float64] | None) -> float:
+    """Return example-based F1 of best sets, subset accuracy of likely ones; both empty count as 1."""
+    total = 0.0
+    for block in gen_batches(len(logits), max(1, _PER_BLOCK // logits.shape[1])):
+        on, truth = decoder.apply(expit(logits[block])), Y[block]
+        true = np.diff(truth.indptr)
+        rows = np.repeat(np.arange(len(true)), true)
+        hits = np.bincount(rows, on[rows, truth.indices], len(true))
+        found = on.sum(axis=1)
+        if decoder.rule == "example":
+            value = np.divide(2 * hits, true + found, out=np.ones(len(true)), where=true + found > 0)
+        else:
+            value = ((hits == true) & (found == true)).astype(np.float64)
+        total += float(value.sum() if weights is None else weights[block] @ value)
+    return total

@@ -1,0 +1,132 @@
+"""Scores of instances that a model did not learn from, and what is learned from them: calibration and decision."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cofactor.errors import InvalidInputError
+from cofactor.kernels.threads import blas_limit
+from cofactor.labels.calibration import Calibration, learn_calibrated, learn_calibration
+from cofactor.labels.decoding import AUTO, Decoder, learn_threshold
+from cofactor.labels.fit_input import FitInput
+from cofactor.labels.scoring import of_all_labels, with_constant
+from cofactor.model.checks import make_generator
+from cofactor.model.commit import learned_names
+
+__all__ = ["check_enough", "holdout_scores", "learn_decision", "sampled"]
+
+#: Share of the instances which are held out.
+SHARE = 0.25
+
+#: Most scores, instances times labels, from which calibration and decision are learned: half a gigabyte.
+BUDGET = 1 << 26
+
+
+def sampled(
+    rows: NDArray[np.int64], n_labels: int, generator: np.random.Generator, budget: int | None = None
+) -> NDArray[np.int64]:
+    """Return rows, or a random part of them whose scores stay within the budget.
+
+    Examples
+    --------
+    >>> sampled(np.arange(10), 4, np.random.default_rng(0), budget=12)
+    array([5, 6, 9])
+    """
+    most = max(1, (BUDGET if budget is None else budget) // max(n_labels, 1))
+    return rows if len(rows) <= most else np.sort(generator.choice(rows, most, replace=False))
+
+
+def holdout_scores(model: Any, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return rows, and their scores by a copy of a fitted model which learned from the other three quarters.
+
+    Parameters
+    ----------
+    model : LabelModel
+        Fitted to the data. The copy takes the settings that it chose, see `LabelModel._settled`.
+    data : FitInput
+        With the labels that are not constant.
+
+    Returns
+    -------
+    rows : ndarray of shape (m,)
+        A quarter of the instances, drawn by the model's `random_state`; fewer beyond `BUDGET` scores.
+    scores : ndarray of shape (m, L)
+        ±1e9 for labels which are constant in the other instances.
+    """
+    n = data.n_instances
+    generator = make_generator(model.random_state)
+    order = generator.permutation(n)
+    n_out = min(max(1, round(SHARE * n)), n - 1)
+    part = copy.copy(model)
+    for name in learned_names(part):
+        if name not in ("n_features_in_", "label_names_", "form_"):
+            delattr(part, name)
+    part.set_params(**model._settled())
+    part._fit_varying(data.rows(np.sort(order[n_out:]), data.monitor.inside("held-out part")))
+    rows = sampled(np.sort(order[:n_out]), data.labels.shape[1], generator)
+    return rows, np.concatenate([part._all_scores(block) for block in part._blocks(data.features[rows])])
+
+
+def learn_decision(
+    threshold: str,
+    decide_for: str,
+    scores: NDArray[Any],
+    labels: sparse.csr_array,
+    weights: NDArray[np.float64] | None = None,
+) -> tuple[Calibration, Decoder]:
+    """Learn calibration and decision from scores of instances that the model did not learn from.
+
+    Parameters
+    ----------
+    threshold : str
+        "auto", or a rule of `learn_threshold`.
+    decide_for : str
+        See `learn_decoder`; it counts with "auto" alone.
+    scores : ndarray of shape (n, L)
+        Those of ±1e9 do not count.
+    labels : csr_array of shape (n, L)
+    weights : ndarray of shape (n,), optional
+    """
+    if threshold == AUTO:
+        learned = learn_calibrated(decide_for, scores, labels, weights)
+        return learned.calibration, learned.decoder
+    return learn_calibration(scores, labels, weights), learn_threshold(threshold, scores, labels, weights)
+
+
+def decide(model: Any, threshold: str, data: FitInput) -> None:
+    """Let a fitted model learn calibration and decision from the data of its fit, by scores that it holds out.
+
+    Parameters
+    ----------
+    model : LabelModel
+    threshold : str
+        As in `learn_decision`.
+    data : FitInput
+        With the labels that are not constant.
+    """
+    constant = model.constant_
+    if not data.labels.shape[1]:
+        model.calibration_ = Calibration(np.ones(len(constant)), np.zeros(len(constant)))
+        return
+    with blas_limit(*data.features.shape):
+        rows, scores = model._held_out(data)
+    data = data.rows(rows)
+    scores = of_all_labels(data.without_unknown(scores), constant)
+    labels = with_constant(data.labels, constant)
+    model.calibration_, model.decision_ = learn_decision(threshold, model.decide_for, scores, labels, data.weights)
+
+
+def check_enough(n: int, threshold: str) -> None:
+    """Refuse to learn from fewer than two instances how to decide."""
+    if n < 2:
+        raise InvalidInputError(
+            "the threshold of a rule is learned on held-out instances",
+            argument="threshold",
+            found=threshold,
+            advice=f"give 2 or more, not {n}",
+        )

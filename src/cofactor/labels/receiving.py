@@ -1,0 +1,92 @@
+"""What a label model is given: checked, noted in the model, and scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from cofactor.labels.data import as_labels, in_trained_order
+from cofactor.labels.decoding import first_decoder
+from cofactor.labels.features import CheckedFeatures, as_features, check_n_features
+from cofactor.labels.fit_input import FitInput, check_lengths, check_whole, weights_of
+from cofactor.labels.regression import FeatureSpace
+from cofactor.labels.scaling import choose_scaling, stream_scaling
+from cofactor.model.progress import Monitor
+
+__all__ = ["received", "received_features", "scaled", "space_for"]
+
+
+def received(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    label_names: Iterable[Any] | None = None,
+    reset: bool = True,
+    weights: str | None = None,
+    monitor: Monitor | None = None,
+) -> FitInput:
+    """Check the data of a fit and note their form; without `reset` they must have the form noted before.
+
+    Instances of weight 0 are left out. With `reset`, no label counts as constant afterwards, and the cut is 0 if
+    `threshold` is a rule that is still to be learned: the state in which `partial_fit` starts; features are not scaled
+    yet. `weights` says which weights are taken, "any" or "whole"; by default the model's `takes_weights`.
+    """
+    features = model._features(X, reset=reset)
+    labels, form, names = as_labels(y, label_names)
+    check_lengths(features, labels)
+    if reset:
+        model.form_, model.label_names_ = form, names
+        model.constant_ = np.zeros(len(names), dtype=np.int8)
+        model.decision_, model.calibration_ = first_decoder(model.threshold), None
+    else:
+        named = form.is_frame or label_names is not None
+        labels = in_trained_order(labels, names if named else None, model.label_names_)
+    space = X if isinstance(X, FeatureSpace) else None
+    weight = weights_of(sample_weight, labels.shape[0], space)
+    if (weights or model.takes_weights) == "whole":
+        check_whole(weight, type(model).__name__)
+    return FitInput(features, labels, weight, monitor or Monitor(None, False), space).without_zero_weights()
+
+
+def received_features(model: Any, X: Any, *, reset: bool) -> CheckedFeatures:
+    """Return checked features, with `reset` as in `as_features`; without it they are scaled as in training."""
+    if not reset:
+        check_is_fitted(model)
+    if not isinstance(X, FeatureSpace):
+        features = as_features(X, model, reset=reset)
+        return features if reset else model.scaling_.apply(features)
+    if reset:
+        model.n_features_in_ = X.shape[1]
+    check_n_features(X, model)
+    return X.X
+
+
+def scaled(model: Any, data: FitInput, *, stream: bool = False) -> FitInput:
+    """Choose the scaling of a model, and return the data scaled; a `FeatureSpace` is scaled already."""
+    if data.space is not None:
+        model.scaling_ = data.space.scaling_for(model.scale)
+        return data
+    if stream:
+        model.scaling_ = stream_scaling(model.scale)
+    else:
+        model.scaling_ = choose_scaling(data.features, data.labels, data.weights, scale=model.scale)
+    return data.scaled(model.scaling_)
+
+
+def space_for(X: Any, y: Any, *, scale: str, fit_intercept: bool) -> FeatureSpace:
+    """Return features decomposed for several fits to the same labels, scaled as each of them would scale them.
+
+    Examples
+    --------
+    >>> space_for([[0.0, 3.0], [0.0, 4.0]], [[1], [0]], scale="rows", fit_intercept=True).X
+    array([[0., 1.],
+           [0., 1.]])
+    """
+    features = as_features(X)
+    scaling = choose_scaling(features, as_labels(y)[0], scale=scale)
+    return FeatureSpace(features, fit_intercept=fit_intercept, scale=scaling)

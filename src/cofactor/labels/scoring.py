@@ -1,0 +1,81 @@
+"""What the base class of label models asks of scores and labels, apart from the models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cofactor.labels.calibration import Calibrated, learn_calibrated
+from cofactor.labels.decoding import AUTO, FAR, JOINT, Cut, Decoder, learn_threshold
+from cofactor.metrics.labels import micro_f1
+
+__all__ = ["cut_of_rule", "of_all_labels", "offers_probabilities", "weighted_micro_f1", "with_constant"]
+
+
+def offers_probabilities(model: Any) -> bool:
+    """Whether a model has `predict_proba`, as scikit-learn's `available_if` wants to know it."""
+    if getattr(model, "calibration_", None) is not None or model._has_probabilities():
+        return True
+    if not hasattr(model, "decision_") and isinstance(model.threshold, str) and model.threshold != JOINT:
+        return True  # a fit will learn a calibration
+    raise AttributeError(f"this {type(model).__name__} has scores, but no probabilities: fit with threshold='auto'")
+
+
+def of_all_labels(scores: NDArray[Any], constant: NDArray[np.int8]) -> NDArray[Any]:
+    """Return scores with ±1e9 in columns of labels that are always on, or never.
+
+    Examples
+    --------
+    >>> of_all_labels(np.array([[0.5]]), np.array([0, 1, -1])).tolist()
+    [[0.5, 1000000000.0, -1000000000.0]]
+    """
+    if not constant.any():
+        return scores
+    table = np.tile((constant * FAR).astype(scores.dtype), (len(scores), 1))
+    table[:, constant == 0] = scores
+    return table
+
+
+def with_constant(labels: sparse.csr_array, constant: NDArray[np.int8]) -> sparse.csr_array:
+    """Return labels that vary with the constant ones put back among them.
+
+    Examples
+    --------
+    >>> with_constant(sparse.csr_array([[1.0], [0.0]]), np.array([0, 1, -1])).toarray()
+    array([[1., 1., 0.],
+           [0., 1., 0.]])
+    """
+    if not constant.any():
+        return labels
+    on = sparse.csr_array(np.tile(constant > 0, (labels.shape[0], 1)), dtype=labels.dtype)
+    places = np.flatnonzero(constant == 0)
+    return sparse.csr_array(on + sparse.csr_array((labels.data, places[labels.indices], labels.indptr), shape=on.shape))
+
+
+def cut_of_rule(rule: str, decide_for: str, scores: NDArray[Any], truth: sparse.csr_array) -> Decoder:
+    """Return what a rule learns from held-out scores, or the plain cut: a decoder which takes scores."""
+    if rule == AUTO:
+        return learn_calibrated(decide_for, scores, truth)
+    return Cut(0.0) if rule == "plain" else learn_threshold(rule, scores, truth)
+
+
+def decided(model: Any, rule: str, cut: Decoder) -> None:
+    """Let a fitted model decide by a cut that `cut_of_rule` learned."""
+    model.decision_, model.threshold = cut, rule
+    if isinstance(cut, Calibrated):
+        model.calibration_, model.decision_ = cut.calibration, cut.decoder
+
+
+def weighted_micro_f1(
+    truth: sparse.csr_array, predicted: sparse.csr_array, weights: NDArray[np.float64] | None = None
+) -> float:
+    """Return micro-F1; weights multiply the counts of each instance."""
+    f1 = float(micro_f1(truth, predicted))  # it checks the shapes
+    if weights is None:
+        return f1
+    hits = float(weights @ np.asarray(truth.multiply(predicted).sum(axis=1)))
+    total = float(weights @ np.asarray((truth + predicted).sum(axis=1)))
+    return 2 * hits / total if total else 0.0

@@ -1,0 +1,186 @@
+"""Probabilities from scores, and decisions from probabilities."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import expit, logit
+
+from cofactor.labels.calibration import Calibration, learn_calibrated, learn_calibration
+from cofactor.labels.decoding import (
+    AIMS,
+    FAR,
+    BestSets,
+    LikelySets,
+    ProbabilityCut,
+    decoder_of,
+    learn_decoder,
+    probable,
+)
+from cofactor.metrics.labels import label_report, macro_f1, micro_f1
+
+
+def drawn(n: int, n_labels: int, seed: int = 0, dtype: type = np.float64):
+    """Return scores, labels drawn with known slopes and offsets, and these."""
+    rng = np.random.default_rng(seed)
+    slope, offset = rng.uniform(4, 6, n_labels), rng.uniform(-3, 0, n_labels)
+    scores = rng.normal(size=(n, n_labels)).astype(dtype)
+    labels = sparse.csr_array(rng.random((n, n_labels)) < expit(slope * scores + offset), dtype=np.float32)
+    return scores, labels, slope, offset
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_slopes_and_offsets_come_back(dtype):
+    scores, labels, slope, offset = drawn(4000, 5, dtype=dtype)
+    found = learn_calibration(scores, labels)
+    assert found.context is None  # labels do not depend on each other
+    np.testing.assert_allclose(found.slope, slope, rtol=0.12)
+    np.testing.assert_allclose(found.offset, offset, atol=0.2)
+    p = found.probabilities(scores)
+    assert p.dtype == dtype
+    assert abs(p.mean() - labels.nnz / labels.shape[0] / 5) < 0.002
+
+
+def test_a_rare_label_borrows_from_the_others():
+    scores, labels, _, _ = drawn(3000, 8)
+    few = labels.toarray()
+    few[60:, 0] = 0
+    scores[60:, 0] = -FAR  # not known
+    found = learn_calibration(scores, sparse.csr_array(few))
+    alone = learn_calibration(scores[:60, :1], sparse.csr_array(few[:60, :1]))
+    common = found.slope[1:].mean()
+    assert abs(found.slope[0] - common) < abs(alone.slope[0] - common) + 0.5
+    nothing = scores.copy()
+    nothing[:, 0] = FAR
+    assert learn_calibration(nothing, labels).slope[0] == pytest.approx(common, rel=0.1)
+
+
+def test_an_instance_of_weight_2_counts_as_two():
+    scores, labels, _, _ = drawn(200, 3)
+    weights = np.random.default_rng(1).integers(1, 4, 200)
+    again = np.repeat(np.arange(200), weights)
+    a = learn_calibration(scores, labels, weights.astype(float), context=False)
+    b = learn_calibration(scores[again], labels[again], context=False)
+    # The deviation by which scores are divided counts instances, and so does the prior on that scale.
+    np.testing.assert_allclose(a.probabilities(scores), b.probabilities(scores), atol=2e-3)
+    for aim in AIMS:
+        logits = a.logits(scores)
+        one = learn_decoder(aim, logits, labels, weights.astype(float))
+        two = learn_decoder(aim, logits[again], labels[again])
+        np.testing.assert_allclose(one.value, two.value, atol=1e-9)
+
+
+def test_where_one_label_is_on_the_context_says_so():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 4, 1500)
+    labels = np.eye(4)[truth]
+    scores = labels + rng.normal(size=labels.shape)
+    found = learn_calibration(scores, sparse.csr_array(labels))
+    assert found.context is not None
+    plain = Calibration(found.slope, found.offset)
+
+    def loss(calibration):
+        p = calibration.probabilities(scores)
+        return -np.mean(labels * np.log(p) + (1 - labels) * np.log1p(-p))
+
+    assert loss(found) < 0.95 * loss(plain)
+    strays = [np.abs(one.probabilities(scores).sum(axis=1) - 1).mean() for one in (found, plain)]
+    assert strays[0] < strays[1]
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_few_instances_give_finite_numbers(n):
+    for labels in (np.ones((n, 3)), np.zeros((n, 3)), np.eye(5)[:n, :3]):
+        for scores in (np.zeros((n, 3)), labels - 0.5, np.full((n, 3), FAR), np.full((n, 3), -FAR)):
+            found = learn_calibrated("micro", scores, sparse.csr_array(labels))
+            found.calibration.check(3)
+            assert ((p := found.calibration.probabilities(scores)) >= 0).all()
+            assert (p <= 1).all()
+            assert found.apply(scores).shape == (n, 3)
+
+
+def test_labels_that_never_vary_keep_their_value():
+    scores, labels, _, _ = drawn(300, 3)
+    scores[:, 0], scores[:, 1] = FAR, -FAR
+    for aim in AIMS:
+        found = learn_calibrated(aim, scores, labels)
+        on = found.apply(scores)
+        assert on[:, 0].all()
+        assert not on[:, 1].any()
+        p = found.calibration.probabilities(scores)
+        assert (p[:, 0] == 1).all()
+        assert (p[:, 1] == 0).all()
+
+
+def test_each_aim_is_best_at_its_measure():
+    rng = np.random.default_rng(3)
+    rate = np.array([0.4, 0.2, 0.05, 0.02, 0.3])
+    logits = logit(rate) + 1.5 * rng.normal(size=(6000, 5))
+    labels = sparse.csr_array(rng.random(logits.shape) < expit(logits), dtype=np.float32)
+    new = logits[3000:], labels[3000:]
+    reports = {}
+    for aim in AIMS:
+        on = learn_decoder(aim, logits[:3000], labels[:3000]).apply(expit(new[0]))
+        reports[aim] = label_report(new[1], on)
+    measures = {"micro": "micro_f1", "macro": "macro_f1", "example": "example_f1", "subset": "subset_accuracy"}
+    for aim, name in measures.items():
+        assert max(report[name] for report in reports.values()) < reports[aim][name] + 0.01, aim
+    assert reports["hamming"]["hamming"] == min(report["hamming"] for report in reports.values())
+
+
+def test_best_sets_have_the_largest_expected_f1():
+    p = np.random.default_rng(0).random((40, 6)) ** 3
+
+    def worth(row, chosen):
+        return 2 * row[list(chosen)].sum() / (len(chosen) + row.sum()) if chosen else np.prod(1 - row)
+
+    for least in (0, 1):
+        on = BestSets(least).apply(p)
+        for row, found in zip(p, on, strict=True):
+            sets = [s for k in range(least, 7) for s in itertools.combinations(range(6), k)]
+            assert worth(row, tuple(np.flatnonzero(found))) == pytest.approx(max(worth(row, s) for s in sets))
+
+
+def test_macro_cuts_are_half_of_the_largest_expected_f1():
+    rng = np.random.default_rng(1)
+    logits = rng.normal(-1, 1.5, size=(200, 4))
+    cuts = learn_decoder("macro", logits, sparse.csr_array(np.eye(200, 4))).value
+    for p, cut in zip(expit(logits).T, cuts, strict=True):
+        ranked = np.sort(p)[::-1]
+        f1 = 2 * np.cumsum(ranked) / (np.arange(1, 201) + p.sum())
+        assert cut == pytest.approx(f1.max() / 2)
+
+
+def test_one_cut_is_the_best_of_all_and_near_it_beyond_the_exact_search(monkeypatch):
+    scores, labels, _, _ = drawn(300, 4)
+    logits = learn_calibration(scores, labels).logits(scores)
+    cut = learn_decoder("micro", logits, labels).value
+    best = max(micro_f1(labels, expit(logits) > c) for c in np.unique(expit(logits)))
+    assert micro_f1(labels, expit(logits) > cut) == pytest.approx(best)
+    monkeypatch.setattr(probable, "_EXACT", 0)
+    monkeypatch.setattr(probable, "_PER_BLOCK", 100)
+    for weights in (None, np.ones(300)):
+        assert micro_f1(labels, expit(logits) > learn_decoder("micro", logits, labels, weights).value) > best - 0.003
+    macro = learn_decoder("macro", logits, labels).value
+    monkeypatch.undo()
+    np.testing.assert_allclose(macro, learn_decoder("macro", logits, labels).value)
+    assert macro_f1(labels, expit(logits) > macro) > 0.5
+
+
+def test_decoders_come_back_from_a_file_and_nothing_else_does():
+    for decoder in (ProbabilityCut(0.3), ProbabilityCut(np.array([0.1, 0.2]), "macro"), BestSets(0), LikelySets(1)):
+        again = decoder_of(decoder.rule, decoder.value)
+        assert type(again) is type(decoder)
+    wrong = [("micro", 1.0), ("micro", -0.1), ("macro", 0.3), ("example", 2), ("subset", 0.5), ("hamming", np.nan)]
+    for rule, value in wrong:
+        with pytest.raises(ValueError, match="cannot have the value"):
+            decoder_of(rule, value)
+    for calibration, message in [
+        (Calibration(np.zeros(2), np.zeros(2)), "above 0"),
+        (Calibration(np.ones(2), np.array([0, np.inf])), "not finite"),
+        (Calibration(np.ones(3), np.zeros(2)), "shape"),
+        (Calibration(np.ones(2), np.zeros(2), np.ones(3)), "shape"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            calibration.check(2)
