@@ -10,6 +10,7 @@ import pytest
 
 import cofactor
 from cofactor.datasets import load_labels
+from cofactor.labels import PLST
 from cofactor.persistence import ModelFileError, read_model, write_model
 from cofactor.tasks import task_named
 from cofactor.tasks.plain import Settings
@@ -129,3 +130,15 @@ def test_a_stream_is_read_by_the_recipe(tmp_path: Path) -> None:
     one = tmp_path / "one.csv"
     data[80:81].to_csv(one, index=False)
     assert task.update(updated, task.read_for(updated, str(one), task.values("fit", {}))).n_rows_seen_ == 91
+
+
+def test_a_model_without_names_of_features(run, table: Path, tmp_path: Path) -> None:
+    """It said only that other features are expected, and not of which file."""
+    rng = np.random.default_rng(0)
+    model, new = tmp_path / "m.cofactor", tmp_path / "new.csv"
+    PLST(1.0).fit(rng.random((20, 3)), rng.random((20, 2)) < 0.5).save(model)
+    new.write_text("a,b\n1,2\n")
+    assert run("predict", model, new).error == (
+        "new.csv: has 2 features ('a', 'b'), but the model was fitted to 3, without names; fit it to a frame, so that "
+        "it knows which are missing"
+    )

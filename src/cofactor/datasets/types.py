@@ -409,7 +409,8 @@ class LabelDataset:
         missing = [name for name in feature_names if name not in position and not name.startswith(prefixes)]
         if missing:
             raise InvalidInputError(
-                f"no feature {few(missing)}; expected {len(feature_names)} features as trained", place=Place(self.name)
+                f"no feature {few(missing)}; expected {counted(len(feature_names), 'feature')} as trained",
+                place=Place(self.name),
             )
         wanted = set(feature_names)
         spread = tuple(prefix for prefix in prefixes if any(name.startswith(prefix) for name in feature_names))

@@ -223,7 +223,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     def fit(
         self,
         X: Features | FeatureSpace,
-        y: Labels,
+        y: Labels | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         label_names: Iterable[Any] | None = None,
@@ -233,7 +233,9 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like, sparse matrix or array, frame, or FeatureSpace, of shape (n, D)
-            Features; a `cofactor.labels.FeatureSpace` lets several fits share one decomposition of the features.
+            Features; a `cofactor.labels.FeatureSpace` lets several fits share one decomposition of the features. Or a
+            `cofactor.datasets.LabelDataset` without `y`: then the model keeps its recipe of columns too, and predicts
+            from frames with the columns of the table it was read from.
         {labels}
             Predictions have the same form.
         {sample_weight}

@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.decoding import FAR
-from cofactor.labels.features import CheckedFeatures, as_features, is_sparse
+from cofactor.labels.features import CheckedFeatures, is_sparse
 from cofactor.labels.regression import FeatureSpace
+from cofactor.labels.tables import features_to_score
 from cofactor.metrics.by_label import plain_values
 from cofactor.model.checks import check_number
 from cofactor.text import counted, did_you_mean
@@ -300,7 +301,7 @@ def explain(model: Any, X: Features, labels: Iterable[Any] | None = None, *, n_t
     if isinstance(X, FeatureSpace):
         given = scaled = model._features(X)
     else:
-        given = as_features(X, model, reset=False)
+        given = features_to_score(X, model)
         scaled = model.scaling_.apply(given) if hasattr(model, "scaling_") else given
     wanted = None if labels is None else _positions(model, labels)
     rows: list[tuple[Any, ...]] = []

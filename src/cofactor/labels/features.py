@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.masks import refuse_masked
 from cofactor.model.callers import callers_level
+from cofactor.text import few
 from cofactor.typing import Features
 
 __all__ = [
@@ -103,13 +104,27 @@ def as_features(X: Features, estimator: Any = None, *, reset: bool = True) -> Ch
 def check_n_features(X: Any, estimator: Any) -> None:
     """Refuse features of another number than the estimator noted; lists pass, since they do not say their shape."""
     shape: tuple[int, ...] = getattr(X, "shape", ())
-    if len(shape) == 2 and shape[1] != estimator.n_features_in_:
-        turned = "; X seems to be transposed" if shape[0] == estimator.n_features_in_ else ""
-        raise InvalidInputError(
-            f"X has {shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
-            f"features as input{turned}",
-            argument="X",
-        )
+    if len(shape) != 2 or shape[1] == estimator.n_features_in_:
+        return
+    known, columns = getattr(estimator, "feature_names_in_", None), getattr(X, "columns", None)
+    advice = "" if known is None or columns is None else _differences(list(columns), known.tolist())
+    turned = "; X seems to be transposed" if shape[0] == estimator.n_features_in_ and not advice else ""
+    raise InvalidInputError(
+        f"X has {shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+        f"features as input{turned}",
+        argument="X",
+        advice=advice,
+    )
+
+
+def _differences(columns: list[Any], known: list[Any]) -> str:
+    """Return which columns of a frame are missing, and which were not there in training."""
+    there, trained = set(columns), set(known)
+    missing = [name for name in known if name not in there]
+    extra = [name for name in columns if name not in trained]
+    parts = [f"there is no column {few(missing)}"] if missing else []
+    parts += [f"column {few(extra)} was not there in training"] if extra else []
+    return ", and ".join(parts)
 
 
 def canonical(X: Any) -> sparse.csr_array:

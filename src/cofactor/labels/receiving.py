@@ -14,6 +14,7 @@ from cofactor.labels.features import CheckedFeatures, as_features, check_n_featu
 from cofactor.labels.fit_input import FitInput, check_lengths, check_whole, weights_of
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import choose_scaling, stream_scaling
+from cofactor.labels.tables import features_to_learn, features_to_score, taken_apart
 from cofactor.model.progress import Monitor
 
 __all__ = ["received", "received_features", "scaled", "space_for"]
@@ -36,6 +37,7 @@ def received(
     `threshold` is a rule that is still to be learned: the state in which `partial_fit` starts; features are not scaled
     yet. `weights` says which weights are taken, "any" or "whole"; by default the model's `takes_weights`.
     """
+    X, y, label_names = taken_apart(X, y, label_names)
     features = model._features(X, reset=reset)
     labels, form, names = as_labels(y, label_names)
     check_lengths(features, labels)
@@ -58,8 +60,7 @@ def received_features(model: Any, X: Any, *, reset: bool) -> CheckedFeatures:
     if not reset:
         check_is_fitted(model)
     if not isinstance(X, FeatureSpace):
-        features = as_features(X, model, reset=reset)
-        return features if reset else model.scaling_.apply(features)
+        return features_to_learn(X, model) if reset else model.scaling_.apply(features_to_score(X, model))
     if reset:
         model.n_features_in_ = X.shape[1]
     check_n_features(X, model)

@@ -14,6 +14,7 @@ from cofactor.datasets import LabelDataset
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import display_name
 from cofactor.ratings import IdMap
+from cofactor.text import counted, few
 
 __all__ = ["align_features", "counts_from_zero", "match_ids", "match_pairs"]
 
@@ -75,6 +76,11 @@ def align_features(data: LabelDataset, model: Any, *, named: bool) -> Any:
     """
     known = getattr(model, "feature_names_in_", None)
     if known is None:  # fitted in Python to arrays: positions are all there is
+        if data.n_features != model.n_features_in_:
+            there = f"has {counted(data.n_features, 'feature')} ({few(data.feature_names)})"
+            fitted = f"the model was fitted to {model.n_features_in_}, without names"
+            advice = "fit it to a frame, so that it knows which are missing"
+            raise InvalidInputError(f"{there}, but {fitted}", advice=advice, place=Place(data.name))
         return data.X
     wanted = [str(name) for name in known]
     if all(map(_NUMBERED.fullmatch, (*data.feature_names, *wanted))) and data.n_features == len(wanted):

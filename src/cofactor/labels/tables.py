@@ -1,0 +1,96 @@
+"""Data sets, and frames with the columns of a table, as features and labels of a model."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.labels.features import as_features, check_n_features
+from cofactor.labels.fit_input import CheckedFeatures
+
+__all__ = ["Table", "features_to_learn", "features_to_score", "taken_apart"]
+
+
+class Table(NamedTuple):
+    """What a `cofactor.datasets.LabelDataset` holds, as far as a model learns from it."""
+
+    features: Any
+    labels: Any
+    label_names: Any
+
+
+def taken_apart(X: Any, y: Any, label_names: Any) -> Table:
+    """Return features, labels and names of labels; those of a data set which was given alone, as ``fit(data)``.
+
+    Parameters
+    ----------
+    X, y, label_names
+        What `LabelModel.fit` was given.
+    """
+    if y is None and _is_dataset(X):
+        return Table(X, X.Y, X.label_names if label_names is None else label_names)
+    return Table(X, y, label_names)
+
+
+def _is_dataset(X: Any) -> bool:
+    """Return whether it is a `LabelDataset`; this module does not load its module, which takes a second."""
+    return all(hasattr(X, name) for name in ("X", "Y", "feature_names", "label_names", "recipe"))
+
+
+def features_to_learn(X: Any, model: Any) -> CheckedFeatures:
+    """Return checked features to learn from; the model notes their number, their names, and the recipe of a data set.
+
+    Parameters
+    ----------
+    X : Features or LabelDataset
+        As `fit` was given it.
+    model : LabelModel
+    """
+    if not _is_dataset(X):
+        return as_features(X, model, reset=True)
+    checked = as_features(X.X, model, reset=True)
+    model.feature_names_in_ = np.array(X.feature_names, dtype=object)
+    if X.recipe is not None:
+        model.recipe_ = X.recipe
+    return checked
+
+
+def features_to_score(X: Any, model: Any) -> CheckedFeatures:
+    """Return checked features in the order of training.
+
+    Parameters
+    ----------
+    X : Features or LabelDataset
+        A data set, and a frame with the columns of the table which the model was fitted to, are matched by name.
+    model : LabelModel
+        Fitted.
+
+    Raises
+    ------
+    InvalidInputError
+        If a feature is missing, or was not there in training.
+    """
+    matched = _matched(X, model)
+    if matched is None:
+        return as_features(X, model, reset=False)
+    check_n_features(matched, model)
+    return as_features(matched, reset=False)
+
+
+def _matched(X: Any, model: Any) -> Any:
+    """Return the features of a data set, or those that the recipe of a model makes of a frame; None for others."""
+    names: NDArray[Any] | None = getattr(model, "feature_names_in_", None)
+    recipe = getattr(model, "recipe_", None)
+    if _is_dataset(X):
+        return X.X if names is None else X.align(names.tolist())
+    columns = getattr(X, "columns", None)
+    if recipe is None or names is None or columns is None or list(map(str, columns)) == names.tolist():
+        return None
+    given = set(map(str, columns))
+    if not given.intersection(recipe.features) and given.intersection(names.tolist()):
+        return None  # its features by their names, perhaps in another order: there is a message for it
+    from cofactor.datasets import read_label_table  # loads Arrow, which few programs need
+
+    return read_label_table(X, [], recipe=recipe).X
