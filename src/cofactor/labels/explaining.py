@@ -302,7 +302,7 @@ def explain(model: Any, X: Features, labels: Iterable[Any] | None = None, *, n_t
         given = scaled = model._features(X)
     else:
         given = features_to_score(X, model)
-        scaled = model.scaling_.apply(given) if hasattr(model, "scaling_") else given
+        scaled = model.scaling_.apply(given)
     wanted = None if labels is None else _positions(model, labels)
     rows: list[tuple[Any, ...]] = []
     first = 0

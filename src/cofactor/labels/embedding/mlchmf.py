@@ -310,11 +310,11 @@ class MLCHMF(LabelModel):
     def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
         if not len(self.owners_):  # the embedding of all instances has the only vote
             return ScoreParts((), self._scores(X))
-        X = self._scaled(X)
-        neighbours = self._neighbours(X)
+        points: Any = X.astype(self.dtype, copy=False)
+        neighbours = self._neighbours(points)
         owners = self.owners_[neighbours]
         rows = {int(e): np.flatnonzero((owners == e).any(axis=1)) for e in np.unique(owners)}
-        votes = {e: self._vote(tree.scores(X[here], self.embeddings_[e])) for e, here in rows.items()}
+        votes = {e: self._vote(tree.scores(points[here], self.embeddings_[e])) for e, here in rows.items()}
 
         def weigh(label: int, row: int) -> NDArray[np.float64]:
             mine = [votes[e][np.searchsorted(rows[e], row), label] for e in owners[row].tolist()]
