@@ -327,7 +327,7 @@ def test_scorers_of_scikit_learn():
     [
         ([1, 0, 1], r"Y must be a non-empty array of shape \(rows, labels\), found shape \(3,\)"),
         (np.zeros((0, 3)), "non-empty"),
-        ([[1.0, np.nan]], "Y must hold labels.*found 1.0, nan"),
+        ([[1.0, np.nan]], "predicted must hold labels.*found 1.0, nan"),  # in Y it is an unknown label
         ([[0.5, 1.0]], "found 0.5, 1.0"),
         ([[0, 1, -1]], "found -1, 0, 1"),
         ([[1, 2]], "found 1, 2"),

@@ -36,6 +36,7 @@ from cofactor.labels.decoding import (
 from cofactor.labels.explaining import explain, no_parts
 from cofactor.labels.fit_input import CheckedFeatures, FitInput
 from cofactor.labels.held_out import check_enough, decide, holdout_scores, learn_decision
+from cofactor.labels.known import as_known_labels, check_missing, known_in_order
 from cofactor.labels.learners import LEARNERS
 from cofactor.labels.receiving import received, received_features, scaled
 from cofactor.labels.regression import FeatureSpace
@@ -48,6 +49,7 @@ from cofactor.labels.scoring import (
 )
 from cofactor.labels.state import check_answers, check_shapes, label_state, take_state
 from cofactor.labels.tags import label_tags
+from cofactor.metrics.tables import of_known
 from cofactor.model.checks import check_callback, check_flag, check_verbose, make_generator
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
@@ -94,6 +96,9 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     decide_for: str = "micro"
     threshold: float | str
     random_state: RandomState
+    #: What to do with unknown labels; a class that learns from the known ones alone has it as a parameter.
+    missing: str = "error"
+    _takes_unknown: ClassVar[bool] = False
 
     #: Parameters with which a model is that of its paper, beside those of all models; see `paper`.
     _paper: ClassVar[Mapping[str, Any]] = {}
@@ -172,6 +177,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         check_threshold(self.threshold, joint=type(self)._label_sets is not LabelModel._label_sets)
         check_scale(self.scale)
         check_aim(self.decide_for)
+        check_missing(self.missing)
         check_flag("fit_intercept", getattr(self, "fit_intercept", True))
         check_callback(getattr(self, "callback", None))
         check_verbose(getattr(self, "verbose", 0))
@@ -227,6 +233,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         sample_weight: ArrayLike | None = None,
         *,
         label_names: Iterable[Any] | None = None,
+        mask: Any = None,
     ) -> Self:
         """Learn from instances whose labels are known.
 
@@ -241,6 +248,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         {sample_weight}
             Some models take whole numbers only, see `takes_weights`.
         {label_names}
+        {mask}
 
         Returns
         -------
@@ -256,7 +264,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             committed(self) as fitted,
             Monitor(getattr(self, "callback", None), bool(getattr(self, "verbose", 0)), type(self).__name__) as monitor,
         ):
-            data = fitted._receive(X, y, sample_weight, label_names=label_names, monitor=monitor)
+            data = fitted._receive(X, y, sample_weight, label_names=label_names, mask=mask, monitor=monitor)
             if isinstance(self.threshold, str) and self.threshold not in (AUTO, JOINT):
                 check_enough(data.n_instances, self.threshold)
             varying = fitted._fit_varying(fitted._with_scaling(data))
@@ -387,6 +395,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         ----------
         {features}
         {labels}
+            Labels that are not known, NaN, do not count.
         {sample_weight}
 
         Returns
@@ -394,9 +403,10 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         float
             0 to 1; 0 if no label is on and none is predicted. Weights multiply the counts of each instance.
         """
-        labels, form, names = as_labels(y)
-        predicted = as_labels(self.predict(X))[0]
-        truth = in_trained_order(labels, names if form.is_frame else None, self.label_names_)
+        labels, form, names, known = as_known_labels(y, missing="ignore")
+        given = names if form.is_frame else None
+        truth = in_trained_order(labels, given, self.label_names_)
+        predicted = of_known(as_labels(self.predict(X))[0], known_in_order(known, given, self.label_names_))
         return weighted_micro_f1(truth, predicted, as_weights(sample_weight, truth.shape[0]))
 
     def save(self, path: str | Path) -> None:
@@ -429,7 +439,8 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """Note which labels are constant in the data, and learn the others; return the data with these others."""
         n, L = data.labels.shape
         counts = np.bincount(data.labels.indices, minlength=L)
-        self.constant_ = (counts == n).astype(np.int8) - (counts == 0).astype(np.int8)
+        n_known = n if data.known is None else data.known.sum(axis=0)
+        self.constant_ = (counts == n_known).astype(np.int8) - (counts == 0).astype(np.int8)
         varying = self.constant_ == 0
         data = data if varying.all() else data.of_labels(np.flatnonzero(varying))
         if not varying.any():

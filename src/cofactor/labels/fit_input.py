@@ -12,7 +12,10 @@ from sklearn import config_context
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.data import as_weights
+from cofactor.labels.decoding import FAR
 from cofactor.labels.features import CheckedFeatures
+from cofactor.labels.filling import known_shares
+from cofactor.labels.known import KnownLabels
 from cofactor.labels.regression import FeatureSpace, scaled_rows
 from cofactor.labels.scaling import Scaling
 from cofactor.model.checks import resolve_size
@@ -41,6 +44,8 @@ class FitInput:
         Receives progress.
     space : FeatureSpace or None
         The decomposition of these features, if the caller of `fit` gave one.
+    known : ndarray of shape (n, L), bool, or None
+        Which labels are known; None if all are. Those that are not are off in `labels`.
 
     Examples
     --------
@@ -55,6 +60,7 @@ class FitInput:
     monitor: Monitor = field(default_factory=_silent)
     space: FeatureSpace | None = None
     spaces: dict[bool, FeatureSpace] = field(default_factory=dict, repr=False)  # decomposed for this fit
+    known: KnownLabels = None
 
     @property
     def n_instances(self) -> int:
@@ -86,10 +92,6 @@ class FitInput:
         """Return the same with scaled features."""
         return replace(self, features=scaling.apply(self.features), spaces={})
 
-    def without_unknown(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Return scores with -1e9 for labels that are not known, so that they do not count."""
-        return scores
-
     def bytes_of(self, n_components: Any) -> int:
         """Return what components take at least, as `check_size` takes their number: no more than labels, float32."""
         L = self.labels.shape[1]
@@ -98,7 +100,8 @@ class FitInput:
     def rows(self, where: NDArray[Any], monitor: Monitor | None = None) -> FitInput:
         """Return some of the instances, without the decomposition of all; perhaps with a monitor of their own."""
         weights = None if self.weights is None else self.weights[where]
-        return FitInput(self.features[where], self.labels[where], weights, monitor or self.monitor)
+        known = None if self.known is None else self.known[where]
+        return FitInput(self.features[where], self.labels[where], weights, monitor or self.monitor, known=known)
 
     def without_zero_weights(self) -> FitInput:
         """Return the instances whose weight is above 0."""
@@ -109,14 +112,35 @@ class FitInput:
 
     def of_labels(self, columns: NDArray[Any]) -> FitInput:
         """Return the same instances with some of their labels."""
-        return replace(self, labels=self.labels[:, columns])
+        return replace(
+            self, labels=self.labels[:, columns], known=None if self.known is None else self.known[:, columns]
+        )
+
+    def known_somehow(self) -> FitInput:
+        """Return the instances of which at least one label is known; all of them, if they are decomposed already."""
+        if self.known is None or self.space is not None:
+            return self
+        some = self.known.any(axis=1)
+        return self if some.all() else self.rows(np.flatnonzero(some))
+
+    def without_unknown(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Return scores with -1e9 for labels that are not known, so that they do not count."""
+        return scores if self.known is None else np.where(self.known, scores, np.asarray(-FAR, dtype=scores.dtype))
+
+    def expected_labels(self) -> sparse.csr_array:
+        """Return the labels, with the share of the known instances that have it where a label is not known."""
+        if self.known is None:
+            return self.labels
+        shares = known_shares(self.labels, self.known, self.weights)
+        return sparse.csr_array(self.labels + sparse.csr_array(np.where(self.known, 0.0, shares)))
 
     def repeated(self) -> FitInput:
         """Return each instance as often as its weight says, a whole number, and no weights."""
         if self.weights is None:
             return self
         rows = np.repeat(np.arange(self.n_instances), self.weights.astype(np.int64))
-        return FitInput(self.features[rows], self.labels[rows], monitor=self.monitor)
+        known = None if self.known is None else self.known[rows]
+        return FitInput(self.features[rows], self.labels[rows], monitor=self.monitor, known=known)
 
     def scaled_rows(self, table: Any) -> Any:
         """Return a table with each row times the square root of its weight, so that squared errors are weighted."""

@@ -114,7 +114,8 @@ def decide(model: Any, threshold: str, data: FitInput) -> None:
         model.calibration_ = Calibration(np.ones(len(constant)), np.zeros(len(constant)))
         return
     with blas_limit(*data.features.shape):
-        rows, scores = model._held_out(data)
+        # An exact leave-one-out is that of a regression that all labels share.
+        rows, scores = model._held_out(data) if data.known is None else holdout_scores(model, data)
     data = data.rows(rows)
     scores = of_all_labels(data.without_unknown(scores), constant)
     labels = with_constant(data.labels, constant)

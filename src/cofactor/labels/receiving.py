@@ -12,6 +12,7 @@ from cofactor.labels.data import as_labels, in_trained_order
 from cofactor.labels.decoding import first_decoder
 from cofactor.labels.features import CheckedFeatures, as_features, check_n_features
 from cofactor.labels.fit_input import FitInput, check_lengths, check_whole, weights_of
+from cofactor.labels.known import as_known_labels, check_known, known_in_order, refused_unknown
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import choose_scaling, stream_scaling
 from cofactor.labels.tables import features_to_learn, features_to_score, taken_apart
@@ -27,32 +28,40 @@ def received(
     sample_weight: Any = None,
     *,
     label_names: Iterable[Any] | None = None,
+    mask: Any = None,
     reset: bool = True,
     weights: str | None = None,
     monitor: Monitor | None = None,
 ) -> FitInput:
     """Check the data of a fit and note their form; without `reset` they must have the form noted before.
 
-    Instances of weight 0 are left out. With `reset`, no label counts as constant afterwards, and the cut is 0 if
-    `threshold` is a rule that is still to be learned: the state in which `partial_fit` starts; features are not scaled
-    yet. `weights` says which weights are taken, "any" or "whole"; by default the model's `takes_weights`.
+    Instances of weight 0, or without any known label, are left out. With `reset`, no label counts as constant
+    afterwards, and the cut is 0 if `threshold` is a rule that is still to be learned: the state in which `partial_fit`
+    starts; features are not scaled yet. `weights` says which weights are taken, "any" or "whole"; by default the
+    model's `takes_weights`.
     """
     X, y, label_names = taken_apart(X, y, label_names)
     features = model._features(X, reset=reset)
-    labels, form, names = as_labels(y, label_names)
+    missing = model.missing if model._takes_unknown else "ignore"
+    labels, form, names, known = as_known_labels(y, label_names, mask, missing=missing)
     check_lengths(features, labels)
+    if known is not None and not model._takes_unknown:
+        raise refused_unknown(known, type(model).__name__)
+    check_known(known, names)
     if reset:
         model.form_, model.label_names_ = form, names
         model.constant_ = np.zeros(len(names), dtype=np.int8)
         model.decision_, model.calibration_ = first_decoder(model.threshold), None
     else:
-        named = form.is_frame or label_names is not None
-        labels = in_trained_order(labels, names if named else None, model.label_names_)
+        given = names if form.is_frame or label_names is not None else None
+        labels = in_trained_order(labels, given, model.label_names_)
+        known = known_in_order(known, given, model.label_names_)
     space = X if isinstance(X, FeatureSpace) else None
     weight = weights_of(sample_weight, labels.shape[0], space)
     if (weights or model.takes_weights) == "whole":
         check_whole(weight, type(model).__name__)
-    return FitInput(features, labels, weight, monitor or Monitor(None, False), space).without_zero_weights()
+    data = FitInput(features, labels, weight, monitor or Monitor(None, False), space, known=known)
+    return data.without_zero_weights().known_somehow()
 
 
 def received_features(model: Any, X: Any, *, reset: bool) -> CheckedFeatures:
@@ -75,7 +84,7 @@ def scaled(model: Any, data: FitInput, *, stream: bool = False) -> FitInput:
     if stream:
         model.scaling_ = stream_scaling(model.scale)
     else:
-        model.scaling_ = choose_scaling(data.features, data.labels, data.weights, scale=model.scale)
+        model.scaling_ = choose_scaling(data.features, data.expected_labels(), data.weights, scale=model.scale)
     return data.scaled(model.scaling_)
 
 

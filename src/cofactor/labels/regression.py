@@ -267,6 +267,29 @@ class FeatureSpace:
         basis = self._decompose()
         return basis @ A if self._by_columns else self._transposed(basis @ (A / self._singular[:, None]))
 
+    def coordinates(self) -> tuple[Callable[..., Any], Callable[..., Any], NDArray[np.float64]]:
+        """Return products with the features in principal coordinates, and the squared lengths of their columns.
+
+        Returns
+        -------
+        forward, back : callable
+            Z A for A of shape (r, d), and ZᵀR for R of shape (n, d), where Z = U diag(s), which takes 8 n r bytes. A
+            space too large for a decomposition has Z = Xc.
+        squares : ndarray of shape (r,)
+        """
+        if self._iterative:
+            weights = np.ones(self.shape[0]) if self.weights is None else self.weights
+            values: Any = self.X.astype(np.float64)
+            squares = np.asarray((values * values).T @ weights) - weights.sum() * self.mean**2
+            return self._centred, self._transposed, np.maximum(squares, 0.0)
+        basis = self._decompose()
+        Z = self._centred(basis) if self._by_columns else basis * self._singular
+        return (lambda A: Z @ A), (lambda R: Z.T @ R), self._singular**2
+
+    def lift_coordinates(self, A: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return coefficients of features from those of `coordinates`."""
+        return A if self._iterative else self.lift(A)
+
     def predict(self, coef: NDArray[Any], intercept: NDArray[Any]) -> NDArray[np.float64]:
         """Return X coef + intercept, of shape (n, d)."""
         return linear(self.X, coef, intercept)

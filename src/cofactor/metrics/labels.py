@@ -5,6 +5,8 @@ All functions take the true labels first and the predicted ones second, so that 
 predicted ones may differ in form and coding. Sparse labels are never made dense: everything follows from the
 number of true, predicted and common labels of each row and of each column.
 
+True labels that are NaN are not known, and do not count; rows and labels of which nothing is known are left out.
+
 Notation: :math:`Y_i` and :math:`\hat Y_i` are the sets of true and of predicted labels of row i (n rows),
 :math:`Y^l` and :math:`\hat Y^l` the sets of rows which have label l (L labels).
 
@@ -24,6 +26,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.errors import InvalidInputError
 from cofactor.metrics.ranked import Undefined, divided, mean_defined
 from cofactor.metrics.ranking import (
     average_precision,
@@ -36,7 +39,7 @@ from cofactor.metrics.ranking import (
     ranking_loss,
     ranking_report,
 )
-from cofactor.metrics.tables import as_label_sets, check_same_shape
+from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape, of_known, split_unknown
 
 __all__ = [
     "LABEL_METRICS",
@@ -245,7 +248,8 @@ def label_report(
         ``hamming``, ``accuracy``, ``subset_accuracy``, ``example_f1``, ``macro_f1``, ``micro_f1``; with scores
         also ``one_error``, ``coverage``, ``ranking_loss``, ``average_precision``, ``precision_at_1`` and, where
         there are that many labels, ``precision_at_3``, ``ndcg_at_3``, ``precision_at_5``, ``ndcg_at_5``; and
-        all others in `LABEL_METRICS`.
+        all others in `LABEL_METRICS`. Where labels of Y are not known, ranks are those among the known ones, and there
+        is no ``ranking_loss``.
 
     Examples
     --------
@@ -262,6 +266,11 @@ def label_report(
         "macro_f1": _macro_f1(counts, undefined),
         "micro_f1": _micro_f1(counts, undefined),
     }
+    Y, known = split_unknown(Y)
+    if known is not None:  # unknown labels come last, and are off
+        rows = np.flatnonzero(known.any(axis=1))
+        Y, predicted = Y[rows], of_known(as_label_sets(predicted, "predicted"), known)[rows]
+        scores = None if scores is None else np.where(known, as_scores(scores), -np.inf)[rows]
     if scores is not None:
         report |= ranking_report(Y, scores)
     for name in LABEL_METRICS.keys() - _AT_ONCE:
@@ -270,6 +279,8 @@ def label_report(
             report[name] = metric(Y, predicted)
         elif scores is not None:
             report[name] = metric(Y, scores)
+    if known is not None:
+        report.pop("ranking_loss", None)  # its pairs would count unknown labels as off
     return {name: report[name] for name in LABEL_METRICS if name in report}
 
 
@@ -287,27 +298,37 @@ class _Totals(NamedTuple):
 
 @dataclass(frozen=True)
 class _Counts:
-    """All that the set measures need: totals of rows and of labels."""
+    """All that the set measures need: totals of rows and of labels, and the number of entries that are known."""
 
     rows: _Totals
     labels: _Totals
+    size: int
 
 
 def _counts(Y: Any, predicted: Any) -> _Counts:
-    """Count labels; sparse throughout."""
+    """Count labels; sparse throughout, unless some are not known."""
+    Y, known = split_unknown(Y)
     true, found = as_label_sets(Y), as_label_sets(predicted, "predicted")
     check_same_shape(true.shape, found.shape, ("Y", "predicted"))
+    size = true.shape[0] * true.shape[1]
+    if known is not None:
+        rows, columns = (np.flatnonzero(known.any(axis=axis)) for axis in (1, 0))
+        size = int(known.sum())
+        if not size:
+            raise InvalidInputError("holds no label that is known", argument="Y")
+        true, found = true[rows][:, columns], of_known(found, known)[rows][:, columns]
     tables = (true, found, true.multiply(found).tocsr())
     n_labels = true.shape[1]
     return _Counts(
         rows=_Totals(*(np.diff(table.indptr).astype(np.int64) for table in tables)),
         labels=_Totals(*(np.bincount(table.indices, minlength=n_labels) for table in tables)),
+        size=size,
     )
 
 
 def _hamming(counts: _Counts) -> float:
     true, found, common = counts.rows
-    return float((true + found - 2 * common).sum() / (true.size * counts.labels.true.size))
+    return float((true + found - 2 * common).sum() / counts.size)
 
 
 def _accuracy(counts: _Counts, undefined: Undefined) -> float:

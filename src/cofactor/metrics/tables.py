@@ -13,7 +13,7 @@ from cofactor.masks import refuse_masked
 from cofactor.text import counted
 from cofactor.typing import LABEL_DTYPE
 
-__all__ = ["as_label_sets", "as_scores", "check_same_shape"]
+__all__ = ["as_label_sets", "as_scores", "check_same_shape", "of_known", "split_unknown"]
 
 
 def as_label_sets(labels: Any, name: str = "Y") -> sparse.csr_array:
@@ -56,6 +56,49 @@ def as_label_sets(labels: Any, name: str = "Y") -> sparse.csr_array:
     rows, columns = np.nonzero(on)
     starts = np.searchsorted(rows, np.arange(table.shape[0] + 1))
     return sparse.csr_array((np.ones(columns.size, dtype=LABEL_DTYPE), columns, starts), shape=table.shape)
+
+
+def split_unknown(Y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
+    """Return true labels with off where they are NaN, and where they are known; None if there is no NaN.
+
+    Parameters
+    ----------
+    Y : array, sparse matrix or frame of shape (n, L)
+        Of a sparse matrix all labels are known.
+
+    Examples
+    --------
+    >>> split_unknown([[1.0, np.nan]])
+    (array([[1., 0.]]), array([[ True, False]]))
+    """
+    if sparse.issparse(Y):
+        return Y, None
+    table = np.asarray(Y)
+    if table.dtype == object:
+        try:
+            table = table.astype(np.float64)
+        except (TypeError, ValueError):
+            return Y, None  # `as_label_sets` says what is wrong
+    if table.ndim != 2 or table.dtype.kind != "f" or not np.isnan(table).any():
+        return Y, None
+    known = ~np.isnan(table)
+    return np.where(known, table, -1 if (table == -1).any() else 0), known
+
+
+def of_known(labels: sparse.csr_array, known: NDArray[np.bool_] | None) -> sparse.csr_array:
+    """Return sparse labels without those that are not known, so that they do not count.
+
+    Examples
+    --------
+    >>> of_known(sparse.csr_array(np.ones((1, 2))), np.array([[True, False]])).toarray()
+    array([[1., 0.]])
+    """
+    if known is None:
+        return labels
+    kept = labels.copy()
+    kept.data = kept.data * known[np.repeat(np.arange(kept.shape[0]), np.diff(kept.indptr)), kept.indices]
+    kept.eliminate_zeros()
+    return kept
 
 
 def as_scores(scores: Any, name: str = "scores") -> NDArray[Any]:

@@ -140,6 +140,13 @@ PARAMETERS: Mapping[str, str] = {
         sample_weight : array-like of shape (n,), optional
             Weights of the instances, not negative: weight 2 counts as the instance twice, weight 0 as if it were not
             there. By default all weigh 1.""",
+    "mask": """\
+        mask : array-like, sparse matrix or array, or frame, of shape (n, L), optional
+            True where a label is known; the others do not count, for models that have the parameter `missing`. A label
+            that is NaN is not known, either. Instances without any known label are left out.""",
+    "missing": """\
+        missing : {"error", "ignore"}, default={default}
+            What to do with labels that are NaN: refuse them, or learn from the known ones alone.""",
     "label_names": """\
         label_names : iterable of length L, optional
             Names of the labels; by default the columns of a frame, and 0 to L - 1 else.""",

@@ -57,6 +57,9 @@ class LowRankProblem(PenalizedProblem):
         Those of U, V, c which are held fixed; with either factor fixed J is convex where loss and penalties are.
     weights : ndarray of shape (N,), optional
         Weights of the rows: the losses of row i count times w_i.
+    known : ndarray of shape (N, L), bool, optional
+        Which labels are known: losses of the others do not count. The squared loss then needs all scores, as the others
+        do.
     dtype : dtype, default=float32
         Of the vector of parameters.
     scores_per_block : int, default=1048576
@@ -101,6 +104,7 @@ class LowRankProblem(PenalizedProblem):
         fit_intercept: bool = False,
         fixed: Mapping[str, np.ndarray] | None = None,
         weights: np.ndarray | None = None,
+        known: np.ndarray | None = None,
         dtype: np.typing.DTypeLike = np.float32,
         scores_per_block: int = _SCORES_PER_BLOCK,
     ) -> None:
@@ -123,7 +127,11 @@ class LowRankProblem(PenalizedProblem):
         self._weights = None if weights is None else np.asarray(weights, dtype=np.float64)
         if self._weights is not None and self._weights.shape != (self._n,):
             raise InvalidInputError(f"weights have shape {self._weights.shape}, expected {(self._n,)}")
-        if isinstance(loss, Squared):
+        self._known = known
+        if known is not None and known.shape != self._Y.shape:
+            raise InvalidInputError(f"known has shape {known.shape}, expected {self._Y.shape}")
+        self._closed = isinstance(loss, Squared) and known is None  # whether inner products do
+        if self._closed:
             self._wY = self._weighted(self._Y)
             self._YT = self._wY.T
             self._norm = float(self._wY.data @ self._Y.data)
@@ -139,7 +147,7 @@ class LowRankProblem(PenalizedProblem):
     def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
         """Return the smooth part of J at `x` and write its gradient."""
         arrays, out = self.arrays(x), self.layout.views(gradient)
-        evaluate = self._squared if isinstance(self.loss, Squared) else self._margins
+        evaluate = self._squared if self._closed else self._margins
         total = evaluate(self._X @ arrays["U"], arrays["V"], arrays.get("c"), out)
         return total + self.add_penalties(x, gradient)
 
@@ -158,18 +166,22 @@ class LowRankProblem(PenalizedProblem):
         free. It takes 8 D L bytes.
         """
         positives = self._XT @ self._weighted(self._Y)
+        known = None if self._known is None else self._weighted(self._known.astype(np.float64))
         products = (positives.toarray() if sparse.issparse(self._X) else np.asarray(positives)).astype(np.float64)
         sums = np.asarray(self._X.sum(axis=0), np.float64)
         mean = np.asarray(self._Y.mean(axis=0), dtype=np.float64)
         if self._weights is not None:
             sums = np.asarray(self._XT @ self._weights, np.float64)
             mean = np.asarray(self._Y.T @ self._weights, np.float64) / self._weights.sum()
+        if known is not None:  # sums over the known labels, each for itself
+            sums = np.asarray(self._XT @ known, np.float64)
+            mean = np.asarray(self._weighted(self._Y).sum(axis=0), np.float64) / np.maximum(known.sum(axis=0), 1e-300)
         slope, curvature = 2.0, 2.0  # of (y - x)²
         if isinstance(self.loss, MarginLoss):  # signs are 2 Y - 1
-            products, mean = 2 * products - sums[:, None], 2 * mean - 1
+            products, mean = 2 * products - (sums if sums.ndim == 2 else sums[:, None]), 2 * mean - 1
             slope, curvature = -float(self.loss.derivative(0.0)), float(self.loss.curvature_bound or 1.0)
         if "c" in self.layout.shapes:
-            products -= np.outer(sums, mean)
+            products -= sums * mean if sums.ndim == 2 else np.outer(sums, mean)
         left, sizes, right = np.linalg.svd(products, full_matrices=False)
         d = min(self._n_factors, len(sizes))
         left, sizes, right = left[:, :d], slope * sizes[:d], right[:d]
@@ -192,18 +204,31 @@ class LowRankProblem(PenalizedProblem):
             np.matmul(E[rows], V, out=scores)
             if c is not None:
                 scores += c
-            self._sign(scores, first)
-            self._losses(scores.reshape(-1), slopes.reshape(-1))
+            self._losses_of(scores, slopes, first)
             if self._weights is not None:
                 scores *= self._weights[rows, None]
                 slopes *= self._weights[rows, None]
+            if self._known is not None:
+                scores *= self._known[rows]
+                slopes *= self._known[rows]
             total += float(np.add.reduce(scores, axis=None, dtype=np.float64))
-            self._sign(slopes, first)
             np.matmul(slopes, V.T, out=d_codes[rows])
             d_V += E[rows].T @ slopes
             d_c += slopes.sum(axis=0)
         self._write(out, d_codes, d_V, d_c)
         return total
+
+    def _losses_of(self, scores: np.ndarray, slopes: np.ndarray, first: int) -> None:
+        """Overwrite scores of a block of rows by losses, and write their derivatives by the scores."""
+        if isinstance(self.loss, Squared):
+            flat, where = scores.reshape(-1), self._positives_of(first, len(scores))
+            flat[where] -= 1
+            np.multiply(scores, 2, out=slopes)
+            np.square(scores, out=scores)
+            return
+        self._sign(scores, first)
+        self._losses(scores.reshape(-1), slopes.reshape(-1))
+        self._sign(slopes, first)
 
     def _losses(self, margins: np.ndarray, slopes: np.ndarray) -> None:
         """Overwrite margins by losses, and write derivatives; threads share the entries, which are independent."""
@@ -223,10 +248,14 @@ class LowRankProblem(PenalizedProblem):
 
     def _sign(self, block: np.ndarray, first: int) -> None:
         """Multiply a block of rows, beginning with row `first`, by the signs of its labels."""
-        where = slice(self._first_positive[first], self._first_positive[first + len(block)])
         flat = block.reshape(-1)
         np.negative(flat, out=flat)
-        flat[self._positives[where] - first * self._n_labels] *= -1
+        flat[self._positives_of(first, len(block))] *= -1
+
+    def _positives_of(self, first: int, n_rows: int) -> np.ndarray:
+        """Return where labels of some rows are on, in the flattened block of their scores."""
+        where = slice(self._first_positive[first], self._first_positive[first + n_rows])
+        return self._positives[where] - first * self._n_labels
 
     def _squared(self, E: np.ndarray, V: np.ndarray, c: np.ndarray | None, out: Mapping[str, np.ndarray]) -> float:
         """Squared loss and its gradients by U, V, c, where E = X U, from inner products alone."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.data import dense
 from cofactor.labels.explaining import LinearPart, ScoreParts
+from cofactor.labels.filling import fill_labels
 from cofactor.labels.receiving import space_for
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.model.checks import check_choice, check_number, check_size, resolve_size
@@ -36,6 +36,12 @@ class CodeModel(LabelModel):
     Subclasses say how labels become codes and how codes become scores (`_encode`). The ridge regression of the codes
     is the same for all of them, with one decomposition of the features (`FeatureSpace`).
 
+    Where labels are not known (`missing`, or `mask` of `fit`), each label has a ridge regression on its own instances,
+    by conjugate gradients which the shared decomposition preconditions (`known_ridge`). What it says of the unknown
+    labels is filled in, then labels are encoded. So with all components the model is ridge regression of each label on
+    the instances for which it is known. Leave-one-out scores of a shared decomposition do not exist then: thresholds
+    are learned on a quarter of the instances, held out.
+
     Attributes
     ----------
     n_components_ : int
@@ -50,6 +56,7 @@ class CodeModel(LabelModel):
         See `decoder_`. If the labels are centred, it is their mean minus the cut.
     """
 
+    _takes_unknown: ClassVar[bool] = True
     _learned: ClassVar[tuple[str, ...]] = ("n_components_", "coef_", "intercept_", "decoder_", "offset_")
     _shapes: ClassVar[Mapping[str, str]] = {
         "n_components_": "", "coef_": "Dd", "intercept_": "d", "decoder_": "dL", "offset_": "L",
@@ -68,6 +75,7 @@ class CodeModel(LabelModel):
         *,
         fit_intercept: bool = True,
         scale: str = "none",
+        missing: str = "error",
         threshold: float | str = 0,
         decide_for: str = "micro",
         random_state: RandomState = None,
@@ -78,6 +86,7 @@ class CodeModel(LabelModel):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.scale = scale
+        self.missing = missing
         self.threshold = threshold
         self.decide_for = decide_for
         self.random_state = random_state
@@ -113,7 +122,10 @@ class CodeModel(LabelModel):
     def _fit(self, data: FitInput) -> None:
         n_labels = data.labels.shape[1]
         space = data.feature_space(self.fit_intercept)
-        code = self._encode(data.labels, min(resolve_size(self.n_components, n_labels), n_labels), space)
+        labels = data.labels
+        if data.known is not None:
+            labels = fill_labels(space, labels, data.known, self.alpha)
+        code = self._encode(labels, min(resolve_size(self.n_components, n_labels), n_labels), space)
         self.coef_, self.intercept_ = space.ridge(code.codes, self.alpha)
         self.decoder_ = code.decoder
         self.offset_ = np.broadcast_to(code.offset, n_labels).copy()
@@ -142,7 +154,7 @@ def coded(Y: sparse.csr_array, coding: str, space: FeatureSpace) -> tuple[NDArra
     space : FeatureSpace
         Holds the weights of the instances: rows are multiplied by their square roots.
     """
-    Z = dense(Y)
+    Z = np.asarray(Y.toarray(), dtype=np.float64)
     if coding == "-1/1":
         return space.weighted(2 * Z - 1), 0.0
     return space.weighted(Z), -0.5
@@ -167,7 +179,7 @@ def label_means(Y: sparse.csr_array, weights: NDArray[np.float64] | None = None)
     """Return for each label the share of instances which have it, or the share of their weight."""
     if weights is not None:
         return np.asarray(Y.T @ weights, dtype=np.float64) / weights.sum()
-    return np.bincount(Y.indices, minlength=Y.shape[1]) / Y.shape[0]
+    return np.asarray(Y.sum(axis=0, dtype=np.float64)) / Y.shape[0]
 
 
 def top_eigenvectors(S: NDArray[np.float64], d: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -29,6 +29,7 @@ class CPLST(CodeModel):
         Weight of the penalty in the regression and in the hat matrix, at least 0.
     {fit_intercept}
     {scale}
+    {missing}
     {threshold}
     {decide_for}
     {random_state}

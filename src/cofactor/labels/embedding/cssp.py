@@ -39,6 +39,7 @@ class CSSP(CodeModel):
     {coding}
     {fit_intercept}
     {scale}
+    {missing}
     {threshold}
     {decide_for}
     {random_state}
@@ -87,6 +88,7 @@ class CSSP(CodeModel):
         coding: str = "-1/1",
         fit_intercept: bool = True,
         scale: str = "none",
+        missing: str = "error",
         threshold: float | str = 0,
         decide_for: str = "micro",
         random_state: RandomState = None,
@@ -98,6 +100,7 @@ class CSSP(CodeModel):
             alpha,
             fit_intercept=fit_intercept,
             scale=scale,
+            missing=missing,
             threshold=threshold,
             decide_for=decide_for,
             random_state=random_state,

@@ -34,6 +34,7 @@ class FAiE(CodeModel):
     {coding}
     {fit_intercept}
     {scale}
+    {missing}
     {threshold}
     {decide_for}
     {random_state}
@@ -78,6 +79,7 @@ class FAiE(CodeModel):
         coding: str = "-1/1",
         fit_intercept: bool = True,
         scale: str = "none",
+        missing: str = "error",
         threshold: float | str = 0,
         decide_for: str = "micro",
         random_state: RandomState = None,
@@ -89,6 +91,7 @@ class FAiE(CodeModel):
             alpha,
             fit_intercept=fit_intercept,
             scale=scale,
+            missing=missing,
             threshold=threshold,
             decide_for=decide_for,
             random_state=random_state,

@@ -13,6 +13,9 @@ from cofactor.correlation import co_occurrence, normalized, positive_part, self_
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
+from cofactor.labels.filling import fill_labels
+from cofactor.labels.leave_one_out import ridge_problem
+from cofactor.labels.regression import FeatureSpace
 from cofactor.model.checks import check_choice, check_number, check_size, make_generator, resolve_size
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.progress import Monitor
@@ -73,6 +76,7 @@ class GroPLE(LabelModel):
     fit_intercept : bool, default=True
         Whether there is an intercept c; it is not penalized.
     {scale}
+    {missing}
     {threshold}
     {decide_for}
         If labels are rare, the plain cut at 0 finds few of them; "global" suits F1.
@@ -143,6 +147,9 @@ class GroPLE(LabelModel):
     folds of medical, .768 accuracy and .819 micro-F1, are optimistic. Other folds, with the weights chosen inside the
     training part, gave .764 and .816 (plain cut). Kumar takes λ₁ = .001, λ₂ = 1 and searches α and β from 1e-4 to 1e4.
 
+    Labels that are not known (`missing`, `mask`) are replaced by what ridge regression, learned for each label from its
+    known instances, says of them, from 0 to 1; the groups and the embedding then follow from this table.
+
     Features should have comparable scales, since `alpha_z` penalizes all coefficients alike. Leave 0/1 text features
     as they are, and standardize real ones.
 
@@ -163,6 +170,7 @@ class GroPLE(LabelModel):
     (2, 4)
     """
 
+    _takes_unknown: ClassVar[bool] = True
     _learned: ClassVar[tuple[str, ...]] = (
         "groups_", "group_sparsity_", "Z_", "intercept_", "V_",
         "objective_", "map_objective_", "history_", "map_history_", "certificate_", "n_iter_", "n_map_iter_",
@@ -182,6 +190,7 @@ class GroPLE(LabelModel):
         start: str = "svd",
         fit_intercept: bool = True,
         scale: str = "none",
+        missing: str = "error",
         threshold: float | str = 0,
         decide_for: str = "micro",
         max_iter: int = 1000,
@@ -200,6 +209,7 @@ class GroPLE(LabelModel):
         self.start = start
         self.fit_intercept = fit_intercept
         self.scale = scale
+        self.missing = missing
         self.threshold = threshold
         self.decide_for = decide_for
         self.max_iter = max_iter
@@ -226,26 +236,28 @@ class GroPLE(LabelModel):
         check_number("tol", self.tol, low=0)
 
     def _fit(self, data: FitInput) -> None:
-        X, Y, monitor = data.features, data.labels, data.monitor
+        X, monitor = data.features, data.monitor
+        Y = data.labels if data.known is None else _filled(data, data.known)
         generator = make_generator(self.random_state)
         together = co_occurrence(Y)
         seed = int(generator.integers(2**31))
         groups = spectral_groups(self_tuning_affinity(Y), self.n_groups, seed)
         self.groups_ = np.full(len(self.constant_), -1)
         self.groups_[self.constant_ == 0] = groups
-        W = self._embed(together, Y.shape[0], groups, generator, monitor)
+        count = np.asarray(Y.sum(axis=0, dtype=np.float64))
+        W = self._embed(together, count, Y.shape[0], groups, generator, monitor)
         self._map(X, Y, together, W, monitor)
 
     def _embed(
         self,
         together: NDArray[Any],
+        count: NDArray[np.float64],
         n: int,
         groups: NDArray[Any],
         generator: np.random.Generator,
         monitor: Monitor,
     ) -> NDArray[Any]:
         """Minimise (6.1); set V and return the W of U = Y W."""
-        count = np.diag(together)
         gram = 4 * together - 2 * (count[:, None] + count) + n  # YᵀY of the signs Y
         order = np.argsort(groups, kind="stable")
         gram = gram[np.ix_(order, order)]
@@ -289,7 +301,7 @@ class GroPLE(LabelModel):
     ) -> None:
         """Minimise (6.11) for U = Y W; set Z and c."""
         n, D = X.shape
-        share = np.diag(together) / n
+        share = np.asarray(Y.sum(axis=0, dtype=np.float64)) / n
         u_mean = (2 * share - 1) @ W
         covariance = 4 * W.T @ (together - n * np.outer(share, share)) @ W  # of the columns of U, times n
         squares = np.diag(covariance) + n * u_mean**2
@@ -343,6 +355,21 @@ class GroPLE(LabelModel):
         known = groups.dtype.kind == "i" and groups.shape == self.constant_.shape and groups.max() + 1 == n_groups
         if not known or not np.array_equal(groups < 0, self.constant_ != 0):
             raise InvalidInputError("groups_ must hold a group for each label that varies, and -1 for the others")
+
+
+def _filled(data: FitInput, known: NDArray[np.bool_]) -> sparse.csr_array:
+    """Return labels in which those that are not known are what ridge regression on the known ones says, from 0 to 1.
+
+    Its penalty has the least leave-one-out error where each unknown label is the mean of the known ones.
+    """
+    space = data.feature_space()
+    if FeatureSpace.too_large(data.features):
+        alpha = float(np.sum(space.coordinates()[2])) / data.n_instances
+    else:
+        alpha = ridge_problem(data.features).best_alpha(data.expected_labels()).alpha
+    filled = fill_labels(space, data.labels, known, alpha)
+    filled.data = np.clip(filled.data, 0, 1)
+    return filled
 
 
 def _check_bounded(gram: Any, rank: int, coupling: NDArray[Any], alpha: float) -> None:

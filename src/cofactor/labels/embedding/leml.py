@@ -61,6 +61,7 @@ class LEML(LabelModel):
     tol : float, default=1e-5
         Converged when the objective falls by less than this share of itself per iteration, over five iterations.
     {scale}
+    {missing}
     {threshold}
     {decide_for}
     {random_state}
@@ -94,6 +95,9 @@ class LEML(LabelModel):
 
     Notes
     -----
+    Losses of labels that are not known (`missing`, or `mask` of `fit`) do not count, as in the paper; the solver is
+    then "lbfgs", since the closed forms of "als" need all labels.
+
     With "als" the decomposition takes 8 r min(N, D) bytes, where r is the rank of X, at most min(N, D), and there are
     two arrays of shape (r, L). L-BFGS never forms an array of shape (N, L).
 
@@ -112,6 +116,7 @@ class LEML(LabelModel):
     [[0, 0, 1], [1, 1, 0]]
     """
 
+    _takes_unknown: ClassVar[bool] = True
     _learned = ("U_", "V_", "intercept_", "objective_", "history_", "certificate_", "n_iter_")
     _shapes: ClassVar[Mapping[str, str]] = {
         "U_": "Dd", "V_": "dL", "intercept_": "L", "objective_": "", "history_": "t", "certificate_": "", "n_iter_": "",
@@ -132,6 +137,7 @@ class LEML(LabelModel):
         max_iter: int = 500,
         tol: float = 1e-5,
         scale: str = "none",
+        missing: str = "error",
         threshold: float | str = 0,
         decide_for: str = "micro",
         random_state: RandomState = None,
@@ -146,6 +152,7 @@ class LEML(LabelModel):
         self.max_iter = max_iter
         self.tol = tol
         self.scale = scale
+        self.missing = missing
         self.threshold = threshold
         self.decide_for = decide_for
         self.random_state = random_state
@@ -195,8 +202,12 @@ class LEML(LabelModel):
 
     def _decomposes(self, data: FitInput) -> bool:
         """Whether to alternate, in principal coordinates of the features."""
+        if data.known is not None and self.solver == "als":
+            raise InvalidInputError(
+                "it needs all labels", argument="solver", found=self.solver, advice="take 'lbfgs' or 'auto'"
+            )
         if self.solver == "auto":
-            return self.loss == "squared" and not FeatureSpace.too_large(data.features)
+            return self.loss == "squared" and data.known is None and not FeatureSpace.too_large(data.features)
         return self.solver == "als"
 
     def _alternate(self, space: FeatureSpace, Y: sparse.csr_array, d: int, settings: dict[str, Any]) -> Result:
@@ -226,6 +237,7 @@ class LEML(LabelModel):
             {"U": ridge, "V": ridge},
             fit_intercept=self.fit_intercept,
             weights=data.weights,
+            known=data.known,
             dtype=np.float64,
         )
         result = lbfgs(problem, problem.start(), **settings)

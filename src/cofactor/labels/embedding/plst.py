@@ -26,6 +26,7 @@ class PLST(CodeModel):
         Weight of the penalty of the regression, at least 0.
     {fit_intercept}
     {scale}
+    {missing}
     {threshold}
     {decide_for}
     {random_state}

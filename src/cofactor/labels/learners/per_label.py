@@ -267,6 +267,7 @@ def fit_label_learners(
     Y: sparse.csr_array,
     sample_weight: NDArray[Any] | None = None,
     *,
+    known: NDArray[np.bool_] | None = None,
     seeds: Sequence[int] | NDArray[Any],
     n_jobs: int | None = None,
     on_label: Callable[[int], object] = lambda n_done: None,
@@ -282,6 +283,8 @@ def fit_label_learners(
         Ones where a label is on; each is on and off somewhere.
     sample_weight : ndarray of shape (n,), optional
         Weights of the instances.
+    known : ndarray of shape (n, L), bool, optional
+        Which labels are known: each label is learned from the instances for which it is.
     seeds : sequence of int, of length L
         See `fit_learner`.
     n_jobs : int, optional
@@ -308,14 +311,21 @@ def fit_label_learners(
            [0., 1.]])
     """
     n_labels = Y.shape[1]
-    if type(estimator) is KNeighborsClassifier and is_plain(estimator):
+    if type(estimator) is KNeighborsClassifier and is_plain(estimator) and known is None:
         if sample_weight is not None:
             check_weights(estimator)
         index = neighbour_index(estimator, X)
         on_label(n_labels)
         return FittedLabels(NeighbourLabelLearners(index, Y), 0)
     columns = sparse.csc_array(Y)
-    tasks = ((estimator, X, columns[:, [k]], sample_weight, int(seeds[k])) for k in range(n_labels))
+    tasks = (
+        (
+            estimator,
+            *_known_part(X, columns[:, [k]], sample_weight, None if known is None else known[:, k]),
+            int(seeds[k]),
+        )
+        for k in range(n_labels)
+    )
     learners: list[Learner] = []
     stacked: LinearLabelLearners | None = None
     n_stopped = 0
@@ -329,6 +339,16 @@ def fit_label_learners(
         n_stopped += not converged
         on_label(k + 1)
     return FittedLabels(SeparateLabelLearners(learners) if stacked is None else stacked, n_stopped)
+
+
+def _known_part(
+    X: CheckedFeatures, column: sparse.csc_array, weights: NDArray[Any] | None, known: NDArray[np.bool_] | None
+) -> tuple[CheckedFeatures, sparse.csc_array, NDArray[Any] | None]:
+    """Return the instances for which a label is known."""
+    if known is None or known.all():
+        return X, column, weights
+    rows = np.flatnonzero(known)
+    return X[rows], column[rows], None if weights is None else weights[rows]
 
 
 def _fit_label(

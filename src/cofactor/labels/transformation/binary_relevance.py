@@ -18,6 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
+from cofactor.labels.filling import known_ridge
 from cofactor.labels.learners import (
     SAVABLE,
     LabelLearners,
@@ -56,6 +57,7 @@ class BinaryRelevance(LabelModel):
         Number of processes, as in joblib. They are not threads, since threads of liblinear would draw from a single
         stream of random numbers.
     {scale}
+    {missing}
     {threshold}
     {decide_for}
     {random_state}
@@ -84,6 +86,8 @@ class BinaryRelevance(LabelModel):
 
     Notes
     -----
+    Each label is learned from the instances for which it is known (`missing`, or `mask` of `fit`).
+
     The score depends on the learner; its plain cut is always 0. It is the decision function of linear models (log-odds
     for logistic regression), the log-odds of naive Bayes, and the prediction - 1/2 of regressors. Trees, forests and
     nearest neighbours have only probabilities P; their score is P - 1/2, since log-odds would often be infinite.
@@ -111,6 +115,7 @@ class BinaryRelevance(LabelModel):
     array([[0.5, 0.5, 0. ]])
     """
 
+    _takes_unknown: ClassVar[bool] = True
     _learned = ("learners_",)
     known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
 
@@ -122,6 +127,7 @@ class BinaryRelevance(LabelModel):
         *,
         n_jobs: int | None = None,
         scale: str = "none",
+        missing: str = "error",
         threshold: float | str = 0,
         decide_for: str = "micro",
         random_state: RandomState = None,
@@ -131,6 +137,7 @@ class BinaryRelevance(LabelModel):
         self.estimator = estimator
         self.n_jobs = n_jobs
         self.scale = scale
+        self.missing = missing
         self.threshold = threshold
         self.decide_for = decide_for
         self.random_state = random_state
@@ -191,7 +198,11 @@ class BinaryRelevance(LabelModel):
         estimator = LinearSVC() if self.estimator is None else self.estimator
         if type(estimator) is Ridge:
             space = data.feature_space(bool(estimator.fit_intercept))
-            coef, intercept = space.ridge(data.labels, estimator.alpha)
+            coef, intercept = (
+                space.ridge(data.labels, estimator.alpha)
+                if data.known is None
+                else known_ridge(space, data.labels, data.known, estimator.alpha)
+            )
             self.learners_ = LinearLabelLearners(coef, intercept - 0.5)
             return
         n_labels = data.labels.shape[1]
@@ -201,6 +212,7 @@ class BinaryRelevance(LabelModel):
             data.features,
             data.labels,
             data.weights,
+            known=data.known,
             seeds=seeds,
             n_jobs=self.n_jobs,
             on_label=lambda n_done: data.monitor.note("labels", n_done, n_labels, float(n_labels - n_done)),

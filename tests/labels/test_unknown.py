@@ -1,0 +1,289 @@
+"""Labels of which some are not known: nothing is learned from them, and nothing is measured on them."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import check_grad
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsClassifier
+
+from cofactor import load
+from cofactor.errors import InvalidInputError
+from cofactor.labels import CPLST, CSSP, LEML, OMF, PLST, BinaryRelevance, FAiE, FeatureSpace, GroPLE, MLkNN, regression
+from cofactor.labels.filling import fill_labels, known_ridge
+from cofactor.labels.known import as_known_labels
+from cofactor.losses import Logistic, Squared
+from cofactor.metrics.labels import hamming_loss, label_report, micro_f1
+from cofactor.penalties import L2
+from cofactor.problems import LowRankProblem
+
+MODELS = {
+    "PLST": PLST(1.0),
+    "PLST, half": PLST(0.5),
+    "CPLST": CPLST(0.6),
+    "CSSP": CSSP(0.6, random_state=0),
+    "FAiE": FAiE(0.6),
+    "LEML": LEML(1.0, max_iter=60),
+    "LEML, logistic": LEML(1.0, loss="logistic", max_iter=60),
+    "GroPLE": GroPLE(6, 2, random_state=0),
+    "BR": BinaryRelevance(random_state=0),
+    "BR, ridge": BinaryRelevance(Ridge()),
+    "BR, neighbours": BinaryRelevance(KNeighborsClassifier()),
+}
+for _model in MODELS.values():
+    _model.set_params(threshold=0)
+
+
+def problem(seed=0, n=90, D=6, L=5, share=0.6):
+    """Features, labels, which of these are known, and labels with NaN for the others."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, D))
+    Y = (X @ rng.normal(size=(D, L)) + 0.5 * rng.normal(size=(n, L)) > 0.5).astype(float)
+    known = rng.random((n, L)) < share
+    known[:, 0] = True  # a label of which all are known
+    return X, Y, known, np.where(known, Y, np.nan)
+
+
+def by_label(X, Y, known, alpha, weights, fit_intercept):
+    """Ridge regression of each label on the instances for which it is known."""
+    coef, intercept = np.zeros((X.shape[1], Y.shape[1])), np.zeros(Y.shape[1])
+    for k, rows in enumerate(known.T):
+        A = np.hstack([X[rows], np.ones((rows.sum(), 1))]) if fit_intercept else X[rows]
+        penalty = alpha * np.eye(A.shape[1])
+        penalty[X.shape[1] :] = 0
+        found = np.linalg.solve((A.T * weights[rows]) @ A + penalty, (A.T * weights[rows]) @ Y[rows, k])
+        coef[:, k], intercept[k] = found[: X.shape[1]], found[-1] if fit_intercept else 0
+    return coef, intercept
+
+
+@pytest.mark.parametrize("shape", [(50, 7), (18, 30)])
+@pytest.mark.parametrize("form", ["dense", "sparse", "too large"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_ridge_of_known_labels_is_that_of_each_label(monkeypatch, shape, form, weighted, fit_intercept) -> None:
+    monkeypatch.setattr(regression, "_LARGEST", 5 if form == "too large" else 5000)
+    X, Y, known, _ = problem(1, *shape)
+    X = np.where(np.abs(X) > 0.6, X, 0) if form != "dense" else X
+    weights = np.random.default_rng(2).random(len(X)) + 0.5
+    space = FeatureSpace(
+        X if form == "dense" else sparse.csr_array(X),
+        fit_intercept=fit_intercept,
+        sample_weight=weights if weighted else None,
+    )
+    expected = by_label(X, Y, known, 2.0, weights if weighted else np.ones(len(X)), fit_intercept)
+    labels = sparse.csr_array(Y * known)
+    for found in (known_ridge(space, labels, known, 2.0), space.ridge(fill_labels(space, labels, known, 2.0), 2.0)):
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", [Squared(), Logistic()])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_losses_of_unknown_labels_do_not_count(loss, weighted) -> None:
+    X, Y, known, _ = problem(2, 20, 4, 3)
+    weights = np.arange(1.0, 21.0) if weighted else None
+    low_rank = LowRankProblem(
+        X, Y, loss, 2, {"U": L2(0.3), "V": L2(0.3)}, fit_intercept=True, weights=weights, known=known, dtype=np.float64,
+        scores_per_block=15,
+    )  # fmt: skip
+    x = np.random.default_rng(0).normal(size=low_rank.size)
+    gradient = np.empty_like(x)
+    arrays = low_rank.arrays(x)
+    scores = X @ arrays["U"] @ arrays["V"] + arrays["c"]
+    losses = (Y - scores) ** 2 if isinstance(loss, Squared) else np.logaddexp(0, -(2 * Y - 1) * scores)
+    losses = losses * known * (1 if weights is None else weights[:, None])
+    penalty = 0.15 * (np.sum(arrays["U"] ** 2) + np.sum(arrays["V"] ** 2))
+    assert low_rank.value_gradient(x, gradient) == pytest.approx(losses.sum() + penalty)
+
+    def value(x):
+        return low_rank.value_gradient(x, np.empty_like(x))
+
+    def slope(x):
+        low_rank.value_gradient(x, gradient)
+        return gradient.copy()
+
+    assert check_grad(value, slope, x) < 1e-4 * np.linalg.norm(slope(x))
+    if not weighted:
+        all_known = LowRankProblem(X, Y, loss, 2, {"U": L2(0.3)}, known=np.ones_like(known), dtype=np.float64)
+        plain = LowRankProblem(X, Y, loss, 2, {"U": L2(0.3)}, dtype=np.float64)
+        start = plain.start()
+        np.testing.assert_allclose(all_known.start(), start)
+        values = [one.value_gradient(start, np.empty_like(start)) for one in (all_known, plain)]
+        assert values[0] == pytest.approx(values[1])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_not_known_does_not_count(name) -> None:
+    X, Y, known, unknown = problem(3)
+    new = np.random.default_rng(1).normal(size=(30, X.shape[1]))
+    model = MODELS[name]
+    expected = clone(model).set_params(missing="ignore").fit(X, unknown).decision_function(new)
+    for other in (Y, np.where(known, Y, 1 - Y), np.where(known, Y, 7.0)):  # whatever stands there
+        np.testing.assert_allclose(clone(model).fit(X, other, mask=known).decision_function(new), expected)
+    table = sparse.csr_array(np.where(known, Y, 0))
+    found = clone(model).fit(X, table, mask=sparse.csr_array(known))
+    np.testing.assert_allclose(found.decision_function(new), expected)
+    empty = np.vstack([unknown, np.full((4, Y.shape[1]), np.nan)])  # instances of which nothing is known
+    again = clone(model).set_params(missing="ignore").fit(np.vstack([X, new[:4]]), empty)
+    np.testing.assert_allclose(again.decision_function(new), expected, atol=1e-9)
+    plain = clone(model).fit(X, Y).decision_function(new)
+    np.testing.assert_allclose(clone(model).fit(X, Y, mask=np.ones_like(known)).decision_function(new), plain)
+
+
+def test_each_label_has_its_own_instances() -> None:
+    X, Y, known, unknown = problem(4)
+    model = BinaryRelevance(LogisticRegression(), missing="ignore", threshold=0).fit(X, unknown)
+    for k, rows in enumerate(known.T):
+        alone = LogisticRegression().fit(X[rows], Y[rows, k])
+        np.testing.assert_allclose(model.decision_function(X)[:, k], alone.decision_function(X), atol=1e-6)
+    ridge = BinaryRelevance(Ridge(2.0), missing="ignore", threshold=0).fit(X, unknown)
+    coef, _ = by_label(X, Y, known, 2.0, np.ones(len(X)), True)
+    np.testing.assert_allclose(ridge.coef_, coef, atol=1e-6)
+    for code in (
+        PLST(1.0, 2.0),
+        CSSP(1.0, 2.0, coding="0/1", random_state=0),
+    ):  # with all components they are ridge regression
+        found = code.set_params(missing="ignore", threshold=0).fit(X, unknown)
+        np.testing.assert_allclose(found.decision_function(X), ridge.decision_function(X), atol=1e-6)
+
+
+def test_labels_with_one_known_value_are_constant() -> None:
+    X, _, _, unknown = problem(5)
+    unknown[unknown[:, 1] == 0, 1] = np.nan
+    unknown[unknown[:, 2] == 1, 2] = np.nan
+    model = PLST(1.0, missing="ignore", threshold=0).fit(X, unknown)
+    assert model.constant_.tolist() == [0, 1, -1, 0, 0]
+    assert model.predict(X)[:, 1:3].tolist() == [[1, 0]] * len(X)
+
+
+def test_decisions_are_learned_from_known_labels() -> None:
+    X, Y, known, unknown = problem(6, 300)
+    for rule in ("global", "per-label"):
+        model = PLST(1.0, missing="ignore", threshold=rule, random_state=0).fit(X, unknown)
+        other = PLST(1.0, threshold=rule, random_state=0).fit(X, np.where(known, Y, 1 - Y), mask=known)
+        np.testing.assert_array_equal(model.threshold_, other.threshold_)
+        assert model.score(X, Y) > 0.8
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=15, deadline=None)
+def test_every_form_of_unknown_labels_is_read_alike(seed) -> None:
+    _, Y, known, unknown = problem(seed, 12, 3, 4)
+    Y[0], known[0] = 0, True
+    Y[1, 0], known[1, 0] = 1, True
+    unknown = np.where(known, Y, np.nan)
+    names = ["a", "b", "c", "d"]
+    objects = np.where(known, Y.astype(int).astype(object), None)
+    signs = np.where(known, 2 * Y - 1, np.nan)
+    frame = pd.DataFrame(unknown, columns=names)
+    stored = sparse.coo_array(np.where(known, Y, 0))
+    rows, columns = np.nonzero(~known)
+    with_nan = sparse.coo_array(
+        (np.append(stored.data, np.full(len(rows), np.nan)),
+         (np.append(stored.row, rows), np.append(stored.col, columns))), shape=Y.shape,
+    )  # fmt: skip
+    forms = [
+        (unknown, None), (signs, None), (objects, None), (unknown.tolist(), None), (frame, None),
+        (frame.astype("Int64"), None), (frame.astype("boolean"), None), (pd.DataFrame(objects, columns=names), None),
+        (pl.DataFrame(objects.tolist(), schema=names, orient="row"), None),
+        (pl.DataFrame(unknown, schema=names), None), (with_nan, None), (with_nan.tocsr(), None),
+        (Y, known), (2 * Y - 1, known), (sparse.csr_array(2 * Y - 1), known), (Y > 0, known.astype(int)),
+        (frame.fillna(1), pd.DataFrame(known, columns=names)), (sparse.csc_array(Y), sparse.csr_array(known)),
+        (sparse.lil_matrix(Y), pl.DataFrame(known)), (unknown, np.ones_like(known)),
+    ]  # fmt: skip
+    for y, mask in forms:
+        labels, form, _, found = as_known_labels(y, None, mask, missing="ignore")
+        np.testing.assert_array_equal(labels.toarray(), Y * known, err_msg=repr((y, form)))
+        if known.all():
+            assert found is None
+        else:
+            np.testing.assert_array_equal(found, known)
+
+
+def test_predictions_have_the_form_of_y() -> None:
+    X, _, _, unknown = problem(7)
+    frame = pd.DataFrame(np.where(np.isnan(unknown), np.nan, 2 * unknown - 1), columns=list("abcde"))
+    found = PLST(missing="ignore", threshold=0).fit(X, frame).predict(X)
+    assert list(found.columns) == list("abcde")
+    assert set(np.unique(found)) == {-1.0, 1.0}
+    assert PLST(missing="ignore").fit(X, pl.DataFrame(unknown, schema=list("abcde"))).predict(X).columns == list(
+        "abcde"
+    )
+
+
+def test_nothing_is_measured_on_unknown_labels() -> None:
+    X, Y, known, unknown = problem(8)
+    model = PLST(threshold=0).fit(X, Y)
+    predicted = model.predict(X)
+    hits = ((Y == 1) & (predicted == 1) & known).sum()
+    expected = 2 * hits / (((Y == 1) & known).sum() + ((predicted == 1) & known).sum())
+    assert model.score(X, unknown) == pytest.approx(expected)
+    assert micro_f1(unknown, predicted) == pytest.approx(expected)
+    assert hamming_loss(unknown, predicted) == pytest.approx((predicted != Y)[known].mean())
+    report = label_report(np.vstack([unknown, np.full((1, 5), np.nan)]), *(
+        np.vstack([table, table[:1]]) for table in (predicted, model.decision_function(X))
+    ))  # fmt: skip
+    f1 = [micro_f1(Y[rows][:, [k]], predicted[rows][:, [k]]) for k, rows in enumerate(known.T)]
+    assert report["macro_f1"] == pytest.approx(np.mean(f1))
+    assert "ranking_loss" not in report
+    assert report["micro_f1"] == pytest.approx(expected)
+    some = known.any(axis=1)
+    rows = [label_report(Y[[i]][:, known[i]], predicted[[i]][:, known[i]], model.decision_function(X[[i]])[:, known[i]])
+            for i in np.flatnonzero(some)]  # fmt: skip
+    for name in ("accuracy", "example_f1", "subset_accuracy", "one_error", "coverage"):
+        assert report[name] == pytest.approx(np.mean([row[name] for row in rows])), name
+    frame = pd.DataFrame(unknown, columns=[4, 3, 2, 1, 0])
+    named = PLST(threshold=0).fit(X, pd.DataFrame(Y, columns=[4, 3, 2, 1, 0]))
+    assert named.score(X, frame[[0, 1, 2, 3, 4]]) == pytest.approx(expected)
+
+
+X, Y, KNOWN, UNKNOWN = problem(9)
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "mask", "message"),
+    [
+        (PLST(), UNKNOWN, None, "y holds nan .* missing='ignore' learns from the labels that are known"),
+        (PLST(missing="drop"), Y, None, "missing='drop': expected one of 'error', 'ignore'"),
+        (MLkNN(), UNKNOWN, None, "but MLkNN needs all labels; take .* BinaryRelevance"),
+        (OMF(2), Y, KNOWN, "y holds nan, or the mask leaves it out .*OMF needs all labels"),
+        (LEML(solver="als", missing="ignore"), UNKNOWN, None, "it needs all labels; take 'lbfgs' or 'auto'"),
+        (PLST(), Y, KNOWN[:, :4], r"has shape \(90, 4\), expected \(90, 5\)"),
+        (PLST(), Y, KNOWN.astype(int) * 2, "must hold True and False, or 1 and 0"),
+        (PLST(), Y, np.where(KNOWN, 1, np.nan), "must hold True and False, or 1 and 0"),
+        (PLST(), Y, np.ones((90, 5)) * (np.arange(5) > 0), "label 0 is known for no instance; leave it out"),
+        (PLST(missing="ignore"), np.full((90, 5), np.nan), None, r"label 0 \(and 4 more\) is known for no instance"),
+        (PLST(missing="ignore"), np.where(KNOWN, Y, np.nan) * 2, None, "y holds 2.0"),
+        (PLST(missing="ignore"), np.where(KNOWN, Y - (np.arange(5) == 1), np.nan), None, "holds -1 and 0"),
+        (PLST(missing="ignore"), np.where(KNOWN, Y, np.inf), None, "y holds inf"),
+    ],
+)  # fmt: skip
+def test_refusals(model, y, mask, message) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        model.fit(X, y, mask=mask)
+
+
+def test_a_mask_with_other_columns_is_refused() -> None:
+    y, mask = pd.DataFrame(Y, columns=list("abcde")), pd.DataFrame(KNOWN, columns=list("edcba"))
+    with pytest.raises(InvalidInputError, match="has other columns than y, or another order"):
+        PLST().fit(X, y, mask=mask)
+
+
+def test_weights_and_unknown_labels_go_together(tmp_path) -> None:
+    weights = np.arange(len(X)) % 3
+    twice = np.repeat(np.arange(len(X)), weights)
+    for model in (PLST(1.0, threshold=0), BinaryRelevance(Ridge(), threshold=0), LEML(1.0, threshold=0, max_iter=400)):
+        weighted = clone(model).fit(X, Y, weights, mask=KNOWN)
+        repeated = clone(model).fit(X[twice], Y[twice], mask=KNOWN[twice])
+        close = 0.02 if isinstance(model, LEML) else 1e-6
+        np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=close)
+    model = PLST(missing="ignore", threshold=0).fit(X, UNKNOWN)
+    model.save(tmp_path / "model.cofactor")
+    again = load(tmp_path / "model.cofactor")
+    assert again.missing == "ignore"
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
