@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -20,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cofactor
 from cofactor import labels, ratings
-from cofactor.datasets import RatingDataset
+from cofactor.datasets import RatingDataset, load_labels
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels import MLCHMF, OMF, PLST, BinaryRelevance, LabelModel, MLkNN
 from cofactor.ratings import HMF, MMMF, Ensemble, GibbsMMMF, OrdinalProbit, RatingModel
@@ -38,6 +39,16 @@ LEVELS = (PAIRS[:, 0] * PAIRS[:, 1] + PAIRS[:, 1]) % 7 % 5 + 1.0
 FEATURES = ((3 * np.arange(24)[:, None] + 5 * np.arange(5) + np.arange(24)[:, None] * np.arange(5)) % 7).astype(float)
 LABELS = (FEATURES[:, :4] > FEATURES[:, 1:]).astype(int)
 TEXTS = [" ".join("abcdefg"[int(k)] * 2 for k in row) for row in FEATURES]
+
+NOTES = pd.DataFrame(
+    {
+        "body": TEXTS,
+        "sky": ["grey", "blue", None] * 8,
+        "age": np.where(FEATURES[:, 0] > 5, np.nan, FEATURES[:, 0]),
+        "calm": ["no", "yes"] * 12,
+        "tags": [";".join("abcd"[k] for k in np.flatnonzero(row)) for row in LABELS],
+    }
+)
 
 
 def _small(kind: type[Any], **settings: Any) -> Any:
@@ -89,6 +100,8 @@ def fitted() -> Iterator[tuple[str, Any]]:
         name = f"BinaryRelevance of {type(inner).__name__}"
         yield name, BinaryRelevance(inner, random_state=0).fit(FEATURES, LABELS)
     yield "nearest in sparse", BinaryRelevance(KNeighborsClassifier(2, metric="cosine")).fit(table, LABELS)
+    data = load_labels(NOTES, "tags", label_sep=";", text="body")
+    yield "OMF of notes", _small(OMF).fit(data)
     yield "pipeline of texts", make_pipeline(TfidfVectorizer(), _small(MLkNN)).fit(TEXTS, LABELS)
     yield "pipeline", make_pipeline(StandardScaler(), MinMaxScaler(), _small(PLST)).fit(FEATURES, LABELS)
 
@@ -149,6 +162,9 @@ def _of_labels(model: Any) -> list[Callable[[], Any]]:
         for method in ("predict", "decision_function", "predict_proba", "transform"):
             if hasattr(model, method):
                 questions.append(lambda X=X, method=method: getattr(model, method)(X))
+    if hasattr(model, "recipe_"):
+        questions.append(lambda: model.predict(NOTES))
+        questions.append(lambda: load_labels(NOTES, recipe=model.recipe_))
     if isinstance(model, LabelModel):
         Y = np.resize(LABELS, (24, len(model.label_names_)))
         questions.append(lambda: model.fit_threshold(forms[0], Y, "per-label"))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -71,6 +72,7 @@ SPARSE_ARFF = b"""@relation 'beach: -C -1'
 XML = (
     b'<?xml version="1.0" encoding="utf-8"?>\n<labels xmlns="x"><label name="sea"><label name="surf"/></label></labels>'
 )
+NOTES = b'body,age,sky,tags\n"Red sea, red sun",3.5,grey,a|b\nRed sun,NA,blue,\n"sea\n sun",2,,b||a\n'
 LABELS = b'wind,sky,is_sea,"is_sun, or sol"\n3.5,grey,1,0\n0,blue,1,1\n2,blue,0,1\n'
 SVM = b"0,1 2:0.5 7:1e-3\n1 0:1 3:2.25\n 4:-1\n0 1:3 # sea\n"
 SIZED = b"3 8 2\n0,1 2:0.5 7:1e-3\n0:1 3:2.25\n1 4:-1\n"
@@ -120,6 +122,9 @@ def jokes(path: Path) -> None:
 @lru_cache
 def cases() -> list[tuple[bytes, Callable[[Path], Any]]]:
     """Valid files, each with a reader."""
+    notes = {"body": ["Red sea", "red sea", "sun"], "age": [1, 2, None], "sky": ["grey", "blue", None]}
+    frame = pd.DataFrame({**notes, "tags": ["a|b", "a", ""]})
+    recipe = load_labels(frame, "tags", label_sep="|", text="body").recipe
     lists = chunked(csr_array(X), csr_array(Y))
     columns = chunked(X, Y)
     stars = parquet(user=["ann", "bob", "ann"], item=[1, 2, 3], rating=[4.0, 3.5, 1.0], time=[1, 2, 3])
@@ -146,6 +151,8 @@ def cases() -> list[tuple[bytes, Callable[[Path], Any]]]:
         (XML, read_label_names),
         (LABELS, lambda path: read_label_table(path, "is_")),
         (LABELS, lambda path: read_label_table(path, -1)),
+        (NOTES, lambda path: load_labels(path, "tags", label_sep="|", text="body", ngrams=2)),
+        (NOTES, lambda path: load_labels(path, recipe=recipe)),
         (words, lambda path: read_label_table(path, "is_")),
         (SVM, read_libsvm),
         (SIZED, read_libsvm),
