@@ -16,6 +16,7 @@ from cofactor.correlation import (
     self_tuning_affinity,
     spectral_groups,
 )
+from cofactor.errors import InvalidInputError
 
 MEASURES = [co_occurrence, cosine, pearson, jaccard, self_tuning_affinity]
 
@@ -145,3 +146,9 @@ def test_equal_columns_stay_together() -> None:
     np.testing.assert_array_equal(found, [0, 0, 0, 1, 1, 1])
     Y = np.repeat(table(L=3), 4, axis=1)
     np.testing.assert_array_equal(spectral_groups(self_tuning_affinity(Y), 3), np.repeat(np.arange(3), 4))
+
+
+@pytest.mark.parametrize("similarity", [co_occurrence, cosine, pearson, jaccard, self_tuning_affinity])
+def test_too_many_columns_are_refused(similarity):
+    with pytest.raises(InvalidInputError, match="similarities of 20,000 columns are 400,000,000 numbers, and more"):
+        similarity(sparse.csr_array((3, 20_000)))

@@ -15,6 +15,7 @@ from sklearn.cluster import KMeans
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
+from cofactor.limits import CELLS
 
 __all__ = [
     "co_occurrence",
@@ -49,6 +50,11 @@ def co_occurrence(Y: Any) -> Floats:
     -------
     ndarray of shape (L, L)
 
+    Raises
+    ------
+    InvalidInputError
+        If L² is more than `cofactor.limits.CELLS` allows, as for all similarities of this page.
+
     Examples
     --------
     >>> co_occurrence(np.array([[1, 1, 0], [1, 0, 0]]))
@@ -56,6 +62,8 @@ def co_occurrence(Y: Any) -> Floats:
            [1., 1., 0.],
            [0., 0., 0.]])
     """
+    n_columns = np.shape(Y)[1]
+    CELLS.check(n_columns**2, f"similarities of {n_columns:,} columns are {n_columns**2:,} numbers")
     if sparse.issparse(Y):
         table = _counts(Y)
         return np.asarray((table.T @ table).toarray())

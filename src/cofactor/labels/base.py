@@ -148,6 +148,10 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """Return which of the labels that `_fit` saw are on, for a model that decodes label sets by itself."""
         raise InvalidInputError(f"{type(self).__name__} does not decode label sets by itself")
 
+    def _fit_bytes(self, data: FitInput) -> int:
+        """Return how many bytes a fit takes at least, beyond its data: tables of labels × labels above all."""
+        return data.bytes_of(getattr(self, "n_components", 0))
+
     #: `_score_parts(X)` returns the `ScoreParts` of the L' labels that `_fit` saw: with it a model can explain.
     _score_parts = no_parts
 
@@ -446,7 +450,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         if not varying.any():
             return data
         learned = data.repeated() if data.weights is not None and self.takes_weights == "whole" else data
-        refuse_too_large(self, learned.bytes_of(getattr(self, "n_components", 0)), learned.features.size)
+        refuse_too_large(self, self._fit_bytes(learned), learned.features.size, learned.sizes)
         with blas_limit(*learned.features.shape):
             self._fit(learned)
         return data

@@ -20,6 +20,7 @@ from cofactor.labels.regression import FeatureSpace, scaled_rows
 from cofactor.labels.scaling import Scaling
 from cofactor.model.checks import resolve_size
 from cofactor.model.progress import Monitor
+from cofactor.text import counted
 
 __all__ = ["CheckedFeatures", "FitInput", "check_lengths", "check_whole", "weights_of"]
 
@@ -91,6 +92,12 @@ class FitInput:
     def scaled(self, scaling: Scaling) -> FitInput:
         """Return the same with scaled features."""
         return replace(self, features=scaling.apply(self.features), spaces={})
+
+    @property
+    def sizes(self) -> str:
+        """Numbers of instances, features and labels, in words for messages."""
+        (n, D), L = self.features.shape, self.labels.shape[1]
+        return f"{counted(n, 'instance', form=',')}, {counted(D, 'feature', form=',')}, {counted(L, 'label', form=',')}"
 
     def bytes_of(self, n_components: Any) -> int:
         """Return what components take at least, as `check_size` takes their number: no more than labels, float32."""

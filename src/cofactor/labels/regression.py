@@ -330,9 +330,22 @@ class FeatureSpace:
         if self._iterative:
             product = self.cross(T).T @ self._solve(T, alpha)
             return (product + product.T) / 2
+        root = self.explained_root(T, alpha)
+        return root.T @ root
+
+    def explained_root(self, T: CheckedFeatures, alpha: float) -> NDArray[np.float64]:
+        """Return A of shape (r, d), with AᵀA what `explained` returns; r is the rank of the features.
+
+        Parameters
+        ----------
+        T : ndarray or csr_array of shape (n, d)
+            Targets.
+        alpha : float
+            Weight of the penalty, at least 0.
+        """
+        self._check(T, alpha)
         s, targets = self.principal(T)
-        half = targets * (s / np.sqrt(s**2 + alpha))[:, None]
-        return half.T @ half
+        return targets * (s / np.sqrt(s**2 + alpha))[:, None]
 
     def _check(self, T: Any, alpha: float) -> None:
         check_number("alpha", alpha, low=0)

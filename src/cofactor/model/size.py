@@ -13,7 +13,7 @@ __all__ = ["refuse_too_large"]
 _SIZES = ("n_factors", "n_components", "n_members", "n_sweeps", "n_chains")
 
 
-def refuse_too_large(model: Any, n_bytes: int, n_data: int) -> None:
+def refuse_too_large(model: Any, n_bytes: int, n_data: int, sizes: str = "") -> None:
     """Refuse a fit that would take more memory than `cofactor.limits.FIT` allows.
 
     Parameters
@@ -24,6 +24,8 @@ def refuse_too_large(model: Any, n_bytes: int, n_data: int) -> None:
         What the fit takes at least.
     n_data : int
         Number of ratings, or of numbers and labels, to learn from: large data may make large models.
+    sizes : str, default=""
+        Sizes of the data in words, for the message.
 
     Raises
     ------
@@ -41,6 +43,7 @@ def refuse_too_large(model: Any, n_bytes: int, n_data: int) -> None:
     number
     """
     params = model.get_params(deep=False)
-    sizes = [Argument(name, params[name]) for name in _SIZES if name in params]
-    named = [part for size in sizes for part in (size, ", ")][:-1]
-    FIT.check(n_bytes, (*named, f": a fit would take at least {n_bytes / 2**30:,.3g} GiB"), size=8 * n_data)
+    known: list[Any] = [Argument(name, params[name]) for name in _SIZES if name in params] or [type(model).__name__]
+    named = [part for one in known for part in (one, ", ")][:-1]
+    of = f" on {sizes}" if sizes else ""
+    FIT.check(n_bytes, (*named, f": a fit{of} would take at least {n_bytes / 2**30:,.3g} GiB"), size=8 * n_data)

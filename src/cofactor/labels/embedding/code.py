@@ -139,6 +139,11 @@ class CodeModel(LabelModel):
         return ScoreParts((part,), self.intercept_ @ self.decoder_ + self.offset_)
 
 
+def n_wanted(n_components: Any, n_labels: int) -> int:
+    """Return how many components are asked for, at most one for each label; 1,000 where a model chooses them."""
+    return min(1000 if isinstance(n_components, str) else resolve_size(n_components, n_labels), n_labels)
+
+
 def check_coding(coding: Any) -> None:
     """Refuse a `coding` that is not known."""
     check_choice("coding", coding, ("-1/1", "0/1"))

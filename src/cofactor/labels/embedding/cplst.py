@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from scipy import sparse
 
+from cofactor.labels.base import FitInput
 from cofactor.labels.embedding.code import Code, CodeModel, label_means, top_eigenvectors
+from cofactor.labels.embedding.principal import LARGEST, right_singular_vectors
 from cofactor.labels.regression import FeatureSpace
 
 
@@ -59,7 +61,15 @@ class CPLST(CodeModel):
            [ True,  True, False]])
     """
 
+    def _fit_bytes(self, data: FitInput) -> int:
+        L, r = data.labels.shape[1], min(data.features.shape)
+        n_side = L if L <= LARGEST or FeatureSpace.too_large(data.features) else r
+        return super()._fit_bytes(data) + 8 * (2 * r * L + 3 * n_side**2)
+
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
-        _, V = top_eigenvectors(space.explained(Y, self.alpha), d)
+        if Y.shape[1] <= LARGEST or FeatureSpace.too_large(space.X):
+            V = top_eigenvectors(space.explained(Y, self.alpha), d)[1]
+        else:
+            V = right_singular_vectors(space.explained_root(Y, self.alpha), d)
         mean = label_means(Y, space.weights)
         return Code(Y @ V - mean @ V, V.T, mean - 0.5)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.labels.embedding.code import Code, CodeModel, check_coding, coded, top_eigenvectors
+from cofactor.labels.base import FitInput
+from cofactor.labels.embedding.code import Code, CodeModel, check_coding, coded, n_wanted, top_eigenvectors
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.checks import make_generator
 from cofactor.solvers.result import Callback
@@ -112,6 +113,11 @@ class CSSP(CodeModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_coding(self.coding)
+
+    def _fit_bytes(self, data: FitInput) -> int:
+        n, L = data.labels.shape
+        d = n_wanted(self.n_components, L)
+        return super()._fit_bytes(data) + 8 * (2 * n * L + 2 * L * L + d * L)
 
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
         Z, offset = coded(Y, self.coding, space)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.labels.base import FitInput
 from cofactor.labels.embedding.code import Code, CodeModel, check_coding, coded, top_eigenvectors
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.checks import check_number
@@ -105,6 +106,11 @@ class FAiE(CodeModel):
         super()._check_params()
         check_number("beta", self.beta, low=0)
         check_coding(self.coding)
+
+    def _fit_bytes(self, data: FitInput) -> int:
+        n, L = data.labels.shape
+        width = L + (min(data.features.shape) if self.beta else 0)
+        return super()._fit_bytes(data) + 8 * (2 * n * width + 2 * min(n, width) ** 2)
 
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
         Z, offset = coded(Y, self.coding, space)

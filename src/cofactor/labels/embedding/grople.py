@@ -235,6 +235,9 @@ class GroPLE(LabelModel):
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 
+    def _fit_bytes(self, data: FitInput) -> int:
+        return super()._fit_bytes(data) + 40 * data.labels.shape[1] ** 2  # five tables of label × label
+
     def _fit(self, data: FitInput) -> None:
         X, monitor = data.features, data.monitor
         Y = data.labels if data.known is None else _filled(data, data.known)

@@ -184,6 +184,10 @@ class LEML(LabelModel):
         """Which weights the model takes: "any", since the losses of an instance are multiplied by its weight."""
         return "any"
 
+    def _fit_bytes(self, data: FitInput) -> int:
+        r, L = min(data.features.shape), data.labels.shape[1]
+        return super()._fit_bytes(data) + (8 * (2 * r * L + r * r) if self._decomposes(data) else 0)
+
     def _fit(self, data: FitInput) -> None:
         X, Y = data.features, data.labels
         L = Y.shape[1]

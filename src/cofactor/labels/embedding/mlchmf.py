@@ -236,6 +236,9 @@ class MLCHMF(LabelModel):
 
     # ---------------------------------------------------------------- learning
 
+    def _fit_bytes(self, data: FitInput) -> int:
+        return 8 * super()._fit_bytes(data)  # vectors of L-BFGS
+
     def _fit(self, data: FitInput) -> None:
         X, Y, monitor = data.features, data.labels, data.monitor
         points: Any = X.astype(self.dtype, copy=False)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from scipy import sparse
 
-from cofactor.labels.embedding.code import Code, CodeModel, label_means, scatter, top_eigenvectors
+from cofactor.labels.base import FitInput
+from cofactor.labels.embedding.code import Code, CodeModel, label_means, n_wanted
+from cofactor.labels.embedding.principal import principal_bytes, principal_directions
 from cofactor.labels.regression import FeatureSpace
 
 
@@ -58,7 +60,11 @@ class PLST(CodeModel):
            [ True,  True, False]])
     """
 
+    def _fit_bytes(self, data: FitInput) -> int:
+        n, L = data.labels.shape
+        return super()._fit_bytes(data) + principal_bytes(n, L, n_wanted(self.n_components, L))
+
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
-        _, V = top_eigenvectors(scatter(Y, space.weights), d)
+        V = principal_directions(Y, d, space.weights)
         mean = label_means(Y, space.weights)
         return Code(Y @ V - mean @ V, V.T, mean - 0.5)

@@ -194,6 +194,10 @@ class BinaryRelevance(LabelModel):
     def _probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
         return self.learners_.probabilities(X)
 
+    def _fit_bytes(self, data: FitInput) -> int:
+        linear = self.estimator is None or type(self.estimator) is Ridge
+        return 8 * data.features.shape[1] * data.labels.shape[1] if linear else 0
+
     def _fit(self, data: FitInput) -> None:
         estimator = LinearSVC() if self.estimator is None else self.estimator
         if type(estimator) is Ridge:

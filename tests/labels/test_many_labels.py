@@ -1,0 +1,68 @@
+"""Many labels: what would need tables of label × label that fit no budget is refused before the fit; the rest fits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from cofactor.errors import InvalidInputError
+from cofactor.labels import CPLST, CSSP, LEML, MLCHMF, MODELS, OMF, PLST, BinaryRelevance, FAiE, GroPLE, MLkNN
+
+FITTING = {
+    "PLST": PLST(20, alpha=1.0, threshold=0, random_state=0),
+    "MLkNN": MLkNN(threshold=0),
+    "OMF": OMF(5, threshold=0, max_iter=2, tol=1, random_state=0),
+}
+#: Models which have tables of instance × label or label × label, or maps which are too large.
+REFUSED = {
+    "CPLST": CPLST(20),
+    "CSSP": CSSP(20),
+    "FAiE": FAiE(20),
+    "GroPLE": GroPLE(20),
+    "LEML": LEML(20),
+    "MLCHMF": MLCHMF(1.0),
+    "BinaryRelevance": BinaryRelevance(),
+}
+
+
+def many(n: int = 300, L: int = 20_000, D: int = 50) -> tuple[sparse.csr_array, sparse.csr_array]:
+    rng = np.random.default_rng(0)
+    X = sparse.csr_array(rng.random((n, D)) * (rng.random((n, D)) < 0.2))
+    rows = np.concatenate([np.arange(n), rng.integers(n, size=L)])
+    columns = np.concatenate([rng.integers(20, size=n), np.arange(L)])
+    Y = sparse.csr_array((np.ones(n + L), (rows, columns)), shape=(n, L))
+    Y.sum_duplicates()
+    Y.data[:] = 1
+    return X, Y
+
+
+def test_every_model_is_here() -> None:
+    assert {*FITTING, *REFUSED} >= set(MODELS) - {"LabelRidge"}
+
+
+@pytest.mark.parametrize("name", FITTING)
+@pytest.mark.filterwarnings("ignore")
+def test_these_fit(name: str) -> None:
+    X, Y = many()
+    predicted = FITTING[name].fit(X, Y).predict(X[:5])
+    assert sparse.issparse(predicted)
+    assert predicted.shape == (5, 20_000)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_these_are_refused_before_the_fit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COFACTOR_MAX_FIT", "1000000")
+    X, Y = many(L=4000)
+    model = REFUSED[name]
+    monkeypatch.setattr(type(model), "_fit", lambda self, data: pytest.fail("the fit has begun"))
+    with pytest.raises(InvalidInputError, match="a fit on 300 instances, 50 features, .* labels would take at least"):
+        model.fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["CSSP", "GroPLE"])
+def test_label_times_label_is_beyond_the_usual_budget(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, Y = many(L=40_000 if name == "CSSP" else 20_000)
+    monkeypatch.setattr(type(REFUSED[name]), "_fit", lambda self, data: pytest.fail("the fit has begun"))
+    with pytest.raises(InvalidInputError, match="and more than 8,589,934,592 bytes for a fit are refused"):
+        REFUSED[name].fit(X, Y)
