@@ -33,6 +33,14 @@ class FeatureOptions:
     ngrams: int | None = None
 
 
+@dataclass(frozen=True)
+class _Made:
+    """Free text that has become features, and how many of its cells are empty."""
+
+    X: csr_array
+    n_gaps: int
+
+
 # ------------------------------------------------------------------------------------------------- cells
 
 
@@ -84,9 +92,9 @@ def _as_in(table: Table, j: int, name: str, recipe: Recipe) -> Cells:
 
 
 def recipe_of(
-    table: Table, names: Sequence[str], cells: Mapping[int, Cells], options: FeatureOptions, roles: Mapping[str, Any]
+    table: Table, names: Sequence[str], cells: dict[int, Any], options: FeatureOptions, roles: Mapping[str, Any]
 ) -> Recipe:
-    """Return how these columns become features, as their cells teach it.
+    """Return how these columns become features, as their cells teach it; cells of text become features already.
 
     Parameters
     ----------
@@ -94,7 +102,7 @@ def recipe_of(
         What was read.
     names : sequence of str
         Names of all columns.
-    cells : mapping from int to Cells
+    cells : dict from int to Cells
         As `cells_of` returns them.
     options : FeatureOptions
         How columns become features.
@@ -104,10 +112,11 @@ def recipe_of(
     _check_values(table, names, cells, options)
     words: dict[str, tuple[str, ...]] = {}
     vocabularies, fill, scale = {}, {}, {}
-    for j, found in cells.items():
+    for j, found in list(cells.items()):
         name, place = names[j], table.column_place(j)
         if name in options.text and isinstance(found, Words):
-            vocabularies[name] = learn_vocabulary(found, place, options.max_words, options.ngrams)
+            vocabularies[name], made = learn_vocabulary(found, place, options.max_words, options.ngrams)
+            cells[j] = _Made(made, _count_gaps(found))  # texts are cut into words only once
             continue
         numbers = found
         if isinstance(found, Words):
@@ -162,7 +171,7 @@ def _truth_values(found: Words, words: Sequence[str]) -> NDArray[np.float64]:
 
 
 def features_by(
-    table: Table, names: Sequence[str], cells: dict[int, Cells], recipe: Recipe
+    table: Table, names: Sequence[str], cells: dict[int, Any], recipe: Recipe
 ) -> tuple[NDArray[np.float64] | csr_array, dict[str, int]]:
     """Return the features that a recipe makes of cells, and how many cells of each column had no value.
 
@@ -173,7 +182,7 @@ def features_by(
     names : sequence of str
         Names of all columns.
     cells : dict from int to Cells
-        As `cells_of` or `cells_as_in` returns them; used up.
+        As `recipe_of` leaves them, or `cells_as_in` returns them; used up.
     recipe : Recipe
         How columns become features.
 
@@ -189,13 +198,12 @@ def features_by(
     width = 0
     for j in list(cells):
         name, found = names[j], cells.pop(j)
-        n_gaps = _count_gaps(found)
+        n_gaps = found.n_gaps if isinstance(found, _Made) else _count_gaps(found)
         if n_gaps:
             filled[name] = n_gaps
         if name in recipe.vocabularies:
-            assert isinstance(found, Words)
             blocks += [np.column_stack(dense)] if dense else []
-            blocks.append(words_of(found, recipe.vocabularies[name]))
+            blocks.append(found.X if isinstance(found, _Made) else words_of(found, recipe.vocabularies[name]))
             dense = []
             continue
         for column in _columns(table, j, name, found, recipe):

@@ -39,8 +39,12 @@ def check_sizes(max_words: int | None, ngrams: int | None) -> tuple[int, int]:
     return int(words), int(longest)
 
 
-def learn_vocabulary(texts: Words, place: Place, max_words: int | None, ngrams: int | None) -> Vocabulary:
-    """Return the words of a column of text that become features: the most frequent ones of those in two or more rows.
+def learn_vocabulary(
+    texts: Words, place: Place, max_words: int | None, ngrams: int | None
+) -> tuple[Vocabulary, csr_array]:
+    """Return the words of a column of text that become features, and these: what `words_of` makes of the same texts.
+
+    They are the most frequent ones of those words which occur in two or more rows.
 
     Words are runs of two or more letters and digits, in lower case. There is no list of words to be left out, since
     tf-idf gives frequent words little weight, in any language.
@@ -62,13 +66,13 @@ def learn_vocabulary(texts: Words, place: Place, max_words: int | None, ngrams: 
     words, longest = check_sizes(max_words, ngrams)
     vectorizer = _vectorizer(longest, min_df=_LEAST_ROWS, max_features=words)
     try:
-        vectorizer.fit([texts.values[code] for code in texts.codes.tolist()])
+        found = vectorizer.fit_transform([texts.values[code] for code in texts.codes.tolist()])
     except ValueError:  # there is no word; scikit-learn has several messages for it
         what = "holds no text" if not any(texts.values) else f"has no word that occurs in {_LEAST_ROWS} rows"
         raise InvalidInputError(f"{what}, so that no feature can be made of it", place=place) from None
     known = sorted(vectorizer.vocabulary_, key=vectorizer.vocabulary_.__getitem__)
     COLUMNS.check(len(known), f"has {counted(len(known), 'word', form=',')}", place)
-    return Vocabulary(tuple(known), tuple(vectorizer.idf_.tolist()), longest)
+    return Vocabulary(tuple(known), tuple(vectorizer.idf_.tolist()), longest), small_indices(csr_array(found))
 
 
 def words_of(texts: Words, known: Vocabulary) -> csr_array:
