@@ -50,6 +50,7 @@ def test_a_model_of_a_data_set_predicts_from_frames(frame: pd.DataFrame, data: L
         ):
             np.testing.assert_array_equal(model.predict(given).toarray(), expected)
         assert model.decision_function(frame[:1]).shape == (1, 2)
+        np.testing.assert_array_equal(model.predict(data.X).toarray(), expected)
         assert model.score(frame, data.Y) == plain.score(data.X, data.Y)
 
 
@@ -76,6 +77,13 @@ def test_names_of_labels_and_streams(frame: pd.DataFrame, data: LabelDataset) ->
     model = OMF(1, random_state=0).fit(data)
     assert model.partial_fit(frame, data.Y).n_rows_seen_ == 120
     assert model.recipe_ == data.recipe
+
+
+def test_rows_of_another_width(data: LabelDataset) -> None:
+    model = PLST(1.0).fit(data)
+    for given in (np.zeros((2, 3)), [[0.0] * 3] * 2):
+        with pytest.raises(InvalidInputError, match="X has 3 features, but PLST is expecting 9"):
+            model.predict(given)
 
 
 @pytest.mark.parametrize(

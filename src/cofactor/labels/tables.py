@@ -73,10 +73,14 @@ def features_to_score(X: Any, model: Any) -> CheckedFeatures:
         If a feature is missing, or was not there in training.
     """
     matched = _matched(X, model)
+    if matched is None and hasattr(model, "recipe_") and not hasattr(X, "columns"):
+        matched = X  # rows of the data it was fitted to, perhaps, which have no names in an array
     if matched is None:
         return as_features(X, model, reset=False)
     check_n_features(matched, model)
-    return as_features(matched, reset=False)
+    features = as_features(matched, reset=False)
+    check_n_features(features, model)  # of lists, which do not say their shape
+    return features
 
 
 def _matched(X: Any, model: Any) -> Any:
