@@ -112,6 +112,17 @@ def test_new_texts(write: Write) -> None:
     assert dense(load_labels(write('body\n"late\n\n meal"\n'), recipe=recipe))[0].nonzero()[0].tolist() == [1, 2]
 
 
+@pytest.mark.parametrize("end", ["", ' ""quoted""', '\n\nnext ""lines""'])
+@pytest.mark.parametrize("before", ["", '"a word",1\n'])
+def test_long_texts(write: Write, before: str, end: str) -> None:
+    """Python's reader of CSV refused cells above 131,072 characters."""
+    text = f'body,l\n{before}"{"word " * 30_000}{end}",0\n"word",1\n'
+    data = load_labels(write(text), ["l"], text="body")
+    assert (data.feature_names, data.n_instances) == (("body:word",), 3 if before else 2)
+    with pytest.raises(InvalidInputError, match="line 2: .*is a quotation mark missing"):
+        load_labels(write('body,l\n"' + text), ["l"], text="body")
+
+
 def test_number_of_words_and_runs_of_words() -> None:
     frame = pd.DataFrame({"body": ["red sea", "red sea", "red sun", "red"], "l": [0, 1, 0, 1]})
     assert load_labels(frame, ["l"], text="body", max_words=1).feature_names == ("body:red",)

@@ -36,7 +36,7 @@ def fit(
     spellings), or stand in this order. The model keeps the ratings, so that recommend can leave out what users know.
 
     [bold]cofactor fit tags.arff[/bold] learns to predict labels; of a table say which columns they are:
-    [bold]--labels tag_[/bold].
+    [bold]--labels tag_[/bold]. Notes with tags: [bold]--text body --labels tags --label-sep "|"[/bold].
     """
     check_target(out, file, *(own.get(name) for name in ("xml", "user_features", "item_features")))
     chosen, reading = options.task_for(context, "fit", file, task, own)

@@ -103,12 +103,15 @@ class TableOptions:
         What separates columns; by default found from the first line.
     encoding : str, default "utf-8"
         Encoding of text.
+    long_cells : bool, default False
+        Whether cells may be longer than 131,072 characters, as free text may be.
     """
 
     is_header: Callable[[Sequence[str], Sequence[str]], bool]
     content: str
     sep: str | None = None
     encoding: str = "utf-8"
+    long_cells: bool = False
 
 
 class Table(ABC):

@@ -198,7 +198,8 @@ def _table(path: PathLike | Any, written: Mapping[str, Any]) -> Table:
     def is_header(first: Sequence[str], _: Sequence[str]) -> bool:
         return written.get("header", not any(map(is_number, first)))
 
-    options = TableOptions(is_header, "features and labels", written.get("sep"), written.get("encoding", "utf-8"))
+    sep, encoding = written.get("sep"), written.get("encoding", "utf-8")
+    options = TableOptions(is_header, "features and labels", sep, encoding, long_cells=True)
     return table_of_frame(path) or read_table(path, options)
 
 

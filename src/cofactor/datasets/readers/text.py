@@ -17,6 +17,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -81,15 +82,18 @@ def read_text(data: bytes, file: str, options: TableOptions) -> TextTable:
     next_start, next_number = _skip_blank(text, after, number + 1)
     COLUMNS.check(len(cells), f"has {len(cells)} columns", Place(file, number))
     second = _line_at(text, next_start)[0]
-    following = _split_line(second, sep, Place(file, next_number), strict=False) if second else []
+    with _limit_of_cells(len(second) if options.long_cells else 0):
+        following = _split_line(second, sep, Place(file, next_number), strict=False) if second else []
     if not options.is_header(cells, following):
-        return TextTable(file, None, cells, _Body(text, start, number, sep, len(cells), number))
+        return TextTable(file, None, cells, _Body(text, start, number, sep, len(cells), number, options.long_cells))
     if next_start == len(text):
         raise InvalidInputError(
             f"only a header ({first!r}), expected lines with data after it, {options.content} in each",
             place=Place(file),
         )
-    return TextTable(file, tuple(cells), following, _Body(text, next_start, next_number, sep, len(cells), number))
+    return TextTable(
+        file, tuple(cells), following, _Body(text, next_start, next_number, sep, len(cells), number, options.long_cells)
+    )
 
 
 def _skip_blank(data: bytes, start: int, line_number: int) -> tuple[int, int]:
@@ -132,6 +136,17 @@ def _split_line(line: str, sep: str, place: Place, strict: bool = True) -> list[
     return [cell.strip() for cell in rows[0]]
 
 
+@contextmanager
+def _limit_of_cells(length: int) -> Iterator[None]:
+    """Let Python's reader take cells up to a length, if that is more than its limit of 131,072 characters."""
+    before = csv.field_size_limit()
+    csv.field_size_limit(max(before, length))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
 @dataclass(frozen=True)
 class _Body:
     """The lines of a text which hold data."""
@@ -142,6 +157,7 @@ class _Body:
     sep: str
     n_columns: int
     width_line: int  # number of the line which set the number of columns
+    long_cells: bool  # whether cells may be longer than Python's reader takes by itself
 
 
 class TextTable(Table):
@@ -327,15 +343,16 @@ def _by_cells(body: _Body, positions: Sequence[int], file: str) -> tuple[dict[in
     """Columns as text, and the number of the line of each row."""
     lines: list[int] = []
     cells: dict[int, list[str]] = {k: [] for k in positions}
-    for line, row in _rows(body, file):
-        if len(row) != body.n_columns:
-            expected = counted(body.n_columns, "column")
-            raise InvalidInputError(
-                f"expected {expected} as in line {body.width_line}, found {len(row)}", place=Place(file, line)
-            )
-        lines.append(line)
-        for k, column in cells.items():
-            column.append(row[k])
+    with _limit_of_cells(len(body.data) if body.long_cells else 0):
+        for line, row in _rows(body, file):
+            if len(row) != body.n_columns:
+                expected = counted(body.n_columns, "column")
+                raise InvalidInputError(
+                    f"expected {expected} as in line {body.width_line}, found {len(row)}", place=Place(file, line)
+                )
+            lines.append(line)
+            for k, column in cells.items():
+                column.append(row[k])
     return cells, np.array(lines, dtype=np.int64)
 
 
