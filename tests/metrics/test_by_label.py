@@ -117,6 +117,20 @@ def test_parts_add_up() -> None:
         assert row["average_precision"] == (None if expected is None else pytest.approx(expected))
 
 
+def test_what_is_not_known_does_not_count() -> None:
+    """Each label has the measures of the rows in which it is known."""
+    Y, found, p = planted()
+    hidden = np.random.default_rng(1).random(Y.shape) < 0.3
+    rows = by_name(report_by_label(np.where(hidden, np.nan, Y), found, p, p))
+    for k in range(6):
+        known = ~hidden[:, [k]].ravel()
+        alone = report_by_label(Y[known, k : k + 1], found[known, k : k + 1], p[known, k : k + 1], p[known, k : k + 1])
+        for name, value in alone.records()[0].items():
+            if name not in ("label", "confused_with", "confused"):
+                assert rows[k][name] == (pytest.approx(value) if isinstance(value, float) else value)
+    assert report_by_label([[np.nan, 1.0]], [[1, 1]], None, [[0.5, 0.5]]).records()[1]["log_loss"] is None
+
+
 def test_it_becomes_frames_and_text() -> None:
     Y, found, p = planted()
     table = report_by_label(Y, found, p, p, label_names=NAMES)

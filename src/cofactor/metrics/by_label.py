@@ -16,7 +16,7 @@ from scipy import sparse
 
 from cofactor.errors import InvalidInputError
 from cofactor.metrics.ranked import divided
-from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape
+from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape, of_known, split_unknown
 from cofactor.text import counted, did_you_mean
 
 __all__ = ["LabelTable", "LabelTally", "report_by_label"]
@@ -172,7 +172,7 @@ def report_by_label(
     Parameters
     ----------
     Y, predicted : array-like or sparse matrix of shape (n, L)
-        True and predicted labels: booleans, 0 and 1, or -1 and 1.
+        True and predicted labels: booleans, 0 and 1, or -1 and 1. What is NaN in Y is not known, and does not count.
     scores : array-like of shape (n, L), optional
         Real scores, for the average precision.
     probabilities : array-like of shape (n, L), optional
@@ -272,21 +272,25 @@ class LabelTally:
         Y, predicted, scores, probabilities
             As in `report_by_label`.
         """
+        Y, known = split_unknown(Y)
         true, found = as_label_sets(Y), as_label_sets(predicted, "predicted")
         check_same_shape(true.shape, found.shape, ("Y", "predicted"))
+        found = of_known(found, known)
         self._check_width(true.shape[1])
         common = sparse.csr_array(true.multiply(found))
         support, n_found = _column_counts(true), _column_counts(found)
         parts: dict[str, NDArray[Any]] = {"support": support, "predicted": n_found, "common": _column_counts(common)}
+        parts["known"] = np.full(true.shape[1], true.shape[0]) if known is None else known.sum(axis=0)
         sums: dict[str, NDArray[np.float64]] = {}
         if scores is not None:
             table = as_scores(scores)
             check_same_shape(true.shape, table.shape, ("Y", "scores"))
+            table = table if known is None else np.where(known, table, -np.inf)  # unknown labels come last
             sums["average_precision"] = np.nan_to_num(_average_precisions(true, table)) * support
         if probabilities is not None:
             chances = _as_probabilities(probabilities)
             check_same_shape(true.shape, chances.shape, ("Y", "probabilities"))
-            sums |= _calibration(true, chances, self._n_bins)
+            sums |= _calibration(true, chances, self._n_bins, known)
         self._add(true.shape[0], parts, sums, [_without(true, common)], [_without(found, common)])
 
     def merge(self, other: LabelTally) -> None:
@@ -338,8 +342,8 @@ class LabelTally:
             columns["average_precision"] = divided(self._sums["average_precision"], support)
         if "log_loss" in self._sums:
             distance = np.abs(self._sums["binned"] - self._sums["came_true"]).sum(axis=1)
-            columns["calibration_error"] = distance / self._n_rows
-            columns["log_loss"] = self._sums["log_loss"] / self._n_rows
+            columns["calibration_error"] = divided(distance, self._counts["known"])
+            columns["log_loss"] = divided(self._sums["log_loss"], self._counts["known"])
         other, n_other = _most_confused(sparse.vstack(self._missed), sparse.vstack(self._wrong))
         columns["confused_with"] = names[other]
         columns["confused_with"][n_other == 0] = None
@@ -415,7 +419,9 @@ def _average_precisions(true: sparse.csr_array, scores: NDArray[Any]) -> NDArray
     return found
 
 
-def _calibration(true: sparse.csr_array, chances: NDArray[Any], n_bins: int) -> dict[str, NDArray[np.float64]]:
+def _calibration(
+    true: sparse.csr_array, chances: NDArray[Any], n_bins: int, known: NDArray[np.bool_] | None
+) -> dict[str, NDArray[np.float64]]:
     """Return sums over rows, for each label: its log-losses; in each bin its probabilities, and how many came true."""
     n, n_labels = true.shape
     columns = sparse.csc_array(true)
@@ -426,7 +432,10 @@ def _calibration(true: sparse.csr_array, chances: NDArray[Any], n_bins: int) -> 
         width = block.stop - block.start
         p = chances[:, block].astype(np.float64)
         on = columns[:, block].toarray().astype(bool)
-        loss[block] = -np.log(np.maximum(np.where(on, p, 1 - p), _LEAST)).sum(axis=0)
+        losses = -np.log(np.maximum(np.where(on, p, 1 - p), _LEAST))
+        if known is not None:  # what is not known adds nothing
+            losses, p = losses * known[:, block], p * known[:, block]
+        loss[block] = losses.sum(axis=0)
         bins = np.searchsorted(inner, p, side="left") + n_bins * np.arange(width)  # a bin has its upper edge
         size = (width, n_bins)
         binned[block] = np.bincount(bins.ravel(), p.ravel(), width * n_bins).reshape(size)
