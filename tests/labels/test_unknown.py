@@ -13,7 +13,9 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 
 from cofactor import load
+from cofactor.datasets import load_labels
 from cofactor.errors import InvalidInputError
+from cofactor.evaluation import StratifiedLabelKFold
 from cofactor.labels import CPLST, CSSP, LEML, OMF, PLST, BinaryRelevance, FAiE, FeatureSpace, GroPLE, MLkNN, regression
 from cofactor.labels.filling import fill_labels, known_ridge
 from cofactor.labels.known import as_known_labels
@@ -287,3 +289,68 @@ def test_weights_and_unknown_labels_go_together(tmp_path) -> None:
     again = load(tmp_path / "model.cofactor")
     assert again.missing == "ignore"
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+def test_recorded_shares_give_probabilities_of_what_is_true() -> None:
+    """Of the labels that are on, two fifths are recorded, at random."""
+    X, Y, *_ = problem(10, 1500)
+    seen = Y * (np.random.default_rng(1).random(Y.shape) < 0.4)
+    for aim in ("micro", "macro", "example", "hamming", "subset"):
+        model = PLST(1.0, scale="none", threshold="auto", decide_for=aim, random_state=0)
+        true, naive = clone(model).fit(X, Y), clone(model).fit(X, seen)
+        told = clone(model).fit(X, seen, recorded=0.4)
+        assert told.score(X, Y) > max(naive.score(X, Y) + 0.03, true.score(X, Y) - 0.13), aim
+    chances = [one.predict_proba(X).mean(axis=0) - Y.mean(axis=0) for one in (naive, told)]
+    assert np.abs(chances[1]).max() < 0.4 * np.abs(chances[0]).max()
+    each = PLST(1.0, scale="none", threshold="auto", random_state=0).fit(X, seen, recorded=np.full(5, 0.4))
+    one = PLST(1.0, scale="none", threshold="auto", random_state=0).fit(X, seen, recorded=0.4)
+    np.testing.assert_array_equal(each.predict(X), one.predict(X))
+
+
+def test_recorded_shares_are_kept_in_the_file(tmp_path) -> None:
+    model = PLST(threshold="auto", random_state=0).fit(X, Y, recorded=[0.5, 0.6, 0.7, 0.8, 1.0])
+    plain = PLST(threshold="auto", random_state=0).fit(X, Y)
+    expected = np.minimum(plain.predict_proba(X) / [0.5, 0.6, 0.7, 0.8, 1.0], 1 - 1e-6)
+    np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-9)
+    model.save(tmp_path / "model.cofactor")
+    np.testing.assert_array_equal(load(tmp_path / "model.cofactor").predict_proba(X), model.predict_proba(X))
+    model.calibration_.recorded[0] = 2.0
+    model.save(tmp_path / "forged.cofactor")
+    with pytest.raises(InvalidInputError, match="shares of recorded labels must be above 0 and at most 1"):
+        load(tmp_path / "forged.cofactor")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "threshold", "message"),
+    [
+        (0.0, "auto", r"recorded=0\.0: expected a share above 0 and at most 1, or 5 of them"),
+        ([0.5, 0.5], "auto", "5 of them, one for each label"),
+        ("half", "auto", "expected a number, or one for each label"),
+        (np.nan, "auto", "expected a share above 0"),
+        (0.5, 0, "says how probabilities follow from scores.*take threshold='auto'"),
+        (0.5, "global", "take threshold='auto'"),
+    ],
+)
+def test_refusals_of_recorded_shares(recorded, threshold, message) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        PLST(threshold=threshold).fit(X, Y, recorded=recorded)
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize(("name", "alpha"), [("medical", 1.0), ("yeast", 50.0)])
+def test_known_labels_teach_more_than_labels_taken_as_off(data_dir, name, alpha) -> None:
+    """Seven of ten labels are hidden at random; micro-F1 on all labels of other instances."""
+    data = load_labels(name)
+    labels = data.Y.toarray()
+    train, test = next(StratifiedLabelKFold(3, random_state=0).split(labels, labels))
+    known = np.random.default_rng(1).random((len(train), data.n_labels)) < 0.3
+    known[:, ~known.any(axis=0)] = True
+    scores = {}
+    for model in (PLST(1.0, alpha), GroPLE(), BinaryRelevance()):
+        model.set_params(scale="auto", threshold="auto", random_state=0)
+        for kind, y, mask in (
+            ("all", labels[train], None), ("known", labels[train], known), ("off", labels[train] * known, None),
+        ):  # fmt: skip
+            fitted = clone(model).fit(data.X[train], y, mask=mask)
+            scores[kind] = fitted.score(data.X[test], labels[test])
+        assert scores["off"] + 0.03 < scores["known"] > scores["all"] - 0.12, (model, scores)

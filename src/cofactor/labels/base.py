@@ -35,7 +35,7 @@ from cofactor.labels.decoding import (
 )
 from cofactor.labels.explaining import explain, no_parts
 from cofactor.labels.fit_input import CheckedFeatures, FitInput
-from cofactor.labels.held_out import check_enough, decide, holdout_scores, learn_decision
+from cofactor.labels.held_out import check_enough, decide, holdout_scores, learn_decision, recorded_shares
 from cofactor.labels.known import as_known_labels, check_missing, known_in_order
 from cofactor.labels.learners import LEARNERS
 from cofactor.labels.receiving import received, received_features, scaled
@@ -238,6 +238,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         *,
         label_names: Iterable[Any] | None = None,
         mask: Any = None,
+        recorded: float | ArrayLike | None = None,
     ) -> Self:
         """Learn from instances whose labels are known.
 
@@ -253,6 +254,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             Some models take whole numbers only, see `takes_weights`.
         {label_names}
         {mask}
+        {recorded}
 
         Returns
         -------
@@ -271,9 +273,10 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             data = fitted._receive(X, y, sample_weight, label_names=label_names, mask=mask, monitor=monitor)
             if isinstance(self.threshold, str) and self.threshold not in (AUTO, JOINT):
                 check_enough(data.n_instances, self.threshold)
+            shares = recorded_shares(recorded, len(fitted.label_names_), self.threshold)
             varying = fitted._fit_varying(fitted._with_scaling(data))
             if isinstance(self.threshold, str) and self.threshold != JOINT:
-                fitted._decide(self.threshold, varying)
+                fitted._decide(self.threshold, varying, shares)
         return self
 
     def predict(self, X: Features) -> Any:
@@ -455,9 +458,9 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             self._fit(learned)
         return data
 
-    def _decide(self, threshold: str, data: FitInput) -> None:
+    def _decide(self, threshold: str, data: FitInput, recorded: NDArray[np.float64] | None = None) -> None:
         """Learn calibration and decision by held-out scores of the labels that vary."""
-        decide(self, threshold, data)
+        decide(self, threshold, data, recorded)
 
     def _of_all_labels(self, method: Any, X: CheckedFeatures, off: Any, on: Any) -> NDArray[Any]:
         """Return what a method says of the labels that `_fit` saw, and `off` or `on` for constant labels."""

@@ -9,11 +9,14 @@ With the score s of label l, and the logits :math:`z_l` of the labels of one ins
 The common slope and offset, and how far labels stray from them, are learned by EM, so that a label with few instances
 is calibrated as the others are, and a label with many as it is itself. Four numbers for all labels then say what the
 other labels of the instance tell: whether there is a more likely one, and how many are likely.
+
+Where y records only the share c of the labels that are on (positive-unlabelled data), and the features do not say
+which, p above is the probability that a label is recorded, and :math:`p / c` that it is on (Elkan & Noto 2008).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +27,7 @@ from sklearn.utils import gen_batches
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.calibration import apply_context, context_sums, platt_sums, rows_of_logits
-from cofactor.labels.decoding import FAR, Decoder, learn_decoder
+from cofactor.labels.decoding import FAR, Decoder, expected_decoder, learn_decoder
 
 __all__ = ["Calibrated", "Calibration", "learn_calibration"]
 
@@ -47,6 +50,8 @@ class Calibration:
         a and b of each label; slopes are above 0.
     context : ndarray of shape (4,), or None
         w; None where the other labels of an instance say nothing.
+    recorded : ndarray of shape (L,), or None
+        c, above 0 and at most 1; None where y records all labels that are on.
 
     Examples
     --------
@@ -57,6 +62,7 @@ class Calibration:
     slope: NDArray[np.float64]
     offset: NDArray[np.float64]
     context: NDArray[np.float64] | None = None
+    recorded: NDArray[np.float64] | None = None
 
     def logits(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Return log p / (1 - p), shape (n, L), in the precision of the scores.
@@ -68,7 +74,7 @@ class Calibration:
         logits[constant] = scores[constant]
         if self.context is not None:
             apply_context(logits, _rows(logits), self.context, FAR)
-        return logits
+        return logits if self.recorded is None else _of_recorded(logits, self.recorded)
 
     def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Return probabilities, shape (n, L); 0 or 1 exactly for labels that were constant in training."""
@@ -77,10 +83,10 @@ class Calibration:
 
     def check(self, n_labels: int) -> None:
         """Refuse numbers read from a file that do not fit the labels."""
-        wanted = {"slope": (n_labels,), "offset": (n_labels,), "context": (4,)}
+        wanted = {"slope": (n_labels,), "offset": (n_labels,), "context": (4,), "recorded": (n_labels,)}
         for name, shape in wanted.items():
             value = getattr(self, name)
-            if value is None and name == "context":
+            if value is None and name in ("context", "recorded"):
                 continue
             if not isinstance(value, np.ndarray) or value.shape != shape or value.dtype != np.float64:
                 raise InvalidInputError(f"{name} of the calibration must be numbers of shape {shape}")
@@ -88,6 +94,8 @@ class Calibration:
                 raise InvalidInputError(f"{name} of the calibration holds a number that is not finite")
         if not (self.slope > 0).all():
             raise InvalidInputError("slopes of the calibration must be above 0")
+        if self.recorded is not None and not ((self.recorded > 0) & (self.recorded <= 1)).all():
+            raise InvalidInputError("shares of recorded labels must be above 0 and at most 1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +128,21 @@ class Calibrated(Decoder):
 
 
 def learn_calibrated(
-    decide_for: str, scores: NDArray[Any], labels: sparse.csr_array, weights: NDArray[np.float64] | None = None
+    decide_for: str,
+    scores: NDArray[Any],
+    labels: sparse.csr_array,
+    weights: NDArray[np.float64] | None = None,
+    recorded: NDArray[np.float64] | None = None,
 ) -> Calibrated:
-    """Learn a calibration and a decision from the same held-out scores; see `learn_calibration`, `learn_decoder`."""
+    """Learn a calibration and a decision from the same held-out scores; see `learn_calibration`, `learn_decoder`.
+
+    If only a share of the labels that are on is recorded, decisions rest on probabilities alone, see
+    `expected_decoder`.
+    """
     calibration = learn_calibration(scores, labels, weights)
+    if recorded is not None:
+        calibration = replace(calibration, recorded=recorded)
+        return Calibrated(calibration, expected_decoder(decide_for, calibration.logits(scores), weights))
     return Calibrated(calibration, learn_decoder(decide_for, calibration.logits(scores), labels, weights))
 
 
@@ -180,6 +199,14 @@ def learn_calibration(
         return calibration
     found = _context(calibration.logits(scores[few]), labels[few], w[few])
     return calibration if found is None else Calibration(calibration.slope, calibration.offset, found)
+
+
+def _of_recorded(logits: NDArray[Any], recorded: NDArray[np.float64]) -> NDArray[Any]:
+    """Return the logits of p / c, at most 1 - 1e-6, where p belongs to the logits given."""
+    with np.errstate(over="ignore"):
+        p = np.minimum(expit(logits.astype(np.float64)) / recorded, 1 - 1e-6)
+    found = np.log(np.maximum(p, np.finfo(float).tiny)) - np.log1p(-p)
+    return np.where(np.abs(logits) >= FAR, logits, found).astype(logits.dtype)
 
 
 def _deviation(scores: NDArray[Any]) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.calibration import Calibration, learn_calibrated, learn_calibration
 from cofactor.labels.decoding import AUTO, Decoder, learn_threshold
@@ -18,7 +18,7 @@ from cofactor.labels.scoring import of_all_labels, with_constant
 from cofactor.model.checks import make_generator
 from cofactor.model.commit import learned_names
 
-__all__ = ["check_enough", "holdout_scores", "learn_decision", "sampled"]
+__all__ = ["check_enough", "holdout_scores", "learn_decision", "recorded_shares", "sampled"]
 
 #: Share of the instances which are held out.
 SHARE = 0.25
@@ -78,6 +78,7 @@ def learn_decision(
     scores: NDArray[Any],
     labels: sparse.csr_array,
     weights: NDArray[np.float64] | None = None,
+    recorded: NDArray[np.float64] | None = None,
 ) -> tuple[Calibration, Decoder]:
     """Learn calibration and decision from scores of instances that the model did not learn from.
 
@@ -91,14 +92,16 @@ def learn_decision(
         Those of ±1e9 do not count.
     labels : csr_array of shape (n, L)
     weights : ndarray of shape (n,), optional
+    recorded : ndarray of shape (L,), optional
+        Share of the labels that are on which is recorded; only with "auto".
     """
     if threshold == AUTO:
-        learned = learn_calibrated(decide_for, scores, labels, weights)
+        learned = learn_calibrated(decide_for, scores, labels, weights, recorded)
         return learned.calibration, learned.decoder
     return learn_calibration(scores, labels, weights), learn_threshold(threshold, scores, labels, weights)
 
 
-def decide(model: Any, threshold: str, data: FitInput) -> None:
+def decide(model: Any, threshold: str, data: FitInput, recorded: NDArray[np.float64] | None = None) -> None:
     """Let a fitted model learn calibration and decision from the data of its fit, by scores that it holds out.
 
     Parameters
@@ -108,6 +111,8 @@ def decide(model: Any, threshold: str, data: FitInput) -> None:
         As in `learn_decision`.
     data : FitInput
         With the labels that are not constant.
+    recorded : ndarray of shape (L,), optional
+        Of all labels, as in `learn_decision`.
     """
     constant = model.constant_
     if not data.labels.shape[1]:
@@ -119,7 +124,38 @@ def decide(model: Any, threshold: str, data: FitInput) -> None:
     data = data.rows(rows)
     scores = of_all_labels(data.without_unknown(scores), constant)
     labels = with_constant(data.labels, constant)
-    model.calibration_, model.decision_ = learn_decision(threshold, model.decide_for, scores, labels, data.weights)
+    model.calibration_, model.decision_ = learn_decision(
+        threshold, model.decide_for, scores, labels, data.weights, recorded
+    )
+
+
+def recorded_shares(recorded: Any, n_labels: int, threshold: Any) -> NDArray[np.float64] | None:
+    """Return the share of each label that is recorded, or refuse it; None if all are.
+
+    Examples
+    --------
+    >>> recorded_shares(0.5, 2, "auto")
+    array([0.5, 0.5])
+    """
+    if recorded is None:
+        return None
+    try:
+        shares = np.asarray(recorded, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError("expected a number, or one for each label", argument="recorded") from error
+    if shares.shape not in ((), (n_labels,)) or not ((shares > 0) & (shares <= 1)).all():
+        raise InvalidInputError(
+            f"expected a share above 0 and at most 1, or {n_labels} of them, one for each label",
+            argument="recorded",
+            found=recorded,
+        )
+    if threshold != AUTO:
+        raise InvalidInputError(
+            "says how probabilities follow from scores, and other thresholds cut the scores themselves",
+            argument="recorded",
+            advice=("leave it out, or take ", Argument("threshold", AUTO)),
+        )
+    return np.broadcast_to(shares, n_labels).copy()
 
 
 def check_enough(n: int, threshold: str) -> None:

@@ -144,6 +144,13 @@ PARAMETERS: Mapping[str, str] = {
         mask : array-like, sparse matrix or array, or frame, of shape (n, L), optional
             True where a label is known; the others do not count, for models that have the parameter `missing`. A label
             that is NaN is not known, either. Instances without any known label are left out.""",
+    "recorded": """\
+        recorded : float or array-like of shape (L,), optional
+            Share of the labels that are on which y records, above 0 and at most 1, for positive-unlabelled data: what
+            is off in y is off, or nobody recorded it. Probabilities are divided by it, and decisions rest on these.
+            This assumes that the features do not say which labels were recorded, and needs ``threshold="auto"``. Of
+            labels that are rare and nearly certain it helps little: on medical, with a share of 0.4, micro-F1 rises
+            from .66 to .70 (.82 if all are recorded); on emotions from .47 to .63 (.68).""",
     "missing": """\
         missing : {"error", "ignore"}, default={default}
             What to do with labels that are NaN: refuse them, or learn from the known ones alone.""",

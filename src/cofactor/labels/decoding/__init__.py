@@ -27,6 +27,7 @@ from cofactor.labels.decoding.probable import (
     ProbabilityCut,
     check_aim,
     decoder_of,
+    expected_decoder,
     learn_decoder,
 )
 
@@ -46,6 +47,7 @@ __all__ = [
     "check_aim",
     "check_threshold",
     "decoder_of",
+    "expected_decoder",
     "first_decoder",
     "learn_decoder",
     "learn_threshold",

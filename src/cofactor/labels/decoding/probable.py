@@ -29,7 +29,16 @@ from cofactor.errors import InvalidInputError
 from cofactor.labels.decoding.cuts import JOINT, Cut, Decoder, Joint, TopK, best_cut
 from cofactor.model.checks import check_choice
 
-__all__ = ["AIMS", "BestSets", "LikelySets", "ProbabilityCut", "check_aim", "decoder_of", "learn_decoder"]
+__all__ = [
+    "AIMS",
+    "BestSets",
+    "LikelySets",
+    "ProbabilityCut",
+    "check_aim",
+    "decoder_of",
+    "expected_decoder",
+    "learn_decoder",
+]
 
 #: What decisions may be best at: the parameter `decide_for`, and the rule of the decoder.
 AIMS = ("micro", "macro", "example", "hamming", "subset")
@@ -228,6 +237,34 @@ def learn_decoder(
     if decide_for == "subset":
         usual = (LikelySets(0), LikelySets(1))
     return max(usual, key=lambda decoder: _quality(decoder, logits, Y, weights))
+
+
+def expected_decoder(decide_for: str, logits: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Decoder:
+    """Return the decoder that probabilities alone let expect to be best, where true labels are not at hand.
+
+    Parameters
+    ----------
+    decide_for : {"micro", "macro", "example", "hamming", "subset"}
+        What to be best at.
+    logits : ndarray of shape (n, L)
+        Calibrated.
+    weights : ndarray of shape (n,), optional
+        Weights of the instances.
+
+    Examples
+    --------
+    >>> expected_decoder("micro", np.array([[2.0, -1.0], [0.0, -3.0]])).value.__round__(2)
+    0.37
+    """
+    if decide_for == "micro":
+        each = None if weights is None else np.repeat(weights, logits.shape[1])
+        cut, _ = _best_cuts(expit(logits).reshape(-1, 1), 0, each)
+        return ProbabilityCut(float(min(cut[0], _HIGHEST)))
+    if decide_for == "example":
+        return BestSets(1)
+    if decide_for == "subset":
+        return LikelySets(0)
+    return learn_decoder(decide_for, logits, sparse.csr_array(logits.shape), weights)  # which needs no true labels
 
 
 def _check_least(rule: str, known: str, value: Any) -> None:
