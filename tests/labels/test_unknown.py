@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from cofactor import load
 from cofactor.datasets import load_labels
 from cofactor.errors import InvalidInputError
-from cofactor.evaluation import StratifiedLabelKFold
+from cofactor.evaluation import Search, StratifiedLabelKFold, compare, evaluate_labels
 from cofactor.labels import CPLST, CSSP, LEML, OMF, PLST, BinaryRelevance, FAiE, FeatureSpace, GroPLE, MLkNN, regression
 from cofactor.labels.filling import fill_labels, known_ridge
 from cofactor.labels.known import as_known_labels
@@ -354,3 +354,16 @@ def test_known_labels_teach_more_than_labels_taken_as_off(data_dir, name, alpha)
             fitted = clone(model).fit(data.X[train], y, mask=mask)
             scores[kind] = fitted.score(data.X[test], labels[test])
         assert scores["off"] + 0.03 < scores["known"] > scores["all"] - 0.12, (model, scores)
+
+
+def test_everything_that_measures_or_chooses_skips_unknown_labels() -> None:
+    model = PLST(1.0, missing="ignore", threshold="auto", random_state=0)
+    rows = evaluate_labels(model, X, UNKNOWN, StratifiedLabelKFold(3, random_state=0))
+    assert min(row["micro_f1"] for row in rows) > 0.6
+    done = compare({"plst": model}, {"tiny": (X, UNKNOWN)}, splits="stratified")
+    assert not done.failed
+    for rules in (None, ("plain", "global")):
+        found = Search(model, {"alpha": [1, 1e5]}, thresholds=rules, random_state=0).fit(X, UNKNOWN)
+        assert found.best_params_ == {"alpha": 1}
+        whatever = [choice.value for choice in found.results_]
+        assert max(whatever) > 0.7

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.labels.data import as_labels, in_trained_order
+from cofactor.labels.data import in_trained_order
 from cofactor.labels.decoding import first_decoder
 from cofactor.labels.features import CheckedFeatures, as_features, check_n_features
 from cofactor.labels.fit_input import FitInput, check_lengths, check_whole, weights_of
@@ -98,5 +98,6 @@ def space_for(X: Any, y: Any, *, scale: str, fit_intercept: bool) -> FeatureSpac
            [0., 1.]])
     """
     features = as_features(X)
-    scaling = choose_scaling(features, as_labels(y)[0], scale=scale)
+    labels, _, _, known = as_known_labels(y, missing="ignore")
+    scaling = choose_scaling(features, FitInput(features, labels, known=known).expected_labels(), scale=scale)
     return FeatureSpace(features, fit_intercept=fit_intercept, scale=scaling)

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from cofactor.metrics.labels import LabelMetric
-from cofactor.metrics.tables import as_label_sets
+from cofactor.metrics.tables import as_label_sets, split_unknown
 from cofactor.model.splits import Rows
 
 __all__ = [
@@ -208,8 +208,15 @@ class LabelJudge(Judge):
         return float(self.metric(part.test_y, decide(part.test_X)))
 
 
+#: Score of a label whose truth is not known: it is off, and those who learn cuts and calibration leave it out.
+_UNKNOWN = -1e9
+
+
 class CutJudge(LabelJudge):
-    """By a metric of labels which are cut from the scores of all held-out parts together."""
+    """By a metric of labels which are cut from the scores of all held-out parts together.
+
+    Labels of the held-out parts that are not known (NaN) are off, in truth and in prediction.
+    """
 
     def __init__(
         self,
@@ -221,7 +228,13 @@ class CutJudge(LabelJudge):
     ) -> None:
         super().__init__(estimator, parts, settings, metric)
         self.rules = rules
-        self.truth = sparse.vstack([as_label_sets(part.test_y) for part in parts], format="csr")
+        split = [split_unknown(part.test_y) for part in parts]
+        self.truth = sparse.vstack([as_label_sets(labels) for labels, _ in split], format="csr")
+        self.known = None
+        if any(known is not None for _, known in split):
+            shapes = [labels.shape for labels, _ in split]
+            known = [np.ones(shapes[k], dtype=bool) if part is None else part for k, (_, part) in enumerate(split)]
+            self.known = np.concatenate(known)
 
     def model(self, cell: Settings) -> Any:
         """Return a fresh estimator with the parameters of a cell, and the plain cut."""
@@ -239,6 +252,8 @@ class CutJudge(LabelJudge):
         choices = []
         for k, setting in enumerate(self.settings):
             scores = np.concatenate([outcome.found[k] for outcome in outcomes])
+            if self.known is not None:
+                scores = np.where(self.known, scores, _UNKNOWN)
             for rule in self.rules:
                 cut = self.cut(rule, scores)
                 value = self.metric(self.truth, scores if self.metric.takes == "scores" else cut.apply(scores))
