@@ -185,6 +185,27 @@ def test_a_column_is_named_in_full_though_others_begin_so(write: Write) -> None:
     assert load_labels(write("x,y,t\n1,2,a b\n2,2,b\n"), -1, label_sep=" ").label_names == ("a", "b")
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars", "parquet"])
+def test_lists_of_tags(kind: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": [1, 2, 3, 4], "tags": [["b|c", "a"], ["a"], [], None]})
+    given: Any = {"pandas": frame, "polars": pl.from_pandas(frame)}.get(kind, tmp_path / "file.parquet")
+    if kind == "parquet":
+        frame.to_parquet(given)
+    data = load_labels(given, ["tags"])
+    assert (data.label_names, data.recipe.label_sep) == (("a", "b|c"), ";")
+    assert data.Y.toarray().tolist() == [[1, 1], [1, 0], [0, 0], [0, 0]]
+    assert load_labels(given, recipe=data.recipe).Y.toarray().tolist() == data.Y.toarray().tolist()
+    assert load_labels(pd.DataFrame({"x": [1], "tags": ["a;b|c"]}), recipe=data.recipe).Y.toarray().tolist() == [[1, 1]]
+    with pytest.raises(InvalidInputError, match=r"column 'tags': tags hold '\|', which would part them"):
+        load_labels(given, ["tags"], label_sep="|")
+    for tags, message in (
+        ([["a|;", ",", "\t"]], "tags hold all of . ; , and tabs"),
+        ([["a", None]], "a tag has no value"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            load_labels(pd.DataFrame({"x": [1], "tags": tags}), ["tags"])
+
+
 def test_tags_that_training_did_not_have() -> None:
     recipe = load_labels(FRAME, "tags", **OPTIONS).recipe
     new = FRAME.assign(tags=["sea", "time|sea|sun", "", "time", "trip"])

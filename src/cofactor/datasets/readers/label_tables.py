@@ -17,7 +17,7 @@ from cofactor.datasets.readers.frames import is_frame, table_of_frame
 from cofactor.datasets.readers.label_columns import LabelColumns, features_as_in, label_roles
 from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator
 from cofactor.datasets.readers.parquet_labels import is_list_layout, read_whole_lists, stored_labels
-from cofactor.datasets.readers.tag_column import check_separator, tags_of
+from cofactor.datasets.readers.tag_column import check_separator, lists_as_text, tags_of
 from cofactor.datasets.readers.words import check_sizes
 from cofactor.datasets.table import ArrowTable, Table, TableOptions
 from cofactor.datasets.types import LabelDataset
@@ -77,7 +77,8 @@ def read_label_table(
         Up to how many words that follow each other are a feature too; by default 1: single words only.
     label_sep : str, optional
         What parts the tags in the column of labels, such as ``"|"``. Each tag becomes a label. Blanks around tags,
-        empty tags and repetitions do not count; a row whose cell is empty has no tag.
+        empty tags and repetitions do not count; a row whose cell is empty has no tag. A column of lists of text, in a
+        frame or a Parquet file, needs none.
     recipe : Recipe, optional
         The ``recipe`` of data which were read before: the features become the same ones, and what was left out or
         named the rows then, does so again. Without `labels` the labels are the same too, unless the file has none of
@@ -159,6 +160,8 @@ def read_label_table(
         labels, drop, id = recipe.roles(names, labels, drop, id)
         label_sep = label_sep or recipe.label_sep
     targets, features, id_at = _roles(table, names, labels, drop, id, free.text, label_sep)
+    if len(targets) == 1:
+        table, label_sep = lists_as_text(table, targets[0], label_sep)
     if recipe is not None:
         features = features_as_in(recipe, names, features, table.file, has_names=table.names is not None)
     table.load([*targets, *features, *([] if id_at is None else [id_at])])

@@ -6,17 +6,20 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import compute
 from scipy.sparse import csr_array
 
 from cofactor.datasets.readers.matrices import from_entries
-from cofactor.datasets.table import Table, Words
+from cofactor.datasets.table import ArrowTable, Table, Words, is_text
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.limits import COLUMNS
 from cofactor.text import counted, few
 
-__all__ = ["check_separator", "tags_of"]
+__all__ = ["check_separator", "lists_as_text", "tags_of"]
 
 _OTHERS = "|;,/"  #: what else may part tags
+_PARTING = "|;,\t"  #: what parts tags that came as lists
 
 
 def check_separator(sep: str) -> None:
@@ -66,6 +69,37 @@ def tags_of(table: Table, position: int, sep: str, known: Sequence[str] = ()) ->
         np.array([k for some in at for k in some], dtype=np.int32),
     )
     return csr_array(entries[cells.codes]), names
+
+
+def lists_as_text(table: Table, position: int, sep: str | None) -> tuple[Table, str | None]:
+    """Return a table whose column of lists of tags has become text, and what parts the tags; other tables as they are.
+
+    Parameters
+    ----------
+    table : Table
+        What was read.
+    position : int
+        The column of labels.
+    sep : str, optional
+        What parts the tags; by default a character that no tag holds.
+    """
+    if not isinstance(table, ArrowTable):
+        return table, sep
+    column = table.table.column(position)
+    kind = column.type
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)) or not is_text(kind.value_type):
+        return table, sep
+    tags = compute.list_flatten(column)
+    if tags.null_count:
+        raise InvalidInputError("a tag has no value", place=table.column_place(position))
+    held = {one for one in _PARTING if compute.any(compute.match_substring(tags, one)).as_py()}
+    parting = sep or next((one for one in _PARTING if one not in held), None)
+    if parting is None or compute.any(compute.match_substring(tags, parting)).as_py():
+        what = "tags hold " + (repr(sep) if sep else "all of " + " ".join(_PARTING.replace("\t", "")) + " and tabs")
+        raise InvalidInputError(f"{what}, which would part them", place=table.column_place(position))
+    text = compute.binary_join(column.combine_chunks().cast(pa.list_(pa.string())), parting)
+    named = table.table.set_column(position, table.table.schema.names[position], text)
+    return ArrowTable(table.file, named, table.first), parting
 
 
 def _listed(cell: str, sep: str) -> list[str]:
