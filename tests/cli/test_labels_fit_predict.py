@@ -239,7 +239,7 @@ def test_standard_streams(run, start, arff: Path, table: Path, fitted: Path, tmp
 def test_known_data_set_and_learned_threshold(run, data_dir: Path, tmp_path: Path) -> None:
     out = tmp_path / "emotions.cofactor"
     facts = json.loads(run("fit", "emotions", "--threshold", "per-label", "-o", out, "--json").out)
-    assert (facts["model"], facts["data"], len(facts["threshold"])) == ("PLST", "emotions", 6)
+    assert (facts["model"], facts["data"], len(facts["threshold"])) == ("LabelRidge", "emotions", 6)
     assert facts["train_micro_f1"] > 0.68
     file = data_dir / "multilabel" / "emotions" / "emotions.arff.gz"
     assert run("predict", out, file).out == run("predict", out, "emotions").out
@@ -305,7 +305,7 @@ def test_xml_naming_a_label_the_file_lacks(run, arff: Path) -> None:
             ["--threshold", "best"],
             "--threshold best: expected a number, or one of global, per-label, top-k",
         ),
-        (["--param", "x=1"], "--param x: PLST has no such parameter"),
+        (["--param", "x=1"], "--param x: LabelRidge has no such parameter"),
         (
             ["-m", "mlknn", "--alpha", "3"],
             "--alpha 3: MLkNN has no such parameter; leave the option out",

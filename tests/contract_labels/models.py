@@ -9,10 +9,24 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from cofactor.labels import CPLST, CSSP, LEML, MLCHMF, OMF, PLST, BinaryRelevance, FAiE, GroPLE, LabelModel, MLkNN
+from cofactor.labels import (
+    CPLST,
+    CSSP,
+    LEML,
+    MLCHMF,
+    OMF,
+    PLST,
+    BinaryRelevance,
+    FAiE,
+    GroPLE,
+    LabelModel,
+    LabelRidge,
+    MLkNN,
+)  # fmt: skip
 
 CASES: dict[str, LabelModel] = {
     "PLST": PLST(3, random_state=0),
+    "LabelRidge": LabelRidge(alpha=3.0, kernel="linear", scale="none", threshold=0, random_state=0),
     "CPLST": CPLST(3, random_state=0),
     "CSSP": CSSP(3, random_state=0),
     "CSSP of 0/1": CSSP(3, coding="0/1", random_state=0),

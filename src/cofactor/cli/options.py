@@ -22,8 +22,8 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 MODEL_HELP = (
     "For ratings mmmf (the default), ordinal-probit (the most accurate, with probabilities), als (least squares), hmf, "
-    "pmmmf, ensemble, binary-mmmf for two levels, and others; for labels plst (the default), cplst, cssp, faie, leml, "
-    "omf, mlchmf, grople, mlknn, binary-relevance, and others; an unknown name lists all"
+    "pmmmf, ensemble, binary-mmmf for two levels, and others; for labels label-ridge (the default), plst, cplst, cssp, "
+    "faie, leml, omf, mlchmf, grople, mlknn, binary-relevance, and others; an unknown name lists all"
 )
 
 

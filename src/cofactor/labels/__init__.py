@@ -21,11 +21,13 @@ from cofactor.labels.embedding.plst import PLST
 from cofactor.labels.explaining import Explanation
 from cofactor.labels.reduction.mnmtf import MNMTF
 from cofactor.labels.regression import FeatureSpace
+from cofactor.labels.ridge.model import LabelRidge
 from cofactor.labels.transformation.binary_relevance import BinaryRelevance
 
 #: Every model by its class name.
 MODELS: dict[str, type[LabelModel]] = {
-    model.__name__: model for model in (OMF, MLCHMF, GroPLE, LEML, PLST, CPLST, CSSP, FAiE, MLkNN, BinaryRelevance)
+    model.__name__: model
+    for model in (LabelRidge, OMF, MLCHMF, GroPLE, LEML, PLST, CPLST, CSSP, FAiE, MLkNN, BinaryRelevance)
 }
 
 #: Every transformer by its class name.
@@ -51,6 +53,7 @@ __all__ = [
     "GroPLE",
     "Joint",
     "LabelModel",
+    "LabelRidge",
     "MLkNN",
     "TopK",
     "learn_threshold",

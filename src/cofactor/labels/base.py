@@ -40,7 +40,7 @@ from cofactor.labels.known import as_known_labels, check_missing, known_in_order
 from cofactor.labels.learners import LEARNERS
 from cofactor.labels.receiving import received, received_features, scaled
 from cofactor.labels.regression import FeatureSpace
-from cofactor.labels.scaling import Scaling, check_scale
+from cofactor.labels.scaling import OF_DENSE, Scaling, check_scale
 from cofactor.labels.scoring import (
     cut_of_rule,
     decided,
@@ -170,6 +170,10 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         instances, which are not repeated yet. See `sampled` for the number of rows.
         """
         return holdout_scores(self, data)
+
+    def _dense_scales(self) -> tuple[str, ...]:
+        """Return the scales from which dense features choose with ``scale="auto"``."""
+        return OF_DENSE
 
     @property
     def takes_weights(self) -> str:

@@ -62,6 +62,7 @@ class FitInput:
     space: FeatureSpace | None = None
     spaces: dict[bool, FeatureSpace] = field(default_factory=dict, repr=False)  # decomposed for this fit
     known: KnownLabels = None
+    kept: dict[str, Any] = field(default_factory=dict, repr=False)  # what a model learns beside, for its decision
 
     @property
     def n_instances(self) -> int:
@@ -91,7 +92,7 @@ class FitInput:
 
     def scaled(self, scaling: Scaling) -> FitInput:
         """Return the same with scaled features."""
-        return replace(self, features=scaling.apply(self.features), spaces={})
+        return replace(self, features=scaling.apply(self.features), spaces={}, kept={})
 
     @property
     def sizes(self) -> str:
@@ -102,6 +103,8 @@ class FitInput:
     def bytes_of(self, n_components: Any) -> int:
         """Return what components take at least, as `check_size` takes their number: no more than labels, float32."""
         L = self.labels.shape[1]
+        if isinstance(n_components, str):
+            return 0
         return 4 * (self.features.shape[1] + L) * min(resolve_size(n_components, L), L)
 
     def rows(self, where: NDArray[Any], monitor: Monitor | None = None) -> FitInput:

@@ -84,7 +84,9 @@ def scaled(model: Any, data: FitInput, *, stream: bool = False) -> FitInput:
     if stream:
         model.scaling_ = stream_scaling(model.scale)
     else:
-        model.scaling_ = choose_scaling(data.features, data.expected_labels(), data.weights, scale=model.scale)
+        model.scaling_ = choose_scaling(
+            data.features, data.expected_labels(), data.weights, scale=model.scale, of_dense=model._dense_scales()
+        )
     return data.scaled(model.scaling_)
 
 

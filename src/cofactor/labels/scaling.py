@@ -19,6 +19,7 @@ from cofactor.model.state import check_array
 
 __all__ = [
     "AUTO",
+    "OF_DENSE",
     "SCALES",
     "SPARSE",
     "Scaling",
@@ -41,7 +42,9 @@ _NARROW = 100  # columns up to which features count as dense in any case
 SPARSE = 0.3
 
 _OF_SPARSE = ("none", "rows", "tf-idf", "sd")
-_OF_DENSE = ("standard", "standard-rows")
+
+#: What dense features choose from.
+OF_DENSE = ("standard", "standard-rows")
 _CENTRED = ("standard", "standard-rows")
 _UNIT_ROWS = ("rows", "tf-idf", "standard-rows")
 _ROWS = 1200  # on which the errors are compared
@@ -191,7 +194,7 @@ def choose_scaling(
     *,
     scale: str = AUTO,
     fit_intercept: bool = True,
-    of_dense: Sequence[str] = _OF_DENSE,
+    of_dense: Sequence[str] = OF_DENSE,
 ) -> Scaling:
     """Choose the scale with the smallest leave-one-out error of ridge regression, and learn it from all instances.
 

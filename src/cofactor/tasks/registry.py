@@ -56,7 +56,7 @@ def task_named(name: str) -> Task:
     Examples
     --------
     >>> task_named("labels").default_model
-    'plst'
+    'label-ridge'
     """
     if name not in TASKS:
         raise InvalidInputError(did_you_mean(name, TASKS), argument="task", found=name)

@@ -1,0 +1,175 @@
+"""Ridge regression with a radial basis kernel: exact for few instances, by landmarks for many."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import gen_batches
+
+from cofactor.labels.embedding.code import label_means
+from cofactor.labels.leave_one_out import DualRidge, PrimalRidge
+
+__all__ = ["EXACT", "KernelFit", "fit_kernel", "kernel"]
+
+#: Instances up to which the kernel of all of them is used; beyond, that of all with `_LANDMARKS` of them.
+EXACT = 3000
+
+_LANDMARKS = 1000
+_CELLS = 1 << 26  # numbers of the kernel of all instances with landmarks: half a gigabyte
+_FEWEST = 100  # landmarks that are worth it
+_ROWS = 400  # on which widths are compared
+_WIDTHS = 2.0 ** np.arange(-3, 3)  # times the squared distance of the median, the inverse of a width
+_BLOCK = 1 << 22
+
+
+class KernelFit(NamedTuple):
+    """A fit with a kernel: scores of x are intercept + Σ_j exp(-gamma ‖x - z_j‖²) coef_j."""
+
+    gamma: float
+    instances: NDArray[np.int64]  # (m,), which the landmarks are
+    landmarks: NDArray[np.float64]  # (m, D)
+    coef: NDArray[np.float64]  # (m, L)
+    intercept: NDArray[np.float64]  # (L,)
+    alpha: float
+    held_out: NDArray[np.float64]  # (n, L), or of some instances
+
+
+def kernel(X: NDArray[np.float64], Z: NDArray[np.float64], gamma: float) -> NDArray[np.float64]:
+    """Return exp(-gamma ‖x - z‖²) for rows x of X and z of Z.
+
+    Examples
+    --------
+    >>> kernel(np.array([[0.0], [2.0]]), np.array([[0.0], [1.0]]), 1.0).round(3)
+    array([[1.   , 0.368],
+           [0.018, 0.368]])
+    """
+    values = _distances(X, Z)
+    values *= -gamma
+    return np.asarray(np.exp(values, out=values))
+
+
+def fit_kernel(
+    X: NDArray[np.float64],
+    Y: sparse.csr_array,
+    weights: NDArray[np.float64] | None = None,
+    rows: NDArray[np.int64] | None = None,
+) -> KernelFit | None:
+    """Fit with the width and the penalty of least squared leave-one-out error.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+        Features, scaled.
+    Y : csr_array of shape (n, L)
+    weights : ndarray of shape (n,), optional
+    rows : ndarray of int, optional
+        Instances that shall have leave-one-out predictions; by default all.
+
+    Returns
+    -------
+    KernelFit or None
+        None if all distances are 0, or there are so many instances that there is no room for 100 landmarks.
+
+    Notes
+    -----
+    The width is chosen on at most 400 instances of a fixed seed: the kernel is exp(-g ‖x - z‖² / median), with g from
+    1/8 to 4. With more than 3,000 instances, their kernel with 1,000 of them, the landmarks, makes new features
+    (Nyström): leave-one-out is exact for these features, as if landmarks had not been chosen among the instances.
+    """
+    n = len(X)
+    generator = np.random.default_rng(0)
+    few = np.arange(n) if n <= _ROWS else np.sort(generator.choice(n, _ROWS, replace=False))
+    distances = _distances(X[few], X[few])
+    middle = float(np.median(distances[np.triu_indices(len(few), 1)])) if len(few) > 1 else 0.0
+    if not middle > 0:
+        return None
+    some = None if weights is None else weights[few]
+    g, place = _best_width(distances / middle, Y[few], some)
+    gamma = g / middle
+    if n <= EXACT:
+        return _exact(X, Y, weights, rows, gamma, place)
+    m = min(_LANDMARKS, _CELLS // n)
+    if m < _FEWEST:
+        return None
+    return _by_landmarks(X, np.sort(generator.choice(n, m, replace=False)), Y, weights, rows, gamma, place)
+
+
+def _best_width(
+    distances: NDArray[np.float64], Y: sparse.csr_array, weights: NDArray[np.float64] | None
+) -> tuple[float, int]:
+    """Return the width of least error and the place of its penalty, by steps from the middle one."""
+    known: dict[int, tuple[float, int]] = {}
+    best, moved = 3, True
+    while moved:
+        for k in (best, best - 1, best + 1):
+            if 0 <= k < len(_WIDTHS) and k not in known:
+                start = known[best][1] if known else 9
+                problem = DualRidge(np.exp(-_WIDTHS[k] * distances), weights)
+                found = problem.best_alpha(Y, start, (2, 1))
+                known[k] = found.error, found.place
+        better = min((k for k in (best, best - 1, best + 1) if k in known), key=lambda k: known[k][0])
+        moved, best = better != best, better
+    return float(_WIDTHS[best]), known[best][1]
+
+
+def _exact(
+    X: NDArray[np.float64],
+    Y: sparse.csr_array,
+    weights: NDArray[np.float64] | None,
+    rows: NDArray[np.int64] | None,
+    gamma: float,
+    place: int,
+) -> KernelFit:
+    table = kernel(X, X, gamma)
+    means = table.mean(axis=0) if weights is None else weights @ table / weights.sum()
+    problem = DualRidge(table, weights)
+    alpha = problem.best_alpha(Y, place, (1,)).alpha
+    fitted = problem.at(alpha)
+    coef = fitted.coefficients(Y)
+    return KernelFit(
+        gamma,
+        np.arange(len(X)),
+        X.copy(),
+        coef,
+        label_means(Y, weights) - means @ coef,
+        alpha,
+        fitted.held_out(Y, rows, coef),
+    )
+
+
+def _by_landmarks(
+    X: NDArray[np.float64],
+    chosen: NDArray[np.int64],
+    Y: sparse.csr_array,
+    weights: NDArray[np.float64] | None,
+    rows: NDArray[np.int64] | None,
+    gamma: float,
+    place: int,
+) -> KernelFit:
+    Z = X[chosen]
+    squares, basis = scipy.linalg.eigh(kernel(Z, Z, gamma), driver="evd", check_finite=False)
+    kept = squares > 1e-10 * squares[-1]
+    root = basis[:, kept] / np.sqrt(squares[kept])
+    features = np.empty((len(X), root.shape[1]))
+    for rows in gen_batches(len(X), max(1, _BLOCK // len(Z))):
+        features[rows] = kernel(X[rows], Z, gamma) @ root
+    problem = PrimalRidge(features, weights)
+    alpha = problem.best_alpha(Y, place, (2, 1)).alpha
+    fitted = problem.at(alpha)
+    coef = fitted.coefficients(Y)
+    held_out = fitted.held_out(Y, rows, coef)
+    intercept = label_means(Y, weights) - problem.mean @ coef
+    return KernelFit(gamma, chosen, Z, root @ coef, intercept, alpha, held_out)
+
+
+def _distances(X: NDArray[np.float64], Z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return squared distances of rows."""
+    product = X @ Z.T
+    product *= -2
+    product += np.einsum("ij,ij->i", X, X)[:, None]
+    product += np.einsum("ij,ij->i", Z, Z)
+    return np.asarray(np.maximum(product, 0.0, out=product))
