@@ -231,6 +231,27 @@ ERRORS = (
         "tests/evaluation/test_keys.py",
     ),
     Planted(
+        "report by label: missed and wrong exchanged",
+        "metrics/by_label.py",
+        "_most_confused(sparse.vstack(self._missed), sparse.vstack(self._wrong))",
+        "_most_confused(sparse.vstack(self._wrong), sparse.vstack(self._missed))",
+        "tests/metrics/test_by_label.py",
+    ),
+    Planted(
+        "explanations: coefficients in place of contributions",
+        "labels/explaining.py",
+        "shares = values.astype(np.float64) * self._coef[which]",
+        "shares = self._coef[which]",
+        "tests/contract_labels/test_explanations.py",
+    ),
+    Planted(
+        "many labels: a table of label × label is not counted",
+        "labels/embedding/grople.py",
+        "return super()._fit_bytes(data) + 40 * data.labels.shape[1] ** 2",
+        "return super()._fit_bytes(data)",
+        "tests/labels/test_many_labels.py",
+    ),
+    Planted(
         "pages do not escape texts",
         "pages/rendering.py",
         "autoescape=True",
