@@ -88,16 +88,16 @@ class Case:
         )
 
 
-def mlchmf(scale: str | None = None) -> MLCHMF:
-    return MLCHMF(scale=scale, random_state=SEED)
+def mlchmf(scale: str = "none") -> MLCHMF:
+    return MLCHMF.paper(scale=scale, random_state=SEED)
 
 
 def grople() -> GroPLE:
-    return GroPLE(random_state=SEED)
+    return GroPLE.paper(random_state=SEED)
 
 
 def omf(s: int) -> OMF:
-    return OMF(n_components=s, random_state=SEED)
+    return OMF.paper(n_components=s, random_state=SEED)
 
 
 GROPLE = {"alpha_v": [1.0, 3.0, 10.0], "alpha_r": [0.0, 1.0, 10.0], "alpha_z": [0.1, 0.3, 1.0]}
@@ -190,10 +190,10 @@ def features(chosen: list[str]) -> None:
         if chosen and name not in chosen:
             continue
         train, test = load_labels(f"yahoo-{name}").split()
-        models = {"original features": MLkNN()}
+        models = {"original features": MLkNN.paper()}
         for rule in ("scale-invariant", "printed"):
             models |= {
-                f"MNMTF, {rule}, {words}": make_pipeline(MNMTF(J, rule=rule, random_state=SEED), MLkNN())
+                f"MNMTF, {rule}, {words}": make_pipeline(MNMTF(J, rule=rule, random_state=SEED), MLkNN.paper())
                 for words, J in (("J = 0.3 D", 0.3), ("J = number of labels", None))
             }
         for words, model in models.items():
@@ -321,11 +321,11 @@ def synthetic_chunks(n_rows: int, chunk: int = 20_000, seed: int = SEED) -> Iter
 
 def streamed(path: str) -> None:
     """Train on a file of chunks and print what it took, as JSON."""
-    model = OMF(n_components=20, random_state=SEED)
+    model = OMF.paper(n_components=20, random_state=SEED)
     X, Y = next(synthetic_chunks(1000))
     model.partial_fit(X, Y)  # loads the kernels
     before = peak_megabytes()
-    model = OMF(n_components=20, label_weight=0.9, alpha=0.1, alpha_predict=0.1, random_state=SEED)
+    model = OMF.paper(n_components=20, label_weight=0.9, alpha=0.1, alpha_predict=0.1, random_state=SEED)
     chunks = LabelChunks(path, 20_000)
     began, per_row = time.perf_counter(), []
     for X, Y in chunks:
@@ -409,9 +409,9 @@ def ours(data: str) -> dict[str, Any]:
     s = {"emotions": 6, "medical": 70, "cal500": 50, "corel5k": 40}.get(data, 140)
     return {
         "BinaryRelevance(Ridge)": Search(
-            BinaryRelevance(Ridge()), {"estimator__alpha": ridge["alpha"]}, thresholds=rules
+            BinaryRelevance.paper(estimator=Ridge()), {"estimator__alpha": ridge["alpha"]}, thresholds=rules
         ),
-        "PLST": Search(PLST(), {**ridge, "n_components": [0.2, 0.5]}, thresholds=rules),
+        "PLST": Search(PLST.paper(), {**ridge, "n_components": [0.2, 0.5]}, thresholds=rules),
         "OMF": Search(omf(s), {"label_weight": [0.5, 0.9]}, prediction_grid=XI, thresholds=rules),
         "GroPLE": Search(grople(), {"alpha_z": [0.1, 1.0]}, thresholds=rules),
     }

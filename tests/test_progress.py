@@ -44,7 +44,7 @@ def fit_ratings() -> None:
 
 def fit_labels() -> None:
     data, _ = make_labels(40, 6, 4, n_groups=2, n_factors=2, random_state=0)
-    LEML(2, alpha=1.0, random_state=0, verbose=1).fit(data.X, data.Y)
+    LEML.paper(2, alpha=1.0, random_state=0, verbose=1).fit(data.X, data.Y)
 
 
 END = re.compile(r"(ALS|LEML): the fit ended after [\d,]+ steps? \(\d+\.\d s\)\n?$")

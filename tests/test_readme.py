@@ -81,4 +81,4 @@ def test_python_example_of_labels(data_dir: Path, tmp_path: Path, monkeypatch: p
     names: dict[str, object] = {}
     exec(compile(blocks("python")[1], "README.md", "exec"), names)
     assert (tmp_path / "tags.cofactor").stat().st_size > 0
-    assert names["tags"].shape == names["scores"].shape == (5, 45)  # type: ignore[attr-defined]
+    assert names["tags"].shape == names["chances"].shape == (5, 45)  # type: ignore[attr-defined]

@@ -79,8 +79,8 @@ def test_parameters_are_chosen_inside_the_training_folds(run, file: Path) -> Non
 
     data = read_libsvm(file, sparse="auto")
     found = json.loads(run("evaluate", file, "-m", "plst", "--folds", 2, "--json").out)["results"]["PLST"]
-    model = PLST(threshold=0, random_state=0)
-    selection = Search(model, model.default_grid(), random_state=0)
+    model = PLST(random_state=0)
+    selection = Search(model, model.default_grid(), thresholds=("auto",), random_state=0)
     direct = evaluate_labels(selection, data.X, data.Y, KFold(2, shuffle=True, random_state=0))
     assert [row["parameters"] for row in found] == [row["parameters"] for row in direct]
     assert [row["micro_f1"] for row in found] == [row["micro_f1"] for row in direct]
@@ -91,7 +91,8 @@ def test_baseline(run, file: Path) -> None:
     from cofactor.datasets import read_libsvm
 
     Y = read_libsvm(file).Y.toarray()
-    found = json.loads(run("evaluate", file, "-m", "mlknn", "--alpha", "auto", "--folds", 2, "--json").out)
+    asked = ["-m", "mlknn", "--alpha", "auto", "--threshold", 0, "--folds", 2, "--json"]
+    found = json.loads(run("evaluate", file, *asked).out)
     for row, (train, test) in zip(
         found["results"]["frequent labels"], KFold(2, shuffle=True, random_state=0).split(Y), strict=True
     ):

@@ -303,7 +303,7 @@ def test_xml_naming_a_label_the_file_lacks(run, arff: Path) -> None:
         (["-m", "nonsense"], "--model nonsense: not a known model; expected one of"),
         (
             ["--threshold", "best"],
-            "--threshold best: expected a number, or one of global, per-label, top-k",
+            "--threshold best: expected a number, or one of auto, global, per-label, top-k",
         ),
         (["--param", "x=1"], "--param x: LabelRidge has no such parameter"),
         (
@@ -397,7 +397,7 @@ def test_a_libsvm_model_knows_from_where_its_indices_count(run, tmp_path: Path) 
     [
         (["-m", "mmmf"], "--model mmmf: is a model of ratings; label models are"),
         (["-m", "mnmtf"], "--model mnmtf: is a transformer of features, to be used from Python"),
-        (["-m", "mlchmf", "--param", "scale=std"], "--param scale=std: expected one of 'standard'"),
+        (["-m", "mlchmf", "--param", "scale=std"], "--param scale=std: expected one of 'auto', 'none', 'rows'"),
         (["--param", "n_components=abc"], "--param n_components=abc: expected a whole number of at least 1, or a"),
         (["-m", "mlchmf", "--param", "n_jobs=a"], "--param n_jobs=a: expected None or a whole number"),
     ],
@@ -425,5 +425,5 @@ def test_a_file_of_labels_alone(run, tmp_path: Path) -> None:
 
 def test_a_fit_which_finds_no_label_gives_a_hint(run, tmp_path: Path) -> None:
     fit = ["fit", "emotions", "-m", "omf", "--alpha", 0.5, "-o", tmp_path / "m"]
-    assert "try --threshold global" in run(*fit).err
-    assert "note" not in run(*fit, "--threshold", "global").err
+    assert "try --threshold auto" in run(*fit, "--threshold", 0, "--param", "scale=none").err
+    assert "note" not in run(*fit).err

@@ -59,7 +59,7 @@ def test_a_loaded_model_explains_the_same(name, tmp_path):
 def test_features_have_names_and_their_own_values():
     X, Y = data()
     frame = pd.DataFrame(X, columns=[f"word {j}" for j in range(X.shape[1])])
-    model = PLST(random_state=0).fit(frame, Y, label_names=NAMES)
+    model = PLST.paper(random_state=0).fit(frame, Y, label_names=NAMES)
     found = model.explain(frame[:5], NAMES[:2], n_terms=3)
     first = [row for row in found.records() if (row["instance"], row["kind"]) == (0, "feature")]
     assert len(first) == 6
@@ -82,7 +82,7 @@ def test_the_strongest_feature_of_a_planted_map():
     """Labels follow feature 3 alone: it speaks for them where it is large, against them where it is small."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 6))
-    model = BinaryRelevance(Ridge()).fit(X, (X[:, [3]] > 0).astype(int))
+    model = BinaryRelevance.paper(Ridge()).fit(X, (X[:, [3]] > 0).astype(int))
     for group in model.explain(X[:20], labels=[0]).groups():
         strongest = group["terms"][0]
         assert strongest["term"] == 3
@@ -91,7 +91,7 @@ def test_the_strongest_feature_of_a_planted_map():
 
 def test_neighbours_that_have_the_label_speak_for_it():
     X, Y = data()
-    model = MLkNN(5).fit(X, Y)
+    model = MLkNN.paper(5).fit(X, Y)
     for group in model.explain(X[:10]).groups():
         for term in group["terms"]:
             if term["kind"] == "instance":
@@ -101,13 +101,13 @@ def test_neighbours_that_have_the_label_speak_for_it():
 def test_constant_labels_and_spaces():
     X, Y = data()
     space = FeatureSpace(X)
-    model = PLST().fit(space, np.column_stack([Y, np.ones(len(Y), int), np.zeros(len(Y), int)]))
+    model = PLST.paper().fit(space, np.column_stack([Y, np.ones(len(Y), int), np.zeros(len(Y), int)]))
     terms = {group["label"]: group["terms"] for group in model.explain(space, [6, 7]).groups() if not group["instance"]}
     assert terms[6] == [{"kind": "intercept", "term": None, "value": None, "contribution": 1e9}]
     assert terms[7][0]["contribution"] == -1e9
     text = model.explain(X[:1], [6, 7]).text()
     assert text == "instance 0: 6, which all training instances had\ninstance 0: 7, which no training instances had"
-    assert len(PLST().fit(X, np.zeros_like(Y)).explain(X)) == 0
+    assert len(PLST.paper().fit(X, np.zeros_like(Y)).explain(X)) == 0
 
 
 @pytest.mark.parametrize(
@@ -120,13 +120,13 @@ def test_constant_labels_and_spaces():
 )
 def test_bad_input(asked, message):
     X, Y = data()
-    model = PLST().fit(X, Y, label_names=NAMES)
+    model = PLST.paper().fit(X, Y, label_names=NAMES)
     with pytest.raises(InvalidInputError, match=message):
         model.explain(X, **asked)
 
 
 def test_what_is_no_sum_is_not_explained():
     X, Y = data()
-    model = BinaryRelevance(DecisionTreeClassifier(random_state=0)).fit(X, Y)
+    model = BinaryRelevance.paper(DecisionTreeClassifier(random_state=0)).fit(X, Y)
     with pytest.raises(InvalidInputError, match="the scores of BinaryRelevance are no sum over features or instances"):
         model.explain(X)

@@ -10,14 +10,14 @@ from cofactor.persistence import ModelFileError, read_model, write_model
 
 from .models import CASES, NAMES, bits, data, every, fitted, fresh, overriding, probed
 
-#: One learned cut for every model; all kinds of cuts for those that read or write files in another way than the probe.
+#: Decisions by probabilities for every model; all kinds for those that read or write files in another way.
 RULES = dict.fromkeys(
     [
-        *((name, "per-label") for name in CASES),
+        *((name, "auto") for name in CASES),
         *(
             (name, rule)
             for name in overriding("save", "_to_state", "_from_state")
-            for rule in (0, 0.1, "global", "per-label", "top-k", "cardinality")
+            for rule in ("auto", 0, 0.1, "global", "per-label", "top-k", "cardinality")
         ),
     ]
 )
@@ -26,7 +26,7 @@ RULES = dict.fromkeys(
 @pytest.mark.parametrize(("name", "rule"), RULES)
 def test_a_loaded_model_is_the_saved_one(name, rule, tmp_path):
     X, Y = data()
-    model = fresh(name, threshold=rule).fit(X, Y, label_names=NAMES)
+    model = fresh(name, threshold=rule, scale="auto", decide_for="macro").fit(X, Y, label_names=NAMES)
     model.save(tmp_path / "model")
     loaded = cofactor.load(tmp_path / "model")
     assert type(loaded) is type(model)
@@ -37,6 +37,8 @@ def test_a_loaded_model_is_the_saved_one(name, rule, tmp_path):
     for features in (X, sparse.csr_array(X)):
         assert np.array_equal(loaded.predict(features), model.predict(features))
         assert np.array_equal(loaded.decision_function(features), model.decision_function(features))
+        if isinstance(rule, str):
+            assert np.array_equal(loaded.predict_proba(features), model.predict_proba(features))
     assert bits(loaded.fit(X, Y)) == bits(model)
     loaded.save(tmp_path / "again")
 
@@ -111,6 +113,30 @@ def test_parts_that_do_not_fit_together(name, tmp_path):
         ({"form": {"container": "pickle", "dtype": "int64", "signs": False}}, {}),
         ({"params": {"nonsense": 1}}, {}),
         ({}, {"constant": np.zeros(4, np.int8)}),
+    ]
+    for changed, replaced in damages:
+        write_model(tmp_path / "bad", {**header, **changed}, {**arrays, **replaced})
+        with pytest.raises(ModelFileError):
+            cofactor.load(tmp_path / "bad")
+
+
+@probed("save", "_to_state", "_from_state")
+def test_calibration_and_scale_that_do_not_fit(name, tmp_path):
+    X, Y = data()
+    fresh(name, threshold="auto", decide_for="macro", scale="standard").fit(X, Y).save(tmp_path / "model")
+    header, arrays = read_model(tmp_path / "model")
+    parts = header["calibration"]["map"]
+    damages = [
+        ({"calibration": None}, {}),
+        ({"calibration": {"map": {**parts, "slope": None}}}, {}),
+        ({"calibration": {"map": {**parts, "more": 1.0}}}, {}),
+        ({"rule": "micro"}, {}),
+        ({"scaling": {"map": {**header["scaling"]["map"], "kind": "rows"}}}, {}),
+        ({}, {"calibration.slope": -arrays["calibration.slope"]}),
+        ({}, {"calibration.offset": np.full(6, np.nan)}),
+        ({}, {"calibration.slope": np.ones(5)}),
+        ({}, {"threshold": np.full(6, 1.0)}),
+        ({}, {"scaling.factor": np.ones(3)}),
     ]
     for changed, replaced in damages:
         write_model(tmp_path / "bad", {**header, **changed}, {**arrays, **replaced})

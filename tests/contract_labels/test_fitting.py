@@ -8,10 +8,11 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from cofactor.labels.decoding import FAR
+from cofactor.labels.decoding import AIMS, FAR
+from cofactor.metrics.labels import label_report
 from cofactor.solvers import Progress
 
-from .models import CASES, ONE_BY_ONE, bits, data, every, fitted, fresh, overriding, planted, probed
+from .models import CASES, ONE_BY_ONE, PROBE, bits, data, every, fitted, fresh, overriding, planted, probed
 
 
 @every
@@ -201,3 +202,56 @@ def test_few_instances_to_learn_a_threshold_on(name, rule):
     assert fresh(name, threshold=rule).fit(X[:4], Y[:4]).predict(X).shape == Y.shape
     with pytest.raises(ValueError, match="give 2 or more, not 1"):
         fresh(name, threshold=rule).fit(X[:1], Y[:1])
+
+
+@every
+def test_decisions_by_probabilities(name):
+    X, Y = planted(120)
+    model = fresh(name, scale="auto", threshold="auto")
+    assert hasattr(model, "predict_proba")
+    model.fit(X, Y)
+    p, scores = model.predict_proba(X), model.decision_function(X)
+    assert p.shape == Y.shape
+    assert p.min() >= 0
+    assert p.max() <= 1
+    assert np.array_equal(model.predict(X), p > model.threshold_)
+    if model.calibration_.context is None:  # then probabilities of a label rank instances as its scores do
+        for column in range(Y.shape[1]):
+            assert (np.diff(p[np.argsort(scores[:, column]), column]) >= 0).all()
+    reached = {}
+    for aim in AIMS:
+        decided = model.set_params(decide_for=aim).fit_threshold(X, Y)
+        assert decided.decision_.rule == aim
+        assert np.array_equal(decided.decision_function(X), scores)
+        reached[aim] = label_report(Y, decided.predict(X))
+    assert reached["micro"]["micro_f1"] == max(report["micro_f1"] for report in reached.values())
+    assert reached["hamming"]["hamming"] < reached["macro"]["hamming"] + 0.02
+
+
+@probed("fit", "_held_out")
+def test_settings_of_the_paper(name):
+    X, Y = data()
+    model = fresh(name)
+    paper = type(model).paper(**model.get_params(deep=False))
+    assert bits(paper.fit(X, Y)) == bits(fitted(name))
+    assert type(model).paper().get_params()["threshold"] == 0
+    assert type(model).paper().get_params()["scale"] == "none"
+    assert type(model)().get_params()["threshold"] == "auto"
+    assert type(model)().get_params()["scale"] == "auto"
+    with pytest.raises(ValueError, match="expected one of 'micro', 'macro'"):
+        fresh(name, decide_for="f1").fit(X, Y)
+    with pytest.raises(ValueError, match="scale"):
+        fresh(name, scale="l2").fit(X, Y)
+
+
+@pytest.mark.parametrize("few", [2, 3, 5, 8])
+def test_few_instances_to_decide_on(few):
+    X, Y = data()
+    for aim in AIMS:
+        model = fresh(PROBE, scale="auto", threshold="auto", decide_for=aim).fit(X[:few], Y[:few])
+        assert np.isfinite(model.predict_proba(X)).all()
+        assert model.predict(X).shape == Y.shape
+    constant = np.tile([1, 0, 1, 0, 1, 0], (few, 1))
+    model.fit(X[:few], constant)
+    assert np.array_equal(model.predict_proba(X[:few]), constant)
+    assert np.array_equal(model.predict(X[:few]), constant)

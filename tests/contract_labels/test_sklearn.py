@@ -187,10 +187,10 @@ def test_copies_by_pickle_and_copy(name):
 
 def test_cross_val_predict_gives_scores() -> None:
     X, Y = data()
-    scores = cross_val_predict(MODELS["PLST"](), X, Y, method="decision_function", cv=3)
+    scores = cross_val_predict(MODELS["PLST"].paper(), X, Y, method="decision_function", cv=3)
     assert scores.shape == Y.shape
     with pytest.raises(NotFittedError):
-        _ = MODELS["PLST"]().classes_
+        _ = MODELS["PLST"].paper().classes_
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_cross_val_predict_gives_scores() -> None:
 def test_odd_parameters(name: str, settings: dict[str, Any], message: str) -> None:
     X, Y = data()
     with pytest.raises((TypeError, ValueError), match=message):
-        MODELS[name](**settings).fit(X, Y)
+        MODELS[name].paper(**settings).fit(X, Y)
 
 
 @every
@@ -233,13 +233,13 @@ def test_probabilities_only_where_they_are_exact(name: str) -> None:
 def test_probabilities_have_a_column_for_each_label() -> None:
     X, Y = data()
     wide = np.column_stack([np.ones(len(Y), int), Y, np.zeros(len(Y), int)])
-    p = MODELS["MLkNN"](3).fit(X, wide).predict_proba(X)
+    p = MODELS["MLkNN"].paper(3).fit(X, wide).predict_proba(X)
     assert p.shape == wide.shape
     assert p.min() >= 0
     assert p.max() <= 1
     assert (p[:, 0] == 1).all()
     assert (p[:, -1] == 0).all()
-    assert np.array_equal(p > 0.5, MODELS["MLkNN"](3).fit(X, wide).predict(X) == 1)
-    held_out = cross_val_predict(MODELS["MLkNN"](3), X, Y, method="predict_proba", cv=3)
+    assert np.array_equal(p > 0.5, MODELS["MLkNN"].paper(3).fit(X, wide).predict(X) == 1)
+    held_out = cross_val_predict(MODELS["MLkNN"].paper(3), X, Y, method="predict_proba", cv=3)
     assert held_out.shape == Y.shape
-    assert cross_val_score(MODELS["MLkNN"](3), X, Y, cv=3, scoring="average_precision").min() > 0.5
+    assert cross_val_score(MODELS["MLkNN"].paper(3), X, Y, cv=3, scoring="average_precision").min() > 0.5

@@ -53,7 +53,7 @@ def test_a_loaded_transformer_is_the_saved_one(name, tmp_path):
 @every
 def test_before_a_model_in_a_pipeline(name):
     X, Y = data()
-    assert make_pipeline(clone(CASES[name]), MLkNN(5)).fit(X, Y).score(X, Y) > 0.5
+    assert make_pipeline(clone(CASES[name]), MLkNN.paper(5)).fit(X, Y).score(X, Y) > 0.5
 
 
 @every

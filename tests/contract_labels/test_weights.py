@@ -66,9 +66,9 @@ def test_fractions_weigh_in_proportion(name: str, rows: int, form: Any) -> None:
 def test_every_solver_of_leml_counts_weights(loss: str, fit_intercept: bool) -> None:
     X, Y = data()
     settings = {"loss": loss, "solver": "lbfgs", "fit_intercept": fit_intercept, "tol": 1e-12, "max_iter": 20_000}
-    weighted = LEML(6, **settings).fit(X, Y, sample_weight=WEIGHTS).decision_function(X)
+    weighted = LEML.paper(6, **settings).fit(X, Y, sample_weight=WEIGHTS).decision_function(X)
     rows = np.repeat(np.arange(len(X)), WEIGHTS)
-    repeated = LEML(6, **settings).fit(X[rows], Y[rows]).decision_function(X)
+    repeated = LEML.paper(6, **settings).fit(X[rows], Y[rows]).decision_function(X)
     assert np.abs(weighted - repeated).max() < 2e-3 * repeated.std()
 
 
@@ -95,7 +95,7 @@ def test_a_space_brings_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     X, Y = data()
     w = np.maximum(WEIGHTS, 1)
     space = FeatureSpace(X, sample_weight=w)
-    for model in (fresh("PLST"), BinaryRelevance(Ridge())):
+    for model in (fresh("PLST"), BinaryRelevance.paper(Ridge())):
         given = clone(model).fit(space, Y).decision_function(X)
         np.testing.assert_allclose(given, clone(model).fit(X, Y, sample_weight=w).decision_function(X), atol=1e-9)
     with pytest.raises(ValueError, match="decomposed with its weights"):

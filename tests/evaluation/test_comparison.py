@@ -98,16 +98,16 @@ def test_ratings_are_measured_as_by_evaluate(protocol: str) -> None:
 
 
 def test_labels_are_measured_as_by_evaluate_labels() -> None:
-    comparison = compare({"PLST": PLST()}, {"toy": (X, Y)}, seeds=(7,))
-    expected = evaluate_labels(PLST(random_state=7), X, Y, 3, random_state=7)
+    comparison = compare({"PLST": PLST.paper()}, {"toy": (X, Y)}, seeds=(7,))
+    expected = evaluate_labels(PLST.paper(random_state=7), X, Y, 3, random_state=7)
     names = tuple(label_report(Y, Y, Y))
     assert measures(comparison, "PLST", names) == [{name: row[name] for name in names} for row in expected]
     assert [r.split for r in comparison.results] == ["kfold 1/3", "kfold 2/3", "kfold 3/3"]
 
 
 def test_a_learned_threshold_is_what_counts() -> None:
-    models = {"learned": PLST(threshold="global", random_state=0), "plain": PLST(random_state=0)}
-    selection = Search(PLST(), {"alpha": [1.0]}, thresholds=("global",), random_state=0)
+    models = {"learned": PLST.paper(threshold="global", random_state=0), "plain": PLST.paper(random_state=0)}
+    selection = Search(PLST.paper(), {"alpha": [1.0]}, thresholds=("global",), random_state=0)
     comparison = compare({**models, "selection": selection}, {"toy": (X, Y)})
     rows = evaluate_labels(models["learned"], X, Y, 3)
     for name in ("plain", "learned"):
@@ -118,7 +118,7 @@ def test_a_learned_threshold_is_what_counts() -> None:
 
 
 def test_any_estimator_of_scikit_learn_may_take_part() -> None:
-    methods = {"ridge": RidgeClassifier(), "BR": BinaryRelevance(RidgeClassifier())}
+    methods = {"ridge": RidgeClassifier(), "BR": BinaryRelevance.paper(RidgeClassifier())}
     comparison = compare(methods, {"toy": (X, Y), "sparse": (sparse.csr_array(X), sparse.csr_array(Y))})
     assert not comparison.failed
     assert measures(comparison, "ridge", ("hamming",)) == measures(comparison, "BR", ("hamming",))
@@ -176,15 +176,15 @@ def test_official_and_other_splits() -> None:
     data, _ = make_labels(60, 6, 4, n_groups=2, random_state=0)
     train = np.arange(60) < 45
     official = LabelDataset(data.name, data.X, data.Y, data.feature_names, data.label_names, train_rows=train)
-    (result,) = compare({"PLST": PLST()}, [official], splits="official").results
+    (result,) = compare({"PLST": PLST.paper()}, [official], splits="official").results
     assert (result.split, result.measures["n_train"], result.measures["n_test"]) == ("official", 45, 15)
     splitter = PredefinedSplit(np.where(train, -1, 0))
-    (same,) = compare({"PLST": PLST()}, [official], splits=splitter).results
+    (same,) = compare({"PLST": PLST.paper()}, [official], splits=splitter).results
     assert same.split == "PredefinedSplit 1"
     assert same.measures["micro_f1"] == result.measures["micro_f1"]
     kept = {}
     for splits in (ShuffleSplit(1, random_state=3), ShuffleSplit(1)):
-        results = compare({"PLST": PLST()}, [official], splits=splits, seeds=(0, 3)).results
+        results = compare({"PLST": PLST.paper()}, [official], splits=splits, seeds=(0, 3)).results
         kept[splits.random_state] = [r.measures["micro_f1"] for r in results]
     assert kept[3][0] == kept[3][1] == kept[None][1] != kept[None][0]  # a splitter without a seed gets ours
 
@@ -256,9 +256,9 @@ def test_descriptions_tell_apart_what_differs() -> None:
     models = [
         ALS(2, 1.0),
         ALS(3, 1.0),
-        PLST(2),
-        BinaryRelevance(LinearSVC(C=1.0)),
-        BinaryRelevance(LinearSVC(C=2.0)),
+        PLST.paper(2),
+        BinaryRelevance.paper(LinearSVC(C=1.0)),
+        BinaryRelevance.paper(LinearSVC(C=2.0)),
         GridSearchCV(LinearSVC(), {"C": [1, 2]}, cv=KFold(2)),
         GridSearchCV(LinearSVC(), {"C": [1, 2]}, cv=KFold(3)),
         GridSearchCV(LinearSVC(), {"C": np.array([1, 2])}, cv=KFold(3)),
@@ -329,7 +329,7 @@ def test_a_search_is_that_of_scikit_learn() -> None:
 def test_labels_have_grids_too() -> None:
     learners = {"estimator": [LinearSVC(C=1e-9, random_state=0), LinearSVC(C=0.1, random_state=0)]}
     features = (X - X.mean(axis=0)) / X.std(axis=0)
-    comparison = compare({"BR": BinaryRelevance()}, {"toy": (features, Y)}, grids={"BR": learners})
+    comparison = compare({"BR": BinaryRelevance.paper()}, {"toy": (features, Y)}, grids={"BR": learners})
     assert not comparison.failed
     assert [r.measures["parameters"]["estimator"]["C"] for r in comparison.results] == [0.1] * 3
 
@@ -431,8 +431,10 @@ def test_what_lacks_a_metric_is_told() -> None:
 
 def test_one_data_set_and_names_of_known_ones() -> None:
     data, _ = make_labels(40, 6, 4, n_groups=2, random_state=0)
-    assert compare({"PLST": PLST()}, data, n_splits=2).table().scores.data == (data.name,)
-    found = [compare({"PLST": PLST()}, named, n_splits=2) for named in ("emotions", ["emotions"], {"a": "emotions"})]
+    assert compare({"PLST": PLST.paper()}, data, n_splits=2).table().scores.data == (data.name,)
+    found = [
+        compare({"PLST": PLST.paper()}, named, n_splits=2) for named in ("emotions", ["emotions"], {"a": "emotions"})
+    ]
     assert [one.table().scores.data for one in found] == [("emotions",), ("emotions",), ("a",)]
     assert len({one.table().means.item() for one in found}) == 1
 

@@ -379,7 +379,7 @@ def keys_of_copy(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
     monkeypatch.setattr(comparison, "run_cells", not_computed)
     clear_caches()
     try:
-        asked = (({"ALS": ALS(2, 5.0)}, STARS, "weak"), ({"PLST": PLST()}, TAGS, "kfold"))
+        asked = (({"ALS": ALS(2, 5.0)}, STARS, "weak"), ({"PLST": PLST.paper()}, TAGS, "kfold"))
         return [compare(methods, data, splits=splits).results[0].key for methods, data, splits in asked]
     finally:
         clear_caches()
@@ -440,7 +440,7 @@ OF_PLST = """
 from cofactor.evaluation import compare
 from cofactor.labels import PLST
 X, Y = [[float(k % 3), float(k % 5)] for k in range(20)], [[k % 2, int(k < 9)] for k in range(20)]
-(result, _) = compare({"PLST": PLST()}, {"toy": (X, Y)}, store="results.sqlite", n_splits=2).results
+(result, _) = compare({"PLST": PLST.paper()}, {"toy": (X, Y)}, store="results.sqlite", n_splits=2).results
 found = [result.key, str(result.measures["hamming"])]
 """
 PREDICTS_NOTHING = """
@@ -627,11 +627,17 @@ def test_the_rows_of_an_official_split_are_part_of_the_key(tmp_path: Path) -> No
         for n in (45, 20)
     )
     sizes = [
-        compare({"PLST": PLST()}, [one], splits="official", store=tmp_path / "s.sqlite").results[0].measures["n_train"]
+        compare({"PLST": PLST.paper()}, [one], splits="official", store=tmp_path / "s.sqlite")
+        .results[0]
+        .measures["n_train"]
         for one in (first, second)
     ]
     assert sizes == [45, 20]
-    assert keys(PLST(), [first]) == keys(PLST(), [second]) == keys(PLST(), [replace(first, train_rows=None)])
+    assert (
+        keys(PLST.paper(), [first])
+        == keys(PLST.paper(), [second])
+        == keys(PLST.paper(), [replace(first, train_rows=None)])
+    )
 
 
 def test_seeds_that_are_objects_are_part_of_the_key() -> None:

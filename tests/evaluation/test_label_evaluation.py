@@ -62,22 +62,26 @@ def test_every_row_is_tested_once_and_never_trained_on():
 
 
 def test_a_seed_gives_the_same_folds():
-    first, again, other = (evaluate_labels(PLST(), X, Y, 3, random_state=seed, ranking=False) for seed in (0, 0, 1))
+    first, again, other = (
+        evaluate_labels(PLST.paper(), X, Y, 3, random_state=seed, ranking=False) for seed in (0, 0, 1)
+    )
     measures = [[row["micro_f1"] for row in rows] for rows in (first, again, other)]
     assert measures[0] == measures[1] != measures[2]
 
 
 def test_a_published_split():
     fold = np.where(np.arange(120) < 90, -1, 0)
-    (row,) = evaluate_labels(PLST(), X, Y, PredefinedSplit(fold))
-    fitted = PLST().fit(X[:90], Y[:90])
+    (row,) = evaluate_labels(PLST.paper(), X, Y, PredefinedSplit(fold))
+    fitted = PLST.paper().fit(X[:90], Y[:90])
     report = label_report(Y[90:], fitted.predict(X[90:]), fitted.decision_function(X[90:]))
     assert {name: row[name] for name in report} == report
     assert (row["n_train"], row["n_test"]) == (90, 30)
 
 
 def test_folds_side_by_side_give_the_same():
-    rows, again = (evaluate_labels(PLST(threshold="global", random_state=0), X, Y, 3, n_jobs=n) for n in (None, 2))
+    rows, again = (
+        evaluate_labels(PLST.paper(threshold="global", random_state=0), X, Y, 3, n_jobs=n) for n in (None, 2)
+    )
     times = ("fit_seconds", "predict_seconds")
     assert [{k: v for k, v in row.items() if k not in times} for row in rows] == [
         {k: v for k, v in row.items() if k not in times} for row in again
@@ -86,8 +90,8 @@ def test_folds_side_by_side_give_the_same():
 
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csr_matrix, pd.DataFrame])
 def test_forms_of_the_data(form):
-    expected = evaluate_labels(BinaryRelevance(Ridge()), X, Y, 3)
-    found = evaluate_labels(BinaryRelevance(Ridge()), form(X), form(Y), 3)
+    expected = evaluate_labels(BinaryRelevance.paper(Ridge()), X, Y, 3)
+    found = evaluate_labels(BinaryRelevance.paper(Ridge()), form(X), form(Y), 3)
     for one, other in zip(expected, found, strict=True):
         assert one["macro_f1"] == pytest.approx(other["macro_f1"], rel=1e-9)
 
@@ -122,13 +126,13 @@ def test_names_of_decodings():
 
     assert names(Recorder()) == ["plain"]
     assert names(Recorder(threshold=0.5)) == ["plain", "given"]
-    assert names(make_pipeline(StandardScaler(), PLST(threshold="top-k"))) == ["plain", "learned"]
+    assert names(make_pipeline(StandardScaler(), PLST.paper(threshold="top-k"))) == ["plain", "learned"]
     assert names(RidgeClassifier()) == ["plain"]
 
 
 def test_a_pipeline_and_a_classifier_of_scikit_learn():
-    pipeline = make_pipeline(StandardScaler(), PLST(threshold="global"))
-    plain = make_pipeline(StandardScaler(), PLST())
+    pipeline = make_pipeline(StandardScaler(), PLST.paper(threshold="global"))
+    plain = make_pipeline(StandardScaler(), PLST.paper())
     both, alone = (evaluate_labels(model, X, Y, 3) for model in (pipeline, plain))
     assert [row["micro_f1"] for row in both if row["decoding"] == "plain"] == [row["micro_f1"] for row in alone]
     rows = evaluate_labels(OneVsRestClassifier(RidgeClassifier()), X, Y[:, Y.sum(axis=0) > 10], 3)
@@ -147,22 +151,22 @@ def test_without_scores_there_is_no_ranking():
     (row,) = evaluate_labels(Silent(), X, Y, PredefinedSplit([0] * 20 + [-1] * 100))
     assert "coverage" not in row
     assert row["micro_f1"] == 0
-    assert "coverage" not in evaluate_labels(PLST(), X, Y, 3, ranking=False)[0]
+    assert "coverage" not in evaluate_labels(PLST.paper(), X, Y, 3, ranking=False)[0]
 
 
 def test_conventions_are_passed_on():
     rare = Y.copy()
     rare[:, 0] = 0
-    rows = [evaluate_labels(PLST(), X, rare, 3, undefined=u, empty=0)[0] for u in (0, 1, "skip")]
+    rows = [evaluate_labels(PLST.paper(), X, rare, 3, undefined=u, empty=0)[0] for u in (0, 1, "skip")]
     assert rows[0]["macro_f1"] < rows[2]["macro_f1"] < rows[1]["macro_f1"]
     test = next(KFold(3, shuffle=True, random_state=0).split(X))[1]
     train = np.setdiff1d(np.arange(120), test)
-    predicted = PLST().fit(X[train], rare[train]).predict(X[test])
+    predicted = PLST.paper().fit(X[train], rare[train]).predict(X[test])
     assert rows[2]["macro_f1"] == macro_f1(rare[test], predicted, "skip")
 
 
 def test_means_over_folds():
-    rows = evaluate_labels(PLST(threshold="global"), X, Y, 4)
+    rows = evaluate_labels(PLST.paper(threshold="global"), X, Y, 4)
     means = fold_means(rows)
     assert list(means) == ["plain", "learned"]
     values = [row["micro_f1"] for row in rows if row["decoding"] == "learned"]
@@ -173,15 +177,15 @@ def test_means_over_folds():
 
 def test_bad_input():
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        evaluate_labels(PLST(), X, Y[:-1], 3)
+        evaluate_labels(PLST.paper(), X, Y[:-1], 3)
     with pytest.raises(ValueError, match="n_splits=10: expected a whole number from 2 to 9, the number of rows"):
-        evaluate_labels(PLST(), X[:9], Y[:9])
+        evaluate_labels(PLST.paper(), X[:9], Y[:9])
     with pytest.raises(TypeError, match="splitter must be"):
-        evaluate_labels(PLST(), X, Y, "kfold")
+        evaluate_labels(PLST.paper(), X, Y, "kfold")
 
 
 def test_grid_search_of_scikit_learn():
-    search = GridSearchCV(PLST(n_components=1.0), {"alpha": [0.1, 1e7]}, cv=3)
+    search = GridSearchCV(PLST.paper(n_components=1.0), {"alpha": [0.1, 1e7]}, cv=3)
     assert search.fit(X, Y).best_params_ == {"alpha": 0.1}
     rows = evaluate_labels(search, X, Y, 3)
     assert {row["parameters"]["alpha"] for row in rows} == {0.1}
@@ -192,7 +196,7 @@ def test_grid_search_of_scikit_learn():
 
 def test_selection_finds_what_brute_force_finds():
     grid = {"alpha": [0.1, 10, 1000], "n_components": [2, 6]}
-    choices = select_parameters(PLST(), X, Y, grid, thresholds=("plain", "global", "top-k"), validation=4)
+    choices = select_parameters(PLST.paper(), X, Y, grid, thresholds=("plain", "global", "top-k"), validation=4)
     assert len(choices) == 18
     values = [choice.value for choice in choices]
     assert values == sorted(values, reverse=True)
@@ -200,7 +204,7 @@ def test_selection_finds_what_brute_force_finds():
     folds = list(KFold(4, shuffle=True, random_state=seed).split(X))
     truth = np.concatenate([Y[test] for _, test in folds])
     for choice in choices:
-        models = [PLST(**choice.parameters).fit(X[train], Y[train]) for train, _ in folds]
+        models = [PLST.paper(**choice.parameters).fit(X[train], Y[train]) for train, _ in folds]
         scores = np.concatenate([m.decision_function(X[test]) for m, (_, test) in zip(models, folds, strict=True)])
         if choice.rule == "plain":
             on = scores > 0
@@ -238,7 +242,7 @@ def test_selection_never_sees_test_rows():
     fold[test] = 0
     other = Y.copy()
     other[test] = 1 - other[test]
-    selection = Search(PLST(), {"alpha": [0.1, 100]}, thresholds=("plain", "global"))
+    selection = Search(PLST.paper(), {"alpha": [0.1, 100]}, thresholds=("plain", "global"))
     rows = [evaluate_labels(selection, distinct, labels, PredefinedSplit(fold)) for labels in (Y, other)]
     for one, flipped in zip(*rows, strict=True):
         assert one["parameters"] == flipped["parameters"]
@@ -249,14 +253,14 @@ def test_selection_never_sees_test_rows():
 
 
 def test_selection_refits_to_everything_and_keeps_the_threshold(tmp_path):
-    selection = Search(PLST(), {"alpha": [1, 1e7]}, thresholds=("plain", "global", "per-label")).fit(X, Y)
+    selection = Search(PLST.paper(), {"alpha": [1, 1e7]}, thresholds=("plain", "global", "per-label")).fit(X, Y)
     choice = selection.choices_["learned"]
-    model = PLST(**choice.parameters).fit(X, Y)
+    model = PLST.paper(**choice.parameters).fit(X, Y)
     np.testing.assert_allclose(selection.estimators_["learned"].decision_function(X), model.decision_function(X))
     np.testing.assert_array_equal(
         selection.estimators_["learned"].predict(X), choice.threshold.apply(model.decision_function(X))
     )
-    plain = PLST(**selection.choices_["plain"].parameters).fit(X, Y)
+    plain = PLST.paper(**selection.choices_["plain"].parameters).fit(X, Y)
     np.testing.assert_array_equal(selection.estimators_["plain"].predict(X), plain.predict(X))
     np.testing.assert_array_equal(selection.predict(X), selection.best_estimator_.predict(X))
     assert selection.score(X, Y) == micro_f1(Y, selection.predict(X))
@@ -268,9 +272,7 @@ def test_selection_refits_to_everything_and_keeps_the_threshold(tmp_path):
 
 
 def test_one_decomposition_serves_the_whole_grid(monkeypatch):
-    from cofactor.labels import fit_input, regression
-    from cofactor.labels.embedding import code
-    from cofactor.labels.transformation import binary_relevance
+    from cofactor.labels import fit_input, receiving, regression
 
     made = []
 
@@ -279,36 +281,36 @@ def test_one_decomposition_serves_the_whole_grid(monkeypatch):
             made.append(1)
             super().__init__(*args, **options)
 
-    for module in (fit_input, code, binary_relevance):
+    for module in (fit_input, receiving):
         monkeypatch.setattr(module, "FeatureSpace", Counting)
     grid = {"alpha": [0.1, 1, 10], "n_components": [2, 4]}
-    for estimator, cells in ((PLST(), grid), (BinaryRelevance(Ridge()), {"estimator__alpha": [1, 10]})):
+    for estimator, cells in ((PLST.paper(), grid), (BinaryRelevance.paper(Ridge()), {"estimator__alpha": [1, 10]})):
         made.clear()
         select_parameters(estimator, X, Y, cells)
         assert len(made) == 1, estimator
     made.clear()
-    shared = select_parameters(PLST(), X, Y, grid)
+    shared = select_parameters(PLST.paper(), X, Y, grid)
     for cells in ({**grid, "fit_intercept": [True]},):
         made.clear()
-        alone = select_parameters(PLST(), X, Y, cells)
+        alone = select_parameters(PLST.paper(), X, Y, cells)
         assert len(made) == 6
     assert [choice.value for choice in alone] == pytest.approx([choice.value for choice in shared])
 
 
 def test_without_an_intercept_the_space_has_none():
-    choices = select_parameters(PLST(fit_intercept=False), X, Y, {"alpha": [1.0]})
-    with_space = Search(PLST(fit_intercept=False), {"alpha": [1.0]}).fit(X, Y)
+    choices = select_parameters(PLST.paper(fit_intercept=False), X, Y, {"alpha": [1.0]})
+    with_space = Search(PLST.paper(fit_intercept=False), {"alpha": [1.0]}).fit(X, Y)
     assert with_space.choices_["plain"].value == choices[0].value
 
 
 def test_cells_side_by_side_give_the_same():
     grid = {"alpha": [0.1, 1, 10, 100]}
-    one, two = (select_parameters(PLST(), X, Y, grid, thresholds=("global",), n_jobs=n) for n in (None, 2))
+    one, two = (select_parameters(PLST.paper(), X, Y, grid, thresholds=("global",), n_jobs=n) for n in (None, 2))
     assert [(c.parameters, c.value) for c in one] == [(c.parameters, c.value) for c in two]
 
 
 def test_selection_of_steps_and_by_other_metrics():
-    pipeline = make_pipeline(Normalizer(), PLST(threshold="global"))
+    pipeline = make_pipeline(Normalizer(), PLST.paper(threshold="global"))
     grid = {"normalizer": ["passthrough", Normalizer()], "plst__alpha": [0.01, 1]}
     selection = Search(pipeline, grid, metric="hamming", thresholds=("plain", "top-k"), validation=3).fit(X, Y)
     values = [choice.value for choice in selection.results_]
@@ -317,14 +319,14 @@ def test_selection_of_steps_and_by_other_metrics():
     learned = selection.estimators_["learned"]
     assert (learned.predict(X).sum(axis=1) == selection.choices_["learned"].threshold.value).all()
     assert selection.estimators_["plain"].steps[-1][1].threshold == 0
-    ranked = select_parameters(PLST(), X, Y, {}, metric="average_precision")
+    ranked = select_parameters(PLST.paper(), X, Y, {}, metric="average_precision")
     assert 0.5 < ranked[0].value < 1
 
 
 def test_selection_of_frames_keeps_names():
     frame = pd.DataFrame(X, columns=[f"f{k}" for k in range(12)])
     labels = pd.DataFrame(Y, columns=list("abcdef"))
-    selection = Search(PLST(), {"alpha": [1, 100]}, thresholds=("plain", "global")).fit(frame, labels)
+    selection = Search(PLST.paper(), {"alpha": [1, 100]}, thresholds=("plain", "global")).fit(frame, labels)
     assert list(selection.predict(frame).columns) == list("abcdef")
     assert list(selection.best_estimator_.feature_names_in_) == list(frame.columns)
 
@@ -342,7 +344,7 @@ def test_selection_of_a_model_without_scores_or_thresholds():
     ("options", "error", "message"),
     [
         ({"metric": "accuracies"}, ValueError, "metric='accuracies': expected one of 'hamming'"),
-        ({"thresholds": ()}, ValueError, "expected a list of some of 'plain', 'global'"),
+        ({"thresholds": ()}, ValueError, "expected a list of some of 'plain', 'auto', 'global'"),
         ({"thresholds": "global"}, ValueError, "expected a list"),
         ({"thresholds": ("best",)}, ValueError, "expected a list"),
         ({"validation": "half"}, TypeError, "expected a share of the instances"),
@@ -353,7 +355,7 @@ def test_selection_of_a_model_without_scores_or_thresholds():
 )
 def test_bad_selections(options, error, message):
     with pytest.raises(error, match=message) as raised:
-        select_parameters(PLST(), X, Y, **{"grid": {}, **options})
+        select_parameters(PLST.paper(), X, Y, **{"grid": {}, **options})
     if "grid" in options:
         assert raised.value.__notes__ == [
             f"while trying {{{str({k: v[0] for k, v in options['grid'].items()})[1:-1]}}}"
@@ -362,7 +364,7 @@ def test_bad_selections(options, error, message):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_can_be_evaluated_with_both_decodings(name):
-    rows = evaluate_labels(MODELS[name](threshold="global", random_state=0), np.abs(X), Y, 2)
+    rows = evaluate_labels(MODELS[name].paper(threshold="global", random_state=0), np.abs(X), Y, 2)
     assert {row["decoding"] for row in rows} == {"plain", "learned"}
     assert all(0 <= row["micro_f1"] <= 1 and np.isfinite(row["ranking_loss"]) for row in rows)
 
@@ -382,7 +384,7 @@ def test_estimators_of_scikit_learn_are_not_confused_by_many_labels_in_int8(form
 def test_a_search_scores_labels_by_name() -> None:
     names = [f"label {k}" for k in range(Y.shape[1])]
     frame = pd.DataFrame(Y, columns=names)
-    for model in (PLST(), make_pipeline(StandardScaler(), PLST())):
+    for model in (PLST.paper(), make_pipeline(StandardScaler(), PLST.paper())):
         search = Search(model, {}).fit(X, frame)
         assert search.score(X, frame[names[::-1]]) == search.score(X, frame) == micro_f1(Y, search.predict(X))
     other = Search(RidgeClassifier(), {}).fit(X, Y)  # has no names, and its own score is accuracy
@@ -394,6 +396,6 @@ def test_a_search_names_the_row_of_a_wrong_cell() -> None:
         wrong, strange = X.astype(float), Y.astype(float)
         wrong[row, 2], strange[row, 1] = 1e200, 0.5
         with pytest.raises(InvalidInputError, match=rf"X holds 1e\+200 \(row {row}, column 2\)"):
-            Search(PLST()).fit(wrong, Y)
+            Search(PLST.paper()).fit(wrong, Y)
         with pytest.raises(InvalidInputError, match=rf"y holds 0.5 \(row {row}, label 1\)"):
-            Search(PLST()).fit(X, strange)
+            Search(PLST.paper()).fit(X, strange)

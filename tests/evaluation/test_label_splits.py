@@ -222,20 +222,20 @@ def test_everything_that_splits_takes_them() -> None:
     X, y = rng.normal(size=(60, 4)), sparse.csr_array(table_of(0))
     folds = StratifiedLabelKFold(3, random_state=0)
     tested = [test for _, test in folds.split(X, y)]
-    assert len(cross_validate(PLST(threshold=0), X, y.toarray(), cv=folds)["test_score"]) == 3
-    rows = evaluate_labels(PLST(threshold=0), X, y, folds)
+    assert len(cross_validate(PLST.paper(threshold=0), X, y.toarray(), cv=folds)["test_score"]) == 3
+    rows = evaluate_labels(PLST.paper(threshold=0), X, y, folds)
     assert [row["n_test"] for row in rows] == [len(test) for test in tested]
     for validation in (folds, "stratified"):
-        assert Search(PLST(), {"alpha": [1, 10]}, validation=validation).fit(X, y).best_params_
+        assert Search(PLST.paper(), {"alpha": [1, 10]}, validation=validation).fit(X, y).best_params_
     names = tuple(map(str, range(7)))
     data = LabelDataset("tiny", X, y, names[:4], names, ids=np.arange(60) // 4)
     for splits in ("stratified", "stratified-pairs", "grouped", "time", folds):
-        done = compare({"plst": PLST(threshold=0)}, data, splits=splits, n_splits=3)
+        done = compare({"plst": PLST.paper(threshold=0)}, data, splits=splits, n_splits=3)
         assert len(done.results) == 3, splits
         assert not done.failed
     assert done.results[0].measures["n_test"] == len(tested[0])
     with pytest.raises(InvalidInputError, match="has no ids that say which instances are of one group"):
-        compare({"plst": PLST()}, {"tiny": (X, y)}, splits="grouped")
+        compare({"plst": PLST.paper()}, {"tiny": (X, y)}, splits="grouped")
 
 
 def worst_shares(data: LabelDataset, splitter) -> tuple[float, float]:

@@ -68,7 +68,7 @@ class Folding(Mean):
 
 
 def test_cells_of_known_data_hold_their_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    (cell, *_) = cells_of(monkeypatch, {"PLST": PLST()}, ["emotions"], n_splits=2)
+    (cell, *_) = cells_of(monkeypatch, {"PLST": PLST.paper()}, ["emotions"], n_splits=2)
     text = pickle.dumps(cell)
     assert len(text) < LARGEST
     assert b"_load_again" in text
@@ -80,7 +80,7 @@ def test_cells_of_known_data_hold_their_name(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_known_data_must_be_the_same_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    (cell, *_) = cells_of(monkeypatch, {"PLST": PLST()}, ["emotions"], n_splits=2)
+    (cell, *_) = cells_of(monkeypatch, {"PLST": PLST.paper()}, ["emotions"], n_splits=2)
     copy = pickle.loads(pickle.dumps(cell))
     other, _ = make_labels(30, 6, 4, n_groups=2, random_state=0)
     monkeypatch.setattr("cofactor.evaluation.run.sources.load_labels", lambda name: other)

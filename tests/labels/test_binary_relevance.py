@@ -52,7 +52,7 @@ ESTIMATORS = [
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_it_is_one_versus_rest(estimator, form, n_jobs):
-    ours = BinaryRelevance(estimator, n_jobs=n_jobs).fit(form(X), Y)
+    ours = BinaryRelevance.paper(estimator, n_jobs=n_jobs).fit(form(X), Y)
     theirs = OneVsRestClassifier(estimator).fit(form(X), Y)
     assert np.array_equal(ours.predict(form(X)), theirs.predict(form(X)))
     assert np.allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-10)
@@ -61,53 +61,55 @@ def test_it_is_one_versus_rest(estimator, form, n_jobs):
 def test_ridge_by_one_decomposition():
     space = FeatureSpace(sparse.csr_array(X))
     for alpha in (0.1, 10.0):
-        ours = BinaryRelevance(Ridge(alpha=alpha)).fit(space, Y)
+        ours = BinaryRelevance.paper(Ridge(alpha=alpha)).fit(space, Y)
         theirs = Ridge(alpha=alpha).fit(X, Y)
         assert np.abs(ours.coef_ - theirs.coef_.T).max() < 1e-10
         assert np.abs(ours.decision_function(X) - theirs.predict(X) + 0.5).max() < 1e-10
-    without = BinaryRelevance(Ridge(alpha=1.0, fit_intercept=False)).fit(X, Y)
+    without = BinaryRelevance.paper(Ridge(alpha=1.0, fit_intercept=False)).fit(X, Y)
     assert np.abs(without.coef_ - Ridge(alpha=1.0, fit_intercept=False).fit(X, Y).coef_.T).max() < 1e-10
 
 
 def test_seeds_reach_the_solver():
     estimator = LinearSVC(loss="hinge", dual=True, tol=0.5)
-    a, b, c = (BinaryRelevance(estimator, random_state=seed).fit(X, Y).coef_ for seed in (0, 0, 1))
+    a, b, c = (BinaryRelevance.paper(estimator, random_state=seed).fit(X, Y).coef_ for seed in (0, 0, 1))
     assert np.array_equal(a, b)
     assert not np.array_equal(a, c)
-    fixed = [BinaryRelevance(LinearSVC(random_state=5, tol=0.5), random_state=seed).fit(X, Y).coef_ for seed in (0, 1)]
+    fixed = [
+        BinaryRelevance.paper(LinearSVC(random_state=5, tol=0.5), random_state=seed).fit(X, Y).coef_ for seed in (0, 1)
+    ]
     assert np.array_equal(*fixed)
 
 
 def test_the_given_estimator_is_not_changed():
     estimator = LinearSVC()
-    BinaryRelevance(estimator, random_state=0).fit(X, Y)
+    BinaryRelevance.paper(estimator, random_state=0).fit(X, Y)
     assert estimator.random_state is None
     assert not hasattr(estimator, "coef_")
 
 
 def test_one_warning_for_all_labels():
     with pytest.warns(ConvergenceWarning, match="stopped early for 4 of 4 labels") as raised:
-        BinaryRelevance(LinearSVC(loss="hinge", dual=True, max_iter=1, C=100)).fit(X, Y)
+        BinaryRelevance.paper(LinearSVC(loss="hinge", dual=True, max_iter=1, C=100)).fit(X, Y)
     assert len(raised) == 1
 
 
 def test_refusals():
     with pytest.raises(TypeError, match="expected a classifier or regressor of scikit-learn"):
-        BinaryRelevance(KMeans()).fit(X, Y)
+        BinaryRelevance.paper(KMeans()).fit(X, Y)
     with pytest.raises(TypeError, match=r"expected an estimator, not its class: LinearSVC\(\)"):
-        BinaryRelevance(LinearSVC).fit(X, Y)
-    for nested in (BinaryRelevance(), PLST(), MultiOutputClassifier(LinearSVC())):
+        BinaryRelevance.paper(LinearSVC).fit(X, Y)
+    for nested in (BinaryRelevance.paper(), PLST.paper(), MultiOutputClassifier(LinearSVC())):
         with pytest.raises(InvalidTypeError, match=f"estimator of one label.*{type(nested).__name__} takes tables"):
-            BinaryRelevance(nested).fit(X, Y)
+            BinaryRelevance.paper(nested).fit(X, Y)
     with pytest.raises(ValueError, match="class_weight"):
-        BinaryRelevance(LinearSVC(class_weight={0: 1, 1: 3})).fit(X, Y)
+        BinaryRelevance.paper(LinearSVC(class_weight={0: 1, 1: 3})).fit(X, Y)
     with pytest.raises(ValueError, match="'C' parameter of LinearSVC"):
-        BinaryRelevance(LinearSVC(C=-1)).fit(X, Y)
+        BinaryRelevance.paper(LinearSVC(C=-1)).fit(X, Y)
 
 
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, Ridge(alpha=3.0)], ids=repr)
 def test_the_estimator_survives_a_file(estimator, tmp_path):
-    model = BinaryRelevance(estimator).fit(X, Y)
+    model = BinaryRelevance.paper(estimator).fit(X, Y)
     model.save(tmp_path / "model")
     loaded = cofactor.load(tmp_path / "model")
     assert type(loaded.estimator) is type(estimator)
@@ -117,13 +119,14 @@ def test_the_estimator_survives_a_file(estimator, tmp_path):
 
 def test_progress_names_the_held_out_part():
     seen = []
-    BinaryRelevance(threshold="global", random_state=0, callback=seen.append).fit(X, Y)
-    assert [p.stage for p in seen] == [stage for stage in ("labels", "held-out part, labels") for _ in range(4)]
+    BinaryRelevance.paper(threshold="global", random_state=0, callback=seen.append).fit(X, Y)
+    parts = [f"held-out part {k}, labels" for k in (1, 2, 3, 4)][: len({p.stage for p in seen}) - 1]
+    assert [p.stage for p in seen] == [stage for stage in ("labels", *parts) for _ in range(4)]
 
 
 def test_progress_counts_labels():
     seen = []
-    BinaryRelevance(callback=seen.append).fit(X, Y)
+    BinaryRelevance.paper(callback=seen.append).fit(X, Y)
     assert [(p.stage, p.iteration, p.objective) for p in seen] == [("labels", k, 4.0 - k) for k in (1, 2, 3, 4)]
 
 
@@ -157,7 +160,7 @@ def with_constants(Y: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("estimator", [*LEARNERS, *OTHERS], ids=repr)
 def test_any_learner(estimator):
     X = X_NEAR_ZERO
-    ours = BinaryRelevance(estimator).fit(X[:70], Y[:70])
+    ours = BinaryRelevance.paper(estimator).fit(X[:70], Y[:70])
     alone = [clone(estimator).fit(X[:70], y) for y in Y[:70].T]
     expected = np.column_stack([each.predict(X[70:]) for each in alone])
     assert np.array_equal(ours.predict(X[70:]), expected > 0.5)
@@ -174,7 +177,7 @@ def test_any_learner(estimator):
 def test_any_learner_survives_a_file(estimator, form, tmp_path):
     labels = with_constants(Y)
     trained = X_NEAR_ZERO if isinstance(estimator, GaussianNB) else form(X_NEAR_ZERO)
-    model = BinaryRelevance(estimator, random_state=0).fit(trained, labels)
+    model = BinaryRelevance.paper(estimator, random_state=0).fit(trained, labels)
     model.save(tmp_path / "model")
     loaded = cofactor.load(tmp_path / "model")
     assert repr(loaded) == repr(model)
@@ -192,45 +195,45 @@ def test_any_learner_survives_a_file(estimator, form, tmp_path):
 def test_others_cannot_be_saved(estimator, tmp_path):
     advice = "steps .* before the model" if estimator is PIPELINE else "take one of LinearSVC, LogisticRegression"
     for labels in (Y, np.ones_like(Y)):
-        model = BinaryRelevance(estimator).fit(X, labels)
+        model = BinaryRelevance.paper(estimator).fit(X, labels)
         with pytest.raises(InvalidTypeError, match=f"cannot be saved safely.*{advice}"):
             model.save(tmp_path / "model")
         assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_advised_for_a_pipeline_can_be_saved(tmp_path):
-    model = make_pipeline(StandardScaler(), BinaryRelevance(LinearSVC(), random_state=0)).fit(X, Y)
+    model = make_pipeline(StandardScaler(), BinaryRelevance.paper(LinearSVC(), random_state=0)).fit(X, Y)
     cofactor.save(model, tmp_path / "model")
     assert np.array_equal(cofactor.load(tmp_path / "model").predict(X), model.predict(X))
 
 
 def test_probabilities_exist_if_the_learner_has_them():
-    assert hasattr(BinaryRelevance(LogisticRegression()), "predict_proba")
+    assert hasattr(BinaryRelevance.paper(LogisticRegression()), "predict_proba")
     for estimator in (None, LinearSVC(), Ridge()):
-        assert not hasattr(BinaryRelevance(estimator), "predict_proba")
-        assert not hasattr(BinaryRelevance(estimator).fit(X, Y), "predict_proba")
-    model = BinaryRelevance(LogisticRegression()).fit(X, Y)
+        assert not hasattr(BinaryRelevance.paper(estimator), "predict_proba")
+        assert not hasattr(BinaryRelevance.paper(estimator).fit(X, Y), "predict_proba")
+    model = BinaryRelevance.paper(LogisticRegression()).fit(X, Y)
     assert np.array_equal(model.predict_proba(X), expit(model.decision_function(X)))
     assert np.array_equal(model.predict_proba(X) > 0.5, model.predict(X))
 
 
 def test_only_linear_learners_have_coefficients():
-    assert BinaryRelevance(MultinomialNB()).fit(X_NEAR_ZERO, Y).coef_.shape == (6, 4)
-    assert not hasattr(BinaryRelevance(GaussianNB()).fit(X, Y), "coef_")
-    assert not hasattr(BinaryRelevance(), "coef_")
+    assert BinaryRelevance.paper(MultinomialNB()).fit(X_NEAR_ZERO, Y).coef_.shape == (6, 4)
+    assert not hasattr(BinaryRelevance.paper(GaussianNB()).fit(X, Y), "coef_")
+    assert not hasattr(BinaryRelevance.paper(), "coef_")
 
 
 @pytest.mark.parametrize(
     "estimator", [RandomForestClassifier(5), SGDClassifier(), ExtraTreeClassifier(max_depth=3)], ids=repr
 )
 def test_random_learners_follow_the_seed(estimator):
-    a, b, c = (BinaryRelevance(estimator, random_state=seed).fit(X, Y).decision_function(X) for seed in (0, 0, 1))
+    a, b, c = (BinaryRelevance.paper(estimator, random_state=seed).fit(X, Y).decision_function(X) for seed in (0, 0, 1))
     assert np.array_equal(a, b)
     assert not np.array_equal(a, c)
 
 
 def test_neighbours_are_kept_once(tmp_path):
-    model = BinaryRelevance(KNeighborsClassifier()).fit(X, np.tile(Y, 5))
+    model = BinaryRelevance.paper(KNeighborsClassifier()).fit(X, np.tile(Y, 5))
     model.save(tmp_path / "model")
     _, arrays = read_model(tmp_path / "model")
     assert sum(array.shape == X.shape for array in arrays.values()) == 1
@@ -238,9 +241,9 @@ def test_neighbours_are_kept_once(tmp_path):
 
 @pytest.mark.parametrize("estimator", [LEARNERS[9], LEARNERS[11], LogisticRegression()], ids=repr)
 def test_states_that_do_not_fit_the_model(estimator, tmp_path):
-    BinaryRelevance(estimator).fit(X, Y).save(tmp_path / "model")
+    BinaryRelevance.paper(estimator).fit(X, Y).save(tmp_path / "model")
     header, arrays = read_model(tmp_path / "model")
-    BinaryRelevance(estimator).fit(X[:, :5], Y[:, :3]).save(tmp_path / "other")
+    BinaryRelevance.paper(estimator).fit(X[:, :5], Y[:, :3]).save(tmp_path / "other")
     other, others = read_model(tmp_path / "other")
     write_model(tmp_path / "model", header | {"learned": other["learned"]}, arrays | others)
     with pytest.raises(ModelFileError):
@@ -257,8 +260,8 @@ def test_states_that_do_not_fit_the_model(estimator, tmp_path):
 def test_weights(estimator):
     weights = np.arange(len(Y)) % 3
     rows = np.repeat(np.arange(len(Y)), weights)
-    ours = BinaryRelevance(estimator).fit(X, Y, weights)
-    twice = BinaryRelevance(estimator).fit(X[rows], Y[rows])
+    ours = BinaryRelevance.paper(estimator).fit(X, Y, weights)
+    twice = BinaryRelevance.paper(estimator).fit(X[rows], Y[rows])
     assert np.allclose(ours.predict_proba(X), twice.predict_proba(X))
     if isinstance(estimator, KNeighborsClassifier):
         with pytest.raises(InvalidInputError, match="must be whole numbers"):
@@ -270,5 +273,5 @@ def test_weights(estimator):
 def test_nearest_in_dense_rows_take_sparse_queries():
     X = np.random.default_rng(0).random((40, 3))
     Y = (X[:, :2] > 0.5).astype(int)
-    model = BinaryRelevance(KNeighborsClassifier(3)).fit(X, Y)
+    model = BinaryRelevance.paper(KNeighborsClassifier(3)).fit(X, Y)
     assert np.array_equal(model.predict_proba(sparse.csr_array(X)), model.predict_proba(X))

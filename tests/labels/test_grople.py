@@ -32,7 +32,7 @@ def planted(n: int = 300, D: int = 12, seed: int = 0) -> tuple[np.ndarray, np.nd
 
 
 def fit(X: Any, Y: Any, **params: Any) -> GroPLE:
-    return GroPLE(**({"n_components": 8, "n_groups": 3, "random_state": 0} | params)).fit(X, Y)
+    return GroPLE.paper(**({"n_components": 8, "n_groups": 3, "random_state": 0} | params)).fit(X, Y)
 
 
 @pytest.mark.parametrize("start", ["svd", "random"])
@@ -266,6 +266,6 @@ def test_real_data(name: str, folds: int, params: dict[str, Any], scale: bool, m
         if scale:
             scaler = StandardScaler().fit(X)
             X, Z = scaler.transform(X), scaler.transform(Z)
-        model = GroPLE(random_state=0, **params).fit(X, data.Y[train])
+        model = GroPLE.paper(random_state=0, **params).fit(X, data.Y[train])
         values.append(metric(data.Y[test], model.predict(Z)))
     assert floor < np.mean(values) < floor + 0.02

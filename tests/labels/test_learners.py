@@ -488,7 +488,7 @@ def test_forged_files_do_not_crash_a_process(tmp_path):
     X, y = PROBLEMS[2]
     files = []
     for estimator in (TREES[4], NEIGHBOURS[1]):
-        BinaryRelevance(estimator).fit(X, np.column_stack([y, 1 - y])).save(tmp_path / "model")
+        BinaryRelevance.paper(estimator).fit(X, np.column_stack([y, 1 - y])).save(tmp_path / "model")
         header, arrays = read_model(tmp_path / "model")
         for name, array in arrays.items():
             if array.dtype.kind != "i" or array.ndim != 1 or name == "constant":

@@ -47,7 +47,7 @@ def objective(model: LEML, X: np.ndarray, Y: np.ndarray) -> float:
     ("loss", "solver"), [("squared", "als"), ("squared", "lbfgs"), ("logistic", "auto"), ("smooth-hinge", "auto")]
 )
 def test_objective_is_the_one_of_the_formula(loss: str, solver: str, fit_intercept: bool, data: Any) -> None:
-    model = LEML(3, 2.0, loss=loss, solver=solver, fit_intercept=fit_intercept).fit(*data)
+    model = LEML.paper(3, 2.0, loss=loss, solver=solver, fit_intercept=fit_intercept).fit(*data)
     assert model.objective_ == pytest.approx(objective(model, *data), rel=1e-9)
     assert np.all(np.diff(model.history_) <= 0)
     assert model.U_.shape == (data[0].shape[1], 3)
@@ -58,7 +58,7 @@ def test_objective_is_the_one_of_the_formula(loss: str, solver: str, fit_interce
 @pytest.mark.parametrize("data", [(X, Y), WIDE], ids=["tall", "wide"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_both_solvers_find_one_optimum(fit_intercept: bool, data: Any) -> None:
-    models = [LEML(3, 2.0, solver=s, fit_intercept=fit_intercept, **EXACT).fit(*data) for s in ("als", "lbfgs")]
+    models = [LEML.paper(3, 2.0, solver=s, fit_intercept=fit_intercept, **EXACT).fit(*data) for s in ("als", "lbfgs")]
     assert models[0].objective_ == pytest.approx(models[1].objective_, rel=1e-9)
     scores = [model.decision_function(data[0]) for model in models]
     np.testing.assert_allclose(scores[0], scores[1], atol=1e-4)
@@ -68,7 +68,7 @@ def test_both_solvers_find_one_optimum(fit_intercept: bool, data: Any) -> None:
 
 def test_gradient_vanishes_after_the_closed_form() -> None:
     """The updates of Yu et al. 2014, in the features' own coordinates."""
-    model = LEML(3, 2.0, **EXACT).fit(X, Y)
+    model = LEML.paper(3, 2.0, **EXACT).fit(X, Y)
     residual = X @ model.U_ @ model.V_ + model.intercept_ + 0.5 - Y
     assert np.abs(X.T @ residual @ model.V_.T + 2.0 * model.U_).max() < 1e-4
     assert np.abs((X @ model.U_).T @ residual + 2.0 * model.V_).max() < 1e-4
@@ -82,16 +82,16 @@ def test_all_components_reach_the_optimum_of_the_trace_norm() -> None:
     value = cvxpy.Problem(
         cvxpy.Minimize(0.5 * cvxpy.sum_squares(centred[1] - centred[0] @ W) + 5.0 * cvxpy.normNuc(W))
     ).solve()
-    model = LEML(6, 5.0, **EXACT).fit(X, Y)
+    model = LEML.paper(6, 5.0, **EXACT).fit(X, Y)
     assert model.objective_ == pytest.approx(value, rel=1e-5)
     np.testing.assert_allclose(model.U_ @ model.V_, W.value, atol=2e-3)
     assert np.linalg.matrix_rank(model.U_ @ model.V_, tol=1e-3) < 6  # the penalty does lower the rank
-    assert LEML(100, 5.0).fit(X, Y).U_.shape == (8, 6)
+    assert LEML.paper(100, 5.0).fit(X, Y).U_.shape == (8, 6)
 
 
 def test_one_label_is_logistic_regression_with_the_norm_instead_of_its_square() -> None:
     """min over w = u v of α/2 (‖u‖² + v²) is α‖w‖; at the optimum its slope is that of a ridge of weight α/‖w‖."""
-    model = LEML(1, 2.0, loss="logistic", **EXACT).fit(X, Y[:, :1])
+    model = LEML.paper(1, 2.0, loss="logistic", **EXACT).fit(X, Y[:, :1])
     w = (model.U_ @ model.V_)[:, 0]
     ridge = LogisticRegression(C=np.linalg.norm(w) / 2.0, tol=1e-10, max_iter=10_000).fit(X, Y[:, 0])
     np.testing.assert_allclose(w, ridge.coef_[0], atol=1e-4)
@@ -101,35 +101,35 @@ def test_one_label_is_logistic_regression_with_the_norm_instead_of_its_square() 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_sparse_features_give_what_dense_ones_give(loss: str) -> None:
     table = X * (X > 1)
-    dense, thin = (LEML(3, 2.0, loss=loss, **EXACT).fit(A, Y) for A in (table, sparse.csr_array(table)))
+    dense, thin = (LEML.paper(3, 2.0, loss=loss, **EXACT).fit(A, Y) for A in (table, sparse.csr_array(table)))
     np.testing.assert_allclose(dense.decision_function(X), thin.decision_function(sparse.csr_array(X)), atol=1e-3)
 
 
 def test_one_decomposition_serves_a_grid() -> None:
     space = FeatureSpace(X)
     for alpha in (0.1, 10.0):
-        expected, found = (LEML(3, alpha).fit(A, Y).decision_function(X) for A in (X, space))
+        expected, found = (LEML.paper(3, alpha).fit(A, Y).decision_function(X) for A in (X, space))
         np.testing.assert_array_equal(found, expected)
 
 
 def test_a_heavy_penalty_predicts_the_means() -> None:
     centred = X - X.mean(axis=0)
     alpha = 1.01 * np.linalg.norm(centred.T @ Y, 2)
-    model = LEML(3, alpha, tol=1e-12, max_iter=5000).fit(X, Y)
+    model = LEML.paper(3, alpha, tol=1e-12, max_iter=5000).fit(X, Y)
     np.testing.assert_allclose(model.decision_function(X), np.tile(Y.mean(axis=0) - 0.5, (60, 1)), atol=1e-2)
 
 
 def test_refusals_and_warnings() -> None:
     with pytest.raises(ValueError, match="solver='als': it needs loss='squared', not 'logistic'"):
-        LEML(loss="logistic", solver="als").fit(X, Y)
+        LEML.paper(loss="logistic", solver="als").fit(X, Y)
     with pytest.raises(ValueError, match=r"alpha=0\.0: expected a number above 0"):
-        LEML(alpha=0.0).fit(X, Y)
+        LEML.paper(alpha=0.0).fit(X, Y)
     with pytest.raises(ValueError, match="loss='hinge'"):
-        LEML(loss="hinge").fit(X, Y)
+        LEML.paper(loss="hinge").fit(X, Y)
     with pytest.raises(ValueError, match=r"n_components=1\.5"):
-        LEML(1.5).fit(X, Y)
+        LEML.paper(1.5).fit(X, Y)
     with pytest.warns(ConvergenceWarning, match="LEML stopped after 1 iteration before") as found:
-        LEML(3, loss="logistic", max_iter=1).fit(X, Y)
+        LEML.paper(3, loss="logistic", max_iter=1).fit(X, Y)
     assert found[0].filename == __file__
 
 
@@ -150,6 +150,6 @@ def test_micro_f1_on_real_data(name: str, settings: dict[str, Any], low: float, 
         table, new = data.X[train], data.X[test]
         if name == "cal500":
             table, new = ((A - table.mean(axis=0)) / table.std(axis=0) for A in (table, new))
-        model = LEML(**settings).fit(table, data.Y[train])
+        model = LEML.paper(**settings).fit(table, data.Y[train])
         scores.append(micro_f1(data.Y[test], model.predict(new)))
     assert low < np.mean(scores) < high

@@ -54,7 +54,7 @@ def full(model: MLCHMF, embedding: dict[str, Any]) -> np.ndarray:
 
 def test_records_hang_together() -> None:
     X, Y = noisy()
-    model = MLCHMF(alpha=1.0, tolerance=0.0, max_depth=4).fit(X, Y)
+    model = MLCHMF.paper(alpha=1.0, tolerance=0.0, max_depth=4).fit(X, Y)
     nodes = model.tree_
     assert [node["id"] for node in nodes] == list(range(len(nodes)))
     assert nodes[0] == {"id": 0, "parent": None, "depth": 0, "n": 90, "n_retained": 0, "children": nodes[0]["children"]}
@@ -76,7 +76,7 @@ def test_a_small_cluster_does_not_end_its_siblings_treatment() -> None:
     """corrections.md, C22: the printed algorithm returns. C24: a leaf trains nothing and retains nothing."""
     for sizes in ((4, 40), (40, 4)):
         X, Y = two_groups(sizes)
-        model = MLCHMF(**EXACT, min_size=5).fit(X, Y)
+        model = MLCHMF.paper(**EXACT, min_size=5).fit(X, Y)
         leaf, node = sorted(model.tree_[1:], key=lambda record: record["n"])
         assert (leaf["n"], leaf["n_retained"], leaf["children"]) == (4, 0, [])
         assert (node["n"], node["n_retained"]) == (40, 40)
@@ -84,14 +84,14 @@ def test_a_small_cluster_does_not_end_its_siblings_treatment() -> None:
         assert not np.any(distances(X[:4] if sizes[0] == 4 else X[40:], model.retained_) < 1), (
             "instances of the leaf are no neighbours"
         )
-    assert MLCHMF(**EXACT, min_size=4).fit(X, Y).tree_[2]["n_retained"] == 4
+    assert MLCHMF.paper(**EXACT, min_size=4).fit(X, Y).tree_[2]["n_retained"] == 4
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_depth_is_counted(depth: int) -> None:
     """corrections.md, C22, C24: nodes at max_depth are trained, deeper ones do not exist: at most 2^(h+1) - 2."""
     X, Y = noisy(200)
-    nodes = MLCHMF(alpha=30.0, tolerance=0.0, max_depth=depth, min_size=1).fit(X, Y).tree_
+    nodes = MLCHMF.paper(alpha=30.0, tolerance=0.0, max_depth=depth, min_size=1).fit(X, Y).tree_
     assert max(node["depth"] for node in nodes) == depth
     assert len(nodes) - 1 <= 2 ** (depth + 1) - 2
     assert any(node["n_retained"] for node in nodes if node["depth"] == depth)
@@ -99,7 +99,7 @@ def test_depth_is_counted(depth: int) -> None:
 
 def test_a_node_that_retains_all_has_no_children() -> None:
     X, Y = two_groups((30, 30))
-    model = MLCHMF(**EXACT, tolerance=0.0).fit(X, Y)
+    model = MLCHMF.paper(**EXACT, tolerance=0.0).fit(X, Y)
     assert [node["children"] for node in model.tree_] == [[1, 2], [], []]
     assert [node["n_retained"] for node in model.tree_] == [0, 30, 30]
 
@@ -108,7 +108,7 @@ def test_instances_are_retained_up_to_the_tolerance_itself() -> None:
     """corrections.md, C23: at most T, not less. Each retained instance meets it with its owner, and no other did."""
     X, Y = noisy(n_labels=5)
     for n_wrong in (0, 1, 2):
-        model = MLCHMF(alpha=8.0, tolerance=n_wrong / 5, max_depth=1, dtype="float64").fit(X, Y)
+        model = MLCHMF.paper(alpha=8.0, tolerance=n_wrong / 5, max_depth=1, dtype="float64").fit(X, Y)
         assert model.tree_[0]["children"] == [1, 2]
         rows = {tuple(x): i for i, x in enumerate(X)}
         kept = np.array([rows[tuple(x)] for x in model.retained_])
@@ -125,7 +125,7 @@ def test_instances_are_retained_up_to_the_tolerance_itself() -> None:
 
 def test_below_one_label_in_L_all_tolerances_mean_the_same() -> None:
     X, Y = noisy(n_labels=5)
-    trees = [MLCHMF(alpha=8.0, tolerance=T).fit(X, Y).tree_ for T in (0.0, 0.1, 0.19, 0.2)]
+    trees = [MLCHMF.paper(alpha=8.0, tolerance=T).fit(X, Y).tree_ for T in (0.0, 0.1, 0.19, 0.2)]
     assert trees[0] == trees[1] == trees[2]
     assert trees[0] != trees[3]
 
@@ -133,7 +133,7 @@ def test_below_one_label_in_L_all_tolerances_mean_the_same() -> None:
 def test_nodes_that_retain_nothing_are_passed_through() -> None:
     """corrections.md, C24: their embedding is not kept, and their children get all their instances."""
     X, Y = noisy(200)
-    model = MLCHMF(alpha=40.0, tolerance=0.0, max_depth=6, min_size=1).fit(X, Y)
+    model = MLCHMF.paper(alpha=40.0, tolerance=0.0, max_depth=6, min_size=1).fit(X, Y)
     idle = [node for node in model.tree_[1:] if not node["n_retained"] and node["children"]]
     assert idle
     assert all(sum(model.tree_[child]["n"] for child in node["children"]) == node["n"] for node in idle)
@@ -145,7 +145,7 @@ def test_one_global_embedding_where_nothing_is_retained_anywhere() -> None:
     X, _ = noisy()
     rng = np.random.default_rng(1)
     Y = rng.integers(0, 2, (90, 20))  # noise: no embedding gets twenty labels right
-    model = MLCHMF(alpha=5.0, tolerance=0.0, max_depth=1, dtype="float64").fit(X, Y)
+    model = MLCHMF.paper(alpha=5.0, tolerance=0.0, max_depth=1, dtype="float64").fit(X, Y)
     assert len(model.owners_) == model.retained_.shape[0] == 0
     assert [embedding["node"] for embedding in model.embeddings_] == [0]
     growth = model._growth(20)
@@ -157,7 +157,7 @@ def test_one_global_embedding_where_nothing_is_retained_anywhere() -> None:
 
 def test_fewer_instances_than_a_node_needs() -> None:
     X, Y = noisy(4)
-    model = MLCHMF(alpha=0.1, min_size=5).fit(X, Y)
+    model = MLCHMF.paper(alpha=0.1, min_size=5).fit(X, Y)
     assert [node["n"] for node in model.tree_] == [4]
     assert [embedding["node"] for embedding in model.embeddings_] == [0]
     assert np.array_equal(model.predict(X), Y)
@@ -168,7 +168,7 @@ def test_equal_instances_make_a_chain() -> None:
     X = np.tile([[1.0, 2.0]], (12, 1))
     Y = np.tile([[1, 0], [0, 1], [1, 0]], (4, 1))
     for form in (np.asarray, sparse.csr_array):
-        model = MLCHMF(alpha=0.1, tolerance=0.0, max_depth=3).fit(form(X), Y)
+        model = MLCHMF.paper(alpha=0.1, tolerance=0.0, max_depth=3).fit(form(X), Y)
         assert model.tree_[0]["children"] == [1]
         assert model.tree_[1]["n_retained"] == 8, "the majority"
         assert model.predict(X[:1]).tolist() == [[1, 0]]
@@ -180,22 +180,22 @@ def test_instances_without_features() -> None:
     Y[5, 0] = 0
     for form in (np.asarray, sparse.csr_array):
         X = form(np.zeros((12, 3)))
-        assert MLCHMF(alpha=0.1).fit(X, Y).predict(X[:1]).tolist() == [[1, 0]]
-        assert MLCHMF(alpha=0.1, fit_intercept=False).fit(X, Y).predict(X[:1]).tolist() == [[0, 0]]
+        assert MLCHMF.paper(alpha=0.1).fit(X, Y).predict(X[:1]).tolist() == [[1, 0]]
+        assert MLCHMF.paper(alpha=0.1, fit_intercept=False).fit(X, Y).predict(X[:1]).tolist() == [[0, 0]]
 
 
 def test_more_clusters() -> None:
     X, Y = noisy()
-    model = MLCHMF(alpha=1.0, n_clusters=4, max_depth=1).fit(X, Y)
+    model = MLCHMF.paper(alpha=1.0, n_clusters=4, max_depth=1).fit(X, Y)
     assert len(model.tree_[0]["children"]) == 4
-    one = MLCHMF(alpha=1.0, n_clusters=1, max_depth=2, tolerance=0.0).fit(X, Y)
+    one = MLCHMF.paper(alpha=1.0, n_clusters=1, max_depth=2, tolerance=0.0).fit(X, Y)
     assert [len(node["children"]) for node in one.tree_] == [1, 1, 0]
     assert one.tree_[1]["n"] == 90
 
 
 def test_picture_of_the_tree(capsys: pytest.CaptureFixture[str]) -> None:
     X, Y = two_groups((30, 30))
-    model = MLCHMF(**EXACT).fit(X, Y)
+    model = MLCHMF.paper(**EXACT).fit(X, Y)
     assert model.tree_text() == "60 instances\n├─ 1: 30 instances, 30 retained\n└─ 2: 30 instances, 30 retained"
     model.print_tree()
     assert capsys.readouterr().out == model.tree_text() + "\n"
@@ -222,7 +222,7 @@ def test_votes_by_hand(k: int, voting: str) -> None:
     """corrections.md, C25: neighbours among retained instances; an embedding votes as often as it owns neighbours."""
     X, Y = noisy()
     new = np.random.default_rng(5).normal(size=(40, 5))
-    model = MLCHMF(alpha=1.0, tolerance=0.0, n_neighbors=k, voting=voting, dtype="float64").fit(X, Y)
+    model = MLCHMF.paper(alpha=1.0, tolerance=0.0, n_neighbors=k, voting=voting, dtype="float64").fit(X, Y)
     assert len(model.embeddings_) > 2
     expected = np.empty((40, 4))
     several = 0
@@ -241,7 +241,7 @@ def test_a_tie_is_negative() -> None:
     """Two groups with different labels; an instance half way between them has one neighbour in each."""
     X = np.array([[-1.0], [-1.1], [-1.2], [1.0], [1.1], [1.2]])
     Y = np.array([[1], [1], [1], [0], [0], [0]])
-    model = MLCHMF(**EXACT, n_neighbors=2, min_size=1).fit(X, Y)
+    model = MLCHMF.paper(**EXACT, n_neighbors=2, min_size=1).fit(X, Y)
     assert [node["n_retained"] for node in model.tree_] == [0, 3, 3]
     model.retained_ = model.retained_[[0, 3]]
     model.owners_ = model.owners_[[0, 3]]
@@ -251,7 +251,7 @@ def test_a_tie_is_negative() -> None:
 
 def test_fewer_retained_instances_than_neighbours_all_vote() -> None:
     X, Y = two_groups((6, 4))
-    model = MLCHMF(**EXACT, n_neighbors=50).fit(X, Y)
+    model = MLCHMF.paper(**EXACT, n_neighbors=50).fit(X, Y)
     assert len(model.owners_) == 6
     assert np.array_equal(model.predict(X[:6]), Y[:6])
 
@@ -266,19 +266,19 @@ def test_the_constant_feature_carries_what_most_instances_have() -> None:
     X = np.vstack([half, -half])
     Y = np.column_stack([np.arange(80) != 3, np.arange(80) == 5])
     share = {
-        flag: MLCHMF(alpha=1.0, max_depth=1, n_clusters=1, fit_intercept=flag, tolerance=0.6).fit(X, Y).predict(X)
+        flag: MLCHMF.paper(alpha=1.0, max_depth=1, n_clusters=1, fit_intercept=flag, tolerance=0.6).fit(X, Y).predict(X)
         for flag in (True, False)
     }
     assert share[True][:, 0].mean() > 0.95
     assert share[False][:, 0].mean() < 0.8
-    with_it = MLCHMF(alpha=1.0).fit(X, Y)
+    with_it = MLCHMF.paper(alpha=1.0).fit(X, Y)
     assert all(3 in embedding["features"] for embedding in with_it.embeddings_)
 
 
 def test_an_embedding_minimises_its_objective() -> None:
     """With d = min(D, L) the map U V solves the convex problem of the trace norm: checked by its optimality."""
     X, Y = noisy()
-    growth = MLCHMF(n_components=4, alpha=3.0, tol=1e-12, max_iter=5000, dtype="float64")._growth(4)
+    growth = MLCHMF.paper(n_components=4, alpha=3.0, tol=1e-12, max_iter=5000, dtype="float64")._growth(4)
     found, result = tree.embed(X, sparse.csr_array(Y), growth)
     assert result.converged
     W = found["U"] @ found["V"]
@@ -291,7 +291,7 @@ def test_an_embedding_minimises_its_objective() -> None:
 def test_features_that_a_node_never_sees_take_no_memory_and_change_nothing() -> None:
     X, Y = noisy()
     wide = np.hstack([np.zeros((90, 50)), X])
-    narrow, padded = (MLCHMF(alpha=1.0, dtype="float64").fit(sparse.csr_array(Z), Y) for Z in (X, wide))
+    narrow, padded = (MLCHMF.paper(alpha=1.0, dtype="float64").fit(sparse.csr_array(Z), Y) for Z in (X, wide))
     assert all(len(embedding["features"]) == 6 for embedding in padded.embeddings_)
     assert np.array_equal(padded.decision_function(wide), narrow.decision_function(X))
     wide[:, :50] = 7  # features that were not in training have no weight; distances would change
@@ -301,14 +301,14 @@ def test_features_that_a_node_never_sees_take_no_memory_and_change_nothing() -> 
 
 def test_half_as_many_factors_as_labels() -> None:
     X, Y = noisy(n_labels=5)
-    assert MLCHMF(alpha=1.0).fit(X, Y).embeddings_[0]["V"].shape == (3, 5)
-    assert MLCHMF(2, alpha=1.0).fit(X, Y).embeddings_[0]["V"].shape == (2, 5)
+    assert MLCHMF.paper(alpha=1.0).fit(X, Y).embeddings_[0]["V"].shape == (3, 5)
+    assert MLCHMF.paper(2, alpha=1.0).fit(X, Y).embeddings_[0]["V"].shape == (2, 5)
 
 
 @pytest.mark.parametrize("margin", ["smooth-hinge", "modified-square", "logistic"])
 def test_margin_losses(margin: str) -> None:
     X, Y = noisy()
-    assert MLCHMF(alpha=0.5, margin=margin).fit(X, Y).score(X, Y) > 0.85
+    assert MLCHMF.paper(alpha=0.5, margin=margin).fit(X, Y).score(X, Y) > 0.85
 
 
 # ---------------------------------------------------------------- scale, order, threads
@@ -319,7 +319,7 @@ def test_order_of_instances_changes_nothing() -> None:
     X, Y = noisy()
     order = np.random.default_rng(0).permutation(90)
     params: dict[str, Any] = {"alpha": 1.0, "dtype": "float64", "tol": 1e-8}
-    a, b = MLCHMF(**params).fit(X, Y), MLCHMF(**params).fit(X[order], Y[order])
+    a, b = MLCHMF.paper(**params).fit(X, Y), MLCHMF.paper(**params).fit(X[order], Y[order])
     assert a.tree_ == b.tree_
     np.testing.assert_allclose(a.decision_function(X), b.decision_function(X), atol=1e-10)
 
@@ -331,20 +331,20 @@ def saved(model: MLCHMF) -> dict[str, Any]:
 
 def test_bits_depend_on_no_number_of_jobs_or_threads() -> None:
     X, Y = noisy(300, 8)
-    reference = saved(MLCHMF(alpha=5.0, n_jobs=1).fit(X, Y))
+    reference = saved(MLCHMF.paper(alpha=5.0, n_jobs=1).fit(X, Y))
     for n_jobs in (2, 3, -1, None):
-        assert saved(MLCHMF(alpha=5.0, n_jobs=n_jobs).fit(X, Y)) == reference
+        assert saved(MLCHMF.paper(alpha=5.0, n_jobs=n_jobs).fit(X, Y)) == reference
     for limit in (1, 3):
         with thread_limit(limit):
-            assert saved(MLCHMF(alpha=5.0).fit(X, Y)) == reference
+            assert saved(MLCHMF.paper(alpha=5.0).fit(X, Y)) == reference
     with joblib.parallel_config(backend="loky", n_jobs=2):
-        assert saved(MLCHMF(alpha=5.0).fit(X, Y)) == reference
+        assert saved(MLCHMF.paper(alpha=5.0).fit(X, Y)) == reference
 
 
 def test_progress_names_the_node() -> None:
     seen = []
     X, Y = two_groups((30, 30))
-    MLCHMF(**EXACT, callback=seen.append, n_jobs=1).fit(X, Y)
+    MLCHMF.paper(**EXACT, callback=seen.append, n_jobs=1).fit(X, Y)
     assert {progress.stage for progress in seen} == {"node 1", "node 2"}
     objectives = [progress.objective for progress in seen if progress.stage == "node 1"]
     assert np.all(np.diff(objectives) <= 0)
@@ -390,20 +390,20 @@ def test_first_centres_of_rows_that_nearly_agree() -> None:
 def test_parameters_out_of_range(params: dict[str, Any], error: type[Exception]) -> None:
     X, Y = noisy()
     with pytest.raises(error, match=next(iter(params))):
-        MLCHMF(**params).fit(X, Y)
+        MLCHMF.paper(**params).fit(X, Y)
 
 
 def test_too_few_iterations_give_one_warning() -> None:
     X, Y = noisy()
     with pytest.warns(ConvergenceWarning, match=r"\d+ of \d+ nodes of MLCHMF stopped at max_iter=2") as caught:
-        MLCHMF(alpha=0.1, max_iter=2).fit(X, Y)
+        MLCHMF.paper(alpha=0.1, max_iter=2).fit(X, Y)
     assert len(caught) == 1
     assert Path(caught[0].filename).name == Path(__file__).name
 
 
 def test_labels_that_are_all_constant() -> None:
     X, _ = noisy()
-    model = MLCHMF().fit(X, np.tile([1, 0], (90, 1)))
+    model = MLCHMF.paper().fit(X, np.tile([1, 0], (90, 1)))
     assert np.array_equal(model.predict(X), np.tile([1, 0], (90, 1)))
     assert "constant" in model.tree_text()
 
@@ -429,7 +429,7 @@ def test_thesis_table(name: str, data_dir: Path) -> None:
     data = load_labels(name)
     f1, hamming = [], []
     for train, test in KFold(10, shuffle=True, random_state=0).split(np.zeros(data.Y.shape[0])):
-        predicted = MLCHMF(**params).fit(data.X[train], data.Y[train]).predict(data.X[test])
+        predicted = MLCHMF.paper(**params).fit(data.X[train], data.Y[train]).predict(data.X[test])
         f1.append(micro_f1(data.Y[test], predicted))
         hamming.append(hamming_loss(data.Y[test], predicted))
     assert f1_window[0] < np.mean(f1) < f1_window[1]

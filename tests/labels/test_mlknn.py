@@ -48,7 +48,7 @@ def test_counting_by_hand(k: int, s: float, seed: int) -> None:
     X, Y, new = toy(seed=seed)
     expected = by_counting(X, Y, new, k, s)
     for form in (np.asarray, sparse.csr_array):
-        model = MLkNN(k, smoothing=s).fit(form(X), Y)
+        model = MLkNN.paper(k, smoothing=s).fit(form(X), Y)
         np.testing.assert_allclose(model.decision_function(form(new)), expected - 0.5, atol=1e-12)
         np.testing.assert_allclose(model.predict_proba(form(new)), expected, atol=1e-12)
         assert np.array_equal(model.predict(form(new)), expected > 0.5)
@@ -56,22 +56,22 @@ def test_counting_by_hand(k: int, s: float, seed: int) -> None:
 
 def test_much_smoothing_makes_every_probability_a_half() -> None:
     X, Y, new = toy()
-    np.testing.assert_allclose(MLkNN(smoothing=1e12).fit(X, Y).predict_proba(new), 0.5, atol=1e-6)
+    np.testing.assert_allclose(MLkNN.paper(smoothing=1e12).fit(X, Y).predict_proba(new), 0.5, atol=1e-6)
 
 
 def test_an_exact_tie_is_off() -> None:
     """Each count occurs as often with the label as without it, so it says nothing."""
     X = np.array([0.0, 0.1, 5.0, 5.1, 10.0, 10.1, 15.0, 15.1])[:, None]
-    model = MLkNN(1).fit(X, np.array([1, 1, 1, 0, 1, 0, 0, 0])[:, None])
+    model = MLkNN.paper(1).fit(X, np.array([1, 1, 1, 0, 1, 0, 0, 0])[:, None])
     assert model.posteriors_.tolist() == [[0.5, 0.5]]
     assert not model.predict(X).any()
-    unlike = MLkNN(1).fit(X[:4], np.array([1, 0, 1, 0])[:, None])  # neighbours always differ
+    unlike = MLkNN.paper(1).fit(X[:4], np.array([1, 0, 1, 0])[:, None])  # neighbours always differ
     assert unlike.posteriors_.tolist() == [[0.75, 0.25]]
 
 
 def test_scores_of_an_instance_do_not_depend_on_the_others() -> None:
     X, Y, new = toy()
-    model = MLkNN().fit(X, Y)
+    model = MLkNN.paper().fit(X, Y)
     twice = model.decision_function(np.vstack([new, new]))
     assert np.array_equal(twice[: len(new)], twice[len(new) :])
     assert np.array_equal(np.vstack([model.decision_function(x[None]) for x in new]), twice[: len(new)])
@@ -82,14 +82,14 @@ def test_turning_shifting_and_scaling_the_space_changes_nothing() -> None:
     X, new = rng.normal(size=(50, 4)), rng.normal(size=(10, 4))
     Y = (X[:, :2] > 0).astype(int)
     turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
-    expected = MLkNN(5).fit(X, Y).decision_function(new)
-    moved = MLkNN(5).fit(7 * X @ turn + 3, Y).decision_function(7 * new @ turn + 3)
+    expected = MLkNN.paper(5).fit(X, Y).decision_function(new)
+    moved = MLkNN.paper(5).fit(7 * X @ turn + 3, Y).decision_function(7 * new @ turn + 3)
     np.testing.assert_allclose(moved, expected, atol=1e-12)
 
 
 def test_fewer_instances_than_neighbours() -> None:
     X, Y, new = toy(6)
-    few = MLkNN(100).fit(X, Y)
+    few = MLkNN.paper(100).fit(X, Y)
     assert few.posteriors_.shape == (3, 6)
     np.testing.assert_allclose(few.predict_proba(new), by_counting(X, Y, new, 5, 1.0), atol=1e-12)
 
@@ -97,10 +97,10 @@ def test_fewer_instances_than_neighbours() -> None:
 def test_constant_labels_are_certain() -> None:
     X, Y, new = toy()
     wide = np.hstack([np.ones((len(Y), 1), int), Y, np.zeros((len(Y), 1), int)])
-    shares = MLkNN().fit(X, wide).predict_proba(new)
+    shares = MLkNN.paper().fit(X, wide).predict_proba(new)
     assert np.all(shares[:, 0] == 1)
     assert np.all(shares[:, -1] == 0)
-    np.testing.assert_allclose(shares[:, 1:-1], MLkNN().fit(X, Y).predict_proba(new), atol=1e-15)
+    np.testing.assert_allclose(shares[:, 1:-1], MLkNN.paper().fit(X, Y).predict_proba(new), atol=1e-15)
 
 
 @pytest.mark.parametrize(("params", "error"), [
@@ -110,7 +110,7 @@ def test_constant_labels_are_certain() -> None:
 def test_parameters_out_of_range(params: dict, error: type[Exception]) -> None:
     X, Y, _ = toy()
     with pytest.raises(error, match=next(iter(params))):
-        MLkNN(**params).fit(X, Y)
+        MLkNN.paper(**params).fit(X, Y)
 
 
 #: Public split 2,000/3,000, k = 10, s = 1. The average precision on Arts is .509 to .515, as ties between neighbours
@@ -128,7 +128,7 @@ def test_yahoo(name: str, data_dir: Path) -> None:
     train = data.train_rows
     assert train is not None
     assert train.sum() == 2000
-    model = MLkNN().fit(data.X[train], data.Y[train])
+    model = MLkNN.paper().fit(data.X[train], data.Y[train])
     truth, scores = data.Y[~train], model.decision_function(data.X[~train])
     precision, hamming = MEASURED[name]
     assert average_precision(truth, scores) == pytest.approx(precision, abs=0.002)
@@ -141,5 +141,5 @@ def test_emotions_as_published(data_dir: Path) -> None:
     order = np.random.default_rng(0).permutation(len(data.X))
     test, train = order[:119], order[119:]
     mean, sd = data.X[train].mean(axis=0), data.X[train].std(axis=0)
-    model = MLkNN().fit((data.X[train] - mean) / sd, data.Y[train])
+    model = MLkNN.paper().fit((data.X[train] - mean) / sd, data.Y[train])
     assert 0.62 < model.score((data.X[test] - mean) / sd, data.Y[test]) < 0.72

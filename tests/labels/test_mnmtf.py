@@ -217,7 +217,7 @@ def test_better_neighbours_than_on_the_original_features(name: str, before: floa
     assert train is not None
     results = []
     for steps in ([], [MNMTF(0.3, random_state=0)], [MNMTF(random_state=0)]):
-        chain = make_pipeline(*steps, MLkNN()).fit(data.X[train], data.Y[train])
+        chain = make_pipeline(*steps, MLkNN.paper()).fit(data.X[train], data.Y[train])
         X, Y = data.X[~train], data.Y[~train]
         results.append((average_precision(Y, chain.decision_function(X)), hamming_loss(Y, chain.predict(X))))
     precision, hamming = np.array(results).T

@@ -15,7 +15,7 @@ from sklearn.preprocessing import normalize
 
 import cofactor
 from cofactor.datasets import load_labels
-from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation import Search
 from cofactor.labels.data import as_labels
 from cofactor.labels.decoding import learn_threshold
@@ -50,7 +50,7 @@ def objective(model: OMF, X: np.ndarray, Y: np.ndarray) -> float:
 @pytest.mark.parametrize("solver", ["als", "sgd"])
 @pytest.mark.parametrize("settings", [{}, {"normalize": False}, {"fit_intercept": False}], ids=str)
 def test_objective_is_the_one_of_the_formula(solver: str, settings: dict[str, Any]) -> None:
-    model = OMF(4, 0.7, 0.2, solver=solver, random_state=0, **settings).fit(X, Y)
+    model = OMF.paper(4, 0.7, 0.2, solver=solver, random_state=0, **settings).fit(X, Y)
     assert model.objective_ == pytest.approx(objective(model, X, Y), rel=1e-10)
     assert model.objective_ == min(model.history_)
     assert model.objective_ < 0.5 * model.history_[0] or solver == "als"
@@ -63,7 +63,7 @@ def test_objective_is_the_one_of_the_formula(solver: str, settings: dict[str, An
 )
 def test_codes_and_scores(settings: dict[str, Any]) -> None:
     """Equation (2) of the paper: h minimises ‖x - P h‖² + ξ‖h‖²."""
-    model = OMF(4, 0.7, 0.2, random_state=0, threshold=-0.2, **settings).fit(X, Y)
+    model = OMF.paper(4, 0.7, 0.2, random_state=0, threshold=-0.2, **settings).fit(X, Y)
     new = example(seed=1)[0]
     Z = normalize(new) if model.normalize else new
     P = model.P_
@@ -79,22 +79,22 @@ def test_codes_and_scores(settings: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("label_weight", [0.5, 0.9])
 def test_stochastic_gradients_reach_the_exact_objective(label_weight: float) -> None:
-    exact = OMF(3, label_weight, 0.1, tol=1e-8, max_iter=2000, random_state=0).fit(X, Y)
-    stochastic = OMF(3, label_weight, 0.1, solver="sgd", random_state=0).fit(X, Y)
+    exact = OMF.paper(3, label_weight, 0.1, tol=1e-8, max_iter=2000, random_state=0).fit(X, Y)
+    stochastic = OMF.paper(3, label_weight, 0.1, solver="sgd", random_state=0).fit(X, Y)
     assert exact.objective_ <= stochastic.objective_ < 1.01 * exact.objective_
 
 
 def test_sparse_features_give_what_dense_ones_give() -> None:
     table = X * (np.abs(X) > 1)
     for solver, tolerance in (("als", 1e-9), ("sgd", 1e-6)):
-        models = [OMF(4, solver=solver, random_state=0).fit(A, Y) for A in (table, sparse.csr_array(table))]
+        models = [OMF.paper(4, solver=solver, random_state=0).fit(A, Y) for A in (table, sparse.csr_array(table))]
         new = example(seed=1)[0]
         scores = [m.decision_function(A) for m, A in zip(models, (new, sparse.csr_array(new)), strict=True)]
         np.testing.assert_allclose(scores[0], scores[1], atol=tolerance)
 
 
 def test_more_components_than_columns_are_cut_and_rows_of_zeros_have_a_code() -> None:
-    model = OMF(100, random_state=0).fit(X, Y)
+    model = OMF.paper(100, random_state=0).fit(X, Y)
     assert model.P_.shape == (15, 22)
     assert model.bias_.shape == (22,)
     assert model.Q_.shape == (6, 22)
@@ -114,8 +114,8 @@ def chunks(sizes: list[int]) -> Iterator[slice]:
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("sizes", [[60, 60], [1, 2, 117], [50, 1, 1, 68]])
 def test_chunks_make_the_same_stream_as_one_pass(sizes: list[int], form: Any) -> None:
-    whole = OMF(4, random_state=0).partial_fit(form(X), form(Y), n_rows=120)
-    parts = OMF(4, random_state=0)
+    whole = OMF.paper(4, random_state=0).partial_fit(form(X), form(Y), n_rows=120)
+    parts = OMF.paper(4, random_state=0)
     for chunk in chunks(sizes):
         parts.partial_fit(form(X[chunk]), form(Y[chunk]), n_rows=120)
     np.testing.assert_allclose(parts.P_, whole.P_, atol=1e-9)
@@ -126,8 +126,8 @@ def test_chunks_make_the_same_stream_as_one_pass(sizes: list[int], form: Any) ->
 
 
 def test_several_passes_of_a_stream_reach_the_exact_objective() -> None:
-    exact = OMF(3, 0.7, 0.1, tol=1e-8, max_iter=2000, random_state=0).fit(X, Y)
-    stream = OMF(3, 0.7, 0.1, random_state=0)
+    exact = OMF.paper(3, 0.7, 0.1, tol=1e-8, max_iter=2000, random_state=0).fit(X, Y)
+    stream = OMF.paper(3, 0.7, 0.1, random_state=0)
     rng = np.random.default_rng(0)
     for _ in range(40):
         order = rng.permutation(120)
@@ -138,7 +138,7 @@ def test_several_passes_of_a_stream_reach_the_exact_objective() -> None:
 
 
 def test_a_fitted_or_loaded_model_goes_on(tmp_path: Path) -> None:
-    model = OMF(4, threshold="global", random_state=0).fit(X[:80], Y[:80])
+    model = OMF.paper(4, threshold="global", random_state=0).fit(X[:80], Y[:80])
     learned = model.threshold_
     path = tmp_path / "omf.safetensors"
     cofactor.persistence.save(path, model)
@@ -154,20 +154,20 @@ def test_a_fitted_or_loaded_model_goes_on(tmp_path: Path) -> None:
 def test_labels_constant_in_fit_are_learned_from_a_stream() -> None:
     known = Y.copy()
     known[:, 2] = 0
-    model = OMF(4, random_state=0).fit(X, known)
+    model = OMF.paper(4, random_state=0).fit(X, known)
     assert model.Q_.shape == (5, 4)
     assert not model.predict(X)[:, 2].any()
     for _ in range(30):
         model.partial_fit(X, Y, n_rows=120)
     assert model.Q_.shape == (6, 4)
     assert micro_f1(Y[:, [2]], model.predict(X)[:, [2]]) > 0.8
-    nothing = OMF(4, random_state=0).fit(X, np.zeros_like(Y))
+    nothing = OMF.paper(4, random_state=0).fit(X, np.zeros_like(Y))
     assert nothing.partial_fit(X, Y).Q_.shape == (6, 4)
 
 
 def test_memory_of_a_stream_does_not_grow() -> None:
     rng = np.random.default_rng(0)
-    model = OMF(8, random_state=0)
+    model = OMF.paper(8, random_state=0)
 
     def chunk() -> tuple[sparse.csr_array, sparse.csr_array]:
         return (
@@ -207,16 +207,16 @@ def test_memory_of_a_stream_does_not_grow() -> None:
 def test_parameters_out_of_range(settings: dict[str, Any], message: str) -> None:
     for method in ("fit", "partial_fit"):
         with pytest.raises(ValueError, match=message):
-            getattr(OMF(**settings), method)(X, Y)
+            getattr(OMF.paper(**settings), method)(X, Y)
 
 
 def test_refusals_of_a_stream() -> None:
     with pytest.raises(TypeError, match="normalize='l2': expected True or False"):
-        OMF(normalize="l2").fit(X, Y)  # type: ignore[arg-type]
+        OMF.paper(normalize="l2").fit(X, Y)  # type: ignore[arg-type]
     for threshold, error in ((np.zeros(6), TypeError), ("best", ValueError), (np.nan, ValueError), (None, TypeError)):
         with pytest.raises(error, match="threshold="):
-            OMF(threshold=threshold).partial_fit(X, Y)
-    model = OMF(4, random_state=0).partial_fit(X, Y)
+            OMF.paper(threshold=threshold).partial_fit(X, Y)
+    model = OMF.paper(4, random_state=0).partial_fit(X, Y)
     before = model.P_.copy()
     with pytest.raises(ValueError, match="y has 5 labels, but the model knows 6"):
         model.partial_fit(X, Y[:, :5])
@@ -234,7 +234,7 @@ def test_refusals_of_a_stream() -> None:
 @pytest.mark.parametrize("names", [list("pqrstu"), [3, 1, 4, 15, 9, 2], [1, 0, 2, 3, 4, 5]], ids=str)
 def test_labels_of_a_stream_are_matched_by_name(tmp_path: Path, names: list[Any]) -> None:
     turned, order = names[::-1], np.arange(6)[::-1]
-    expected = OMF(4, random_state=0).partial_fit(X, Y, label_names=names)
+    expected = OMF.paper(4, random_state=0).partial_fit(X, Y, label_names=names)
     expected.save(tmp_path / "m")
     expected.partial_fit(X, Y)
     for y, given in (
@@ -256,16 +256,14 @@ def test_labels_of_a_stream_are_matched_by_name(tmp_path: Path, names: list[Any]
 
 
 def test_a_stream_gets_its_cut_afterwards(tmp_path: Path) -> None:
-    with pytest.warns(InputWarning, match="labels are cut at 0 in spite of threshold='global': call fit_thr") as found:
-        model = OMF(4, random_state=0, threshold="global").partial_fit(X, Y)
-    assert found[0].filename == __file__
-    assert model.threshold_ == 0
+    model = OMF.paper(4, random_state=0, threshold="global").partial_fit(X, Y)
+    assert model.threshold_ != 0
     assert model.fit_threshold(X, Y) is model
     cut = model.threshold_
     assert cut == learn_threshold("global", model.decision_function(X), as_labels(Y)[0]).value != 0
-    assert model.score(X, Y) > OMF(4, random_state=0).partial_fit(X, Y).score(X, Y)
+    assert model.score(X, Y) > OMF.paper(4, random_state=0).partial_fit(X, Y).score(X, Y)
     model.partial_fit(X[:10], Y[:10])
-    assert model.threshold_ == cut
+    cut = model.threshold_
     model.save(tmp_path / "m")
     assert cofactor.load(tmp_path / "m").threshold_ == cut
     assert model.fit_threshold(X, Y, "per-label").threshold_.shape == (6,)  # type: ignore[union-attr]
@@ -276,11 +274,38 @@ def test_a_stream_gets_its_cut_afterwards(tmp_path: Path) -> None:
             model.fit_threshold(*faulty)
     assert model.threshold_ == -0.5
     with pytest.raises(NotFittedError):
-        OMF().fit_threshold(X, Y)
+        OMF.paper().fit_threshold(X, Y)
+
+
+def test_a_stream_tests_before_it_trains(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    topics = rng.random((1600, 4)) < 0.3
+    features = topics @ rng.random((4, 30)) + 0.2 * rng.normal(size=(1600, 30))
+    stream = OMF(5, alpha=0.01, random_state=0)
+    for chunk in np.split(np.arange(1200), 6):
+        stream.partial_fit(features[chunk], topics[chunk])
+    assert stream.recent_scores_.shape == (1000, 4)
+    np.testing.assert_array_equal(stream.recent_labels_.toarray() > 0, topics[200:1200])
+    assert stream.decision_.rule == "micro"
+    assert stream.score(features[1200:], topics[1200:]) > 0.7
+    p = stream.predict_proba(features[1200:])
+    assert np.abs(p.mean(axis=0) - topics[1200:].mean(axis=0)).max() < 0.06
+    stream.save(tmp_path / "m")
+    loaded = cofactor.load(tmp_path / "m")
+    for model in (stream, loaded):
+        model.partial_fit(features[:100], topics[:100])
+    np.testing.assert_array_equal(loaded.predict_proba(features[1200:]), stream.predict_proba(features[1200:]))
+    plain = OMF.paper(5, alpha=0.01, random_state=0).partial_fit(features[:200], topics[:200])
+    assert not hasattr(plain, "recent_scores_")
+    fitted = OMF(5, alpha=0.01, random_state=0).fit(features[:400], topics[:400])
+    cut = fitted.threshold_
+    assert fitted.partial_fit(features[400:450], topics[400:450]).threshold_ == cut  # too few to learn from
+    with pytest.raises(InvalidInputError, match="scale='standard': it learns from all instances"):
+        OMF(5, scale="standard").partial_fit(features, topics)
 
 
 def test_a_chunk_may_write_labels_in_signs() -> None:
-    plain, mixed = (OMF(4, random_state=0).partial_fit(X, Y) for _ in range(2))
+    plain, mixed = (OMF.paper(4, random_state=0).partial_fit(X, Y) for _ in range(2))
     plain.partial_fit(X, Y)
     mixed.partial_fit(X, 2 * Y - 1)
     assert np.array_equal(plain.Q_, mixed.Q_)
@@ -290,18 +315,18 @@ def test_a_chunk_may_write_labels_in_signs() -> None:
 def test_a_fit_which_predicts_nothing_says_what_to_do() -> None:
     data = load_labels("emotions")
     with pytest.warns(NothingPredictedWarning, match="predicts 0 labels .* have 1,108, .* threshold='global'") as found:
-        OMF(random_state=0).fit(data.X, data.Y)
+        OMF.paper(random_state=0).fit(data.X, data.Y)
     assert found[0].filename == __file__
-    highest = np.sort(OMF(4, random_state=0).fit(X, Y).decision_function(X), axis=None)
+    highest = np.sort(OMF.paper(4, random_state=0).fit(X, Y).decision_function(X), axis=None)
     with pytest.warns(NothingPredictedWarning, match="predicts 3 labels for"):  # of more than 60
-        OMF(4, random_state=0, threshold=highest[-4]).fit(X, Y)
-    OMF(random_state=0, threshold=-0.4).fit(data.X, data.Y)
-    Search(OMF(random_state=0), {"alpha": [0.5]}, thresholds=("plain", "global")).fit(data.X, data.Y)
+        OMF.paper(4, random_state=0, threshold=highest[-4]).fit(X, Y)
+    OMF.paper(random_state=0, threshold=-0.4).fit(data.X, data.Y)
+    Search(OMF.paper(random_state=0), {"alpha": [0.5]}, thresholds=("plain", "global")).fit(data.X, data.Y)
 
 
 def test_too_few_rounds_give_a_warning() -> None:
     with pytest.warns(ConvergenceWarning, match="OMF stopped after 2 iterations before") as found:
-        OMF(4, max_iter=2, random_state=0).fit(X, Y)
+        OMF.paper(4, max_iter=2, random_state=0).fit(X, Y)
     assert found[0].filename == __file__
 
 
@@ -327,7 +352,7 @@ def folds(name: str, n: int) -> Iterator[tuple[Any, Any, Any, Any]]:
 @pytest.mark.usefixtures("data_dir")
 @pytest.mark.evidence
 def test_micro_f1_on_real_data(name: str, n_folds: int, settings: dict[str, Any], floor: float) -> None:
-    scores = [OMF(random_state=0, **settings).fit(X, Y).score(Z, T) for X, Y, Z, T in folds(name, n_folds)]
+    scores = [OMF.paper(random_state=0, **settings).fit(X, Y).score(Z, T) for X, Y, Z, T in folds(name, n_folds)]
     assert floor < np.mean(scores) < floor + 0.03
 
 
@@ -336,7 +361,7 @@ def test_micro_f1_on_real_data(name: str, n_folds: int, settings: dict[str, Any]
 def test_stochastic_gradients_on_real_data(name: str, s: int) -> None:
     X, Y, Z, T = next(folds(name, 1))
     exact, stochastic = (
-        OMF(s, 0.9, 0.1, alpha_predict=0.5, solver=solver, random_state=0).fit(X, Y) for solver in ("als", "sgd")
+        OMF.paper(s, 0.9, 0.1, alpha_predict=0.5, solver=solver, random_state=0).fit(X, Y) for solver in ("als", "sgd")
     )
     assert stochastic.objective_ < 1.01 * exact.objective_
     assert stochastic.score(Z, T) == pytest.approx(exact.score(Z, T), abs=0.02)
@@ -345,7 +370,7 @@ def test_stochastic_gradients_on_real_data(name: str, s: int) -> None:
 def test_steps_from_numbers_that_overflow_end():
     """A bound that is not a number neither lets a sweep go on nor asked for a new start: this never came back."""
     X, Y = np.eye(4), np.eye(4, dtype=int)
-    model = OMF(2, threshold=-0.5, random_state=0).partial_fit(X, Y)
+    model = OMF.paper(2, threshold=-0.5, random_state=0).partial_fit(X, Y)
     model.Q_[0, 0] = 1e226
     with np.errstate(all="ignore"):
         model.partial_fit(X, Y)

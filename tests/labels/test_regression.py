@@ -156,12 +156,12 @@ def test_refusals():
 def test_one_decomposition_serves_all_models(monkeypatch):
     X, T = example(40, 9)
     space = FeatureSpace(X)
-    expected = PLST(2, alpha=3.0).fit(X, T)
+    expected = PLST.paper(2, alpha=3.0).fit(X, T)
     monkeypatch.setattr(regression, "_triangular_factor", None)  # it cannot decompose again
-    model = PLST(2, alpha=3.0).fit(space, T)
+    model = PLST.paper(2, alpha=3.0).fit(space, T)
     assert np.array_equal(model.coef_, expected.coef_)
     with pytest.raises(TypeError):
-        PLST(2).fit(X, T)
+        PLST.paper(2).fit(X, T)
 
 
 def test_a_given_space_serves_all_instances_and_no_part_of_them():
@@ -172,7 +172,7 @@ def test_a_given_space_serves_all_instances_and_no_part_of_them():
     assert data.rows(np.arange(40)).feature_space() is not space
     assert FitInput(space.X, sparse.csr_array(T)).feature_space() is not space
     with pytest.raises(ValueError, match="fit_intercept=True, the model False"):
-        PLST(2, fit_intercept=False).fit(space, T)
+        PLST.paper(2, fit_intercept=False).fit(space, T)
 
 
 def test_conjugate_gradients_solve_each_column():

@@ -25,17 +25,17 @@ from cofactor.penalties import L2
 from cofactor.problems import LowRankProblem
 
 MODELS = {
-    "PLST": PLST(1.0),
-    "PLST, half": PLST(0.5),
-    "CPLST": CPLST(0.6),
-    "CSSP": CSSP(0.6, random_state=0),
-    "FAiE": FAiE(0.6),
-    "LEML": LEML(1.0, max_iter=60),
-    "LEML, logistic": LEML(1.0, loss="logistic", max_iter=60),
-    "GroPLE": GroPLE(6, 2, random_state=0),
-    "BR": BinaryRelevance(random_state=0),
-    "BR, ridge": BinaryRelevance(Ridge()),
-    "BR, neighbours": BinaryRelevance(KNeighborsClassifier()),
+    "PLST": PLST.paper(1.0),
+    "PLST, half": PLST.paper(0.5),
+    "CPLST": CPLST.paper(0.6),
+    "CSSP": CSSP.paper(0.6, random_state=0),
+    "FAiE": FAiE.paper(0.6),
+    "LEML": LEML.paper(1.0, max_iter=60),
+    "LEML, logistic": LEML.paper(1.0, loss="logistic", max_iter=60),
+    "GroPLE": GroPLE.paper(6, 2, random_state=0),
+    "BR": BinaryRelevance.paper(random_state=0),
+    "BR, ridge": BinaryRelevance.paper(Ridge()),
+    "BR, neighbours": BinaryRelevance.paper(KNeighborsClassifier()),
 }
 for _model in MODELS.values():
     _model.set_params(threshold=0)
@@ -139,16 +139,16 @@ def test_what_is_not_known_does_not_count(name) -> None:
 
 def test_each_label_has_its_own_instances() -> None:
     X, Y, known, unknown = problem(4)
-    model = BinaryRelevance(LogisticRegression(), missing="ignore", threshold=0).fit(X, unknown)
+    model = BinaryRelevance.paper(LogisticRegression(), missing="ignore", threshold=0).fit(X, unknown)
     for k, rows in enumerate(known.T):
         alone = LogisticRegression().fit(X[rows], Y[rows, k])
         np.testing.assert_allclose(model.decision_function(X)[:, k], alone.decision_function(X), atol=1e-6)
-    ridge = BinaryRelevance(Ridge(2.0), missing="ignore", threshold=0).fit(X, unknown)
+    ridge = BinaryRelevance.paper(Ridge(2.0), missing="ignore", threshold=0).fit(X, unknown)
     coef, _ = by_label(X, Y, known, 2.0, np.ones(len(X)), True)
     np.testing.assert_allclose(ridge.coef_, coef, atol=1e-6)
     for code in (
-        PLST(1.0, 2.0),
-        CSSP(1.0, 2.0, coding="0/1", random_state=0),
+        PLST.paper(1.0, 2.0),
+        CSSP.paper(1.0, 2.0, coding="0/1", random_state=0),
     ):  # with all components they are ridge regression
         found = code.set_params(missing="ignore", threshold=0).fit(X, unknown)
         np.testing.assert_allclose(found.decision_function(X), ridge.decision_function(X), atol=1e-6)
@@ -158,7 +158,7 @@ def test_labels_with_one_known_value_are_constant() -> None:
     X, _, _, unknown = problem(5)
     unknown[unknown[:, 1] == 0, 1] = np.nan
     unknown[unknown[:, 2] == 1, 2] = np.nan
-    model = PLST(1.0, missing="ignore", threshold=0).fit(X, unknown)
+    model = PLST.paper(1.0, missing="ignore", threshold=0).fit(X, unknown)
     assert model.constant_.tolist() == [0, 1, -1, 0, 0]
     assert model.predict(X)[:, 1:3].tolist() == [[1, 0]] * len(X)
 
@@ -166,8 +166,8 @@ def test_labels_with_one_known_value_are_constant() -> None:
 def test_decisions_are_learned_from_known_labels() -> None:
     X, Y, known, unknown = problem(6, 300)
     for rule in ("global", "per-label"):
-        model = PLST(1.0, missing="ignore", threshold=rule, random_state=0).fit(X, unknown)
-        other = PLST(1.0, threshold=rule, random_state=0).fit(X, np.where(known, Y, 1 - Y), mask=known)
+        model = PLST.paper(1.0, missing="ignore", threshold=rule, random_state=0).fit(X, unknown)
+        other = PLST.paper(1.0, threshold=rule, random_state=0).fit(X, np.where(known, Y, 1 - Y), mask=known)
         np.testing.assert_array_equal(model.threshold_, other.threshold_)
         assert model.score(X, Y) > 0.8
 
@@ -210,17 +210,17 @@ def test_every_form_of_unknown_labels_is_read_alike(seed) -> None:
 def test_predictions_have_the_form_of_y() -> None:
     X, _, _, unknown = problem(7)
     frame = pd.DataFrame(np.where(np.isnan(unknown), np.nan, 2 * unknown - 1), columns=list("abcde"))
-    found = PLST(missing="ignore", threshold=0).fit(X, frame).predict(X)
+    found = PLST.paper(missing="ignore", threshold=0).fit(X, frame).predict(X)
     assert list(found.columns) == list("abcde")
     assert set(np.unique(found)) == {-1.0, 1.0}
-    assert PLST(missing="ignore").fit(X, pl.DataFrame(unknown, schema=list("abcde"))).predict(X).columns == list(
+    assert PLST.paper(missing="ignore").fit(X, pl.DataFrame(unknown, schema=list("abcde"))).predict(X).columns == list(
         "abcde"
     )
 
 
 def test_nothing_is_measured_on_unknown_labels() -> None:
     X, Y, known, unknown = problem(8)
-    model = PLST(threshold=0).fit(X, Y)
+    model = PLST.paper(threshold=0).fit(X, Y)
     predicted = model.predict(X)
     hits = ((Y == 1) & (predicted == 1) & known).sum()
     expected = 2 * hits / (((Y == 1) & known).sum() + ((predicted == 1) & known).sum())
@@ -240,7 +240,7 @@ def test_nothing_is_measured_on_unknown_labels() -> None:
     for name in ("accuracy", "example_f1", "subset_accuracy", "one_error", "coverage"):
         assert report[name] == pytest.approx(np.mean([row[name] for row in rows])), name
     frame = pd.DataFrame(unknown, columns=[4, 3, 2, 1, 0])
-    named = PLST(threshold=0).fit(X, pd.DataFrame(Y, columns=[4, 3, 2, 1, 0]))
+    named = PLST.paper(threshold=0).fit(X, pd.DataFrame(Y, columns=[4, 3, 2, 1, 0]))
     assert named.score(X, frame[[0, 1, 2, 3, 4]]) == pytest.approx(expected)
 
 
@@ -250,19 +250,19 @@ X, Y, KNOWN, UNKNOWN = problem(9)
 @pytest.mark.parametrize(
     ("model", "y", "mask", "message"),
     [
-        (PLST(), UNKNOWN, None, "y holds nan .* missing='ignore' learns from the labels that are known"),
-        (PLST(missing="drop"), Y, None, "missing='drop': expected one of 'error', 'ignore'"),
+        (PLST.paper(), UNKNOWN, None, "y holds nan .* missing='ignore' learns from the labels that are known"),
+        (PLST.paper(missing="drop"), Y, None, "missing='drop': expected one of 'error', 'ignore'"),
         (MLkNN(), UNKNOWN, None, "but MLkNN needs all labels; take .* BinaryRelevance"),
         (OMF(2), Y, KNOWN, "y holds nan, or the mask leaves it out .*OMF needs all labels"),
-        (LEML(solver="als", missing="ignore"), UNKNOWN, None, "it needs all labels; take 'lbfgs' or 'auto'"),
-        (PLST(), Y, KNOWN[:, :4], r"has shape \(90, 4\), expected \(90, 5\)"),
-        (PLST(), Y, KNOWN.astype(int) * 2, "must hold True and False, or 1 and 0"),
-        (PLST(), Y, np.where(KNOWN, 1, np.nan), "must hold True and False, or 1 and 0"),
-        (PLST(), Y, np.ones((90, 5)) * (np.arange(5) > 0), "label 0 is known for no instance; leave it out"),
-        (PLST(missing="ignore"), np.full((90, 5), np.nan), None, r"label 0 \(and 4 more\) is known for no instance"),
-        (PLST(missing="ignore"), np.where(KNOWN, Y, np.nan) * 2, None, "y holds 2.0"),
-        (PLST(missing="ignore"), np.where(KNOWN, Y - (np.arange(5) == 1), np.nan), None, "holds -1 and 0"),
-        (PLST(missing="ignore"), np.where(KNOWN, Y, np.inf), None, "y holds inf"),
+        (LEML.paper(solver="als", missing="ignore"), UNKNOWN, None, "it needs all labels; take 'lbfgs' or 'auto'"),
+        (PLST.paper(), Y, KNOWN[:, :4], r"has shape \(90, 4\), expected \(90, 5\)"),
+        (PLST.paper(), Y, KNOWN.astype(int) * 2, "must hold True and False, or 1 and 0"),
+        (PLST.paper(), Y, np.where(KNOWN, 1, np.nan), "must hold True and False, or 1 and 0"),
+        (PLST.paper(), Y, np.ones((90, 5)) * (np.arange(5) > 0), "label 0 is known for no instance; leave it out"),
+        (PLST.paper(missing="ignore"), np.full((90, 5), np.nan), None, r"label 0 \(and 4 more\) is known for no inst"),
+        (PLST.paper(missing="ignore"), np.where(KNOWN, Y, np.nan) * 2, None, "y holds 2.0"),
+        (PLST.paper(missing="ignore"), np.where(KNOWN, Y - (np.arange(5) == 1), np.nan), None, "holds -1 and 0"),
+        (PLST.paper(missing="ignore"), np.where(KNOWN, Y, np.inf), None, "y holds inf"),
     ],
 )  # fmt: skip
 def test_refusals(model, y, mask, message) -> None:
@@ -273,18 +273,22 @@ def test_refusals(model, y, mask, message) -> None:
 def test_a_mask_with_other_columns_is_refused() -> None:
     y, mask = pd.DataFrame(Y, columns=list("abcde")), pd.DataFrame(KNOWN, columns=list("edcba"))
     with pytest.raises(InvalidInputError, match="has other columns than y, or another order"):
-        PLST().fit(X, y, mask=mask)
+        PLST.paper().fit(X, y, mask=mask)
 
 
 def test_weights_and_unknown_labels_go_together(tmp_path) -> None:
     weights = np.arange(len(X)) % 3
     twice = np.repeat(np.arange(len(X)), weights)
-    for model in (PLST(1.0, threshold=0), BinaryRelevance(Ridge(), threshold=0), LEML(1.0, threshold=0, max_iter=400)):
+    for model in (
+        PLST.paper(1.0, threshold=0),
+        BinaryRelevance(Ridge(), threshold=0),
+        LEML(1.0, threshold=0, max_iter=400),
+    ):
         weighted = clone(model).fit(X, Y, weights, mask=KNOWN)
         repeated = clone(model).fit(X[twice], Y[twice], mask=KNOWN[twice])
         close = 0.02 if isinstance(model, LEML) else 1e-6
         np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=close)
-    model = PLST(missing="ignore", threshold=0).fit(X, UNKNOWN)
+    model = PLST.paper(missing="ignore", threshold=0).fit(X, UNKNOWN)
     model.save(tmp_path / "model.cofactor")
     again = load(tmp_path / "model.cofactor")
     assert again.missing == "ignore"

@@ -286,10 +286,11 @@ def test_blocks_of_rows_do_not_change_the_values(monkeypatch):
 def test_report_has_every_metric_with_its_default():
     scores = np.random.default_rng(0).normal(size=(3, 6))
     labels = np.hstack([Y, Y[:, :2]])
-    report = label_report(labels, scores > 0, scores)
+    given = {"labels": scores > 0, "scores": scores, "probabilities": 1 / (1 + np.exp(-scores))}
+    report = label_report(labels, *given.values())
     assert list(report) == list(LABEL_METRICS)
     for name, metric in LABEL_METRICS.items():
-        assert report[name] == pytest.approx(metric(labels, scores if metric.takes == "scores" else scores > 0))
+        assert report[name] == pytest.approx(metric(labels, given[metric.takes]))
     assert "precision_at_5" not in label_report(Y, PREDICTED, PREDICTED)
 
 

@@ -39,7 +39,7 @@ def dense(table: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("step", NUMBERS, ids=repr)
 def test_scalers(step: Any, tmp_path: Any) -> None:
-    model = make_pipeline(step, PLST(1.0)).fit(X, Y)
+    model = make_pipeline(step, PLST.paper(1.0)).fit(X, Y)
     cofactor.save(model, tmp_path / "m")
     loaded = cofactor.load(tmp_path / "m")
     assert type(loaded) is Pipeline
@@ -54,7 +54,7 @@ def test_scalers(step: Any, tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("step", WORDS, ids=repr)
 def test_words(step: Any, tmp_path: Any) -> None:
-    model = make_pipeline(step, MaxAbsScaler(), BinaryRelevance()).fit(TEXTS, Y)
+    model = make_pipeline(step, MaxAbsScaler(), BinaryRelevance.paper()).fit(TEXTS, Y)
     cofactor.save(model, tmp_path / "m")
     loaded = cofactor.load(tmp_path / "m")
     assert np.array_equal(loaded.decision_function(TEXTS), model.decision_function(TEXTS))
@@ -69,13 +69,13 @@ def test_words(step: Any, tmp_path: Any) -> None:
 def test_pipelines_in_pipelines_and_transformers_of_cofactor(tmp_path: Any) -> None:
     inner = make_pipeline(MinMaxScaler(clip=True), "passthrough", MNMTF(3, random_state=0, max_iter=500))
     frame = pd.DataFrame(X, columns=list("abcde"))
-    model = Pipeline([("reduce", inner), ("nothing", None), ("tag", MLkNN(3))]).fit(frame, Y)
+    model = Pipeline([("reduce", inner), ("nothing", None), ("tag", MLkNN.paper(3))]).fit(frame, Y)
     cofactor.save(model, tmp_path / "m")
     loaded = cofactor.load(tmp_path / "m")
     assert np.array_equal(loaded.predict_proba(frame), model.predict_proba(frame))
     with pytest.raises(ValueError, match="feature names"):
         loaded.predict(frame[list("edcba")])
-    for alone in (inner, inner[0], TfidfVectorizer().fit(TEXTS), PLST().fit(X, Y)):
+    for alone in (inner, inner[0], TfidfVectorizer().fit(TEXTS), PLST.paper().fit(X, Y)):
         cofactor.save(alone, tmp_path / "alone")
         assert type(cofactor.load(tmp_path / "alone")) is type(alone)
 
@@ -83,11 +83,11 @@ def test_pipelines_in_pipelines_and_transformers_of_cofactor(tmp_path: Any) -> N
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (make_pipeline(FunctionTransformer(), PLST()), "step 'functiontransformer' is a FunctionTransformer"),
-        (make_pipeline(TruncatedSVD(2), PLST()), "step 'truncatedsvd' is a TruncatedSVD"),
-        (make_pipeline(StandardScaler(), PLST(), memory="cache"), "memory"),
-        (make_pipeline(CountVectorizer(tokenizer=str.split, token_pattern=None), PLST()), "tokenizer="),
-        (make_pipeline(CountVectorizer(analyzer=str.split), PLST()), "analyzer="),
+        (make_pipeline(FunctionTransformer(), PLST.paper()), "step 'functiontransformer' is a FunctionTransformer"),
+        (make_pipeline(TruncatedSVD(2), PLST.paper()), "step 'truncatedsvd' is a TruncatedSVD"),
+        (make_pipeline(StandardScaler(), PLST.paper(), memory="cache"), "memory"),
+        (make_pipeline(CountVectorizer(tokenizer=str.split, token_pattern=None), PLST.paper()), "tokenizer="),
+        (make_pipeline(CountVectorizer(analyzer=str.split), PLST.paper()), "analyzer="),
         (TruncatedSVD(2), "a TruncatedSVD cannot be saved"),
     ],
 )
@@ -101,7 +101,7 @@ def test_what_a_file_cannot_hold(model: Any, message: str, tmp_path: Any, monkey
 
 
 @pytest.mark.parametrize(
-    "model", [make_pipeline(StandardScaler(), PLST()), PLST(), *(kind for kind in NUMBERS)], ids=repr
+    "model", [make_pipeline(StandardScaler(), PLST.paper()), PLST.paper(), *(kind for kind in NUMBERS)], ids=repr
 )
 def test_what_is_not_fitted(model: Any, tmp_path: Any) -> None:
 
@@ -190,7 +190,7 @@ def test_a_forged_vectorizer(change: Any, tmp_path: Any) -> None:
     ],
 )
 def test_a_forged_pipeline(change: Any, tmp_path: Any) -> None:
-    forged(make_pipeline(StandardScaler(), PLST(1.0)).fit(X, Y), tmp_path, change)
+    forged(make_pipeline(StandardScaler(), PLST.paper(1.0)).fit(X, Y), tmp_path, change)
 
 
 def test_every_adapter_is_tested() -> None:
@@ -199,4 +199,4 @@ def test_every_adapter_is_tested() -> None:
 
 def test_a_path_in_place_of_the_model(tmp_path: Any) -> None:
     with pytest.raises(TypeError, match=r"^model='.*': expected a fitted model first, then the path$"):
-        cofactor.save(str(tmp_path / "m.cofactor"), PLST(1.0))  # type: ignore[arg-type]
+        cofactor.save(str(tmp_path / "m.cofactor"), PLST.paper(1.0))  # type: ignore[arg-type]

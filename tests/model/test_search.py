@@ -114,7 +114,7 @@ def test_a_model_may_decide_by_itself():
     """Then each fit learns its own threshold, as in scikit-learn's search."""
     grid = {"alpha": [0.1, 10.0, 1e4]}
     folds = KFold(3, shuffle=True, random_state=0)
-    model = PLST(threshold="global", random_state=0)
+    model = PLST.paper(threshold="global", random_state=0)
     search = Search(model, grid, thresholds=None, validation=folds).fit(X, Y)
     scorer = make_scorer(f1_score, average="micro")
     direct = GridSearchCV(model, grid, scoring=scorer, cv=folds).fit(X, Y)
@@ -131,12 +131,12 @@ def test_a_model_may_decide_by_itself():
 
 
 def test_the_default_grid_is_that_of_the_model():
-    alone = select_parameters(MLkNN(), X, Y)
-    given = select_parameters(MLkNN(), X, Y, MLkNN().default_grid())
+    alone = select_parameters(MLkNN.paper(), X, Y)
+    given = select_parameters(MLkNN.paper(), X, Y, MLkNN.paper().default_grid())
     assert [(c.parameters, c.value) for c in alone] == [(c.parameters, c.value) for c in given]
-    piped = Search(make_pipeline(Normalizer(), MLkNN())).fit(X, Y)
+    piped = Search(make_pipeline(Normalizer(), MLkNN.paper())).fit(X, Y)
     assert {name for choice in piped.results_ for name in choice.parameters} == {
-        f"mlknn__{name}" for name in MLkNN().default_grid()
+        f"mlknn__{name}" for name in MLkNN.paper().default_grid()
     }
     with pytest.raises(InvalidInputError, match="grid=None: DummyRegressor declares no default grid; give the values"):
         Search(DummyRegressor()).fit(STARS.X, STARS.y)
@@ -144,7 +144,7 @@ def test_the_default_grid_is_that_of_the_model():
 
 @pytest.mark.parametrize("validation", ["kfold", "holdout", 0.25, 3, ShuffleSplit(2, random_state=0)])
 def test_labels_are_chosen_by_any_kind_of_split(validation):
-    first, second = (Search(PLST(), {"alpha": [1, 1e6]}, validation=validation).fit(X, Y) for _ in range(2))
+    first, second = (Search(PLST.paper(), {"alpha": [1, 1e6]}, validation=validation).fit(X, Y) for _ in range(2))
     assert first.best_params_ == second.best_params_ == {"alpha": 1}
     assert [c.value for c in first.results_] == [c.value for c in second.results_]
 
@@ -154,16 +154,16 @@ def test_labels_are_chosen_by_any_kind_of_split(validation):
 
 def test_progress_is_told_of_every_candidate():
     told = []
-    Search(PLST(), {"alpha": [1, 10]}, callback=told.append, n_jobs=2).fit(X, Y)
+    Search(PLST.paper(), {"alpha": [1, 10]}, callback=told.append, n_jobs=2).fit(X, Y)
     assert sorted(progress.stage for progress in told) == ["choice, alpha=1", "choice, alpha=10"]
     assert sorted(progress.iteration for progress in told) == [1, 2]
     assert all(0 < progress.objective < 1 for progress in told)
-    search = Search(PLST(), {"alpha": [1, 10, 100]}, callback=lambda progress: progress.iteration == 2).fit(X, Y)
+    search = Search(PLST.paper(), {"alpha": [1, 10, 100]}, callback=lambda progress: progress.iteration == 2).fit(X, Y)
     assert {choice.parameters["alpha"] for choice in search.results_} == {1, 10}
 
 
 def test_a_fit_that_fails_leaves_the_search_as_it_was():
-    search = Search(PLST(), {"alpha": [1, 10]}).fit(X, Y)
+    search = Search(PLST.paper(), {"alpha": [1, 10]}).fit(X, Y)
     before = dict(vars(search))
     search.set_params(grid={"alpha": [-1]})
     with pytest.raises(ValueError, match="alpha"):
@@ -194,7 +194,7 @@ class Bare:
 
 
 def test_a_search_is_an_estimator_of_scikit_learn():
-    search = Search(PLST(), {"alpha": [1, 10]}, thresholds=("plain", "global"))
+    search = Search(PLST.paper(), {"alpha": [1, 10]}, thresholds=("plain", "global"))
     assert clone(search).get_params()["estimator__alpha"] == search.estimator.alpha
     assert search.__sklearn_tags__().input_tags.sparse
     assert search.takes_sparse_labels

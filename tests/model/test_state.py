@@ -46,7 +46,7 @@ class Chain(LabelModel):
 KNOWN: dict[str, Any] = {**MODELS, "Chain": Chain}
 
 
-@pytest.mark.parametrize("inner", [PLST(1.0), MLkNN(3), Chain(PLST(1.0, alpha=3.0))], ids=repr)
+@pytest.mark.parametrize("inner", [PLST.paper(1.0), MLkNN.paper(3), Chain(PLST.paper(1.0, alpha=3.0))], ids=repr)
 def test_a_model_of_models_of_models_is_one_file(inner: LabelModel, tmp_path: Any) -> None:
     model = Chain(inner, threshold=0.1).fit(X, Y)
     model.save(tmp_path / "chain")
@@ -60,7 +60,7 @@ def test_a_model_of_models_of_models_is_one_file(inner: LabelModel, tmp_path: An
 
 
 def test_a_part_of_an_unknown_class_is_refused(tmp_path: Any) -> None:
-    Chain(PLST(1.0)).fit(X, Y).save(tmp_path / "chain")
+    Chain(PLST.paper(1.0)).fit(X, Y).save(tmp_path / "chain")
     with pytest.raises(ModelFileError, match="'Chain', which is not known here"):
         cofactor.load(tmp_path / "chain")
     without = {name: kind for name, kind in KNOWN.items() if name != "PLST"}
@@ -88,7 +88,7 @@ def test_a_part_of_an_unknown_class_is_refused(tmp_path: Any) -> None:
     ],
 )
 def test_a_damaged_part_is_refused(change: Any, tmp_path: Any) -> None:
-    Chain(PLST(1.0)).fit(X, Y).save(tmp_path / "chain")
+    Chain(PLST.paper(1.0)).fit(X, Y).save(tmp_path / "chain")
     header, arrays = read_model(tmp_path / "chain")
     change(header["learned"]["links_"][0], arrays)
     write_model(tmp_path / "chain", header, arrays)
@@ -128,7 +128,7 @@ def test_a_sparse_array_is_checked_in_full() -> None:
 )
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_model_of_instances_is_checked_before_it_computes(name: str, forge: Any, nested: bool, tmp_path: Any) -> None:
-    (Chain(MLkNN(3)) if nested else MLkNN(3)).fit(X, Y).save(tmp_path / "model")
+    (Chain(MLkNN.paper(3)) if nested else MLkNN.paper(3)).fit(X, Y).save(tmp_path / "model")
     header, arrays = read_model(tmp_path / "model")
     prefix = "learned.links_.0." if nested else ""
     arrays[prefix + name] = forge(arrays[prefix + name])
@@ -145,7 +145,7 @@ def test_a_model_of_instances_is_checked_before_it_computes(name: str, forge: An
 @pytest.mark.parametrize("n", [10**13, 2**63, 0, -1, True])
 @pytest.mark.parametrize("constant", [False, True])
 def test_a_number_of_features_that_is_not_theirs(n: int, constant: bool, tmp_path: Any) -> None:
-    PLST().fit(X, np.ones_like(Y) if constant else Y).save(tmp_path / "model")
+    PLST.paper().fit(X, np.ones_like(Y) if constant else Y).save(tmp_path / "model")
     header, arrays = read_model(tmp_path / "model")
     write_model(tmp_path / "model", {**header, "n_features": n}, arrays)
     if constant and n == 10**13:  # a model that repeats constants takes any number

@@ -166,7 +166,7 @@ def test_labels_constant_in_training_are_left_out():
     random = np.random.default_rng(0)
     labels = random.random((40, 7)) < 0.4
     labels[:, 2] = False
-    model = GroPLE(n_components=3, n_groups=2, random_state=0).fit(random.normal(size=(40, 5)), labels)
+    model = GroPLE.paper(n_components=3, n_groups=2, random_state=0).fit(random.normal(size=(40, 5)), labels)
     assert model.groups_[2] == -1
     plot_group_sparsity(model.V_, model.groups_)
 

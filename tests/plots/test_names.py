@@ -43,6 +43,7 @@ PICTURES = {
     "critical_difference": (3, lambda n: plots.plot_critical_difference(levelled(n), title=n)),
     "error_by_level": (4, lambda n: plots.plot_error_by_level({n: [1, 2]}, [1, 2], unit=n, title=n)),
     "group_sparsity": (4, lambda n: plots.plot_group_sparsity(Y, [0, 1, 1], names=[n, n, n], title=n)),
+    "label_reliability": (4, lambda n: plots.plot_label_reliability(Y, 0.9 * Y, names=[n, n, n], title=n)),
     "label_tree": (1, lambda n: plots.plot_label_tree(NODES, title=n)),
     "learning_curves": (3, lambda n: plots.plot_learning_curves(lines(n), error=n, title=n, logarithmic=True)),
     "parameter_lines": (4, lambda n: plots.plot_parameter_lines(lines(n), parameter=n, measure=n, title=n)),

@@ -70,13 +70,13 @@ def test_equals_partial_fit(first: Loaded, model: Any, data: LabelDataset, tmp_p
 
 
 def test_labels_without_names_are_matched_by_position(first: Loaded) -> None:
-    model = OMF(3, alpha=0.1, random_state=0).fit(first.data.X, first.data.Y)
+    model = OMF.paper(3, alpha=0.1, random_state=0).fit(first.data.X, first.data.Y)
     updated = TASK.update(model, first)
     np.testing.assert_array_equal(updated.Q_, model.partial_fit(first.data.X, first.data.Y).Q_)
 
 
 def test_labels_named_by_whole_numbers_are_matched_by_name(first: Loaded) -> None:
-    model = OMF(3, alpha=0.1, random_state=0).fit(first.data.X, first.data.Y, label_names=[3, 1, 4, 15])
+    model = OMF.paper(3, alpha=0.1, random_state=0).fit(first.data.X, first.data.Y, label_names=[3, 1, 4, 15])
     turned = replace(first, data=replace(first.data, Y=first.data.Y[:, ::-1], label_names=("15", "4", "1", "3")))
     updated = TASK.update(model, turned)
     np.testing.assert_array_equal(updated.Q_, model.partial_fit(first.data.X, first.data.Y).Q_)
@@ -100,6 +100,6 @@ def test_columns_that_do_not_fit(
 
 
 def test_models_that_learn_from_all_instances_at_once(first: Loaded) -> None:
-    model = PLST(2).fit(first.data.X, first.data.Y)
+    model = PLST.paper(2).fit(first.data.X, first.data.Y)
     with pytest.raises(InvalidInputError, match="PLST learns from all instances at once: fit it again"):
         TASK.update(model, first)

@@ -75,8 +75,9 @@ def evaluate(
 
     All models and the baselines (the most frequent level; each user's median; or the most frequent labels) see the
     same splits. Seconds are those of one fit, the choice of alpha included; what is compiled at a first call is
-    compiled before. A learned threshold has a row of its own, beside that of the plain cut at 0. Models that give
-    levels probabilities have their log-loss and calibration error (ECE) too; a dash stands for models without.
+    compiled before. A rule by which a cut of scores is learned has a row of its own, beside that of the plain cut at 0.
+    Models that give levels probabilities have their log-loss and calibration error (ECE) too; a dash stands for models
+    without.
 
     Of labels, [bold]--by-label[/bold] shows which ones are bad: those that cost most come first.
     """

@@ -23,6 +23,7 @@ from cofactor.evaluation.run.keys import plain_value
 from cofactor.evaluation.run.references import Reference
 from cofactor.metrics.labels import label_report
 from cofactor.metrics.ranked import Undefined
+from cofactor.model.selection.judges import AUTO
 from cofactor.model.splits import Parts, splitter_of
 from cofactor.typing import LABEL_DTYPE, Features, Labels, RandomState
 
@@ -60,7 +61,8 @@ def evaluate_labels(
     random_state : int, RandomState instance or None, default=0
         Seed of the folds where `splitter` is a number. The model has its own.
     ranking : bool, default=True
-        Whether to add the ranking measures where the model has a ``decision_function``.
+        Whether to add the ranking measures where the model has a ``decision_function``, and those of probabilities
+        where it has a ``predict_proba`` which returns one for each label.
     undefined, empty : {0, 1, "skip"}, default=0 and 1
         Conventions of `cofactor.metrics.label_report`.
     n_jobs : int, optional
@@ -113,6 +115,7 @@ def decodings(model: Any, X: Features) -> Iterator[tuple[str, Any, Any]]:
                the model has none
     "learned"  what ``predict`` returns where the threshold is learned
     "given"    what ``predict`` returns where the threshold is another number
+    "auto"     what ``predict`` returns where the threshold is "auto": decisions by calibrated probabilities, alone
     =========  ======================================================================================
 
     A model with a method ``decodings(X)`` answers itself, such as a `Search`, whose parameters may differ between the
@@ -137,7 +140,9 @@ def decodings(model: Any, X: Features) -> Iterator[tuple[str, Any, Any]]:
         return
     scores = model.decision_function(X) if hasattr(model, "decision_function") else None
     threshold = threshold_of(model)
-    if isinstance(threshold, str) or threshold != 0:
+    if threshold == AUTO:
+        yield AUTO, model.predict(X), scores
+    elif isinstance(threshold, str) or threshold != 0:
         if scores is not None:
             yield "plain", np.asarray(scores) > 0, scores
         yield "learned" if isinstance(threshold, str) else "given", model.predict(X), scores
@@ -244,6 +249,7 @@ def measure_labels(
             truth,
             labels,
             scores if options["ranking"] else None,
+            _probabilities(fitted, name, features, labels.shape) if options["ranking"] else None,
             undefined=options["undefined"],
             empty=options["empty"],
         )
@@ -283,6 +289,15 @@ def label_measures(
     (row,) = measure_labels(model, X, Y, 0, train, test, own_decoding, options)
     del row["fold"]
     return row | {"parameters": plain_value(row["parameters"])}
+
+
+def _probabilities(fitted: Any, decoding: str, X: Any, shape: tuple[int, ...]) -> Any:
+    """Return probabilities of labels by the model behind a decoding; None if it has none of this shape."""
+    model = fitted.estimators_[decoding] if hasattr(fitted, "choices_") else fitted
+    if not hasattr(model, "predict_proba"):
+        return None
+    chances = model.predict_proba(X)
+    return chances if isinstance(chances, np.ndarray) and chances.shape == shape else None
 
 
 def _chosen(fitted: Any, decoding: str) -> dict[str, Any]:

@@ -45,6 +45,7 @@ from cofactor.labels.scoring import (
     cut_of_rule,
     decided,
     offers_probabilities,
+    on_by_scores,
     weighted_micro_f1,
 )
 from cofactor.labels.state import check_answers, check_shapes, label_state, take_state
@@ -121,6 +122,9 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     #: Shapes of those that are arrays or numbers, a letter for each axis: D features, L labels that vary in training;
     #: any other letter is a length which all that name it share. A file with other shapes is refused.
     _shapes: ClassVar[Mapping[str, str]] = {}
+
+    #: Those of them that a fitted model may lack.
+    _optional: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -209,13 +213,13 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         return {}
 
     @classmethod
-    def paper(cls, **params: Any) -> Self:
+    def paper(cls, *args: Any, **params: Any) -> Self:
         """Return the model with the settings of its paper: features as they are, scores cut at 0.
 
         Parameters
         ----------
-        **params
-            Other parameters, or other values.
+        *args, **params
+            Other parameters, or other values, as the constructor takes them.
 
         Returns
         -------
@@ -228,9 +232,9 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         >>> PLST.paper(alpha=2.0).threshold
         0
         """
-        taken = inspect.signature(cls).parameters
-        common = {name: value for name, value in (("scale", "none"), ("threshold", 0)) if name in taken}
-        return cls(**{**common, **cls._paper, **params})
+        names = inspect.signature(cls).parameters
+        common = {name: value for name, value in (("scale", "none"), ("threshold", 0)) if name in names}
+        return cls(**{**common, **cls._paper, **dict(zip(names, args, strict=False)), **params})
 
     # ---------------------------------------------------------------- the contract
 
@@ -491,8 +495,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """Return which labels are on."""
         if isinstance(self.decision_, Joint):
             return self._of_all_labels(self._label_sets, X, False, True)
-        takes_scores = self.decision_.takes == "scores"
-        return self.decision_.apply(self._all_scores(X) if takes_scores else self._all_probabilities(X))
+        return on_by_scores(self, self._all_scores(X))
 
     def _blocks(self, X: CheckedFeatures) -> Iterator[CheckedFeatures]:
         """Yield blocks of rows, so that the scores of all instances are not in memory at the same time."""

@@ -290,7 +290,7 @@ def explain(model: Any, X: Features, labels: Iterable[Any] | None = None, *, n_t
     >>> from sklearn.linear_model import Ridge
     >>> from cofactor.labels import BinaryRelevance
     >>> X, y = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0], [3.0, 0.0]]), np.array([[0], [0], [1], [1]])
-    >>> model = BinaryRelevance(Ridge()).fit(X, y, label_names=["high"])
+    >>> model = BinaryRelevance.paper(estimator=Ridge()).fit(X, y, label_names=["high"])
     >>> print(model.explain([[2.0, 0.0]]))
     instance 0: high, score 0.250
       +0.5000  feature 0 = 2

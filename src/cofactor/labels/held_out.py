@@ -20,8 +20,13 @@ from cofactor.model.commit import learned_names
 
 __all__ = ["check_enough", "holdout_scores", "learn_decision", "recorded_shares", "sampled"]
 
-#: Share of the instances which are held out.
-SHARE = 0.25
+#: Number of parts of the instances, of which one is held out, or more of them until there are `ENOUGH` instances.
+PARTS = 4
+ENOUGH = 100
+
+#: Instances of a stream whose scores are remembered, unless they are more than `_RECENT_SCORES` scores.
+RECENT = 1000
+_RECENT_SCORES = 1 << 22
 
 #: Most scores, instances times labels, from which calibration and decision are learned: half a gigabyte.
 BUDGET = 1 << 26
@@ -42,34 +47,46 @@ def sampled(
 
 
 def holdout_scores(model: Any, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return rows, and their scores by a copy of a fitted model which learned from the other three quarters.
+    """Return rows, and their scores by copies of a fitted model which learned from other instances.
 
     Parameters
     ----------
     model : LabelModel
-        Fitted to the data. The copy takes the settings that it chose, see `LabelModel._settled`.
+        Fitted to the data. The copies take the settings that it chose, see `LabelModel._settled`.
     data : FitInput
         With the labels that are not constant.
 
     Returns
     -------
     rows : ndarray of shape (m,)
-        A quarter of the instances, drawn by the model's `random_state`; fewer beyond `BUDGET` scores.
+        A quarter of the instances, drawn by the model's `random_state`, or by 0 if there is none; up to four quarters,
+        each by a copy of its own, until they are 100. Beyond `BUDGET` scores a part of them.
     scores : ndarray of shape (m, L)
-        ±1e9 for labels which are constant in the other instances.
+        ±1e9 for labels which are constant in the instances that a copy learned from.
     """
-    n = data.n_instances
-    generator = make_generator(model.random_state)
-    order = generator.permutation(n)
-    n_out = min(max(1, round(SHARE * n)), n - 1)
+    generator = make_generator(0 if model.random_state is None else model.random_state)  # the same parts in every fit
+    rows, scores = [], []
+    for k, test in enumerate(np.array_split(generator.permutation(data.n_instances), min(PARTS, data.n_instances))):
+        rows.append(sampled(np.sort(test), data.labels.shape[1], generator))
+        scores.append(_scores_of_others(model, data, test, rows[-1], k))
+        if sum(map(len, rows)) >= ENOUGH or len(rows[-1]) < len(test):
+            break
+    return np.concatenate(rows), np.concatenate(scores)
+
+
+def _scores_of_others(
+    model: Any, data: FitInput, test: NDArray[np.int64], rows: NDArray[np.int64], k: int
+) -> NDArray[Any]:
+    """Return scores of rows by a copy of a model which learned from all that are not in the k-th part `test`."""
     part = copy.copy(model)
     for name in learned_names(part):
         if name not in ("n_features_in_", "label_names_", "form_"):
             delattr(part, name)
     part.set_params(**model._settled())
-    part._fit_varying(data.rows(np.sort(order[n_out:]), data.monitor.inside("held-out part")))
-    rows = sampled(np.sort(order[:n_out]), data.labels.shape[1], generator)
-    return rows, np.concatenate([part._all_scores(block) for block in part._blocks(data.features[rows])])
+    train = np.ones(data.n_instances, dtype=bool)
+    train[test] = False
+    part._fit_varying(data.rows(np.flatnonzero(train), data.monitor.inside(f"held-out part {k + 1}")))
+    return np.concatenate([part._all_scores(block) for block in part._blocks(data.features[rows])])
 
 
 def learn_decision(
@@ -156,6 +173,24 @@ def recorded_shares(recorded: Any, n_labels: int, threshold: Any) -> NDArray[np.
             advice=("leave it out, or take ", Argument("threshold", AUTO)),
         )
     return np.broadcast_to(shares, n_labels).copy()
+
+
+def remember(model: Any, scores: NDArray[Any], labels: sparse.csr_array) -> None:
+    """Keep the scores that a stream gave to instances before it learned from them, of the last `RECENT` instances."""
+    table, known = scores.astype(np.float32), labels
+    if hasattr(model, "recent_scores_"):
+        table = np.concatenate([model.recent_scores_, table])
+        known = sparse.csr_array(sparse.vstack([model.recent_labels_, known], format="csr"))
+    kept = slice(-max(1, min(RECENT, _RECENT_SCORES // table.shape[1])), None)
+    model.recent_scores_, model.recent_labels_ = table[kept], sparse.csr_array(known[kept])
+
+
+def decide_by_recent(model: Any) -> None:
+    """Let a stream learn calibration and decision from what it remembers; a fitted model only from enough of it."""
+    n = len(model.recent_scores_) if hasattr(model, "recent_scores_") else 0
+    if n >= (2 if model.calibration_ is None else ENOUGH):
+        learned = learn_decision(model.threshold, model.decide_for, model.recent_scores_, model.recent_labels_)
+        model.calibration_, model.decision_ = learned
 
 
 def check_enough(n: int, threshold: str) -> None:

@@ -12,7 +12,7 @@ from cofactor.labels.calibration import Calibrated, learn_calibrated
 from cofactor.labels.decoding import AUTO, FAR, JOINT, Cut, Decoder, learn_threshold
 from cofactor.metrics.labels import micro_f1
 
-__all__ = ["cut_of_rule", "of_all_labels", "offers_probabilities", "weighted_micro_f1", "with_constant"]
+__all__ = ["cut_of_rule", "of_all_labels", "offers_probabilities", "on_by_scores", "weighted_micro_f1", "with_constant"]
 
 
 def offers_probabilities(model: Any) -> bool:
@@ -53,6 +53,13 @@ def with_constant(labels: sparse.csr_array, constant: NDArray[np.int8]) -> spars
     on = sparse.csr_array(np.tile(constant > 0, (labels.shape[0], 1)), dtype=labels.dtype)
     places = np.flatnonzero(constant == 0)
     return sparse.csr_array(on + sparse.csr_array((labels.data, places[labels.indices], labels.indptr), shape=on.shape))
+
+
+def on_by_scores(model: Any, scores: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which labels a fitted model predicts for instances with these scores of all labels."""
+    if model.decision_.takes == "probabilities":
+        scores = model.calibration_.probabilities(scores)
+    return model.decision_.apply(scores)
 
 
 def cut_of_rule(rule: str, decide_for: str, scores: NDArray[Any], truth: sparse.csr_array) -> Decoder:

@@ -119,7 +119,7 @@ def check_shapes(model: Any) -> None:
     sizes = {"D": D, "L": int(np.count_nonzero(model.constant_ == 0))}
     for name, letters in model._shapes.items():
         value = getattr(model, name, None)
-        if value is None and not sizes["L"]:  # nothing is learned if all labels are constant
+        if value is None and (not sizes["L"] or name in model._optional):  # nothing is learned of constant labels alone
             continue
         numbers = np.asarray(value.data if is_sparse(value) else value)
         shape = value.shape if is_sparse(value) else numbers.shape

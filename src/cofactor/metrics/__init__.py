@@ -2,6 +2,7 @@
 
 from cofactor.metrics.by_label import LabelTable, LabelTally, report_by_label
 from cofactor.metrics.directions import greater_is_better
+from cofactor.metrics.label_probabilities import label_calibration_bins, label_calibration_error, label_log_loss
 from cofactor.metrics.labels import (
     LABEL_METRICS,
     LabelMetric,
@@ -61,6 +62,9 @@ __all__ = [
     "frobenius_relative_error",
     "greater_is_better",
     "hamming_loss",
+    "label_calibration_bins",
+    "label_calibration_error",
+    "label_log_loss",
     "label_propensities",
     "label_report",
     "log_loss",

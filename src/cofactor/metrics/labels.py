@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError
+from cofactor.metrics.label_probabilities import label_calibration_error, label_log_loss
 from cofactor.metrics.ranked import Undefined, divided, mean_defined
 from cofactor.metrics.ranking import (
     average_precision,
@@ -49,6 +50,8 @@ __all__ = [
     "coverage",
     "example_f1",
     "hamming_loss",
+    "label_calibration_error",
+    "label_log_loss",
     "label_propensities",
     "label_report",
     "macro_f1",
@@ -224,11 +227,12 @@ def label_report(
     Y: Any,
     predicted: Any,
     scores: ArrayLike | None = None,
+    probabilities: ArrayLike | None = None,
     *,
     undefined: Undefined = 0,
     empty: Undefined = 1,
 ) -> dict[str, float]:
-    """Return all measures of predicted labels, and of scores where given.
+    """Return all measures of predicted labels, and of scores and probabilities where given.
 
     Parameters
     ----------
@@ -236,6 +240,8 @@ def label_report(
         True and predicted labels: booleans, 0 and 1, or -1 and 1.
     scores : array-like of shape (n, L), optional
         Real scores, for the ranking measures.
+    probabilities : array-like of shape (n, L), optional
+        Probability of each label, for the log-loss and the calibration error.
     undefined : {0, 1, "skip"}, default=0
         What a label without true and predicted rows counts as in macro-F1; and what micro-F1 is if all labels are
         without.
@@ -247,9 +253,9 @@ def label_report(
     dict of str to float
         ``hamming``, ``accuracy``, ``subset_accuracy``, ``example_f1``, ``macro_f1``, ``micro_f1``; with scores
         also ``one_error``, ``coverage``, ``ranking_loss``, ``average_precision``, ``precision_at_1`` and, where
-        there are that many labels, ``precision_at_3``, ``ndcg_at_3``, ``precision_at_5``, ``ndcg_at_5``; and
-        all others in `LABEL_METRICS`. Where labels of Y are not known, ranks are those among the known ones, and there
-        is no ``ranking_loss``.
+        there are that many labels, ``precision_at_3``, ``ndcg_at_3``, ``precision_at_5``, ``ndcg_at_5``; with
+        probabilities also ``log_loss`` and ``ece`` (expected calibration error); and all others in `LABEL_METRICS`.
+        Where labels of Y are not known, ranks are those among the known ones, and there is no ``ranking_loss``.
 
     Examples
     --------
@@ -266,6 +272,8 @@ def label_report(
         "macro_f1": _macro_f1(counts, undefined),
         "micro_f1": _micro_f1(counts, undefined),
     }
+    if probabilities is not None:
+        report |= {"log_loss": label_log_loss(Y, probabilities), "ece": label_calibration_error(Y, probabilities)}
     Y, known = split_unknown(Y)
     if known is not None:  # unknown labels come last, and are off
         rows = np.flatnonzero(known.any(axis=1))
@@ -277,7 +285,7 @@ def label_report(
         metric = LABEL_METRICS[name]
         if metric.takes == "labels":
             report[name] = metric(Y, predicted)
-        elif scores is not None:
+        elif metric.takes == "scores" and scores is not None:
             report[name] = metric(Y, scores)
     if known is not None:
         report.pop("ranking_loss", None)  # its pairs would count unknown labels as off
@@ -358,11 +366,11 @@ class LabelMetric:
     """A measure by name: what it compares with the true labels, and which direction is better."""
 
     function: Callable[..., float]
-    takes: Literal["labels", "scores"]
+    takes: Literal["labels", "scores", "probabilities"]
     greater_is_better: bool
 
     def __call__(self, Y: Any, values: Any) -> float:
-        """Return the measure of predicted labels or of scores, with its own default of ``undefined``."""
+        """Return the measure of predicted labels, scores or probabilities, with its own default of ``undefined``."""
         return self.function(Y, values)
 
 
@@ -386,6 +394,8 @@ LABEL_METRICS: dict[str, LabelMetric] = {
     "ndcg_at_3": _at(ndcg_at_k, 3),
     "precision_at_5": _at(precision_at_k, 5),
     "ndcg_at_5": _at(ndcg_at_k, 5),
+    "log_loss": LabelMetric(label_log_loss, "probabilities", greater_is_better=False),
+    "ece": LabelMetric(label_calibration_error, "probabilities", greater_is_better=False),
 }
 """Metric of each name, as in `label_report`."""
 
@@ -407,5 +417,7 @@ _AT_ONCE = frozenset(
         "ndcg_at_3",
         "precision_at_5",
         "ndcg_at_5",
+        "log_loss",
+        "ece",
     }
 )

@@ -146,8 +146,7 @@ def calibration_bins(
     >>> bins.counts.tolist(), bins.predicted.round(2).tolist(), bins.observed.round(2).tolist()
     ([0, 3], [nan, 0.7], [nan, 0.67])
     """
-    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
-        raise InvalidInputError("expected a whole number from 1 on", argument="n_bins", found=n_bins)
+    check_bins(n_bins)
     if over not in _OVER:
         raise InvalidInputError(f"expected one of {', '.join(map(repr, _OVER))}", argument="over", found=over)
     levels, p = _checked(y, probabilities, scale)
@@ -155,12 +154,21 @@ def calibration_bins(
     if over == "top":
         top = np.argmax(p, axis=1) + 1
         p, hit = _at_levels(p, top), _at_levels(hit, top)
-    values, true = p.ravel(), hit.ravel()
-    edges = np.linspace(0, 1, n_bins + 1)
-    bins = np.clip(np.searchsorted(edges, values, side="left") - 1, 0, n_bins - 1)
-    counts = np.bincount(bins, minlength=n_bins)
-    means = [np.bincount(bins, part, n_bins) / np.where(counts, counts, np.nan) for part in (values, true)]
-    return CalibrationBins(edges, counts, *means)
+    counts, *sums = bins_of(p.ravel(), hit.ravel(), n_bins)
+    means = [part / np.where(counts, counts, np.nan) for part in sums]
+    return CalibrationBins(np.linspace(0, 1, n_bins + 1), counts.astype(np.int64), *means)
+
+
+def check_bins(n_bins: Any) -> None:
+    """Refuse what is not a number of bins."""
+    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
+        raise InvalidInputError("expected a whole number from 1 on", argument="n_bins", found=n_bins)
+
+
+def bins_of(values: NDArray[Any], true: NDArray[Any], n_bins: int) -> NDArray[np.float64]:
+    """Return how many probabilities lie in each bin of `CalibrationBins`, their sum, and how many came true."""
+    bins = np.clip(np.searchsorted(np.linspace(0, 1, n_bins + 1), values, side="left") - 1, 0, n_bins - 1)
+    return np.array([np.bincount(bins, part, n_bins) for part in (None, values, true)], dtype=np.float64)
 
 
 def expected_calibration_error(

@@ -4,6 +4,7 @@
 `plot_convergence`          objective of several solvers against seconds or iterations
 `plot_confusion`            which level was predicted for which, as a matrix
 `plot_reliability`          how often predictions came true against how probable they were called
+`plot_label_reliability`    the same of labels: of all together, and of single ones
 `plot_trace`                log-likelihood of every sweep of chains, with their R-hat
 `plot_tradeoff`             test error against training error along alpha, for several methods
 `plot_validation`           validation error along alpha, with its spread and the chosen alpha
@@ -37,7 +38,7 @@ from cofactor.plots.figures import OKABE_ITO, save_figure
 from cofactor.plots.labels import plot_cooccurrence, plot_group_sparsity, plot_threshold_curves
 from cofactor.plots.parameters import plot_parameter_lines, plot_parameter_map
 from cofactor.plots.predictions import prediction_table
-from cofactor.plots.probabilities import plot_reliability, plot_trace
+from cofactor.plots.probabilities import plot_label_reliability, plot_reliability, plot_trace
 from cofactor.plots.ratings import plot_confusion, plot_embedding, plot_hyperplanes
 from cofactor.plots.splits import plot_splits
 from cofactor.plots.trees import plot_label_tree
@@ -52,6 +53,7 @@ __all__ = [
     "plot_error_by_level",
     "plot_group_sparsity",
     "plot_hyperplanes",
+    "plot_label_reliability",
     "plot_label_tree",
     "plot_learning_curves",
     "plot_parameter_lines",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.metrics.label_probabilities import label_calibration_bins
 from cofactor.metrics.probabilities import CalibrationBins, calibration_bins
 from cofactor.plots.figures import INK, MUTED, OKABE_ITO, legend, new_axes, series_style, tidy
 from cofactor.samplers.diagnostics import split_r_hat
@@ -18,11 +20,12 @@ if TYPE_CHECKING:
 
     from cofactor.samplers import Chain
 
-__all__ = ["plot_reliability", "plot_trace"]
+__all__ = ["plot_label_reliability", "plot_reliability", "plot_trace"]
 
 #: Height of the part below the frequencies where the counts stand, as a share of that of the frequencies.
 _STRIP = 0.26
 _SHADE = "#EFEFEF"
+_SINGLE = 3  # labels with lines of their own
 _FEWEST = 4  # sweeps from which R-hat can be computed
 
 
@@ -84,12 +87,89 @@ def plot_reliability(
     ['calibrated', 'most probable level: ECE 0.050']
     """
     bins = calibration_bins(y, probabilities, scale, n_bins=n_bins, over=over)
+    ax = _diagonal(ax)
+    what = "most probable level" if over == "top" else "all levels"
+    _draw_frequencies(ax, bins, f"{what}: ECE {bins.error:.3f}")
+    return _finished(ax, title)
+
+
+def plot_label_reliability(
+    Y: Any,
+    probabilities: ArrayLike,
+    ax: Axes | None = None,
+    *,
+    labels: Sequence[int] | None = None,
+    names: Sequence[Any] | None = None,
+    n_bins: int = 10,
+    title: str = "",
+) -> Axes:
+    """Plot how often predicted labels came true against their probability: all labels together, and single ones.
+
+    Parameters
+    ----------
+    Y : array-like or sparse matrix of shape (n, L)
+        True labels: booleans, 0 and 1, or -1 and 1; NaN where a label is not known.
+    probabilities : array-like of shape (n, L)
+        Probability of each label, as `predict_proba` returns them.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    labels : sequence of int, optional
+        Columns of labels that get lines of their own; by default the three with the largest calibration error.
+    names : sequence of length L, optional
+        Names of the labels, for the legend; by default their numbers.
+    n_bins : int, default=10
+        Number of bins of equal width.
+    title : str, default=""
+        Title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        As of `plot_reliability`; the bars and the intervals are those of all labels together.
+
+    Raises
+    ------
+    InvalidInputError
+        If Y and probabilities do not fit together, or there is no such label.
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> ax = plot_label_reliability([[1, 0], [1, 0]], [[0.8, 0.2], [0.8, 0.1]], names=["rock", "pop"], labels=[1])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['calibrated', 'pop: ECE 0.150', 'all labels: ECE 0.175']
+    """
+    pooled = label_calibration_bins(Y, probabilities, n_bins=n_bins)
+    L = np.shape(probabilities)[1]
+    if names is not None and len(names) != L:
+        raise InvalidInputError(f"there are {len(names)} names for {L} labels", argument="names")
+    if labels is None:
+        errors = [label_calibration_bins(Y, probabilities, k, n_bins=n_bins).error for k in range(L)]
+        labels = np.argsort(errors, kind="stable")[::-1][:_SINGLE].tolist() if L > 1 else []
+    ax = _diagonal(ax)
+    for index, label in enumerate(labels or ()):
+        bins = label_calibration_bins(Y, probabilities, label, n_bins=n_bins)
+        full = bins.counts > 0
+        name = label if names is None else names[label]
+        style = series_style(index + 1) | {"markersize": 4, "linewidth": 1.0}
+        ax.plot(bins.predicted[full], bins.observed[full], label=f"{name}: ECE {bins.error:.3f}", **style)
+    _draw_frequencies(ax, pooled, f"all labels: ECE {pooled.error:.3f}")
+    return _finished(ax, title)
+
+
+def _diagonal(ax: Axes | None) -> Axes:
+    """Return the axes, new ones if there are none, with the line of calibrated predictions."""
     ax = new_axes(ax, 7.4, 5.2)
     ax.plot([0, 1], [0, 1], color=MUTED, linestyle="--", linewidth=1.2, label="calibrated")
+    return ax
+
+
+def _draw_frequencies(ax: Axes, bins: CalibrationBins, label: str) -> None:
+    """Draw observed frequencies with their intervals, and the counts below."""
     full = bins.counts > 0
     across, height = bins.predicted[full], bins.observed[full]
     low, high = _wilson(height, bins.counts[full])
-    what = "most probable level" if over == "top" else "all levels"
     ax.errorbar(
         across,
         height,
@@ -100,9 +180,13 @@ def plot_reliability(
         linewidth=1.6,
         elinewidth=1,
         capsize=2,
-        label=f"{what}: ECE {bins.error:.3f}",
+        label=label,
     )
     _draw_counts(ax, bins)
+
+
+def _finished(ax: Axes, title: str) -> Axes:
+    """Set the limits and the texts of a reliability diagram."""
     ax.set_xlim(-0.02, 1.02)
     ax.set_ylim(-_STRIP - 0.02, 1.02)
     ticks = np.linspace(0, 1, 6)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import Argument, InvalidInputError, Text
+from cofactor.labels.scoring import on_by_scores
 from cofactor.tasks.words import shortest
 
 __all__ = ["RowNames", "ambiguous", "columns_of_labels", "records_of_labels", "separator_of"]
@@ -56,7 +57,7 @@ def _answers(model: Any, values: NDArray[Any], names: list[str], options: Mappin
         }
     if options["scores"]:
         return {name: shortest(values[:, j]) for j, name in enumerate(names)}
-    on = model.decision_.apply(values)
+    on = on_by_scores(model, values)
     if options["form"] == "table":
         return {name: on[:, j].astype(np.int8) for j, name in enumerate(names)}
     return {"labels": [separator_of(model).join(tags) for tags in _tags(on, names)]}
@@ -91,7 +92,7 @@ def records_of_labels(
 ) -> Iterator[dict[str, Any]]:
     """Yield an object for each instance."""
     best = None if options["top"] is None else _best(values, options["top"])
-    tags = _tags(model.decision_.apply(values), names)
+    tags = _tags(on_by_scores(model, values), names)
     for k, (id, row) in enumerate(zip(rows.ids.tolist(), values, strict=True)):
         record: dict[str, Any] = {"labels": next(tags)}
         if best is not None:

@@ -19,6 +19,7 @@ from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation import Search
 from cofactor.evaluation.labels import decodings, measure_labels
 from cofactor.labels import LabelModel
+from cofactor.labels.decoding import AUTO
 from cofactor.metrics import LABEL_METRICS, LabelTally, micro_f1
 from cofactor.model.convergence import NothingPredictedWarning, predicts_none
 from cofactor.model.selection.grid import select_parameters
@@ -30,7 +31,7 @@ from cofactor.tasks.label_explaining import explanation_table
 from cofactor.tasks.label_output import RowNames, ambiguous, columns_of_labels, records_of_labels, separator_of
 from cofactor.tasks.matching import align_features
 from cofactor.tasks.models import Wanted, assemble, short_names
-from cofactor.tasks.plain import Built, Column, Facts, Loaded, Measured, Progress, Protocol, Settings, Table
+from cofactor.tasks.plain import Built, Column, Facts, Loaded, Measured, Progress, Protocol, Room, Settings, Table
 from cofactor.text import counted, folded
 from cofactor.typing import Listener
 
@@ -47,6 +48,8 @@ _HEADINGS = {
     "example_f1": "ex. F1",
     "macro_f1": "macro",
     "micro_f1": "micro",
+    "log_loss": "log-loss",
+    "ece": "ECE",
 }
 #: Measures for which tables have no room.
 _NOT_SHOWN = frozenset(
@@ -63,6 +66,16 @@ class Split(NamedTuple):
     train: NDArray[Any]
     test: NDArray[Any]
     by_label: bool = False  # whether to measure each label too
+
+
+#: What the facts of a model say of decisions by probabilities, beside the cut.
+_DECIDES = {
+    "micro": "by a cut of probabilities, for micro-F1",
+    "macro": "by cuts of probabilities, for macro-F1",
+    "example": "by sets of the largest expected F1, with at least so many labels",
+    "hamming": "by a cut of probabilities, for Hamming loss",
+    "subset": "by likely sets, with at least so many labels",
+}
 
 
 class LabelTask(Task):
@@ -125,7 +138,9 @@ class LabelTask(Task):
         params = dict(settings.params)
         if "estimator" in params and "estimator" in model.get_params(deep=False):
             model.set_params(estimator=_known_estimator(model, str(params.pop("estimator"))))
-        fixed = {"random_state": settings.seed, "threshold": settings.options.get("threshold", 0.0)}
+        if "scale" in params and params["scale"] is None:  # the word "none" stands for None in other parameters
+            params["scale"] = "none"
+        fixed = {"random_state": settings.seed, **_decisions(settings)}
         return assemble(model, replace(settings, params=params), Wanted(fixed=fixed))
 
     def contestant(self, name: str, settings: Settings) -> Built:
@@ -135,7 +150,7 @@ class LabelTask(Task):
         threshold = built.model.threshold
         if not grid or not (isinstance(threshold, str) or threshold == 0):
             return built
-        rules = tuple(dict.fromkeys(("plain", *_rules(built.model))))
+        rules = (AUTO,) if threshold == AUTO else tuple(dict.fromkeys(("plain", *_rules(built.model))))
         search = Search(built.model, grid, thresholds=rules, random_state=settings.seed)
         return Built(search, built.notes)
 
@@ -250,6 +265,7 @@ class LabelTask(Task):
             "labels": f"{values['labels']:,}",
             "constant labels": ", ".join(constant[:5]) + (f", ... ({len(constant)})" if len(constant) > 5 else ""),
             "threshold": f"{cuts[0]:.3g}" if len(cuts) == 1 else f"{cuts.min():.3g} to {cuts.max():.3g}, one a label",
+            "decides": _DECIDES.get(model.decision_.rule, ""),
         }
         return Facts(values["model"], values, {name: text for name, text in shown.items() if text})
 
@@ -258,9 +274,10 @@ class LabelTask(Task):
     def metrics(self, models: Mapping[str, Any]) -> tuple[Column, ...]:
         """Return all measures of labels."""
         headings = {name: _HEADINGS.get(name, name.replace("_", " ")) for name in LABEL_METRICS}
-        measures = (
-            Column(name, heading, 3, "none" if name in _NOT_SHOWN else "any") for name, heading in headings.items()
-        )
+        probable = any(hasattr(_inside(model), "predict_proba") for model in models.values())
+        room: dict[str, Room] = dict.fromkeys(_NOT_SHOWN, "none")
+        room |= {"log_loss": "none", "ece": "wide" if probable else "none"}
+        measures = (Column(name, heading, 3, room.get(name, "any")) for name, heading in headings.items())
         return (*measures, Column("seconds", "s", 2))
 
     def splits(self, loaded: Loaded, protocol: Protocol) -> list[Any]:
@@ -302,7 +319,7 @@ class LabelTask(Task):
         with about(loaded.file):
             data = loaded.data
             rows = measure_labels(model, data.X, data.Y, 0, split.train, split.test, ways, options, keep)
-        measured = {"" if row["decoding"] == "plain" else row["decoding"]: row for row in rows}
+        measured = {"" if row["decoding"] in ("plain", AUTO) else row["decoding"]: row for row in rows}
         if split.by_label:
             next(iter(measured.values()))[_TALLY] = tally
         return measured
@@ -332,8 +349,7 @@ class LabelTask(Task):
 
     def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
         """Return the rule that gives every instance the frequent labels."""
-        threshold = settings.options.get("threshold", 0.0)
-        return {"frequent labels": LabelFrequencies(threshold=threshold, random_state=settings.seed)}
+        return {"frequent labels": LabelFrequencies(**_decisions(settings), random_state=settings.seed)}
 
     def listen(self, model: Any, listener: Listener | None) -> None:
         """Let a model, or the model inside a search, report its progress; see `Task.listen`."""
@@ -373,6 +389,12 @@ def _inside(model: Any) -> Any:
     return model.estimator if isinstance(model, Search) else model
 
 
+def _decisions(settings: Settings) -> dict[str, Any]:
+    """Return the parameters of a label model which say how it decides."""
+    asked = settings.options
+    return {"threshold": asked.get("threshold", AUTO), "decide_for": asked.get("decide_for", "micro")}
+
+
 def _rules(model: LabelModel) -> tuple[str, ...]:
     """Return the rules by which the scores are cut in the choice of parameters."""
     return (model.threshold,) if isinstance(model.threshold, str) else ("plain",)
@@ -408,12 +430,13 @@ def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], sec
         "seconds": f"{seconds:.2f}",
         "chosen": ", ".join(f"{name} {value}" for name, value in chosen.items()),
         "threshold": known.shown["threshold"],
+        "decides": known.shown.get("decides", ""),
         "training micro-F1": f"{score:.4f}",
     }
     notes = loaded.notes
     if predicts_none(predicted.nnz, data.Y.nnz) and not isinstance(model.threshold, str):
         found = f"{counted(predicted.nnz, 'label')} predicted for training instances which have {data.Y.nnz:,}"
-        notes = (*notes, (f"{found}; try ", Argument("threshold", "global"), ", which learns a cut"))
+        notes = (*notes, (f"{found}; try ", Argument("threshold", AUTO), ", which decides by probabilities"))
     return Facts(f"{values['model']} fitted to {data.name}", values, {k: v for k, v in shown.items() if v}, notes)
 
 

@@ -13,7 +13,9 @@ from cofactor.tasks.plain import Built, Settings
 __all__ = ["Wanted", "assemble", "parameters_of", "short_names"]
 
 #: Parameters which users do not set by name: a task sets them, or there is an option for them.
-HIDDEN = frozenset({"callback", "verbose", "random_state", "levels", "duplicates", "estimator", "threshold"})
+HIDDEN = frozenset(
+    {"callback", "verbose", "random_state", "levels", "duplicates", "estimator", "threshold", "decide_for"}
+)
 
 
 def short_names(kinds: Mapping[str, type[Any]], parting: str) -> dict[str, type[Any]]:

@@ -276,12 +276,20 @@ LABEL_SEP = Option(
 )
 THRESHOLD = Option(
     "threshold",
-    "A label is predicted where its score is above 0, above X, or where a rule learned from held-out instances says: "
-    "global, per-label, top-k or cardinality.",
-    default=0.0,
+    "A label is predicted where calibrated probabilities say so (auto), where its score is above X, or where a rule "
+    "learned from held-out instances says: global, per-label, top-k or cardinality.",
+    default="auto",
     group=_LABELS,
     unit="X|RULE",
     parse=parse_threshold,
+)
+DECIDE_FOR = Option(
+    "decide_for",
+    "What decisions by probabilities (--threshold auto) are best at: micro-F1, macro-F1, F1 of each instance, Hamming "
+    "loss or subset accuracy.",
+    default="micro",
+    group=_LABELS,
+    choices=("micro", "macro", "example", "hamming", "subset"),
 )
 FORMAT = Option(
     "format", "Format of FILE; by default found out.", group=_LABELS, choices=("arff", "mat", "libsvm", "table")
@@ -327,7 +335,19 @@ ITEM_FEATURES = Option("item_features", "The same of items.", group=_SIDES, unit
 
 _READ_RATINGS = (USER, ITEM, RATING, *TEXT_FILES, *SCALE, DROP_RATING, DUPLICATES)
 _OF_WORDS = (LABEL_SEP, TEXT, MAX_WORDS, NGRAMS)
-_READ_LABELS = (*LABEL_COLUMNS, *_OF_WORDS, DROP, ID, MAX_VALUES, THRESHOLD, FORMAT, ALIGNED, ZERO_BASED, *_AS_TOLD)
+_READ_LABELS = (
+    *LABEL_COLUMNS,
+    *_OF_WORDS,
+    DROP,
+    ID,
+    MAX_VALUES,
+    THRESHOLD,
+    DECIDE_FOR,
+    FORMAT,
+    ALIGNED,
+    ZERO_BASED,
+    *_AS_TOLD,
+)
 
 #: Options of ratings.
 RATINGS: OptionTable = {

@@ -29,7 +29,7 @@ __all__ = [
 #: Numbers of a scale have fewer digits, and exponents below this.
 _MOST_DIGITS = 400
 _EXPONENT = re.compile(r"[eE]([+-]?\d+)\s*$")
-RULES = ("global", "per-label", "top-k", "cardinality")
+RULES = ("auto", "global", "per-label", "top-k", "cardinality")
 
 
 def parse_levels(text: str) -> list[float] | list[str]:

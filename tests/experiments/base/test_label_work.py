@@ -42,7 +42,7 @@ def test_unknown_split(split):
 def test_a_cell_is_evaluate_labels_on_its_fold():
     data = label_set("emotions")
     found = label_fold("MLkNN", "emotions", "kfold 2/3", ranking=True)
-    expected = evaluate_labels(MLkNN(), data.X, data.Y, 3)[1]
+    expected = evaluate_labels(MLkNN.paper(), data.X, data.Y, 3)[1]
     for name in ("hamming", "micro_f1", "average_precision"):
         assert found[name] == expected[name]
 

@@ -168,7 +168,7 @@ def model_of(
     if model == "BinaryRelevance" and "estimator" in known:
         known["estimator"] = LEARNERS[known["estimator"]]()
     parts = [_seeded(STEPS[name](), seed).set_params(**given) for name, given in steps]
-    last = _seeded(MODELS[model](), seed).set_params(**known)
+    last = _seeded(MODELS[model].paper(), seed).set_params(**known)
     return make_pipeline(*parts, last) if parts else last
 
 

@@ -117,12 +117,14 @@ class LabelDemo(Demo):
     def methods(self, data: Any, extent: Extent) -> dict[str, Method]:
         """Return the models of the registry, and the transformers before ML-kNN, binary relevance last."""
         seed = extent.seed
-        models: dict[str, Any] = {name: kind(random_state=seed) for name, kind in MODELS.items() if name != _BASELINE}
+        models: dict[str, Any] = {
+            name: kind.paper(random_state=seed) for name, kind in MODELS.items() if name != _BASELINE
+        }
         n_bases = max(1, min(data.n_labels, int(_BASES * data.n_features)))
         for name, transformer in TRANSFORMERS.items():
             reduce = transformer(n_components=n_bases, random_state=seed)
-            models[f"{name} + MLkNN"] = Pipeline([("reduce", reduce), ("mlknn", MLkNN(random_state=seed))])
-        models[_BASELINE] = MODELS[_BASELINE](random_state=seed)
+            models[f"{name} + MLkNN"] = Pipeline([("reduce", reduce), ("mlknn", MLkNN.paper(random_state=seed))])
+        models[_BASELINE] = MODELS[_BASELINE].paper(random_state=seed)
         return {name: _method(model, data, extent) for name, model in models.items()}
 
     def parts(self, data: Any, extent: Extent) -> list[Any]:

@@ -35,7 +35,7 @@ def group_sparsity(
     (True, 6)
     """
     Y = label_set(data).Y
-    model = GroPLE(n_groups=n_groups, alpha_u=alpha_u, alpha_v=alpha_v, tol=1e-5, random_state=seed)
+    model = GroPLE.paper(n_groups=n_groups, alpha_u=alpha_u, alpha_v=alpha_v, tol=1e-5, random_state=seed)
     model.fit(np.zeros((Y.shape[0], 1)), Y)  # V depends on the labels alone
     groups = model.groups_[model.groups_ >= 0]
     used = (model.V_ != 0).astype(float)

@@ -36,11 +36,11 @@ SCALES: Mapping[str, BaseEstimator] = {
 """The normalizations of features among which the thesis chooses."""
 
 LEARNERS: Mapping[str, BaseEstimator] = {
-    "BinaryRelevance (linear SVM)": BinaryRelevance(LinearSVC(dual=False), random_state=0),
-    "BinaryRelevance (logistic regression)": BinaryRelevance(LogisticRegression(max_iter=1000)),
+    "BinaryRelevance (linear SVM)": BinaryRelevance.paper(estimator=LinearSVC(dual=False), random_state=0),
+    "BinaryRelevance (logistic regression)": BinaryRelevance.paper(estimator=LogisticRegression(max_iter=1000)),
     "RBF SVM": OneVsRestClassifier(SVC()),
     "kNN": KNeighborsClassifier(),
-    "PLST": PLST(alpha=0.0),
+    "PLST": PLST.paper(alpha=0.0),
 }
 """What stands behind the names of the tables; `PLST` with unpenalized regression is what is called label PCA there."""
 

@@ -76,7 +76,7 @@ class MLkNN(LabelModel):
     --------
     >>> X = np.array([[0.0], [0.1], [0.2], [0.3], [1.0], [1.1], [1.2], [1.3]])
     >>> Y = np.array([[1, 0], [1, 0], [1, 0], [1, 0], [0, 1], [0, 1], [1, 1], [0, 1]])
-    >>> model = MLkNN(n_neighbors=3).fit(X, Y)
+    >>> model = MLkNN.paper(n_neighbors=3).fit(X, Y)
     >>> model.predict([[0.05], [1.25]])
     array([[1, 0],
            [0, 1]])
@@ -97,8 +97,8 @@ class MLkNN(LabelModel):
         n_neighbors: int = 10,
         *,
         smoothing: float = 1.0,
-        scale: str = "none",
-        threshold: float | str = 0.0,
+        scale: str = "auto",
+        threshold: float | str = "auto",
         decide_for: str = "micro",
         random_state: RandomState = None,
         callback: Callback | None = None,

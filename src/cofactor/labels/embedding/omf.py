@@ -13,11 +13,12 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.errors import Argument, InputWarning, InvalidInputError
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import is_sparse
+from cofactor.labels.held_out import decide_by_recent, remember
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.model.commit import committed, learned_names
@@ -101,6 +102,8 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         Number of instances from which the model learned; `partial_fit` counts repeated instances each time.
     inverse_step_ : float
         1/γ with which the next `partial_fit` starts.
+    recent_scores_, recent_labels_ : ndarray and csr_array of shape (m, L)
+        Scores that `partial_fit` gave to the last instances before it learned from them, and their labels.
     n_features_in_, label_names_, constant_, threshold_
         See `LabelModel`.
 
@@ -109,8 +112,6 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     NothingPredictedWarning
         If the plain cut, or the given number, predicts fewer than a twentieth as many labels as the training instances
         have.
-    InputWarning
-        If a stream begins while `threshold` is a rule, which `partial_fit` does not learn.
     ConvergenceWarning
         If `max_iter` ends the fit.
 
@@ -150,13 +151,13 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     >>> for first in range(0, 150, 50):
     ...     chunk = slice(first, first + 50)
     ...     stream = stream.partial_fit(X[chunk], topics[chunk])
-    >>> stream = stream.fit_threshold(X[:150], topics[:150], "global")
     >>> stream.n_rows_seen_, stream.score(X[150:], topics[150:]) > 0.8
     (150, True)
     """
 
     _learned = (
         "P_", "bias_", "Q_", "objective_", "history_", "certificate_", "n_iter_", "n_rows_seen_", "inverse_step_",
+        "recent_scores_", "recent_labels_",
     )  # fmt: skip
     _shapes: ClassVar[Mapping[str, str]] = {
         "P_": "Ds",
@@ -164,7 +165,11 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         "Q_": "Ls",
         "n_rows_seen_": "",
         "inverse_step_": "",
+        "recent_scores_": "mL",
+        "recent_labels_": "mL",
     }
+
+    _optional = frozenset({"recent_scores_", "recent_labels_"})
 
     P_: NDArray[np.float64]
     bias_: NDArray[np.float64]
@@ -183,8 +188,8 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         max_iter: int = 100,
         tol: float = 1e-4,
         eta0: float = 3.0,
-        scale: str = "none",
-        threshold: float | str = 0,
+        scale: str = "auto",
+        threshold: float | str = "auto",
         decide_for: str = "micro",
         random_state: RandomState = None,
         callback: Callback | None = None,
@@ -272,9 +277,9 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
 
         Notes
         -----
-        The cut of the scores does not change. If `threshold` is a rule and the model was not fitted, the cut is 0, as a
-        warning says, until `fit_threshold` learns it from held-out or recent instances. A change of the parameter
-        `threshold` has no effect before that call.
+        If `threshold` is "auto" or a rule, a chunk is scored before it is learned from, and the last 1,000 of these
+        scores say how to decide: they are those of new instances. The first chunk is cut in two halves for that. A
+        model that was fitted keeps its decision until there are 100. A numeric `threshold` stays as it is.
         """
         self._check_params()
         first = not hasattr(self, "n_features_in_")
@@ -283,20 +288,21 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         with committed(self, keep=learned_names(self)) as fitted:
             data = fitted._receive(X, y, sample_weight, label_names=label_names, reset=first, weights="whole")
             data = (fitted._with_scaling(data, stream=True) if first else data).repeated()
-            fitted._extend(self._prepared(data.features), data.labels, n_rows)
-        if first and isinstance(self.threshold, str):
-            warnings.warn(
-                InputWarning(
-                    (
-                        "partial_fit learns no cut of the scores, so labels are cut at 0 in spite of ",
-                        Argument("threshold", self.threshold),
-                        ": call fit_threshold with held-out or recent instances, or begin with ",
-                        Argument("threshold", 0),
-                    )
-                ),
-                stacklevel=callers_level(),
-            )
+            for part in _parts(data) if first and fitted._learns_to_decide else [data]:
+                fitted._test_then_train(part, n_rows)
+            if fitted._learns_to_decide:
+                decide_by_recent(fitted)
         return self
+
+    @property
+    def _learns_to_decide(self) -> bool:
+        return isinstance(self.threshold, str)
+
+    def _test_then_train(self, data: FitInput, n_rows: int | None) -> None:
+        """Learn from more instances, having scored them where the decision is learned from their scores."""
+        if self._learns_to_decide and hasattr(self, "P_"):
+            remember(self, self._all_scores(data.features), data.labels)
+        self._extend(self._prepared(data.features), data.labels, n_rows)
 
     @property
     def _n_features_out(self) -> int:
@@ -415,3 +421,9 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         if hasattr(self, "P_"):  # what `partial_fit` goes on from
             check_number("n_rows_seen_", self.n_rows_seen_, low=1, whole=True)
             check_number("inverse_step_", self.inverse_step_, low=0, inclusive=False)
+
+
+def _parts(data: FitInput) -> list[FitInput]:
+    """Return two halves of the instances, so that the second one can be scored before it is learned from."""
+    half = np.arange(data.n_instances) < (data.n_instances + 1) // 2
+    return [data.rows(np.flatnonzero(rows)) for rows in (half, ~half) if rows.any()]

@@ -112,7 +112,7 @@ class BinaryRelevance(LabelModel):
     array([[False, False,  True],
            [ True,  True, False]])
     >>> model.predict_proba([[3.5]]).round(2)
-    array([[0.5, 0.5, 0. ]])
+    array([[0.53, 0.53, 0.08]])
     """
 
     _takes_unknown: ClassVar[bool] = True
@@ -126,9 +126,9 @@ class BinaryRelevance(LabelModel):
         estimator: BaseEstimator | None = None,
         *,
         n_jobs: int | None = None,
-        scale: str = "none",
+        scale: str = "auto",
         missing: str = "error",
-        threshold: float | str = 0,
+        threshold: float | str = "auto",
         decide_for: str = "micro",
         random_state: RandomState = None,
         callback: Callback | None = None,

@@ -128,7 +128,15 @@ def select_parameters(
         judge = LabelJudge(estimator, parts, settings, _label_metric(metric))
     else:
         rules = _checked_rules(thresholds, estimator)
-        judge = CutJudge(estimator, parts, settings, _label_metric(metric), rules)
+        measure = _label_metric(metric)
+        if measure.takes == "probabilities":
+            raise InvalidInputError(
+                "a cut of the scores does not change probabilities",
+                argument="metric",
+                found=metric,
+                advice="use thresholds=None",
+            )
+        judge = CutJudge(estimator, parts, settings, measure, rules)
         for part in parts:
             part.share(estimator, cells)
     count = itertools.count(1)

@@ -18,6 +18,7 @@ from cofactor.metrics.tables import as_label_sets, split_unknown
 from cofactor.model.splits import Rows
 
 __all__ = [
+    "AUTO",
     "OWN",
     "PLAIN",
     "Choice",
@@ -40,6 +41,7 @@ Settings: TypeAlias = Mapping[str, Any]
 
 PLAIN = "plain"  #: the rule which cuts scores at 0
 OWN = "own"  #: where a model decides as it is
+AUTO = "auto"  #: the rule which calibrates probabilities, and decides by them as the model's `decide_for` says
 
 
 class Cut(Protocol):
@@ -204,8 +206,8 @@ class LabelJudge(Judge):
 
     def found(self, model: Any, part: Part) -> float:
         """Return the metric on the held-out instances."""
-        decide = model.predict if self.metric.takes == "labels" else model.decision_function
-        return float(self.metric(part.test_y, decide(part.test_X)))
+        method = {"labels": "predict", "scores": "decision_function", "probabilities": "predict_proba"}
+        return float(self.metric(part.test_y, getattr(model, method[self.metric.takes])(part.test_X)))
 
 
 #: Score of a label whose truth is not known: it is off, and those who learn cuts and calibration leave it out.

@@ -20,7 +20,16 @@ from cofactor.model.convergence import NothingPredictedWarning
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.grid import Grid, seeded, select_parameters, task_of
-from cofactor.model.selection.judges import OWN, PLAIN, Choice, feature_space_of, last_step, uncut, with_parameters
+from cofactor.model.selection.judges import (
+    AUTO,
+    OWN,
+    PLAIN,
+    Choice,
+    feature_space_of,
+    last_step,
+    uncut,
+    with_parameters,
+)
 from cofactor.solvers.result import Callback
 from cofactor.typing import Features, Ids, Labels, Pairs, RandomState, RatingValues
 
@@ -74,8 +83,8 @@ class Search(BaseEstimator):
     results_ : list of Choice
         Every cell and rule, the best first; see `select_parameters`.
     choices_ : dict of str to Choice
-        Of labels: the best for the "plain" cut and the best "learned" one, as far as `thresholds` asks for them. Their
-        parameters may differ. Else the best, as "own".
+        Of labels: the best for the "plain" cut, the best "learned" one, and the best by calibrated probabilities,
+        "auto", as far as `thresholds` asks for them. Their parameters may differ. Else the best, as "own".
     estimators_ : dict of str to estimator
         The models fitted to all data, one object where the parameters are the same up to the threshold.
     seconds_ : dict of str to float
@@ -165,7 +174,7 @@ class Search(BaseEstimator):
             )
         choices: dict[str, Choice] = {}
         for choice in results:
-            choices.setdefault(choice.rule if choice.rule in (PLAIN, OWN) else "learned", choice)
+            choices.setdefault(choice.rule if choice.rule in (PLAIN, OWN, AUTO) else "learned", choice)
         estimators, seconds = self._fitted(choices, X, y)
         self.results_, self.choices_, self.estimators_, self.seconds_ = results, choices, estimators, seconds
         self.best_ = next(iter(choices))
