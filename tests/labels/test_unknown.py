@@ -16,7 +16,20 @@ from cofactor import load
 from cofactor.datasets import load_labels
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation import Search, StratifiedLabelKFold, compare, evaluate_labels
-from cofactor.labels import CPLST, CSSP, LEML, OMF, PLST, BinaryRelevance, FAiE, FeatureSpace, GroPLE, MLkNN, regression
+from cofactor.labels import (
+    CPLST,
+    CSSP,
+    LEML,
+    OMF,
+    PLST,
+    BinaryRelevance,
+    FAiE,
+    FeatureSpace,
+    GroPLE,
+    MLkNN,
+    filling,
+    regression,
+)
 from cofactor.labels.filling import fill_labels, known_ridge
 from cofactor.labels.known import as_known_labels
 from cofactor.losses import Logistic, Squared
@@ -69,6 +82,7 @@ def by_label(X, Y, known, alpha, weights, fit_intercept):
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_ridge_of_known_labels_is_that_of_each_label(monkeypatch, shape, form, weighted, fit_intercept) -> None:
     monkeypatch.setattr(regression, "_LARGEST", 5 if form == "too large" else 5000)
+    monkeypatch.setattr(filling, "_BLOCK", 2 * max(shape) if weighted else 1 << 23)  # two labels at a time, or all
     X, Y, known, _ = problem(1, *shape)
     X = np.where(np.abs(X) > 0.6, X, 0) if form != "dense" else X
     weights = np.random.default_rng(2).random(len(X)) + 0.5

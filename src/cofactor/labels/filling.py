@@ -11,12 +11,13 @@ in about ten steps, for all labels at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from cofactor.labels.features import is_sparse
 from cofactor.labels.regression import FeatureSpace
@@ -26,6 +27,8 @@ __all__ = ["fill_labels", "known_ridge", "known_shares"]
 
 #: Relative residual at which the regression of a label has converged.
 _TOLERANCE = 1e-8
+
+_BLOCK = 1 << 23  # numbers of a block of a table
 
 
 def known_ridge(
@@ -59,24 +62,38 @@ def known_ridge(
     >>> coef.round(6), intercept.round(6)
     (array([[2.]]), array([0.]))
     """
-    root = np.ones(space.shape[0]) if space.weights is None else np.sqrt(space.weights)
+    (n, D), L = space.shape, T.shape[1]
+    root = np.ones(n) if space.weights is None else np.sqrt(space.weights)
     forward, back, squares = space.coordinates()
     penalty = np.full(len(squares), float(alpha))
     if space.fit_intercept:
         forward, back = _with_constant(forward, back, root)
         squares, penalty = np.append(squares, root @ root), np.append(penalty, 0.0)
-    shares = (known.T @ root**2) / (root @ root)
-    scale = 1 / np.sqrt(np.maximum(np.outer(squares, shares) + penalty[:, None], np.finfo(float).tiny))
 
-    def apply(A: NDArray[np.float64]) -> NDArray[np.float64]:
-        A = scale * A
-        return np.asarray(scale * (back(forward(A) * known) + penalty[:, None] * A))
+    def block(some: NDArray[np.bool_], targets: NDArray[np.float64]) -> NDArray[np.float64]:
+        shares = (some.T @ root**2) / (root @ root)
+        scale = 1 / np.sqrt(np.maximum(np.outer(squares, shares) + penalty[:, None], np.finfo(float).tiny))
 
-    targets = np.asarray(T.toarray() if is_sparse(T) else T, dtype=np.float64) * root[:, None]
-    found = scale * solve_positive(apply, scale * back(np.where(known, targets, 0.0)), tol=tol)
-    constant = found[-1] if space.fit_intercept else np.zeros(found.shape[1])
-    coef = space.lift_coordinates(found[: len(found) - space.fit_intercept])
+        def apply(A: NDArray[np.float64]) -> NDArray[np.float64]:
+            A = scale * A
+            return np.asarray(scale * (back(forward(A) * some) + penalty[:, None] * A))
+
+        return scale * solve_positive(apply, scale * back(np.where(some, targets, 0.0)), tol=tol)
+
+    coef, constant = np.empty((D, L)), np.zeros(L)
+    columns = T.tocsc() if is_sparse(T) else T
+    for part in _blocks(space, L):
+        targets = np.asarray(columns[:, part].toarray() if is_sparse(T) else columns[:, part], dtype=np.float64)
+        found = block(known[:, part], targets * root[:, None])
+        if space.fit_intercept:
+            constant[part] = found[-1]
+        coef[:, part] = space.lift_coordinates(found[: len(found) - space.fit_intercept])
     return coef, constant - space.mean @ coef
+
+
+def _blocks(space: FeatureSpace, n_labels: int) -> Iterator[slice]:
+    """Yield blocks of labels, so that no dense table of all instances and labels is in memory."""
+    yield from gen_batches(n_labels, max(1, _BLOCK // max(space.shape)))
 
 
 def _with_constant(
@@ -123,8 +140,12 @@ def fill_labels(
     Returns
     -------
     csr_array of shape (n, L), float64
-        Ones where a label is on, other numbers where it is not known. In memory are 8 n L bytes.
+        Ones where a label is on, other numbers where it is not known.
     """
-    filled = space.predict(*known_ridge(space, labels, known, alpha))
-    filled[known] = 0
-    return sparse.csr_array(sparse.csr_array(filled) + labels)
+    coef, intercept = known_ridge(space, labels, known, alpha)
+    parts = []
+    for part in _blocks(space, labels.shape[1]):
+        filled = space.predict(coef[:, part], intercept[part])
+        filled[known[:, part]] = 0
+        parts.append(sparse.csr_array(filled))
+    return sparse.csr_array(sparse.hstack(parts, format="csr") + labels)
