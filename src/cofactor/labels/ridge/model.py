@@ -13,6 +13,7 @@ from sklearn.utils import gen_batches
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.embedding.code import label_means
+from cofactor.labels.embedding.principal import principal_bytes
 from cofactor.labels.explaining import LinearPart, ScoreParts, VotePart
 from cofactor.labels.features import is_sparse
 from cofactor.labels.filling import known_ridge
@@ -23,7 +24,7 @@ from cofactor.labels.ridge.large import fit_large, too_large
 from cofactor.labels.ridge.rank import chosen_code
 from cofactor.labels.ridge.rbf import KernelFit, fit_kernel, kernel
 from cofactor.labels.scaling import SPARSE, dense_features, share_filled
-from cofactor.model.checks import check_choice, check_number, check_size, make_generator
+from cofactor.model.checks import check_choice, check_number, check_size, make_generator, resolve_size
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -200,6 +201,11 @@ class LabelRidge(LabelModel):
     def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return the leave-one-out scores that the fit kept; see `LabelModel._held_out`."""
         return data.kept.pop("held out", None) or super()._held_out(data)
+
+    def _fit_bytes(self, data: FitInput) -> int:
+        (n, D), L = data.features.shape, data.labels.shape[1]
+        d = L if self.n_components == "auto" else min(resolve_size(self.n_components, L), L)
+        return 4 * D * L + (principal_bytes(n, L, d) if d < L else 0)
 
     def _fit(self, data: FitInput) -> None:
         X, Y, weights = data.features, data.labels.astype(np.float64), data.weights

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.labels.embedding.code import label_means, scatter, top_eigenvectors
+from cofactor.labels.embedding.code import label_means
+from cofactor.labels.embedding.principal import principal_directions
 from cofactor.model.checks import resolve_size
 
 __all__ = ["chosen_code"]
@@ -53,7 +54,7 @@ def chosen_code(
     d = L if n_components == "auto" else min(resolve_size(n_components, L), L)
     if (n_components == "auto" and not 1 < L <= _MOST) or (n_components != "auto" and d == L):
         return None
-    _, V = top_eigenvectors(scatter(Y, weights), d)
+    V = principal_directions(Y, d, weights)
     if n_components != "auto":
         return V
     mean = label_means(Y, weights)
