@@ -26,18 +26,22 @@ from cofactor.labels import (
     FAiE,
     FeatureSpace,
     GroPLE,
+    LabelRidge,
     MLkNN,
     filling,
     regression,
 )
 from cofactor.labels.filling import fill_labels, known_ridge
 from cofactor.labels.known import as_known_labels
+from cofactor.labels.ridge import large
 from cofactor.losses import Logistic, Squared
 from cofactor.metrics.labels import hamming_loss, label_report, micro_f1
 from cofactor.penalties import L2
 from cofactor.problems import LowRankProblem
 
 MODELS = {
+    "LabelRidge": LabelRidge(),
+    "LabelRidge, linear": LabelRidge(2.0, kernel="linear", n_components=1.0),
     "PLST": PLST.paper(1.0),
     "PLST, half": PLST.paper(0.5),
     "CPLST": CPLST.paper(0.6),
@@ -166,6 +170,21 @@ def test_each_label_has_its_own_instances() -> None:
     ):  # with all components they are ridge regression
         found = code.set_params(missing="ignore", threshold=0).fit(X, unknown)
         np.testing.assert_allclose(found.decision_function(X), ridge.decision_function(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [2.0, "auto"])
+def test_label_ridge_learns_each_label_from_its_own_instances(monkeypatch, alpha) -> None:
+    X, Y, known, unknown = problem(4)
+    X = np.where(np.abs(X) > 0.6, X, 0)
+    model = LabelRidge(alpha, scale="none", missing="ignore", threshold=0)
+    found = clone(model).fit(X, unknown)
+    coef, intercept = by_label(X, Y, known, found.alpha_, np.ones(len(X)), True)
+    np.testing.assert_allclose(found.decision_function(X), X @ coef + intercept - 0.5, atol=1e-6)
+    monkeypatch.setattr(large, "_LARGEST", 5)
+    monkeypatch.setattr(regression, "_LARGEST", 5)
+    large_one = clone(model).fit(sparse.csr_array(X), unknown)
+    assert large_one.alpha_ == pytest.approx(found.alpha_)
+    np.testing.assert_allclose(large_one.decision_function(X), found.decision_function(X), atol=1e-3)
 
 
 def test_labels_with_one_known_value_are_constant() -> None:

@@ -13,17 +13,22 @@ from cofactor.labels.features import CheckedFeatures, is_sparse
 from cofactor.labels.leave_one_out import ridge_problem
 from cofactor.labels.regression import FeatureSpace
 
-__all__ = ["fit_large", "too_large"]
+__all__ = ["TOLERANCE", "fit_large", "rows_for_penalty", "too_large"]
 
 _LARGEST = 6000  # rows of the largest matrix that is inverted: 288 MB
 _ROWS = 4000  # on which the penalty is chosen
-_TOLERANCE = 1e-5  # relative residual at which conjugate gradients end; predictions change in the fifth digit
+TOLERANCE = 1e-5  # relative residual at which conjugate gradients end; predictions change in the fifth digit
 _BLOCK = 1 << 22
 
 
 def too_large(X: CheckedFeatures) -> bool:
     """Whether features are sparse with too many rows and columns for an inverse."""
     return is_sparse(X) and min(X.shape) > _LARGEST
+
+
+def rows_for_penalty(n: int) -> NDArray[np.int64]:
+    """Return the rows, 4,000 of a fixed seed, on which a penalty is chosen that holds for all n."""
+    return np.sort(np.random.default_rng(0).choice(n, min(_ROWS, n), replace=False))
 
 
 def fit_large(
@@ -37,12 +42,12 @@ def fit_large(
     all: it stands for the noise of the labels and the size of the coefficients, which do not depend on n.
     """
     if alpha is None:
-        few = np.sort(np.random.default_rng(0).choice(X.shape[0], min(_ROWS, X.shape[0]), replace=False))
+        few = rows_for_penalty(X.shape[0])
         alpha = ridge_problem(X[few], None if weights is None else weights[few]).best_alpha(Y[few]).alpha
     space = FeatureSpace(X, sample_weight=weights)
     (n, D), L = X.shape, Y.shape[1]
     coef = np.empty((D, L), np.float32 if D * L > 1 << 26 else np.float64)
     intercept, columns = np.empty(L), Y.tocsc()
     for block in gen_batches(L, max(1, _BLOCK // min(n, D))):
-        coef[:, block], intercept[block] = space.ridge(sparse.csr_array(columns[:, block]), alpha, tol=_TOLERANCE)
+        coef[:, block], intercept[block] = space.ridge(sparse.csr_array(columns[:, block]), alpha, tol=TOLERANCE)
     return alpha, coef, intercept

@@ -20,7 +20,7 @@ from cofactor.labels.filling import known_ridge
 from cofactor.labels.held_out import sampled
 from cofactor.labels.leave_one_out import DualRidge, RidgeProblem, column_means, ridge_problem
 from cofactor.labels.regression import linear
-from cofactor.labels.ridge.large import fit_large, too_large
+from cofactor.labels.ridge.large import TOLERANCE, fit_large, rows_for_penalty, too_large
 from cofactor.labels.ridge.rank import chosen_code
 from cofactor.labels.ridge.rbf import KernelFit, fit_kernel, kernel
 from cofactor.labels.scaling import SPARSE, dense_features, share_filled
@@ -210,13 +210,13 @@ class LabelRidge(LabelModel):
     def _fit(self, data: FitInput) -> None:
         X, Y, weights = data.features, data.labels.astype(np.float64), data.weights
         self._forget_kernel(X.shape[1], Y.shape[1])
+        if data.known is not None:
+            self._fit_known(data, data.known)
+            return
         if too_large(X):
             alpha = None if self.alpha == "auto" else float(self.alpha)
             self.alpha_, self.coef_, intercept = fit_large(X, Y, weights, alpha)
             self.intercept_, self.n_components_ = intercept - 0.5, Y.shape[1]
-            return
-        if data.known is not None:
-            self._fit_known(data)
             return
         rows = sampled(np.arange(data.n_instances), Y.shape[1], make_generator(self.random_state))
         problem = ridge_problem(X, weights) if data.space is None else data.feature_space().problem()
@@ -242,13 +242,16 @@ class LabelRidge(LabelModel):
         held_out -= 0.5
         data.kept["held out"] = rows, held_out
 
-    def _fit_known(self, data: FitInput) -> None:
+    def _fit_known(self, data: FitInput, known: NDArray[np.bool_]) -> None:
         """Learn from labels of which some are not known."""
-        assert data.known is not None
-        space = data.feature_space()
-        chosen = self.alpha == "auto"
-        alpha = space.problem().best_alpha(data.expected_labels()).alpha if chosen else float(self.alpha)
-        coef, intercept = known_ridge(space, data.labels, data.known, alpha)
+        space, large = data.feature_space(), too_large(data.features)
+        if self.alpha == "auto":
+            part = data.rows(rows_for_penalty(data.n_instances)) if large else data
+            problem = ridge_problem(part.features, part.weights) if large else space.problem()
+            alpha = problem.best_alpha(part.expected_labels()).alpha
+        else:
+            alpha = float(self.alpha)
+        coef, intercept = known_ridge(space, data.labels, known, alpha, **({"tol": TOLERANCE} if large else {}))
         self.alpha_, self.coef_, self.intercept_ = alpha, coef, intercept - 0.5
         self.n_components_ = data.labels.shape[1]
 
