@@ -140,6 +140,17 @@ def test_a_huge_vocabulary_is_limited(write: Write, monkeypatch: pytest.MonkeyPa
         load_labels(write(text), ["l"], text="body")
 
 
+def test_memory_for_runs_of_words(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(notes(2000))
+    monkeypatch.setenv("COFACTOR_MAX_FIT", "1000000")
+    assert load_labels(path, ["l"], text="body", max_values=2000).n_features == 3
+    message = (
+        "column 'body': to count their runs of up to 3 words, about 5,815 words .* bytes, and more than 1,000,000 b"
+    )
+    with pytest.raises(InvalidInputError, match=message):
+        load_labels(path, ["l"], text="body", ngrams=3)
+
+
 @pytest.mark.parametrize(
     ("cells", "expected"),
     [

@@ -10,13 +10,15 @@ from scipy.sparse import csr_array
 from cofactor.datasets.readers.matrices import small_indices
 from cofactor.datasets.table import Words
 from cofactor.errors import InvalidInputError, Place
-from cofactor.limits import COLUMNS
+from cofactor.limits import COLUMNS, FIT
 from cofactor.recipe import MOST_WORDS, Vocabulary
 from cofactor.text import counted
 
 __all__ = ["check_sizes", "learn_vocabulary", "words_of"]
 
 _MOST_NGRAMS = 5
+_LETTERS = 6  # of a word, with the blank after it
+_BYTES_OF_ONE, _BYTES_OF_RUN = 100, 240  # for a word, and for a run of words, most of which occur once: measured
 _LEAST_ROWS = 2  # a word of one row says nothing of any other row
 
 
@@ -64,6 +66,7 @@ def learn_vocabulary(
         If no word is in two rows.
     """
     words, longest = check_sizes(max_words, ngrams)
+    _check_memory(texts, longest, place)
     vectorizer = _vectorizer(longest, min_df=_LEAST_ROWS, max_features=words)
     try:
         found = vectorizer.fit_transform([texts.values[code] for code in texts.codes.tolist()])
@@ -73,6 +76,15 @@ def learn_vocabulary(
     known = sorted(vectorizer.vocabulary_, key=vectorizer.vocabulary_.__getitem__)
     COLUMNS.check(len(known), f"has {counted(len(known), 'word', form=',')}", place)
     return Vocabulary(tuple(known), tuple(vectorizer.idf_.tolist()), longest), small_indices(csr_array(found))
+
+
+def _check_memory(texts: Words, ngrams: int, place: Place) -> None:
+    """Refuse texts whose runs of words would not fit into memory while they are counted."""
+    lengths = np.array([len(cell) for cell in texts.values], dtype=np.int64)
+    n_words = int(lengths[texts.codes].sum()) // _LETTERS
+    size = n_words * (_BYTES_OF_ONE + _BYTES_OF_RUN * (ngrams - 1))
+    runs = "their words" if ngrams == 1 else f"their runs of up to {ngrams} words"
+    FIT.check(size, f"to count {runs}, about {n_words:,} words of text take {size:,} bytes", place)
 
 
 def words_of(texts: Words, known: Vocabulary) -> csr_array:
