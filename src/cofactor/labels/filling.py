@@ -23,10 +23,13 @@ from cofactor.labels.features import is_sparse
 from cofactor.labels.regression import FeatureSpace
 from cofactor.solvers.linear import solve_positive
 
-__all__ = ["fill_labels", "known_ridge", "known_shares"]
+__all__ = ["fill_labels", "known_penalty", "known_ridge", "known_shares"]
 
 #: Relative residual at which the regression of a label has converged.
 _TOLERANCE = 1e-8
+
+#: For the choice of a penalty: share of the known labels that is hidden, most labels, residual, most steps of 2.2.
+_HIDDEN, _CHOOSING, _ROUGH, _FURTHEST = 0.2, 256, 1e-3, 12
 
 _BLOCK = 1 << 23  # numbers of a block of a table
 
@@ -119,6 +122,52 @@ def known_shares(
     w = np.ones(len(known)) if weights is None else weights
     total = known.T @ w
     return np.divide(labels.T @ w, total, out=np.zeros(len(total)), where=total > 0)
+
+
+def known_penalty(space: FeatureSpace, labels: sparse.csr_array, known: NDArray[np.bool_], start: float) -> float:
+    """Return the penalty with the least squared error on known labels that are hidden, a fifth of them.
+
+    Steps by a factor of 4.6, then of 2.2, are taken from `start` for as long as the error falls. The hidden labels are
+    drawn with a fixed seed, of at most 256 labels. A penalty chosen where unknown labels are filled in is too large, or
+    too small: what is filled in has less signal, or no noise.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    labels : csr_array of shape (n, L)
+    known : ndarray of shape (n, L), bool
+    start : float
+        Penalty to begin with, above 0.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> labels = sparse.csr_array((X[:, :1] > 0).astype(float))
+    >>> known_penalty(FeatureSpace(X), labels, np.ones((100, 1), dtype=bool), start=1e3) < 100
+    True
+    """
+    rng = np.random.default_rng(0)
+    columns = np.sort(rng.permutation(labels.shape[1])[:_CHOOSING])
+    labels, known = labels[:, columns], known[:, columns]
+    hidden = known & (rng.random(known.shape) < _HIDDEN)
+    truth = labels.toarray()[hidden]
+    if not len(truth):
+        return start
+    errors: dict[int, float] = {}
+
+    def error(place: int) -> float:
+        if place not in errors:
+            found = known_ridge(space, labels, known & ~hidden, start * 10 ** (place / 3), tol=_ROUGH)
+            errors[place] = float(np.mean((space.predict(*found)[hidden] - truth) ** 2))
+        return errors[place]
+
+    best = 0
+    for step in (2, 1):
+        moved = True
+        while moved:
+            better = min((best, best - step, best + step), key=error)
+            moved, best = better != best and step > 1 and abs(better) < _FURTHEST, better
+    return start * 10 ** (best / 3)
 
 
 def fill_labels(

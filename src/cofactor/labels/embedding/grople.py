@@ -13,7 +13,7 @@ from cofactor.correlation import co_occurrence, normalized, positive_part, self_
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
-from cofactor.labels.filling import fill_labels
+from cofactor.labels.filling import fill_labels, known_penalty
 from cofactor.labels.leave_one_out import ridge_problem
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.checks import check_choice, check_number, check_size, make_generator, resolve_size
@@ -363,13 +363,14 @@ class GroPLE(LabelModel):
 def _filled(data: FitInput, known: NDArray[np.bool_]) -> sparse.csr_array:
     """Return labels in which those that are not known are what ridge regression on the known ones says, from 0 to 1.
 
-    Its penalty has the least leave-one-out error where each unknown label is the mean of the known ones.
+    Its penalty is chosen by its error on known labels that are hidden.
     """
     space = data.feature_space()
     if FeatureSpace.too_large(data.features):
         alpha = float(np.sum(space.coordinates()[2])) / data.n_instances
     else:
         alpha = ridge_problem(data.features).best_alpha(data.expected_labels()).alpha
+        alpha = known_penalty(space, data.labels, known, alpha)
     filled = fill_labels(space, data.labels, known, alpha)
     filled.data = np.clip(filled.data, 0, 1)
     return filled

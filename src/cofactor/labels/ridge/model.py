@@ -16,7 +16,7 @@ from cofactor.labels.embedding.code import label_means
 from cofactor.labels.embedding.principal import principal_bytes
 from cofactor.labels.explaining import LinearPart, ScoreParts, VotePart
 from cofactor.labels.features import is_sparse
-from cofactor.labels.filling import known_ridge
+from cofactor.labels.filling import known_penalty, known_ridge
 from cofactor.labels.held_out import sampled
 from cofactor.labels.leave_one_out import DualRidge, RidgeProblem, column_means, ridge_problem
 from cofactor.labels.regression import linear
@@ -108,9 +108,10 @@ class LabelRidge(LabelModel):
     quarter of the instances is held out for calibration. Labels are worked on in blocks, so that no table of
     instances × labels stands in memory beyond the scores that are calibrated.
 
-    Where labels are not known (`missing`, or `mask` of `fit`), α is chosen as if each had the mean of its label, and
-    each label has a regression on its own instances (see `PLST`); there is no kernel and no code, and a quarter of the
-    instances is held out, since leave-one-out does not hold then.
+    Where labels are not known (`missing`, or `mask` of `fit`), α is chosen by its error on a fifth of the known labels,
+    hidden (on large features as if each unknown label had the mean of the known ones), and each label has a regression
+    on its own instances (see `PLST`); there is no kernel and no code, and a quarter of the instances is held out, since
+    leave-one-out does not hold then.
 
     Repeated instances make leave-one-out optimistic: each has its copy among the others. Then so are probabilities.
 
@@ -249,6 +250,7 @@ class LabelRidge(LabelModel):
             part = data.rows(rows_for_penalty(data.n_instances)) if large else data
             problem = ridge_problem(part.features, part.weights) if large else space.problem()
             alpha = problem.best_alpha(part.expected_labels()).alpha
+            alpha = alpha if large else known_penalty(space, data.labels, known, alpha)
         else:
             alpha = float(self.alpha)
         coef, intercept = known_ridge(space, data.labels, known, alpha, **({"tol": TOLERANCE} if large else {}))
