@@ -3,6 +3,7 @@
     python benchmarks/labels.py accuracy [data ...]   k-fold, parameters and thresholds chosen in the training folds
     python benchmarks/labels.py features [data ...]   MNMTF before ML-kNN, on the public split of Yahoo's directory
     python benchmarks/labels.py speed [part ...]      fits, predictions and streaming: fits, predict, stream
+    python benchmarks/labels.py ridge [data ...]      LabelRidge at its defaults, on 22 sets
     python benchmarks/labels.py peers [data ...]      other libraries on the same split in the same run
 
 Tables go into README.md, in a section for each data set or part; `features` named with data only prints its rows.
@@ -23,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from common import publish, table
+from label_ridge import ridge_table
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
@@ -439,6 +441,13 @@ def peer(python: str, method: str, X: Any, Y: Any, T: Any) -> tuple[Any, float] 
         return sparse.load_npz(Path(folder, "predicted.npz")), json.loads(done.stdout.splitlines()[-1])["seconds"]
 
 
+# ---------------------------------------------------------------- LabelRidge
+
+
+def ridge(chosen: list[str]) -> None:
+    print_or_publish("label ridge", ridge_table(chosen), chosen)
+
+
 # ---------------------------------------------------------------- the command line
 
 
@@ -451,7 +460,7 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--stream"]:
         streamed(sys.argv[2])
     else:
-        sections = {"accuracy": accuracy, "features": features, "speed": speed, "peers": peers}
+        sections = {"accuracy": accuracy, "features": features, "speed": speed, "peers": peers, "ridge": ridge}
         if sys.argv[1:2] and sys.argv[1] not in sections:
             raise SystemExit(f"{sys.argv[1]!r} is none of {', '.join(sections)}")
         for name in sys.argv[1:2] or sections:

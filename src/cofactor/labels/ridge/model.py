@@ -32,6 +32,7 @@ __all__ = ["LabelRidge"]
 
 _KERNELS = ("auto", "linear", "rbf")
 _BLOCK = 1 << 22  # numbers of a block of a table
+_CALIBRATED = 1 << 25  # scores from which calibration and decision are learned: 268 MB
 _DOUBLE = 1 << 26  # numbers up to which coefficients are kept in double precision
 _SINGLE_WORK = 2e11  # products above which coefficients are computed in single precision, where that is safe
 
@@ -219,7 +220,7 @@ class LabelRidge(LabelModel):
             self.alpha_, self.coef_, intercept = fit_large(X, Y, weights, alpha)
             self.intercept_, self.n_components_ = intercept - 0.5, Y.shape[1]
             return
-        rows = sampled(np.arange(data.n_instances), Y.shape[1], make_generator(self.random_state))
+        rows = sampled(np.arange(data.n_instances), Y.shape[1], make_generator(self.random_state), _CALIBRATED)
         problem = ridge_problem(X, weights) if data.space is None else data.feature_space().problem()
         fit = _fit_linear(problem, X, Y, self.alpha, rows)
         coef, intercept, held_out = fit.coef, fit.intercept, fit.held_out
