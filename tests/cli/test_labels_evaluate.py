@@ -13,7 +13,6 @@ from cofactor.datasets import load_labels, make_labels, write_libsvm
 from cofactor.evaluation import (
     GroupedLabelKFold,
     Holdout,
-    Search,
     StratifiedLabelKFold,
     evaluate_labels,
     fold_means,
@@ -79,9 +78,7 @@ def test_parameters_are_chosen_inside_the_training_folds(run, file: Path) -> Non
 
     data = read_libsvm(file, sparse="auto")
     found = json.loads(run("evaluate", file, "-m", "plst", "--folds", 2, "--json").out)["results"]["PLST"]
-    model = PLST(random_state=0)
-    selection = Search(model, model.default_grid(), thresholds=("auto",), random_state=0)
-    direct = evaluate_labels(selection, data.X, data.Y, KFold(2, shuffle=True, random_state=0))
+    direct = evaluate_labels(PLST(random_state=0), data.X, data.Y, KFold(2, shuffle=True, random_state=0))
     assert [row["parameters"] for row in found] == [row["parameters"] for row in direct]
     assert [row["micro_f1"] for row in found] == [row["micro_f1"] for row in direct]
 
@@ -105,17 +102,9 @@ def test_official_split_of_real_data(run, data_dir: Path) -> None:
     (row,) = found["results"]["BinaryRelevance"]
     assert (row["n_train"], row["n_test"]) == (391, 202)
     train, test = load_labels("emotions").split()
-    (best,) = [BinaryRelevance(row_estimator(row), random_state=0).fit(train.X, train.Y)]
-    assert row["micro_f1"] == pytest.approx(label_report(test.Y, best.predict(test.X))["micro_f1"], abs=0.02)
-    assert row["micro_f1"] > 0.6
-
-
-def row_estimator(row: dict):
-    """The estimator which was chosen, from its text."""
-    from sklearn.svm import LinearSVC
-
-    cost = float(row["parameters"]["estimator"].partition("C=")[2].rstrip(")") or 1)
-    return LinearSVC(C=cost)
+    model = BinaryRelevance(random_state=0).fit(train.X, train.Y)
+    assert row["micro_f1"] == label_report(test.Y, model.predict(test.X))["micro_f1"]
+    assert row["micro_f1"] > 0.65
 
 
 def test_table(run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

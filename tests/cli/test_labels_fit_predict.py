@@ -137,15 +137,19 @@ def test_every_model_fits_and_predicts(run, name: str, table: Path, tmp_path: Pa
     assert len(rows(run("predict", out, table).out)) == 80
 
 
-def test_what_is_not_said_is_chosen_by_validation(run, tags: LabelDataset, table: Path, tmp_path: Path) -> None:
-    from cofactor.model.selection.grid import select_parameters
-
+@pytest.mark.parametrize("name", ["plst", "omf", "mlknn"])
+def test_the_model_chooses_what_is_not_said_as_it_does_in_python(
+    run, tags: LabelDataset, table: Path, tmp_path: Path, name: str
+) -> None:
     out = tmp_path / "m.cofactor"
-    facts = json.loads(run("fit", table, "--labels", "tag", "-m", "plst", "-o", out, "--json").out)
-    model = built("plst")
-    best, *_ = select_parameters(model, np.asarray(tags.X), tags.Y, LabelTask().grid(model, Settings()))
-    assert facts["chosen"] == best.parameters
-    assert cofactor.load(out).get_params()["alpha"] == best.parameters["alpha"]
+    facts = json.loads(run("fit", table, "--labels", "tag", "-m", name, "-o", out, "--json").out)
+    model = LabelTask().models()[name](random_state=0).fit(np.asarray(tags.X), tags.Y.toarray())
+    assert facts["chosen"]["scale"] == model.scaling_.kind
+    if name == "plst":
+        assert facts["chosen"]["alpha"] == model.alpha_
+    found = rows(run("predict", out, table, "--form", "table").out)
+    expected = model.predict(np.asarray(tags.X))
+    assert [[int(v) for k, v in row.items() if k != "instance"] for row in found] == expected.tolist()
 
 
 def test_parameters_by_name(run) -> None:
@@ -154,7 +158,6 @@ def test_parameters_by_name(run) -> None:
     assert (type(model.estimator).__name__, model.estimator.C, model.threshold) == (
         "LogisticRegression", 0.1, "per-label",
     )  # fmt: skip
-    assert LabelTask().grid(model, Settings()) == {}
     model = built("GroPLE", factors=7, params={"n_groups": 3})
     assert (model.n_components, model.n_groups) == (7, 3)
 
@@ -424,6 +427,6 @@ def test_a_file_of_labels_alone(run, tmp_path: Path) -> None:
 
 
 def test_a_fit_which_finds_no_label_gives_a_hint(run, tmp_path: Path) -> None:
-    fit = ["fit", "emotions", "-m", "omf", "--alpha", 0.5, "-o", tmp_path / "m"]
+    fit = ["fit", "emotions", "-m", "omf", "--param", "decoder=factors", "--alpha", 0.5, "-o", tmp_path / "m"]
     assert "try --threshold auto" in run(*fit, "--threshold", 0, "--param", "scale=none").err
     assert "note" not in run(*fit).err

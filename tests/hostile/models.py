@@ -98,8 +98,8 @@ def fitted() -> Iterator[tuple[str, Any]]:
         LogisticRegression(),
     ):
         name = f"BinaryRelevance of {type(inner).__name__}"
-        yield name, BinaryRelevance(inner, random_state=0).fit(FEATURES, LABELS)
-    yield "nearest in sparse", BinaryRelevance(KNeighborsClassifier(2, metric="cosine")).fit(table, LABELS)
+        yield name, BinaryRelevance.paper(inner, random_state=0).fit(FEATURES, LABELS)
+    yield "nearest in sparse", BinaryRelevance.paper(KNeighborsClassifier(2, metric="cosine")).fit(table, LABELS)
     data = load_labels(NOTES, "tags", label_sep=";", text="body")
     yield "OMF of notes", _small(OMF).fit(data)
     yield "pipeline of texts", make_pipeline(TfidfVectorizer(), _small(MLkNN)).fit(TEXTS, LABELS)

@@ -148,7 +148,7 @@ def test_one_global_embedding_where_nothing_is_retained_anywhere() -> None:
     model = MLCHMF.paper(alpha=5.0, tolerance=0.0, max_depth=1, dtype="float64").fit(X, Y)
     assert len(model.owners_) == model.retained_.shape[0] == 0
     assert [embedding["node"] for embedding in model.embeddings_] == [0]
-    growth = model._growth(20)
+    growth = model._growth(20, 5.0)
     expected, _ = tree.embed(np.column_stack([X, np.ones(90)]), sparse.csr_array(Y), growth)
     np.testing.assert_allclose(full(model, model.embeddings_[0]), expected["U"] @ expected["V"], atol=1e-12)
     assert np.array_equal(model.predict(X), np.column_stack([X, np.ones(90)]) @ expected["U"] @ expected["V"] > 0)
@@ -278,7 +278,7 @@ def test_the_constant_feature_carries_what_most_instances_have() -> None:
 def test_an_embedding_minimises_its_objective() -> None:
     """With d = min(D, L) the map U V solves the convex problem of the trace norm: checked by its optimality."""
     X, Y = noisy()
-    growth = MLCHMF.paper(n_components=4, alpha=3.0, tol=1e-12, max_iter=5000, dtype="float64")._growth(4)
+    growth = MLCHMF.paper(n_components=4, alpha=3.0, tol=1e-12, max_iter=5000, dtype="float64")._growth(4, 3.0)
     found, result = tree.embed(X, sparse.csr_array(Y), growth)
     assert result.converged
     W = found["U"] @ found["V"]

@@ -36,10 +36,10 @@ def data(frame: pd.DataFrame) -> LabelDataset:
 
 
 def test_a_model_of_a_data_set_predicts_from_frames(frame: pd.DataFrame, data: LabelDataset, tmp_path: Path) -> None:
-    plain = PLST(1.0, random_state=0).fit(data.X, data.Y)
+    plain = PLST.paper(1.0, random_state=0).fit(data.X, data.Y)
     expected = plain.predict(data.X).toarray()
     assert plain.score(data.X, data.Y) > 0.9
-    PLST(1.0, random_state=0).fit(data).save(tmp_path / "m.cofactor")
+    PLST.paper(1.0, random_state=0).fit(data).save(tmp_path / "m.cofactor")
     model = cofactor.load(tmp_path / "m.cofactor")
     assert model.label_names_.tolist() == ["sea", "ski"]
     with warnings.catch_warnings():
@@ -59,7 +59,7 @@ def test_a_model_of_a_data_set_predicts_from_frames(frame: pd.DataFrame, data: L
 
 def test_names_win_over_the_order_of_columns() -> None:
     data = make_labels(40, 4, 3, n_groups=1, n_factors=2, random_state=0)[0]
-    model = PLST(1.0).fit(data)
+    model = PLST.paper(1.0).fit(data)
     turned = LabelDataset(data.name, data.X[:, ::-1], data.Y, data.feature_names[::-1], data.label_names)
     np.testing.assert_array_equal(model.decision_function(turned), model.decision_function(data))
     assert not hasattr(model, "recipe_")
@@ -68,16 +68,16 @@ def test_names_win_over_the_order_of_columns() -> None:
 
 
 def test_another_fit_forgets_the_columns(frame: pd.DataFrame, data: LabelDataset) -> None:
-    model = PLST(1.0).fit(data).fit(data.X, data.Y)
+    model = PLST.paper(1.0).fit(data).fit(data.X, data.Y)
     assert not hasattr(model, "recipe_")
     with pytest.raises(ValueError, match="X has 3 features, but PLST is expecting 9"):
         model.predict(frame)
 
 
 def test_names_of_labels_and_streams(frame: pd.DataFrame, data: LabelDataset) -> None:
-    assert PLST(1.0).fit(data, label_names=["a", "b"]).label_names_.tolist() == ["a", "b"]
-    assert PLST(1.0).fit(data, data.Y.toarray()).predict(frame).shape == (60, 2)
-    model = OMF(1, random_state=0).fit(data)
+    assert PLST.paper(1.0).fit(data, label_names=["a", "b"]).label_names_.tolist() == ["a", "b"]
+    assert PLST.paper(1.0).fit(data, data.Y.toarray()).predict(frame).shape == (60, 2)
+    model = OMF.paper(1, random_state=0).fit(data)
     assert model.partial_fit(frame, data.Y).n_rows_seen_ == 120
     assert model.recipe_ == data.recipe
 
@@ -100,14 +100,14 @@ def test_rows_of_another_width(data: LabelDataset) -> None:
 )
 def test_frames_that_do_not_fit(frame: pd.DataFrame, data: LabelDataset, change: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
-        PLST(1.0).fit(data).predict(change(frame))
+        PLST.paper(1.0).fit(data).predict(change(frame))
 
 
 def test_a_missing_column_is_named() -> None:
     """Only the numbers of features were told."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.random((20, 4)), columns=list("abcd"))
-    model = PLST(1.0).fit(X, rng.random((20, 2)) < 0.5)
+    model = PLST.paper(1.0).fit(X, rng.random((20, 2)) < 0.5)
     for given, message in [
         (X.drop(columns="b"), "X has 3 features, but PLST is expecting 4 features as input; there is no column 'b'"),
         (X.assign(e=1), "expecting 4 features as input; column 'e' was not there in training"),
@@ -139,4 +139,4 @@ def test_texts_of_medical_are_as_good_as_its_features(data_dir: Path) -> None:
 
 def test_a_fit_without_labels() -> None:
     with pytest.raises(InvalidInputError, match="fit requires y to be passed"):
-        PLST().fit(np.eye(3))
+        PLST.paper().fit(np.eye(3))

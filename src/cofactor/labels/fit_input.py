@@ -101,7 +101,7 @@ class FitInput:
         return f"{counted(n, 'instance', form=',')}, {counted(D, 'feature', form=',')}, {counted(L, 'label', form=',')}"
 
     def bytes_of(self, n_components: Any) -> int:
-        """Return what components take at least, as `check_size` takes their number: no more than labels, float32."""
+        """Return what components take at least, float32: as many as `n_components` says, 1 for "auto", or as labels."""
         L = self.labels.shape[1]
         if isinstance(n_components, str):
             return 0

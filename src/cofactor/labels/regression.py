@@ -24,7 +24,7 @@ from scipy import sparse
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.data import as_weights
 from cofactor.labels.features import CheckedFeatures, as_features, dwarfed, is_sparse
-from cofactor.labels.leave_one_out import RidgeProblem, ridge_problem
+from cofactor.labels.leave_one_out import RidgeAt, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import SCALES, Scaling, learn_scaling
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_number
@@ -135,6 +135,7 @@ class FeatureSpace:
             scale = learn_scaling(scale, features, self.weights)
         self.scaling, self.X = scale, scale.apply(features)
         self._problem: RidgeProblem | None = None
+        self._last: RidgeAt | None = None
         self.mean = _column_means(self.X, self.weights) if fit_intercept else np.zeros(D)
         self._by_columns = n >= D
         self._basis: NDArray[np.float64] | None = None
@@ -241,6 +242,12 @@ class FeatureSpace:
         if self._problem is None:
             self._problem = ridge_problem(self.X, self.weights, self.fit_intercept)
         return self._problem
+
+    def leave_one_out(self, alpha: float) -> RidgeAt:
+        """Return the regression with a penalty, for its leave-one-out predictions; the last one is kept."""
+        if self._last is None or self._last.alpha != alpha:
+            self._last = self.problem().at(alpha)
+        return self._last
 
     def principal(self, T: CheckedFeatures) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the singular values s and UᵀTc, which are the regression in principal coordinates of the features.

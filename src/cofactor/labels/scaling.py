@@ -23,10 +23,12 @@ __all__ = [
     "SCALES",
     "SPARSE",
     "Scaling",
+    "candidate_scalings",
     "check_scale",
     "choose_scaling",
     "dense_features",
     "learn_scaling",
+    "rows_to_compare",
     "share_filled",
     "stream_scaling",
 ]
@@ -230,12 +232,10 @@ def choose_scaling(
     """
     if scale != AUTO:
         return learn_scaling(scale, X, weights)
-    thin = share_filled(X) < SPARSE and X.shape[1] > _NARROW
-    candidates = [learn_scaling(kind, X, weights) for kind in (_OF_SPARSE if thin else of_dense)]
-    n = X.shape[0]
-    if n < 3 or len(candidates) == 1:
+    candidates = candidate_scalings(X, weights, of_dense)
+    if X.shape[0] < 3 or len(candidates) == 1:
         return candidates[0]
-    rows = slice(None) if n <= _ROWS else np.sort(np.random.default_rng(0).choice(n, _ROWS, replace=False))
+    rows = rows_to_compare(X.shape[0])
     some, labels, heavy = X[rows], Y[rows], None if weights is None else weights[rows]
     chosen, least, place = candidates[0], np.inf, 9
     for candidate in candidates:
@@ -243,6 +243,19 @@ def choose_scaling(
         if best.error < least:
             chosen, least, place = candidate, best.error, best.place
     return chosen
+
+
+def candidate_scalings(
+    X: CheckedFeatures, weights: NDArray[np.float64] | None = None, of_dense: Sequence[str] = OF_DENSE
+) -> list[Scaling]:
+    """Return the scalings among which "auto" chooses, learned from all instances; see `choose_scaling`."""
+    thin = share_filled(X) < SPARSE and X.shape[1] > _NARROW
+    return [learn_scaling(kind, X, weights) for kind in (_OF_SPARSE if thin else of_dense)]
+
+
+def rows_to_compare(n: int) -> NDArray[np.int64]:
+    """Return the at most 1,200 of n instances on which they are compared."""
+    return np.arange(n) if n <= _ROWS else np.sort(np.random.default_rng(0).choice(n, _ROWS, replace=False))
 
 
 def _clip(X: CheckedFeatures, furthest: float) -> None:

@@ -11,18 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from cofactor import labels
 from cofactor.datasets.registry import KNOWN
 from cofactor.errors import Argument, InvalidInputError, Text
-from cofactor.evaluation import Search
 from cofactor.evaluation.labels import decodings, measure_labels
 from cofactor.labels import LabelModel
 from cofactor.labels.decoding import AUTO
 from cofactor.metrics import LABEL_METRICS, LabelTally, micro_f1
 from cofactor.model.convergence import NothingPredictedWarning, predicts_none
-from cofactor.model.selection.grid import select_parameters
 from cofactor.model.splits import splitter_of
 from cofactor.tasks import label_files
 from cofactor.tasks.base import Task, about
@@ -144,61 +142,32 @@ class LabelTask(Task):
         return assemble(model, replace(settings, params=params), Wanted(fixed=fixed))
 
     def contestant(self, name: str, settings: Settings) -> Built:
-        """Return a model which chooses its open parameters in each training part; see `Task.contestant`."""
-        built = self.build(name, settings)
-        grid = self.grid(built.model, settings)
-        threshold = built.model.threshold
-        if not grid or not (isinstance(threshold, str) or threshold == 0):
-            return built
-        rules = (AUTO,) if threshold == AUTO else tuple(dict.fromkeys(("plain", *_rules(built.model))))
-        search = Search(built.model, grid, thresholds=rules, random_state=settings.seed)
-        return Built(search, built.notes)
-
-    def grid(self, model: Any, settings: Settings) -> dict[str, list[Any]]:
-        """Return the values to try of the parameters that matter most, of those which the settings leave open.
-
-        Parameters
-        ----------
-        model : LabelModel
-            As `build` returns it.
-        settings : Settings
-            With which it was built.
-        """
-        known = model.get_params(deep=False)
-        if settings.alpha != "auto" and "alpha" in known:
-            return {}
-        fixed = set(settings.params) | ({"n_components"} if settings.factors is not None else set())
-        return {name: values for name, values in model.default_grid().items() if name in known and name not in fixed}
+        """Return a model, which chooses its open parameters by itself in each training part; see `Task.contestant`."""
+        return self.build(name, settings)
 
     def name_of(self, model: Any) -> str:
-        """Return the name of the class of a model; of a search, that of the model inside."""
-        return type(_inside(model)).__name__
+        """Return the name of the class of a model."""
+        return type(model).__name__
 
     # ---------------------------------------------------------------- fit, and what a fitted model does
 
     def fit(self, model: Any, loaded: Loaded, settings: Settings, listen: Listener | None = None) -> tuple[Any, Facts]:
-        """Choose settings on a fifth of the instances, then fit to all of them; see `Task.fit`."""
-        data, chosen = loaded.data, dict[str, Any]()
-        model = clone(model)
+        """Fit to all instances; the model chooses what the settings leave open by itself. See `Task.fit`."""
+        data = loaded.data
+        fitted: LabelModel = clone(model)
         if listen is not None:
-            self.listen(model, listen)
+            self.listen(fitted, listen)
         began = time.perf_counter()
-        with about(loaded.file):
-            grid = self.grid(model, settings)
-            if grid and data.n_instances > 4:
-                best, *_ = select_parameters(model, data.X, data.Y, grid, thresholds=_rules(model), random_state=0)
-                chosen = best.parameters
-            fitted: LabelModel = clone(model).set_params(**chosen)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", NothingPredictedWarning)  # a note says it with the names of options
-                fitted.fit(data.X, data.Y, label_names=data.label_names)
+        with about(loaded.file), warnings.catch_warnings():
+            warnings.simplefilter("ignore", NothingPredictedWarning)  # a note says it with the names of options
+            fitted.fit(data.X, data.Y, label_names=data.label_names)
         seconds = time.perf_counter() - began
         self.listen(fitted, None)
         # As if X had been a frame: the file of the model keeps the names, so that `predict` can match columns by them.
         fitted.feature_names_in_ = np.array(data.feature_names, dtype=object)
         if data.recipe is not None:
             fitted.recipe_ = data.recipe
-        return fitted, _fit_facts(fitted, loaded, chosen, seconds)
+        return fitted, _fit_facts(fitted, loaded, _choices(fitted), seconds)
 
     def predict(self, model: Any, file: str, options: Mapping[str, Any], called: str = "the model") -> Table:
         """Predict the labels of the instances in a file; see `Task.predict`."""
@@ -274,7 +243,7 @@ class LabelTask(Task):
     def metrics(self, models: Mapping[str, Any]) -> tuple[Column, ...]:
         """Return all measures of labels."""
         headings = {name: _HEADINGS.get(name, name.replace("_", " ")) for name in LABEL_METRICS}
-        probable = any(hasattr(_inside(model), "predict_proba") for model in models.values())
+        probable = any(hasattr(model, "predict_proba") for model in models.values())
         room: dict[str, Room] = dict.fromkeys(_NOT_SHOWN, "none")
         room |= {"log_loss": "none", "ece": "wide" if probable else "none"}
         measures = (Column(name, heading, 3, room.get(name, "any")) for name, heading in headings.items())
@@ -351,10 +320,6 @@ class LabelTask(Task):
         """Return the rule that gives every instance the frequent labels."""
         return {"frequent labels": LabelFrequencies(**_decisions(settings), random_state=settings.seed)}
 
-    def listen(self, model: Any, listener: Listener | None) -> None:
-        """Let a model, or the model inside a search, report its progress; see `Task.listen`."""
-        super().listen(_inside(model), listener)
-
     def prepared(
         self, models: Mapping[str, Any], loaded: Loaded, settings: Settings
     ) -> tuple[dict[str, Any], tuple[Text, ...]]:
@@ -367,7 +332,7 @@ class LabelTask(Task):
         for model in models:
             with warnings.catch_warnings(), about(loaded.file):
                 warnings.simplefilter("ignore")
-                clone(_inside(model)).fit(few.X, few.Y).predict(few.X)
+                clone(model).fit(few.X, few.Y).predict(few.X)
 
 
 def without_names(model: Any) -> Any:
@@ -384,20 +349,20 @@ def without_names(model: Any) -> Any:
     return plain
 
 
-def _inside(model: Any) -> Any:
-    """Return the model whose parameters a search chooses, or the model itself."""
-    return model.estimator if isinstance(model, Search) else model
-
-
 def _decisions(settings: Settings) -> dict[str, Any]:
     """Return the parameters of a label model which say how it decides."""
     asked = settings.options
     return {"threshold": asked.get("threshold", AUTO), "decide_for": asked.get("decide_for", "micro")}
 
 
-def _rules(model: LabelModel) -> tuple[str, ...]:
-    """Return the rules by which the scores are cut in the choice of parameters."""
-    return (model.threshold,) if isinstance(model.threshold, str) else ("plain",)
+def _choices(model: LabelModel) -> dict[str, Any]:
+    """Return what a fitted model chose by itself."""
+    params = model.get_params(deep=False)
+    found = {"scale": model.scaling_.kind} if params.get("scale") == "auto" else {}
+    if model.constant_.all():
+        return found
+    settled = model._settled()
+    return found | {name: value for name, value in settled.items() if params.get(name) in ("auto", None)}
 
 
 def _known_estimator(model: LabelModel, name: str) -> Any:
@@ -419,7 +384,7 @@ def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], sec
         "instances": data.n_instances,
         "cardinality": data.cardinality,
         "seconds": round(seconds, 3),
-        "chosen": dict(chosen),
+        "chosen": {name: str(value) if isinstance(value, BaseEstimator) else value for name, value in chosen.items()},
         "train_micro_f1": score,
     }
     shown = {
@@ -428,7 +393,9 @@ def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], sec
         "labels": f"{data.n_labels:,}, {data.cardinality:.2f} for each instance",
         "constant labels": known.shown.get("constant labels", ""),
         "seconds": f"{seconds:.2f}",
-        "chosen": ", ".join(f"{name} {value}" for name, value in chosen.items()),
+        "chosen": ", ".join(
+            f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in chosen.items()
+        ),
         "threshold": known.shown["threshold"],
         "decides": known.shown.get("decides", ""),
         "training micro-F1": f"{score:.4f}",

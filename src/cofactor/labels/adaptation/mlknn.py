@@ -14,9 +14,14 @@ from cofactor.labels.adaptation.neighbours import nearest_rows
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import ScoreParts, VotePart
 from cofactor.labels.features import is_sparse
-from cofactor.model.checks import check_number
+from cofactor.labels.held_out import sampled
+from cofactor.labels.scaling import AUTO, candidate_scalings, rows_to_compare
+from cofactor.model.checks import check_number, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
+
+#: Numbers of neighbours among which "auto" chooses.
+_SIZES = (5, 10, 20, 50)
 
 
 class MLkNN(LabelModel):
@@ -34,16 +39,18 @@ class MLkNN(LabelModel):
 
     Parameters
     ----------
-    n_neighbors : int, default=10
-        k; all other instances if there are fewer.
+    n_neighbors : int or "auto", default="auto"
+        k; all other instances if there are fewer. "auto" takes that one of 5, 10, 20 and 50 whose leave-one-out shares
+        of neighbours have the least squared error. The paper takes 10.
     smoothing : float, default=1.0
         s, above 0: how many times each number j is assumed to have been counted before. For s → ∞ every probability
         is ½.
     {scale}
+        Here "auto" takes the scale in which the shares of neighbours have the least leave-one-out error.
     {threshold}
     {decide_for}
     {random_state}
-        It draws only the folds on which a threshold is learned.
+        It draws the held-out instances, where there are too many scores to learn probabilities from all.
     {callback}
         This fit is direct: it has no steps to report.
     {verbose}
@@ -61,8 +68,7 @@ class MLkNN(LabelModel):
     -----
     Distances are Euclidean. Of equally near neighbours, such as duplicates or rows of a binary table, the first in the
     training data is taken (`cofactor.labels.adaptation.neighbours.nearest_rows`). An instance is not a neighbour
-    of itself, but its duplicates are. Distances depend on the scale of the features: if scales should not matter, put a
-    `StandardScaler` or a `Normalizer` before the model in a pipeline.
+    of itself, but its duplicates are. Distances depend on the scale of the features: see `scale`.
 
     The model holds the training data; sparse data stay sparse. A fit computes the distances between all instances in
     blocks of 16 MB, in O(N² D) operations or fewer for sparse rows.
@@ -89,12 +95,14 @@ class MLkNN(LabelModel):
     _shapes: ClassVar[Mapping[str, str]] = {"posteriors_": "Lk", "X_": "ND", "Y_": "NL"}
 
     posteriors_: NDArray[np.float64]
+    _paper: ClassVar[Mapping[str, Any]] = {"n_neighbors": 10}
+
     X_: Any
     Y_: sparse.csr_array
 
     def __init__(
         self,
-        n_neighbors: int = 10,
+        n_neighbors: int | str = "auto",
         *,
         smoothing: float = 1.0,
         scale: str = "auto",
@@ -115,18 +123,32 @@ class MLkNN(LabelModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number("n_neighbors", self.n_neighbors, low=1, whole=True)
+        if not (isinstance(self.n_neighbors, str) and self.n_neighbors == AUTO):
+            check_number("n_neighbors", self.n_neighbors, low=1, whole=True)
         check_number("smoothing", self.smoothing, low=0, inclusive=False)
 
     def default_grid(self) -> dict[str, list[Any]]:
         """See `LabelModel.default_grid`."""
         return {"n_neighbors": [5, 10, 20]}
 
+    def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
+        if self.scale != AUTO or data.space is not None or data.n_instances < 3:
+            return super()._with_scaling(data, stream=stream)
+        candidates, rows = candidate_scalings(data.features, data.weights), rows_to_compare(data.n_instances)
+        X, Y = data.features[rows], data.labels[rows]
+        errors = [min(_errors(_neighbours(scaling.apply(X), _SIZES), Y).values()) for scaling in candidates]
+        self.scaling_ = candidates[int(np.argmin(errors))]
+        return data.scaled(self.scaling_)
+
     def _fit(self, data: FitInput) -> None:
         X, Y = data.features, data.labels
         n = data.n_instances
-        k = min(self.n_neighbors, n - 1)
-        counts = _label_counts(nearest_rows(X, X, k, exclude_self=True), Y)
+        near = _neighbours(X, _SIZES if self.n_neighbors == AUTO else (int(self.n_neighbors),))
+        if self.n_neighbors == AUTO:
+            errors = _errors(near, Y)
+            near = np.ascontiguousarray(near[:, : min(errors, key=errors.__getitem__)])
+        k = near.shape[1]
+        counts = _label_counts(near, Y)
         n_on = np.bincount(Y.indices, minlength=Y.shape[1])
         on = _histogram(counts * Y.astype(np.int64), n_on, k)  # the product keeps instances with the label
         off = _histogram(counts, np.full(Y.shape[1], n), k) - on
@@ -137,10 +159,25 @@ class MLkNN(LabelModel):
         self.posteriors_ = likely_on / (likely_on + likely_off)
         self.X_, self.Y_ = X.copy(), Y
 
+    def _settled(self) -> dict[str, Any]:
+        return {"n_neighbors": max(1, self.posteriors_.shape[1] - 1)}
+
+    def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        if data.weights is not None or data.n_instances < 3:  # a repeated instance would be its own neighbour
+            return super()._held_out(data)
+        n, L = data.labels.shape
+        rows = sampled(np.arange(n), L, make_generator(self.random_state))
+        near = nearest_rows(data.features, data.features, self.posteriors_.shape[1] - 1, exclude_self=True)[rows]
+        return rows, self._of_counts(_label_counts(near, data.labels))
+
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         counts = _label_counts(nearest_rows(self.X_, X, self.posteriors_.shape[1] - 1), self.Y_)
-        scores = np.tile(self.posteriors_[:, 0], (X.shape[0], 1))
-        rows = np.repeat(np.arange(X.shape[0]), np.diff(counts.indptr))
+        return self._of_counts(counts)
+
+    def _of_counts(self, counts: sparse.csr_array) -> NDArray[Any]:
+        """Return scores of instances from how many neighbours have each label."""
+        scores = np.tile(self.posteriors_[:, 0], (counts.shape[0], 1))
+        rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
         scores[rows, counts.indices] = self.posteriors_[counts.indices, counts.data]
         return scores - 0.5
 
@@ -170,6 +207,21 @@ class MLkNN(LabelModel):
             raise InvalidInputError("Y_ must be a sparse table of ones")
         if not 1 <= self.posteriors_.shape[1] <= len(self.Y_.indptr):
             raise InvalidInputError(f"posteriors_ are those of {self.posteriors_.shape[1] - 1} neighbours")
+
+
+def _neighbours(X: CheckedFeatures, sizes: tuple[int, ...]) -> NDArray[np.int64]:
+    """Return the nearest other instances of each, as many as the largest size."""
+    return nearest_rows(X, X, min(max(sizes), X.shape[0] - 1), exclude_self=True)
+
+
+def _errors(near: NDArray[np.int64], Y: sparse.csr_array) -> dict[int, float]:
+    """Return for numbers of neighbours the squared error of their shares which have each label."""
+    errors = {}
+    for k in dict.fromkeys(min(size, near.shape[1]) for size in _SIZES):
+        counts = _label_counts(np.ascontiguousarray(near[:, :k]), Y)
+        hits = float(counts.multiply(Y).sum())
+        errors[k] = float(np.square(counts.data / k).sum()) - 2 * hits / k  # and the number of ones
+    return errors
 
 
 def _label_counts(neighbours: NDArray[np.int64], Y: sparse.csr_array) -> sparse.csr_array:

@@ -15,9 +15,11 @@ from scipy import sparse
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.filling import fill_labels
+from cofactor.labels.held_out import sampled
+from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
 from cofactor.labels.receiving import space_for
 from cofactor.labels.regression import FeatureSpace, linear
-from cofactor.model.checks import check_choice, check_number, check_size, resolve_size
+from cofactor.model.checks import check_choice, check_size, make_generator, resolve_size
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -34,7 +36,8 @@ class CodeModel(LabelModel):
     """Encode labels, regress the codes on the features by ridge regression, decode.
 
     Subclasses say how labels become codes and how codes become scores (`_encode`). The ridge regression of the codes
-    is the same for all of them, with one decomposition of the features (`FeatureSpace`).
+    is the same for all of them, with one decomposition of the features (`FeatureSpace`), and so are the choice of its
+    penalty and the scores from which probabilities are learned: both are exact leave-one-out.
 
     Where labels are not known (`missing`, or `mask` of `fit`), each label has a ridge regression on its own instances,
     by conjugate gradients which the shared decomposition preconditions (`known_ridge`). What it says of the unknown
@@ -44,6 +47,8 @@ class CodeModel(LabelModel):
 
     Attributes
     ----------
+    alpha_ : float
+        Weight of the penalty: the parameter `alpha`, or the one that was chosen.
     n_components_ : int
         Number d of components: the parameter `n_components`, or fewer if the labels have no more.
     coef_ : ndarray of shape (D, d)
@@ -57,11 +62,13 @@ class CodeModel(LabelModel):
     """
 
     _takes_unknown: ClassVar[bool] = True
-    _learned: ClassVar[tuple[str, ...]] = ("n_components_", "coef_", "intercept_", "decoder_", "offset_")
+    _learned: ClassVar[tuple[str, ...]] = ("alpha_", "n_components_", "coef_", "intercept_", "decoder_", "offset_")
     _shapes: ClassVar[Mapping[str, str]] = {
-        "n_components_": "", "coef_": "Dd", "intercept_": "d", "decoder_": "dL", "offset_": "L",
+        "alpha_": "", "n_components_": "", "coef_": "Dd", "intercept_": "d", "decoder_": "dL", "offset_": "L",
     }  # fmt: skip
+    _paper: ClassVar[Mapping[str, Any]] = {"n_components": 0.5, "alpha": 1.0}
 
+    alpha_: float
     n_components_: int
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
@@ -70,8 +77,8 @@ class CodeModel(LabelModel):
 
     def __init__(
         self,
-        n_components: int | float = 0.5,
-        alpha: float = 1.0,
+        n_components: int | float | str = 1.0,
+        alpha: float | str = "auto",
         *,
         fit_intercept: bool = True,
         scale: str = "auto",
@@ -109,6 +116,9 @@ class CodeModel(LabelModel):
         `space` holds the weights of the instances, if there are any.
         """
 
+    #: Whether `n_components` may be "auto".
+    _chooses_components: ClassVar[bool] = False
+
     @property
     def takes_weights(self) -> str:
         """Which weights the model takes: "any", since sums of squared errors are weighted."""
@@ -116,20 +126,51 @@ class CodeModel(LabelModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_size("n_components", self.n_components)
-        check_number("alpha", self.alpha, low=0)
+        if self.n_components != AUTO or not self._chooses_components:
+            check_size("n_components", self.n_components)
+        check_penalty("alpha", self.alpha)
 
     def _fit(self, data: FitInput) -> None:
         n_labels = data.labels.shape[1]
         space = data.feature_space(self.fit_intercept)
+        self.alpha_ = self._chosen_alpha(data, space) if self.alpha == AUTO else float(self.alpha)
         labels = data.labels
         if data.known is not None:
-            labels = fill_labels(space, labels, data.known, self.alpha)
-        code = self._encode(labels, min(resolve_size(self.n_components, n_labels), n_labels), space)
-        self.coef_, self.intercept_ = space.ridge(code.codes, self.alpha)
+            labels = fill_labels(space, labels, data.known, self.alpha_)
+        code = self._encode(labels, n_wanted(self.n_components, n_labels), space)
+        if self.n_components == AUTO and data.known is None:
+            code = self._shortened(code, space)
+        self.coef_, self.intercept_ = space.ridge(code.codes, self.alpha_)
         self.decoder_ = code.decoder
         self.offset_ = np.broadcast_to(code.offset, n_labels).copy()
         self.n_components_ = len(code.decoder)
+
+    def _chosen_alpha(self, data: FitInput, space: FeatureSpace) -> float:
+        """Return the penalty with the least leave-one-out error of ridge regression of the labels."""
+        if FeatureSpace.too_large(space.X):
+            return ridge_penalty(data, bool(self.fit_intercept))
+        return float(space.problem().best_alpha(data.expected_labels()).alpha)
+
+    def _shortened(self, code: Code, space: FeatureSpace) -> Code:
+        """Return a code without components whose prediction adds more error than it removes."""
+        return code
+
+    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> NDArray[np.float64] | None:
+        """Return the codes that `_fit` regressed; None if the features had a part in them."""
+        return None
+
+    def _settled(self) -> dict[str, Any]:
+        return {"alpha": self.alpha_, "n_components": self.n_components_}
+
+    def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        space = data.feature_space(self.fit_intercept)
+        codes = None if data.known is not None else self._codes_of(data.labels, space)
+        if codes is None or self.alpha_ == 0 or data.n_instances < 3 or FeatureSpace.too_large(space.X):
+            return super()._held_out(data)
+        n, L = data.labels.shape
+        rows = sampled(np.arange(n), L, make_generator(self.random_state))
+        found = space.leave_one_out(self.alpha_).held_out(codes, None if len(rows) == n else rows)
+        return rows, found @ self.decoder_ + self.offset_
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return linear(X, self.coef_, self.intercept_) @ self.decoder_ + self.offset_

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.labels.base import FitInput
@@ -27,22 +29,23 @@ class CPLST(CodeModel):
     ----------
     {n_components}
         At most as many are used as the features can predict.
-    alpha : float, default=1.0
-        Weight of the penalty in the regression and in the hat matrix, at least 0.
+    alpha : float or "auto", default="auto"
+        Weight of the penalty in the regression and in the hat matrix, at least 0; "auto" takes the one with the least
+        exact leave-one-out error of ridge regression of the labels. `paper` takes 1.
     {fit_intercept}
     {scale}
     {missing}
     {threshold}
     {decide_for}
     {random_state}
-        It draws only the folds on which a threshold is learned.
+        It draws the held-out instances, where there are too many scores to learn probabilities from all.
     {callback}
         This fit is direct: it has no steps to report.
     {verbose}
 
     Attributes
     ----------
-    n_components_, coef_, intercept_, decoder_, offset_
+    alpha_, n_components_, coef_, intercept_, decoder_, offset_
         See `CodeModel`; `decoder_` is Vᵀ.
     n_features_in_, label_names_, constant_, threshold_
         See `LabelModel`.
@@ -68,8 +71,12 @@ class CPLST(CodeModel):
 
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
         if Y.shape[1] <= LARGEST or FeatureSpace.too_large(space.X):
-            V = top_eigenvectors(space.explained(Y, self.alpha), d)[1]
+            V = top_eigenvectors(space.explained(Y, self.alpha_), d)[1]
         else:
-            V = right_singular_vectors(space.explained_root(Y, self.alpha), d)
+            V = right_singular_vectors(space.explained_root(Y, self.alpha_), d)
         mean = label_means(Y, space.weights)
         return Code(Y @ V - mean @ V, V.T, mean - 0.5)
+
+    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> NDArray[np.float64] | None:
+        V = self.decoder_.T
+        return np.asarray(Y @ V - (self.offset_ + 0.5) @ V)

@@ -32,11 +32,12 @@ class CSSP(CodeModel):
 
     Parameters
     ----------
-    n_components : int or float, default=0.5
+    n_components : int or float, default=1.0
         Number d of labels to draw, or its share of the number of labels, in (0, 1]. Only labels with a leverage above
         0 are drawn.
-    alpha : float, default=1.0
-        Weight of the penalty of the regression, at least 0.
+    alpha : float or "auto", default="auto"
+        Weight of the penalty of the regression, at least 0; "auto" takes the one with the least exact leave-one-out
+        error of ridge regression of the labels. `paper` takes 1.
     {coding}
     {fit_intercept}
     {scale}
@@ -44,7 +45,7 @@ class CSSP(CodeModel):
     {threshold}
     {decide_for}
     {random_state}
-        It draws the labels. Accuracy depends much on the draw, so report means over several seeds.
+        It draws the labels. With fewer than all, accuracy depends much on the draw: report means over several seeds.
     {callback}
         This fit is direct: it has no steps to report.
     {verbose}
@@ -53,7 +54,7 @@ class CSSP(CodeModel):
     ----------
     columns_ : ndarray of shape (d,)
         The drawn labels: their positions among the labels that are not constant in training, increasing.
-    n_components_, coef_, intercept_, decoder_, offset_
+    alpha_, n_components_, coef_, intercept_, decoder_, offset_
         See `CodeModel`; `decoder_` is :math:`Z_C^+ Z`.
     n_features_in_, label_names_, constant_, threshold_
         See `LabelModel`.
@@ -83,8 +84,8 @@ class CSSP(CodeModel):
 
     def __init__(
         self,
-        n_components: int | float = 0.5,
-        alpha: float = 1.0,
+        n_components: int | float = 1.0,
+        alpha: float | str = "auto",
         *,
         coding: str = "-1/1",
         fit_intercept: bool = True,
@@ -132,3 +133,6 @@ class CSSP(CodeModel):
         # Z_C⁺ = (Z_Cᵀ Z_C)⁺ Z_Cᵀ; with duplicate columns, eigenvalues that should be 0 are rounding errors.
         decoder = np.linalg.pinv(gram[np.ix_(C, C)], rcond=1e-11, hermitian=True) @ gram[C]
         return Code(space.unweighted(Z[:, C]), decoder, offset)
+
+    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> NDArray[np.float64]:
+        return space.unweighted(coded(Y, self.coding, space)[0][:, self.columns_])

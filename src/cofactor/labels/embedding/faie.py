@@ -28,8 +28,9 @@ class FAiE(CodeModel):
     Parameters
     ----------
     {n_components}
-    alpha : float, default=1.0
-        Weight of the penalty in the regression and in the hat matrix, at least 0.
+    alpha : float or "auto", default="auto"
+        Weight of the penalty in the regression and in the hat matrix, at least 0; "auto" takes the one with the least
+        exact leave-one-out error of ridge regression of the labels. `paper` takes 1.
     beta : float, default=1.0
         Weight of the features in the choice of the code, at least 0; the paper calls it α.
     {coding}
@@ -39,14 +40,14 @@ class FAiE(CodeModel):
     {threshold}
     {decide_for}
     {random_state}
-        It draws only the folds on which a threshold is learned.
+        It draws the quarter of the instances on which probabilities are learned.
     {callback}
         This fit is direct: it has no steps to report.
     {verbose}
 
     Attributes
     ----------
-    n_components_, coef_, intercept_, decoder_, offset_
+    alpha_, n_components_, coef_, intercept_, decoder_, offset_
         See `CodeModel`; `decoder_` is :math:`U^T Z`.
     n_features_in_, label_names_, constant_, threshold_
         See `LabelModel`.
@@ -73,8 +74,8 @@ class FAiE(CodeModel):
 
     def __init__(
         self,
-        n_components: int | float = 0.5,
-        alpha: float = 1.0,
+        n_components: int | float = 1.0,
+        alpha: float | str = "auto",
         beta: float = 1.0,
         *,
         coding: str = "-1/1",
@@ -114,7 +115,7 @@ class FAiE(CodeModel):
 
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
         Z, offset = coded(Y, self.coding, space)
-        stack = np.hstack([Z, np.sqrt(self.beta) * space.hat_factor(self.alpha)]) if self.beta else Z
+        stack = np.hstack([Z, np.sqrt(self.beta) * space.hat_factor(self.alpha_)]) if self.beta else Z
         U = _left_singular_vectors(stack, d)
         return Code(space.unweighted(U), U.T @ Z, offset)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
+from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.losses import Logistic, MarginLoss, SmoothHinge, Squared
 from cofactor.model.checks import check_choice, check_number, check_size, resolve_size
@@ -45,8 +47,10 @@ class LEML(LabelModel):
     Parameters
     ----------
     {n_components}
-    alpha : float, default=1.0
-        Weight of the penalties, above 0. With the squared loss no component is used if alpha exceeds the largest
+    alpha : float or "auto", default="auto"
+        Weight of the penalties, above 0. "auto" takes :math:`2 \sqrt{\alpha^*}`, where :math:`\alpha^*` is the weight
+        with the least exact leave-one-out error of ridge regression of the labels; 2 was found on emotions, scene,
+        yeast and cal500. With the squared loss no component is used if alpha exceeds the largest
         singular value of XcᵀYc, the product of centred features and centred labels.
     loss : {"squared", "logistic", "smooth-hinge"}, default="squared"
         The loss ℓ.
@@ -65,12 +69,14 @@ class LEML(LabelModel):
     {threshold}
     {decide_for}
     {random_state}
-        It draws only the folds on which a threshold is learned.
+        It draws the quarter of the instances on which probabilities are learned.
     {callback}
     {verbose}
 
     Attributes
     ----------
+    alpha_ : float
+        Weight of the penalties: the parameter `alpha`, or the one that was chosen.
     U_ : ndarray of shape (D, d)
         Maps features to codes.
     V_ : ndarray of shape (d, L)
@@ -117,19 +123,23 @@ class LEML(LabelModel):
     """
 
     _takes_unknown: ClassVar[bool] = True
-    _learned = ("U_", "V_", "intercept_", "objective_", "history_", "certificate_", "n_iter_")
+    _learned = ("alpha_", "U_", "V_", "intercept_", "objective_", "history_", "certificate_", "n_iter_")
     _shapes: ClassVar[Mapping[str, str]] = {
-        "U_": "Dd", "V_": "dL", "intercept_": "L", "objective_": "", "history_": "t", "certificate_": "", "n_iter_": "",
+        "alpha_": "", "U_": "Dd", "V_": "dL", "intercept_": "L",
+        "objective_": "", "history_": "t", "certificate_": "", "n_iter_": "",
     }  # fmt: skip
 
+    _paper: ClassVar[Mapping[str, Any]] = {"n_components": 0.5, "alpha": 1.0}
+
+    alpha_: float
     U_: NDArray[np.float64]
     V_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
 
     def __init__(
         self,
-        n_components: int | float = 0.5,
-        alpha: float = 1.0,
+        n_components: int | float = 1.0,
+        alpha: float | str = "auto",
         *,
         loss: str = "squared",
         solver: str = "auto",
@@ -166,7 +176,7 @@ class LEML(LabelModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_size("n_components", self.n_components)
-        check_number("alpha", self.alpha, low=0, inclusive=False)
+        check_penalty("alpha", self.alpha, inclusive=False)
         check_choice("loss", self.loss, _LOSSES)
         check_choice("solver", self.solver, ("auto", "als", "lbfgs"))
         if self.solver == "als" and self.loss != "squared":
@@ -191,6 +201,8 @@ class LEML(LabelModel):
     def _fit(self, data: FitInput) -> None:
         X, Y = data.features, data.labels
         L = Y.shape[1]
+        auto = self.alpha == AUTO
+        self.alpha_ = 2 * math.sqrt(ridge_penalty(data, bool(self.fit_intercept))) if auto else float(self.alpha)
         d = min(resolve_size(self.n_components, L), X.shape[1], L)
         settings: dict[str, Any] = {
             "max_iter": self.max_iter,
@@ -203,6 +215,9 @@ class LEML(LabelModel):
         scale = 0.5 if self.loss == "squared" and space is None else 1.0  # the problem has the loss without its ½
         self.objective_, self.certificate_ = scale * result.objective, scale * result.certificate
         self.history_, self.n_iter_ = [scale * value for value in result.history], result.n_iter
+
+    def _settled(self) -> dict[str, Any]:
+        return {"alpha": self.alpha_}
 
     def _decomposes(self, data: FitInput) -> bool:
         """Whether to alternate, in principal coordinates of the features."""
@@ -222,7 +237,7 @@ class LEML(LabelModel):
         if space.weights is not None:
             n, n_on = float(space.weights.sum()), float(space.weights @ np.diff(Y.indptr))
         remainder = n_on - n * float(mean @ mean) - float(np.vdot(targets, targets))
-        problem = ReducedRankProblem(singular, targets, max(remainder, 0.0), d, self.alpha)
+        problem = ReducedRankProblem(singular, targets, max(remainder, 0.0), d, self.alpha_)
         result = alternating_least_squares(problem, problem.start(), **settings)
         arrays = problem.layout.views(result.x)
         self.U_, self.V_ = space.lift(arrays["A"]), arrays["V"].copy()
@@ -232,7 +247,7 @@ class LEML(LabelModel):
     def _descend(self, data: FitInput, d: int, settings: dict[str, Any]) -> Result:
         """Minimise by L-BFGS."""
         squared = self.loss == "squared"
-        ridge = L2((2 if squared else 1) * self.alpha)
+        ridge = L2((2 if squared else 1) * self.alpha_)
         problem = LowRankProblem(
             data.features,
             data.labels,

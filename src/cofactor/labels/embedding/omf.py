@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +20,7 @@ from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import is_sparse
 from cofactor.labels.held_out import decide_by_recent, remember
+from cofactor.labels.regression import FeatureSpace
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.model.commit import committed, learned_names
@@ -46,8 +48,8 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
 
     .. math:: h = (\xi I + P^\top P)^{-1} P^\top x, \qquad \xi = \texttt{alpha\_predict}
 
-    by equation (2) of the paper, and its scores are Q h - 1/2, since labels are regressed as 0 and 1. The penalties
-    shrink Q h towards 0, so learn a threshold.
+    by equation (2) of the paper. There its scores are Q h - 1/2, since labels are regressed as 0 and 1; the penalties
+    shrink Q h towards 0. By default `fit` regresses the labels on the codes of training instances instead (`decoder`).
 
     Parameters
     ----------
@@ -57,6 +59,9 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         Weight a of the labels, above 0 and below 1.
     alpha : float, default=0.5
         Weight λ of the penalty, above 0. Values from 0.1 to 1 suit rows of norm 1.
+    decoder : {"ridge", "factors"}, default="ridge"
+        How codes become scores. "ridge": by ridge regression of the labels on the codes of the training instances, with
+        the penalty of least exact leave-one-out error. "factors": Q h - 1/2, as in the paper, and in streams.
     alpha_predict : float, optional
         Weight ξ of the penalty of a new instance's code, above 0. The default λ / (1 - a) follows from training; with
         a ≥ 0.9 a smaller weight, such as λ, is usually better.
@@ -78,7 +83,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     {threshold}
     {decide_for}
     {random_state}
-        It draws the start, the order of instances, and the folds on which a threshold is learned.
+        It draws the start, the order of instances, and the quarter of them on which probabilities are learned.
     {callback}
     {verbose}
 
@@ -90,6 +95,10 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         The row of P for the column of ones; 0 without that column.
     Q_ : ndarray of shape (L, s)
         Labels are approximately codes times the transpose of Q. Labels that are constant in training have no row.
+    decoder_ : ndarray of shape (s, L)
+        Scores are codes times `decoder_` plus `offset_`.
+    offset_ : ndarray of shape (L,)
+        See `decoder_`.
     objective_ : float
         Objective at the end of `fit`.
     history_ : list of float
@@ -158,11 +167,14 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     _learned = (
         "P_", "bias_", "Q_", "objective_", "history_", "certificate_", "n_iter_", "n_rows_seen_", "inverse_step_",
         "recent_scores_", "recent_labels_",
+        "decoder_", "offset_",
     )  # fmt: skip
     _shapes: ClassVar[Mapping[str, str]] = {
         "P_": "Ds",
         "bias_": "s",
         "Q_": "Ls",
+        "decoder_": "sL",
+        "offset_": "L",
         "n_rows_seen_": "",
         "inverse_step_": "",
         "recent_scores_": "mL",
@@ -174,6 +186,10 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     P_: NDArray[np.float64]
     bias_: NDArray[np.float64]
     Q_: NDArray[np.float64]
+    decoder_: NDArray[np.float64]
+    offset_: NDArray[np.float64]
+
+    _paper: ClassVar[Mapping[str, Any]] = {"decoder": "factors"}
 
     def __init__(
         self,
@@ -181,6 +197,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         label_weight: float = 0.5,
         alpha: float = 0.5,
         *,
+        decoder: str = "ridge",
         alpha_predict: float | None = None,
         solver: str = "als",
         normalize: bool = True,
@@ -198,6 +215,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         self.n_components = n_components
         self.label_weight = label_weight
         self.alpha = alpha
+        self.decoder = decoder
         self.alpha_predict = alpha_predict
         self.solver = solver
         self.normalize = normalize
@@ -226,6 +244,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         check_number("alpha", self.alpha, low=0, inclusive=False)
         if self.alpha_predict is not None:
             check_number("alpha_predict", self.alpha_predict, low=0, inclusive=False)
+        check_choice("decoder", self.decoder, ("ridge", "factors"))
         check_choice("solver", self.solver, ("als", "sgd"))
         check_flag("normalize", self.normalize)
         check_number("max_iter", self.max_iter, low=1, whole=True)
@@ -280,6 +299,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         If `threshold` is "auto" or a rule, a chunk is scored before it is learned from, and the last 1,000 of these
         scores say how to decide: they are those of new instances. The first chunk is cut in two halves for that. A
         model that was fitted keeps its decision until there are 100. A numeric `threshold` stays as it is.
+        What the decoder "ridge" of a fitted model adds to Q, it still adds to the Q of the stream.
         """
         self._check_params()
         first = not hasattr(self, "n_features_in_")
@@ -345,6 +365,8 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
             result = stochastic_gradient(problem, start, eta0=self.eta0, rng=rng, **settings)
         warn_if_unfinished(result, self)
         self._set(problem, result.x)
+        if self.decoder == "ridge":
+            self._refit_decoder(data)
         self.objective_, self.history_ = result.objective, result.history
         self.certificate_, self.n_iter_ = result.certificate, result.n_iter
         self.n_rows_seen_ = problem.n_rows
@@ -361,21 +383,33 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
                 stacklevel=callers_level(),
             )
 
+    def _refit_decoder(self, data: FitInput) -> None:
+        """Regress the labels on the codes of the instances, as they are computed without their labels."""
+        with config_context(assume_finite=True):
+            space = FeatureSpace(self._codes(data.features), sample_weight=data.weights)
+        self.decoder_, intercept = space.ridge(data.labels, space.problem().best_alpha(data.labels).alpha)
+        self.offset_ = intercept - 0.5
+
     def _extend(self, X: Any, Y: sparse.csr_array, n_rows: int | None) -> None:
         """Take one step for each row, starting from what the model learned."""
         problem = self._problem(X, Y)
         x = _SPREAD * make_generator(self.random_state).normal(size=problem.size)
         arrays = problem.layout.views(x)
+        correction, offset = np.zeros_like(arrays["Q"].T), np.full(Y.shape[1], -0.5)  # of the decoder to Q
         if hasattr(self, "P_"):
             arrays["P"][...] = np.vstack([self.P_, self.bias_]) if self.fit_intercept else self.P_
             arrays["Q"][...] = 0
-            arrays["Q"][self.constant_ == 0] = self.Q_
+            varied = self.constant_ == 0
+            arrays["Q"][varied] = self.Q_
+            correction[:, varied], offset[varied] = self.decoder_ - self.Q_.T, self.offset_
         seen = getattr(self, "n_rows_seen_", 0) + problem.n_rows
         inverse_step = getattr(self, "inverse_step_", 1 / self.eta0)
         order = np.arange(problem.n_rows)
         self.inverse_step_ = problem.stochastic_pass(x, order, inverse_step, seen if n_rows is None else n_rows)
         self.n_rows_seen_, self.constant_ = seen, np.zeros_like(self.constant_)
         self._set(problem, x)
+        self.decoder_ += correction
+        self.offset_ = offset
 
     def _problem(self, X: Any, Y: sparse.csr_array) -> JointLeastSquaresProblem:
         s = self.P_.shape[1] if hasattr(self, "P_") else min(self.n_components, X.shape[1] + Y.shape[1])
@@ -386,6 +420,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         arrays = {name: np.array(view) for name, view in problem.layout.views(x).items()}
         P, self.Q_ = arrays["P"], arrays["Q"]
         self.P_, self.bias_ = (P[:-1], P[-1]) if self.fit_intercept else (P, np.zeros(P.shape[1]))
+        self.decoder_, self.offset_ = self.Q_.T.copy(), np.full(len(self.Q_), -0.5)
 
     def _scaled(self, X: Any) -> Any:
         """Return X with rows of norm 1, if `normalize` is true; rows of zeros stay."""
@@ -410,11 +445,11 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         return np.asarray(np.linalg.solve(gram, products.T).T, dtype=np.float64)
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
-        return self._codes(X) @ self.Q_.T - 0.5
+        return self._codes(X) @ self.decoder_ + self.offset_
 
     def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
-        decoder = np.linalg.solve(self._codes_gram(), self.Q_.T)
-        return ScoreParts((LinearPart(self._scaled(X), self.P_, decoder),), self.bias_ @ decoder - 0.5)
+        decoder = np.linalg.solve(self._codes_gram(), self.decoder_)
+        return ScoreParts((LinearPart(self._scaled(X), self.P_, decoder),), self.bias_ @ decoder + self.offset_)
 
     def _check_learned(self) -> None:
         super()._check_learned()

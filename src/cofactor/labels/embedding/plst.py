@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.labels.base import FitInput
 from cofactor.labels.embedding.code import Code, CodeModel, label_means, n_wanted
 from cofactor.labels.embedding.principal import principal_bytes, principal_directions
 from cofactor.labels.regression import FeatureSpace
+from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 
 class PLST(CodeModel):
@@ -22,24 +26,26 @@ class PLST(CodeModel):
 
     Parameters
     ----------
-    {n_components}
-        At most the rank of the centred labels is used.
-    alpha : float, default=1.0
-        Weight of the penalty of the regression, at least 0.
+    n_components : int, float or "auto", default="auto"
+        Number d of components, or its share of the number of labels, in (0, 1]; at most the rank of the centred labels
+        is used. "auto" takes the d of at most 1,000 with the least leave-one-out error, V held fixed.
+    alpha : float or "auto", default="auto"
+        Weight of the penalty of the regression, at least 0; "auto" takes the one with the least exact leave-one-out
+        error of ridge regression of the labels. `paper` takes 1.
     {fit_intercept}
     {scale}
     {missing}
     {threshold}
     {decide_for}
     {random_state}
-        It draws only the folds on which a threshold is learned.
+        It draws the held-out instances, where there are too many scores to learn probabilities from all.
     {callback}
         This fit is direct: it has no steps to report.
     {verbose}
 
     Attributes
     ----------
-    n_components_, coef_, intercept_, decoder_, offset_
+    alpha_, n_components_, coef_, intercept_, decoder_, offset_
         See `CodeModel`; `decoder_` is Vᵀ.
     n_features_in_, label_names_, constant_, threshold_
         See `LabelModel`.
@@ -60,6 +66,35 @@ class PLST(CodeModel):
            [ True,  True, False]])
     """
 
+    _chooses_components = True
+
+    def __init__(
+        self,
+        n_components: int | float | str = "auto",
+        alpha: float | str = "auto",
+        *,
+        fit_intercept: bool = True,
+        scale: str = "auto",
+        missing: str = "error",
+        threshold: float | str = "auto",
+        decide_for: str = "micro",
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_components,
+            alpha,
+            fit_intercept=fit_intercept,
+            scale=scale,
+            missing=missing,
+            threshold=threshold,
+            decide_for=decide_for,
+            random_state=random_state,
+            callback=callback,
+            verbose=verbose,
+        )
+
     def _fit_bytes(self, data: FitInput) -> int:
         n, L = data.labels.shape
         return super()._fit_bytes(data) + principal_bytes(n, L, n_wanted(self.n_components, L))
@@ -68,3 +103,17 @@ class PLST(CodeModel):
         V = principal_directions(Y, d, space.weights)
         mean = label_means(Y, space.weights)
         return Code(Y @ V - mean @ V, V.T, mean - 0.5)
+
+    def _shortened(self, code: Code, space: FeatureSpace) -> Code:
+        if self.alpha_ == 0 or len(code.codes) < 3 or FeatureSpace.too_large(space.X):
+            return code
+        n, weights = len(code.codes), 1.0 if space.weights is None else space.weights[:, None]
+        held_out = space.leave_one_out(self.alpha_).held_out(code.codes)
+        with_it = (weights * (held_out - code.codes) ** 2).sum(axis=0)
+        without = (weights * (code.codes * n / (n - 1)) ** 2).sum(axis=0)  # the mean of the others is predicted
+        d = 1 + int(np.argmin(np.cumsum(with_it - without)))
+        return Code(code.codes[:, :d], code.decoder[:d], code.offset)
+
+    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> NDArray[np.float64]:
+        V = self.decoder_.T
+        return np.asarray(Y @ V - (self.offset_ + 0.5) @ V)

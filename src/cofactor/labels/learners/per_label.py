@@ -10,6 +10,7 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 
 from cofactor.errors import InvalidInputError
@@ -271,6 +272,7 @@ def fit_label_learners(
     seeds: Sequence[int] | NDArray[Any],
     n_jobs: int | None = None,
     on_label: Callable[[int], object] = lambda n_done: None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> FittedLabels:
     """Fit a copy of an estimator to each label.
 
@@ -291,6 +293,9 @@ def fit_label_learners(
         Number of processes, as in joblib.
     on_label : callable, optional
         Called after each label with the number of labels that are fitted.
+    stopped : callable, optional
+        Says whether the labels that are still to be fitted shall get one iteration each, where the estimator has a
+        ``max_iter``. Processes that run already end as they began.
 
     Returns
     -------
@@ -318,9 +323,10 @@ def fit_label_learners(
         on_label(n_labels)
         return FittedLabels(NeighbourLabelLearners(index, Y), 0)
     columns = sparse.csc_array(Y)
+    short = _of_one_step(estimator)
     tasks = (
         (
-            estimator,
+            short if stopped() else estimator,
             *_known_part(X, columns[:, [k]], sample_weight, None if known is None else known[:, k]),
             int(seeds[k]),
         )
@@ -349,6 +355,11 @@ def _known_part(
         return X, column, weights
     rows = np.flatnonzero(known)
     return X[rows], column[rows], None if weights is None else weights[rows]
+
+
+def _of_one_step(estimator: Any) -> Any:
+    """Return a copy of an estimator with one iteration, or itself if it has none."""
+    return clone(estimator).set_params(max_iter=1) if "max_iter" in estimator.get_params(deep=False) else estimator
 
 
 def _fit_label(

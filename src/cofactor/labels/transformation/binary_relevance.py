@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,10 @@ from cofactor.labels.learners import (
     fit_label_learners,
 )
 from cofactor.labels.learners.linear import binarized
+from cofactor.labels.penalty import AUTO, ridge_penalty
 from cofactor.labels.receiving import space_for
 from cofactor.labels.regression import FeatureSpace
+from cofactor.labels.scaling import Scaling
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_jobs, make_generator
 from cofactor.solvers.result import Callback
@@ -50,21 +52,25 @@ class BinaryRelevance(LabelModel):
     Parameters
     ----------
     estimator : classifier or regressor of scikit-learn, optional
-        A copy of it is fitted to each label; by default ``LinearSVC()``. `sklearn.linear_model.Ridge` is fitted to all
-        labels at once, with one decomposition of the features; only its parameters ``alpha`` and ``fit_intercept`` are
-        used then.
+        A copy of it is fitted to each label; by default ``LinearSVC(C=cost_)``, where the cost is
+        :math:`1/(2 \alpha^*)`, with :math:`\alpha^*` the weight of least exact leave-one-out error of ridge regression
+        of the labels: both penalize the same norm. `paper` takes ``LinearSVC()``. `sklearn.linear_model.Ridge` is
+        fitted to all labels at once, with one decomposition of the features; only its parameters ``alpha`` and
+        ``fit_intercept`` are used then.
     n_jobs : int, optional
         Number of processes, as in joblib. They are not threads, since threads of liblinear would draw from a single
         stream of random numbers.
     {scale}
+        With an estimator that is given, "auto" is "none": some want features as they are.
     {missing}
     {threshold}
     {decide_for}
     {random_state}
         It draws a seed for each label's estimator, if that has a ``random_state`` (the solver of LinearSVC draws), and
-        the folds on which a threshold is learned.
+        the quarter of the instances on which probabilities are learned.
     {callback}
-        Here all labels are fitted, whatever it returns.
+        Labels that are still to be fitted get one iteration each if the estimator has a ``max_iter``, and are fitted as
+        they are otherwise.
         A step is a label; its objective is the number of labels that are not fitted yet.
     {verbose}
 
@@ -72,6 +78,8 @@ class BinaryRelevance(LabelModel):
     ----------
     learners_ : LabelLearners
         The learners of the labels that are not constant in training.
+    cost_ : float or None
+        C of the default estimator; None where the estimator was given.
     coef_ : ndarray of shape (D, L)
         Coefficients of linear learners. Labels that are constant in training have no column.
     intercept_ : ndarray of shape (L,)
@@ -116,10 +124,11 @@ class BinaryRelevance(LabelModel):
     """
 
     _takes_unknown: ClassVar[bool] = True
-    _learned = ("learners_",)
+    _learned = ("learners_", "cost_")
     known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
 
     learners_: LabelLearners
+    cost_: float | None
 
     def __init__(
         self,
@@ -199,7 +208,10 @@ class BinaryRelevance(LabelModel):
         return 8 * data.features.shape[1] * data.labels.shape[1] if linear else 0
 
     def _fit(self, data: FitInput) -> None:
-        estimator = LinearSVC() if self.estimator is None else self.estimator
+        estimator, self.cost_ = self.estimator, None
+        if estimator is None:
+            self.cost_ = 0.5 / ridge_penalty(data)
+            estimator = LinearSVC(C=self.cost_)
         if type(estimator) is Ridge:
             space = data.feature_space(bool(estimator.fit_intercept))
             coef, intercept = (
@@ -220,14 +232,35 @@ class BinaryRelevance(LabelModel):
             seeds=seeds,
             n_jobs=self.n_jobs,
             on_label=lambda n_done: data.monitor.note("labels", n_done, n_labels, float(n_labels - n_done)),
+            stopped=lambda: data.monitor.stopped,
         )
-        if n_stopped:
+        if n_stopped and not data.monitor.stopped:
             warnings.warn(
                 f"the solver of {type(estimator).__name__} stopped early for {n_stopped} of {n_labels} labels: raise "
                 "its max_iter, lower its C, or scale the features",
                 ConvergenceWarning,
                 stacklevel=callers_level(),
             )
+
+    def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
+        if self.scale != AUTO or self.estimator is None or data.space is not None:
+            return super()._with_scaling(data, stream=stream)
+        self.scaling_ = Scaling("none")
+        return data
+
+    def _settled(self) -> dict[str, Any]:
+        return {} if self.cost_ is None else {"estimator": LinearSVC(C=self.cost_)}
+
+    @classmethod
+    def paper(cls, *args: Any, **params: Any) -> Self:
+        """Return the model with ``LinearSVC()``, features as they are, and scores cut at 0; see `LabelModel.paper`.
+
+        Parameters
+        ----------
+        *args, **params
+            Other parameters, or other values, as the constructor takes them.
+        """
+        return super().paper(*args, **({} if args else {"estimator": LinearSVC()}) | params)
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return self.learners_.scores(X)
