@@ -44,7 +44,7 @@ def ridge_penalty(data: FitInput, fit_intercept: bool = True) -> float:
     >>> from scipy import sparse
     >>> X = np.arange(8.0)[:, None]
     >>> round(ridge_penalty(FitInput(X, sparse.csr_array(X > 3))), 2)
-    0.53
+    5.25
     """
     n = data.n_instances
     if n > _ROWS:
@@ -60,7 +60,7 @@ def check_penalty(name: str, value: Any, *, inclusive: bool = True) -> None:
     --------
     >>> check_penalty("alpha", "best")
     Traceback (most recent call last):
-    cofactor.errors.InvalidTypeError: alpha='best': expected a number of at least 0 ...
+    cofactor.errors.InvalidTypeError: alpha='best': expected a number of at least 0
     """
     if not (isinstance(value, str) and value == AUTO):
         check_number(name, value, low=0, inclusive=inclusive)

@@ -115,12 +115,12 @@ class BinaryRelevance(LabelModel):
     >>> from sklearn.linear_model import LogisticRegression
     >>> X = np.arange(8.0)[:, None]
     >>> y = np.hstack([X > 3, X > 3, X < 2])
-    >>> model = BinaryRelevance(LogisticRegression(C=10)).fit(X, y)
+    >>> model = BinaryRelevance.paper(LogisticRegression(C=10)).fit(X, y)
     >>> model.predict([[0.0], [7.0]])
     array([[False, False,  True],
            [ True,  True, False]])
     >>> model.predict_proba([[3.5]]).round(2)
-    array([[0.53, 0.53, 0.08]])
+    array([[0.5, 0.5, 0. ]])
     """
 
     _takes_unknown: ClassVar[bool] = True
