@@ -222,7 +222,7 @@ def test_parameters_of_predictions_cost_no_fit():
             return super().fit(X, Y)
 
     options = {"thresholds": ("plain", "top-k"), "validation": 2}
-    model = Counting(n_components=4, random_state=0)
+    model = Counting.paper(n_components=4, random_state=0)
     once = select_parameters(model, X, Y, {"alpha": [0.1, 1]}, prediction_grid={"alpha_predict": [0.01, 10]}, **options)
     assert fits == [None] * 4
     every = select_parameters(model, X, Y, {"alpha": [0.1, 1], "alpha_predict": [0.01, 10]}, **options)

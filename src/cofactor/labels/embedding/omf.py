@@ -61,7 +61,8 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         Weight λ of the penalty, above 0. Values from 0.1 to 1 suit rows of norm 1.
     decoder : {"ridge", "factors"}, default="ridge"
         How codes become scores. "ridge": by ridge regression of the labels on the codes of the training instances, with
-        the penalty of least exact leave-one-out error. "factors": Q h - 1/2, as in the paper, and in streams.
+        the penalty of least exact leave-one-out error; it suits the `alpha_predict` of the fit. "factors": Q h - 1/2,
+        as in the paper, and in streams.
     alpha_predict : float, optional
         Weight ξ of the penalty of a new instance's code, above 0. The default λ / (1 - a) follows from training; with
         a ≥ 0.9 a smaller weight, such as λ, is usually better.
