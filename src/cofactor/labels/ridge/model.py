@@ -207,7 +207,8 @@ class LabelRidge(LabelModel):
     def _fit_bytes(self, data: FitInput) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
         d = L if self.n_components == "auto" else min(resolve_size(self.n_components, L), L)
-        return 4 * D * L + (principal_bytes(n, L, d) if d < L else 0)
+        coefficients = D * L * (4 if D * L > _DOUBLE else 8)
+        return coefficients + (principal_bytes(n, L, d) if d < L else 0)
 
     def _fit(self, data: FitInput) -> None:
         X, Y, weights = data.features, data.labels.astype(np.float64), data.weights
