@@ -18,7 +18,7 @@ from cofactor.labels.decoding import (
     learn_decoder,
     probable,
 )
-from cofactor.metrics.labels import label_report, macro_f1, micro_f1
+from cofactor.metrics.labels import example_f1, label_report, macro_f1, micro_f1
 
 
 def drawn(n: int, n_labels: int, seed: int = 0, dtype: type = np.float64):
@@ -133,13 +133,37 @@ def test_best_sets_have_the_largest_expected_f1():
     p = np.random.default_rng(0).random((40, 6)) ** 3
 
     def worth(row, chosen):
-        return 2 * row[list(chosen)].sum() / (len(chosen) + row.sum()) if chosen else np.prod(1 - row)
+        return 2 * row[list(chosen)].sum() / (len(chosen) + row.sum())
 
-    for least in (0, 1):
-        on = BestSets(least).apply(p)
-        for row, found in zip(p, on, strict=True):
-            sets = [s for k in range(least, 7) for s in itertools.combinations(range(6), k)]
-            assert worth(row, tuple(np.flatnonzero(found))) == pytest.approx(max(worth(row, s) for s in sets))
+    on, sets = BestSets().apply(p), [s for k in range(1, 7) for s in itertools.combinations(range(6), k)]
+    for row, found in zip(p, on, strict=True):
+        assert worth(row, tuple(np.flatnonzero(found))) == pytest.approx(max(worth(row, s) for s in sets))
+    none = np.prod(1 - p, axis=1) > 0.3
+    assert 0 < none.sum() < 40
+    assert np.array_equal(BestSets(0.3).apply(p), on & ~none[:, None])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_empty_sets_begin_where_example_f1_is_largest(weighted, monkeypatch):
+    rng = np.random.default_rng(0)
+    rate = rng.dirichlet([0.3] * 9, 900)  # labels exclude each other, and the last one stands for none
+    place = (rng.random((900, 1)) > rate.cumsum(axis=1)).sum(axis=1)
+    labels = sparse.csr_array(np.eye(9)[place][:, :8])
+    p = np.clip(rate[:, :8], 1e-9, 1 - 1e-9)
+    chances, empty = np.prod(1 - p, axis=1), place == 8
+    assert chances.mean() > 1.2 * empty.mean()  # as if labels were independent, too many would have none
+    weights = rng.integers(1, 4, 900).astype(float) if weighted else None
+    monkeypatch.setattr(probable, "_PER_BLOCK", 1000)
+    decoder = learn_decoder("example", logit(p), labels, weights)
+
+    def f1(cut):
+        rows = np.arange(900) if weights is None else np.repeat(np.arange(900), weights.astype(int))
+        return example_f1(labels[rows], BestSets(cut).apply(p[rows]))
+
+    assert f1(decoder.value) >= max(f1(cut) for cut in chances[::5]) - 1e-12
+    assert f1(decoder.value) > f1(1.0) + 0.02
+    some = np.flatnonzero(~empty)
+    assert learn_decoder("example", logit(p[some]), labels[some]).value == 1.0
 
 
 def test_macro_cuts_are_half_of_the_largest_expected_f1():
@@ -169,7 +193,7 @@ def test_one_cut_is_the_best_of_all_and_near_it_beyond_the_exact_search(monkeypa
 
 
 def test_decoders_come_back_from_a_file_and_nothing_else_does():
-    for decoder in (ProbabilityCut(0.3), ProbabilityCut(np.array([0.1, 0.2]), "macro"), BestSets(0), LikelySets(1)):
+    for decoder in (ProbabilityCut(0.3), ProbabilityCut(np.array([0.1, 0.2]), "macro"), BestSets(0.4), LikelySets(1)):
         again = decoder_of(decoder.rule, decoder.value)
         assert type(again) is type(decoder)
     wrong = [("micro", 1.0), ("micro", -0.1), ("macro", 0.3), ("example", 2), ("subset", 0.5), ("hamming", np.nan)]

@@ -349,7 +349,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """The cut between off and on: a number, or one for each label; or how many labels an instance has at least.
 
         With ``threshold="auto"`` it is a cut of probabilities, otherwise of scores. With "top-k" it says how many
-        labels are on; of sets of labels ("example", "subset") the least number.
+        labels are on; with "subset" the least number; with "example" it is the cut of the chance of no label.
         """
         check_is_fitted(self)
         return self.decision_.value

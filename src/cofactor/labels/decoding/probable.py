@@ -6,8 +6,8 @@ With p_l as the probability of label l, in one instance or, for macro-F1, in all
 "micro"     one cut of the probabilities, where micro-F1 of held-out instances is largest
 "macro"     a cut for each label, half the largest F1 that its probabilities let expect: a label is worth its place
             in a set exactly where its probability is above that
-"example"   for each instance the set of the largest expected F1; none where that is likely to be right, if held-out
-            instances say so
+"example"   for each instance the set of the largest expected F1; none where that is likely enough to be right, with a
+            cut where example-F1 of held-out instances is largest
 "hamming"   labels which are more likely than not
 "subset"    the same, and the most likely label in place of an empty set, if held-out instances say so
 ==========  =======================================================================================================
@@ -87,36 +87,38 @@ class ProbabilityCut(Decoder):
 class BestSets(Decoder):
     r"""Each instance gets the label set of the largest expected F1.
 
-    Of the sets of the k most likely labels it is the one with the largest :math:`2 \sum p / (k + \sum_l p_l)`; the
-    empty set, where it is allowed, has :math:`\prod_l (1 - p_l)`, the probability that it is right.
+    Of the sets of the k most likely labels it is the one with the largest :math:`2 \sum p / (k + \sum_l p_l)`; where
+    :math:`\prod_l (1 - p_l)`, which says how likely the empty set is right, is above a cut, it is the empty set.
 
     Parameters
     ----------
-    value : {0, 1}
-        Least number of labels of an instance.
+    value : float
+        The cut, 0 to 1; with 1 no instance has the empty set.
     rule : {"example"}, default="example"
         What it is best at.
 
     Examples
     --------
-    >>> BestSets(0).apply(np.array([[0.4, 0.3, 0.1], [0.1, 0.05, 0.0]]))
+    >>> BestSets(0.5).apply(np.array([[0.4, 0.3, 0.1], [0.1, 0.05, 0.0]]))
     array([[ True,  True, False],
            [False, False, False]])
     """
 
     takes: ClassVar[str] = "probabilities"
-    value: int
+    value: float = 1.0
     rule: str = "example"
 
     def __post_init__(self) -> None:
-        _check_least(self.rule, "example", self.value)
+        if self.rule != "example":
+            raise InvalidInputError(f"unknown rule {self.rule!r}")
+        if np.ndim(self.value) or not 0 <= self.value <= 1:
+            raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
 
     def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Return the best sets."""
-        cut, best = _best_cuts(scores, axis=1)
-        on = scores > cut[:, None]
-        if self.value == 0:
-            on[np.prod(1 - scores, axis=1) > best] = False
+        on = _nonempty_sets(scores)
+        if self.value < 1:
+            on[_chance_of_none(scores) > self.value] = False
         return on
 
 
@@ -143,7 +145,10 @@ class LikelySets(Decoder):
     rule: str = "subset"
 
     def __post_init__(self) -> None:
-        _check_least(self.rule, "subset", self.value)
+        if self.rule != "subset":
+            raise InvalidInputError(f"unknown rule {self.rule!r}")
+        if np.ndim(self.value) or self.value not in (0, 1):
+            raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
 
     def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Return the likely sets."""
@@ -174,8 +179,8 @@ def decoder_of(rule: str, value: Any) -> Decoder:
     Cut(value=0.25, rule='global')
     >>> decoder_of("top-k", 3)
     TopK(value=3, rule='top-k')
-    >>> decoder_of("example", 1)
-    BestSets(value=1, rule='example')
+    >>> decoder_of("example", 0.5)
+    BestSets(value=0.5, rule='example')
     """
     if rule == JOINT:
         if value is not None:
@@ -233,10 +238,10 @@ def learn_decoder(
         return ProbabilityCut(np.concatenate([_macro_cuts(logits[:, k], weights) for k in blocks]), "macro")
     if decide_for == "hamming":
         return ProbabilityCut(0.5, "hamming")
-    usual: tuple[Decoder, Decoder] = (BestSets(1), BestSets(0))  # the second only if held-out instances prefer it
-    if decide_for == "subset":
-        usual = (LikelySets(0), LikelySets(1))
-    return max(usual, key=lambda decoder: _quality(decoder, logits, Y, weights))
+    if decide_for == "example":
+        return BestSets(_cut_of_none(logits, Y, weights))
+    usual = (LikelySets(0), LikelySets(1))  # the second only if held-out instances prefer it
+    return max(usual, key=lambda decoder: _subset_accuracy(decoder, logits, Y, weights))
 
 
 def expected_decoder(decide_for: str, logits: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Decoder:
@@ -261,17 +266,22 @@ def expected_decoder(decide_for: str, logits: NDArray[Any], weights: NDArray[np.
         cut, _ = _best_cuts(expit(logits).reshape(-1, 1), 0, each)
         return ProbabilityCut(float(min(cut[0], _HIGHEST)))
     if decide_for == "example":
-        return BestSets(1)
+        return BestSets()
     if decide_for == "subset":
         return LikelySets(0)
     return learn_decoder(decide_for, logits, sparse.csr_array(logits.shape), weights)  # which needs no true labels
 
 
-def _check_least(rule: str, known: str, value: Any) -> None:
-    if rule != known:
-        raise InvalidInputError(f"unknown rule {rule!r}")
-    if np.ndim(value) or value not in (0, 1):
-        raise InvalidInputError(f"the rule {rule!r} cannot have the value {value!r}")
+def _nonempty_sets(p: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return for each row the set, other than the empty one, of the largest expected F1."""
+    cut, _ = _best_cuts(p, axis=1)
+    found: NDArray[np.bool_] = p > cut[:, None]
+    return found
+
+
+def _chance_of_none(p: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the probability that no label is on, if labels were independent."""
+    return np.asarray(np.prod(1 - p, axis=1), dtype=np.float64)
 
 
 def _best_cuts(
@@ -318,18 +328,44 @@ def _micro_cut(logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.fl
     return best * (2 * _END / _STEPS) - _END
 
 
-def _quality(decoder: Decoder, logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.float64] | None) -> float:
-    """Return example-based F1 of best sets, subset accuracy of likely ones; both empty count as 1."""
+def _cut_of_none(logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.float64] | None) -> float:
+    """Return the cut of the chance of no label, above which the empty set makes example-F1 largest; 1 if none does.
+
+    The chance itself does not do as a probability. Labels that exclude each other are on together less often than
+    independent ones, so fewer instances have no label than it says: on llog it has the mean .31, and .14 have none.
+    """
+    chances, gains = np.empty(len(logits)), np.empty(len(logits))
+    for block in gen_batches(len(logits), max(1, _PER_BLOCK // logits.shape[1])):
+        p, truth = expit(logits[block]), Y[block]
+        chances[block] = _chance_of_none(p)
+        true, hits, found = _counts(_nonempty_sets(p), truth)
+        f1 = np.divide(2 * hits, true + found, out=np.ones(len(true)), where=true + found > 0)
+        gains[block] = (true == 0) - f1  # of the empty set
+    order = np.argsort(-chances, kind="stable")
+    chances, gains = chances[order], gains[order] if weights is None else (weights * gains)[order]
+    total = np.cumsum(gains)
+    ends = np.flatnonzero(np.append(chances[1:] < chances[:-1], True))  # equal chances are decided alike
+    best = ends[np.argmax(total[ends])]
+    if not total[best] > 0:
+        return 1.0
+    below = chances[best + 1] if best + 1 < len(chances) else 0.0
+    return float((chances[best] + below) / 2)
+
+
+def _counts(on: NDArray[np.bool_], truth: sparse.csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return for each row how many labels are true, true and on, and on."""
+    true = np.diff(truth.indptr)
+    rows = np.repeat(np.arange(len(true)), true)
+    return true, np.bincount(rows, on[rows, truth.indices], len(true)), on.sum(axis=1)
+
+
+def _subset_accuracy(
+    decoder: Decoder, logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.float64] | None
+) -> float:
+    """Return the sum over the instances, by weight, of whether their set is right."""
     total = 0.0
     for block in gen_batches(len(logits), max(1, _PER_BLOCK // logits.shape[1])):
-        on, truth = decoder.apply(expit(logits[block])), Y[block]
-        true = np.diff(truth.indptr)
-        rows = np.repeat(np.arange(len(true)), true)
-        hits = np.bincount(rows, on[rows, truth.indices], len(true))
-        found = on.sum(axis=1)
-        if decoder.rule == "example":
-            value = np.divide(2 * hits, true + found, out=np.ones(len(true)), where=true + found > 0)
-        else:
-            value = ((hits == true) & (found == true)).astype(np.float64)
+        true, hits, found = _counts(decoder.apply(expit(logits[block])), Y[block])
+        value = ((hits == true) & (found == true)).astype(np.float64)
         total += float(value.sum() if weights is None else weights[block] @ value)
     return total
