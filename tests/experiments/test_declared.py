@@ -78,7 +78,7 @@ def test_labels_choose_parameters_and_thresholds_inside(folder: Path) -> None:
     assert declared.grids == {}
     plain, learned, relevance = declared.estimators.values()
     assert isinstance(plain, Search)
-    assert (plain.metric, plain.thresholds, learned.thresholds) == ("macro_f1", ("plain",), ("global",))
+    assert (plain.metric, plain.thresholds, learned.thresholds) == ("macro_f1", ("auto",), ("global",))
     assert isinstance(relevance, BinaryRelevance)
     assert relevance.estimator.C == 0.1
     (name,) = {type(one).__name__ for one in (plain.estimator, learned.estimator)}

@@ -325,7 +325,7 @@ def test_weights_and_unknown_labels_go_together(tmp_path) -> None:
     for model in (
         PLST.paper(1.0, threshold=0),
         BinaryRelevance(Ridge(), threshold=0),
-        LEML(1.0, threshold=0, max_iter=400),
+        LEML.paper(1.0, max_iter=400),
     ):
         weighted = clone(model).fit(X, Y, weights, mask=KNOWN)
         repeated = clone(model).fit(X[twice], Y[twice], mask=KNOWN[twice])
@@ -343,10 +343,11 @@ def test_recorded_shares_give_probabilities_of_what_is_true() -> None:
     X, Y, *_ = problem(10, 1500)
     seen = Y * (np.random.default_rng(1).random(Y.shape) < 0.4)
     for aim in ("micro", "macro", "example", "hamming", "subset"):
-        model = PLST(1.0, scale="none", threshold="auto", decide_for=aim, random_state=0)
+        model = PLST.paper(1.0, threshold="auto", decide_for=aim, random_state=0)
         true, naive = clone(model).fit(X, Y), clone(model).fit(X, seen)
         told = clone(model).fit(X, seen, recorded=0.4)
-        assert told.score(X, Y) > max(naive.score(X, Y) + 0.03, true.score(X, Y) - 0.13), aim
+        gain = 0.01 if aim == "micro" else 0.1  # the best cut for micro-F1 moves with what is recorded
+        assert told.score(X, Y) > max(naive.score(X, Y) + gain, true.score(X, Y) - 0.1), aim
     chances = [one.predict_proba(X).mean(axis=0) - Y.mean(axis=0) for one in (naive, told)]
     assert np.abs(chances[1]).max() < 0.4 * np.abs(chances[0]).max()
     each = PLST(1.0, scale="none", threshold="auto", random_state=0).fit(X, seen, recorded=np.full(5, 0.4))
@@ -400,7 +401,7 @@ def test_known_labels_teach_more_than_labels_taken_as_off(data_dir, name, alpha)
         ):  # fmt: skip
             fitted = clone(model).fit(data.X[train], y, mask=mask)
             scores[kind] = fitted.score(data.X[test], labels[test])
-        assert scores["off"] + 0.03 < scores["known"] > scores["all"] - 0.12, (model, scores)
+        assert scores["off"] + 0.03 < scores["known"] > scores["all"] - 0.15, (model, scores)
 
 
 def test_everything_that_measures_or_chooses_skips_unknown_labels() -> None:

@@ -42,7 +42,7 @@ def test_the_calibration_error_is_that_of_bins(monkeypatch):
 
 
 def test_labels_that_are_not_known_do_not_count():
-    known = RNG.random(Y.shape) < 0.6
+    known = np.random.default_rng(1).random(Y.shape) < 0.6
     some = np.where(known, Y, np.nan)
     assert label_log_loss(some, P) == pytest.approx(log_loss(Y[known], P[known]))
     assert label_calibration_bins(some, P).counts.sum() == known.sum()
@@ -57,7 +57,7 @@ def test_they_are_in_reports_where_there_are_probabilities():
 
 
 def test_models_are_compared_by_their_probabilities():
-    features = np.hstack([P, RNG.normal(size=P.shape)])
+    features = np.hstack([P, np.random.default_rng(2).normal(size=P.shape)])
     decided, plain = (evaluate_labels(model, features, Y, 2) for model in (PLST(1.0), PLST.paper(1.0)))
     assert [row["decoding"] for row in decided] == ["auto", "auto"]
     assert all(0 < row["ece"] < 0.25 and 0 < row["log_loss"] < 0.7 for row in decided)
