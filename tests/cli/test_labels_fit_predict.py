@@ -189,6 +189,24 @@ def test_forms_of_output(run, tags: LabelDataset, fitted: Path, table: Path, tmp
     assert json.loads(run("predict", fitted, table, "-o", out, "--json").out) == {"out": str(out), "rows": 80}
 
 
+def test_probabilities_of_labels(run, fitted: Path, tags: LabelDataset, table: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut"
+    assert run("fit", table, "--labels", "tag", *FAST, "--threshold", 0, "-o", cut).status == 0
+    error = run("predict", cut, table, "--proba").error
+    assert error == f"--proba: {cut} cuts scores and has learned no probabilities; fit with --threshold auto"
+    model = cofactor.load(fitted)
+    names = model.label_names_.tolist()
+    del model.feature_names_in_
+    chances = model.predict_proba(np.asarray(tags.X))
+    found = rows(run("predict", fitted, table, "--proba").out)
+    np.testing.assert_allclose([[float(row[name]) for name in names] for row in found], chances)
+    lines = json_lines(run("predict", fitted, table, "--proba", "--json").out)
+    assert lines[5]["probabilities"] == pytest.approx(dict(zip(names, chances[5], strict=True)))
+    best = rows(run("predict", fitted, table, "--proba", "--top", 1).out)
+    assert [float(row["probability"]) for row in best] == pytest.approx(chances.max(axis=1).tolist())
+    assert "leave out --scores" in run("predict", fitted, table, "--proba", "--scores").error
+
+
 def test_features_are_matched_by_name(run, tags: LabelDataset, fitted: Path, tmp_path: Path) -> None:
     whole = columns(tags)
     shuffled = {name: whole[name] for name in ("f3", "f0", "tag b", "f5", "f1", "f2", "f4")}

@@ -7,7 +7,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import StandardScaler, normalize
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels import FeatureSpace
+from cofactor.labels import FeatureSpace, LabelRidge
 from cofactor.labels.scaling import SCALES, Scaling, choose_scaling, learn_scaling
 
 
@@ -120,3 +120,11 @@ def test_a_space_scales_its_features():
         learn_scaling("standard", sparse.csr_array(([1.0], ([0], [0])), shape=(20_000, 20_000))).apply(
             sparse.csr_array(([1.0], ([0], [0])), shape=(20_000, 20_000))
         )
+
+
+def test_a_sparse_table_without_any_value() -> None:
+    Y = np.arange(40).reshape(20, 2) % 3 > 0
+    model = LabelRidge().fit(sparse.csr_array((20, 6)), Y)
+    chances = model.predict_proba(sparse.csr_array((2, 6)))
+    assert np.array_equal(chances[0], chances[1])
+    assert ((chances > 0) & (chances < 1)).all()

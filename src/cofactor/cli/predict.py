@@ -34,7 +34,7 @@ def predict(
     """Predict ratings of pairs: columns user, item, prediction (on the scale of the ratings) and score (real number).
 
     With --proba also columns p_1, p_2, ..., one for each level, which sum to one. Of a model that has probabilities the
-    score is the expected rating.
+    score is the expected rating. Of labels --proba writes calibrated probabilities in the place of scores.
 
     A user or item that was not in training counts as an average one; standard error says how many there were. A model
     that was fitted with features knows them by theirs: [bold]--user-features[/bold], [bold]--item-features[/bold].

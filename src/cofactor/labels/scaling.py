@@ -291,8 +291,9 @@ def _moments(
     mean = np.asarray(X.T @ weight, dtype=np.float64) / total
     if is_sparse(X):
         each = np.repeat(weight, np.diff(X.indptr))
-        squares = np.bincount(X.indices, each * (X.data - mean[X.indices]) ** 2, minlength=D)
-        squares += np.maximum(total - np.bincount(X.indices, each, minlength=D), 0.0) * mean**2
+        filled = np.bincount(X.indices, each, minlength=D)
+        among = np.bincount(X.indices, each * (X.data - mean[X.indices]) ** 2, minlength=D)
+        squares = among + np.maximum(total - filled, 0.0) * mean**2  # of nothing at all bincount counts in integers
     else:
         centred = X - mean
         squares = np.einsum("ij,ij,i->j", centred, centred, weight)

@@ -13,7 +13,7 @@ from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.labels.scoring import on_by_scores
 from cofactor.tasks.words import shortest
 
-__all__ = ["RowNames", "ambiguous", "columns_of_labels", "records_of_labels", "separator_of"]
+__all__ = ["Answers", "RowNames", "ambiguous", "columns_of_labels", "records_of_labels", "separator_of"]
 
 
 @dataclass(frozen=True)
@@ -37,30 +37,50 @@ class RowNames:
         return f"id {self.heading}" if self.heading in columns else self.heading
 
 
+@dataclass(frozen=True)
+class Answers:
+    """What a model says of instances: scores, which labels are on, and probabilities where they were asked for."""
+
+    scores: NDArray[Any]
+    on: NDArray[np.bool_]
+    chances: NDArray[Any] | None = None
+
+    @classmethod
+    def of(cls, model: Any, X: Any, options: Mapping[str, Any]) -> Answers:
+        """Return those of features of a file."""
+        scores = model.decision_function(X)
+        return cls(scores, on_by_scores(model, scores), model.predict_proba(X) if options["proba"] else None)
+
+    @property
+    def shown(self) -> tuple[str, NDArray[Any]]:
+        """What the numbers that are written are called, and these."""
+        return ("score", self.scores) if self.chances is None else ("probability", self.chances)
+
+
 def columns_of_labels(
-    model: Any, values: NDArray[Any], names: list[str], options: Mapping[str, Any], rows: RowNames
+    model: Any, answers: Answers, names: list[str], options: Mapping[str, Any], rows: RowNames
 ) -> dict[str, Any]:
     """Return the columns of a table; the first one names the rows."""
-    found = _answers(model, values, names, options)
-    repeats = options["top"] is not None and found["rank"].size // max(len(values), 1)
+    found = _columns(model, answers, names, options)
+    repeats = options["top"] is not None and found["rank"].size // max(len(answers.on), 1)
     return {rows.heading_beside(found): np.repeat(rows.ids, repeats) if repeats else rows.ids} | found
 
 
-def _answers(model: Any, values: NDArray[Any], names: list[str], options: Mapping[str, Any]) -> dict[str, Any]:
+def _columns(model: Any, answers: Answers, names: list[str], options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns which say what is predicted."""
+    heading, values = answers.shown
     if options["top"] is not None:
         best = _best(values, options["top"])
         return {
             "rank": np.tile(np.arange(1, best.shape[1] + 1), len(values)),
             "label": np.array(names, dtype=object)[best].ravel(),
-            "score": shortest(np.take_along_axis(values, best, axis=1).ravel()),
+            heading: shortest(np.take_along_axis(values, best, axis=1).ravel()),
         }
-    if options["scores"]:
+    if options["scores"] or options["proba"]:
         return {name: shortest(values[:, j]) for j, name in enumerate(names)}
-    on = on_by_scores(model, values)
     if options["form"] == "table":
-        return {name: on[:, j].astype(np.int8) for j, name in enumerate(names)}
-    return {"labels": [separator_of(model).join(tags) for tags in _tags(on, names)]}
+        return {name: answers.on[:, j].astype(np.int8) for j, name in enumerate(names)}
+    return {"labels": [separator_of(model).join(tags) for tags in _tags(answers.on, names)]}
 
 
 def separator_of(model: Any) -> str:
@@ -83,22 +103,24 @@ def _tags(on: NDArray[np.bool_], names: list[str]) -> Iterator[list[str]]:
 
 
 def _best(values: NDArray[Any], top: int) -> NDArray[np.int64]:
-    """Return the labels with the highest scores of each row; of equal scores the label with the lower number first."""
+    """Return the labels with the highest values of each row; of equal ones the label with the lower number first."""
     return np.argsort(-values, axis=1, kind="stable")[:, :top]
 
 
 def records_of_labels(
-    model: Any, values: NDArray[Any], names: list[str], options: Mapping[str, Any], rows: RowNames
+    answers: Answers, names: list[str], options: Mapping[str, Any], rows: RowNames
 ) -> Iterator[dict[str, Any]]:
     """Yield an object for each instance."""
+    one, values = answers.shown
+    many = "probabilities" if options["proba"] else "scores"
     best = None if options["top"] is None else _best(values, options["top"])
-    tags = _tags(on_by_scores(model, values), names)
+    tags = _tags(answers.on, names)
     for k, (id, row) in enumerate(zip(rows.ids.tolist(), values, strict=True)):
         record: dict[str, Any] = {"labels": next(tags)}
         if best is not None:
-            record = {"top": [{"label": names[j], "score": _short(row[j])} for j in best[k]]}
-        elif options["scores"]:
-            record["scores"] = {name: _short(score) for name, score in zip(names, row, strict=True)}
+            record = {"top": [{"label": names[j], one: _short(row[j])} for j in best[k]]}
+        elif options["scores"] or options["proba"]:
+            record[many] = {name: _short(value) for name, value in zip(names, row, strict=True)}
         yield {rows.heading_beside(record): id} | record
 
 

@@ -26,7 +26,7 @@ from cofactor.tasks import label_files
 from cofactor.tasks.base import Task, about
 from cofactor.tasks.baselines import LabelFrequencies
 from cofactor.tasks.label_explaining import explanation_table
-from cofactor.tasks.label_output import RowNames, ambiguous, columns_of_labels, records_of_labels, separator_of
+from cofactor.tasks.label_output import Answers, RowNames, ambiguous, columns_of_labels, records_of_labels, separator_of
 from cofactor.tasks.matching import align_features
 from cofactor.tasks.models import Wanted, assemble, short_names
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Measured, Progress, Protocol, Room, Settings, Table
@@ -175,17 +175,19 @@ class LabelTask(Task):
         if top is not None and (scores or form == "table"):
             out = Argument("scores" if scores else "form")
             raise InvalidInputError(("writes labels with their scores: leave out ", out), argument="top", found=top)
+        if options["proba"]:
+            _require_probabilities(model, scores, called)
         data = label_files.read_features(file, model, options)
         plain = without_names(model)
-        values = plain.decision_function(data.X)
+        answers = Answers.of(plain, data.X, options)
         names = [str(name) for name in model.label_names_]
         rows = RowNames.of(data, options["id"] or getattr(getattr(model, "recipe_", None), "id", None))
-        columns = columns_of_labels(plain, values, names, options, rows)
-        tags_only = top is None and not scores and form == "tags"
+        columns = columns_of_labels(plain, answers, names, options, rows)
+        tags_only = top is None and not scores and not options["proba"] and form == "tags"
         return Table(
             "Predicted labels",
             columns,
-            records=lambda: records_of_labels(plain, values, names, options, rows),
+            records=lambda: records_of_labels(answers, names, options, rows),
             fault=ambiguous(names, separator_of(model)) if tags_only else None,
             notes=(*rows.notes, *_fillings(data)),
         )
@@ -347,6 +349,16 @@ def without_names(model: Any) -> Any:
     if hasattr(plain, "feature_names_in_"):
         del plain.feature_names_in_
     return plain
+
+
+def _require_probabilities(model: LabelModel, scores: bool, called: str) -> None:
+    """Refuse a model without probabilities, and scores beside them, which would have the same headings."""
+    asked = Argument("proba")
+    if scores:
+        raise InvalidInputError((asked, " writes probabilities in the place of scores: leave out ", Argument("scores")))
+    if not hasattr(model, "predict_proba"):
+        why = f": {called} cuts scores and has learned no probabilities; fit with "
+        raise InvalidInputError((asked, why, Argument("threshold", AUTO)))
 
 
 def _decisions(settings: Settings) -> dict[str, Any]:

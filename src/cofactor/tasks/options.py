@@ -121,7 +121,7 @@ def without_unknown(given: Mapping[str, Any], options: Iterable[Option], task: s
 _TABLES = "Text files"
 _COLUMNS = "Ratings: columns of FILE"
 _LABELS = "Labels: columns of FILE"
-_CHANCES = "Ratings: what is written"
+_CHANCES = "What is written"
 _OUTPUT = "Labels: what is written"
 _SIDES = "Ratings: features of users and items"
 _COLUMN_HELP = "Name of its column, or its position counted from 0."
@@ -198,7 +198,9 @@ TEST_USERS = Option(
 )
 PROBA = Option(
     "proba",
-    "Also the probability of every level, in a column of its own; for models that have such, as ordinal-probit.",
+    "Of ratings also the probability of every level, in a column of its own, for models that have such, as "
+    "ordinal-probit; of labels their calibrated probabilities instead: a column for each, or with --top those of "
+    "highest probability.",
     kind=bool,
     default=False,
     group=_CHANCES,
@@ -362,6 +364,6 @@ LABELS: OptionTable = {
     "fit": _READ_LABELS,
     "compare": _READ_LABELS,
     "evaluate": (*_READ_LABELS, BY_LABEL),
-    "predict": (DROP, ID, FORMAT, ZERO_BASED, *_AS_TOLD, FORM, SCORES, TOP),
+    "predict": (DROP, ID, FORMAT, ZERO_BASED, *_AS_TOLD, FORM, SCORES, PROBA, TOP),
     "explain": (DROP, ID, FORMAT, ZERO_BASED, *_AS_TOLD),
 }
