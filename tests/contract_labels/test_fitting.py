@@ -224,7 +224,9 @@ def test_decisions_by_probabilities(name):
         assert decided.decision_.rule == aim
         assert np.array_equal(decided.decision_function(X), scores)
         reached[aim] = label_report(Y, decided.predict(X))
-    assert reached["micro"]["micro_f1"] == max(report["micro_f1"] for report in reached.values())
+    micro = {aim: report["micro_f1"] for aim, report in reached.items()}
+    assert micro["micro"] >= micro["hamming"]  # the best of all cuts; sets of each instance may be better still
+    assert micro["micro"] > max(micro.values()) - 0.01
     assert reached["hamming"]["hamming"] < reached["macro"]["hamming"] + 0.02
 
 
