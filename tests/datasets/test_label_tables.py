@@ -197,3 +197,10 @@ def test_a_recipe_reads_another_table_alike(write):
         read_label_table(new, "tag_", id="place")
     with pytest.raises(InvalidInputError, match="column 'tag_sea' is a label, and cannot be id"):
         read_label_table(new, ["tag_sea"], id="tag_sea")
+
+
+def test_a_label_without_value_says_what_to_do(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("f,tag a,tag b\n1,0,1\n2,,1\n3,1,0\n")
+    with pytest.raises(InvalidInputError, match=r"line 3.*found no value; write 0 if it is off; .*mask=known"):
+        load_labels(path, labels="tag")

@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cofactor
 from cofactor.errors import InvalidInputError
-from cofactor.evaluation import Search, decodings, evaluate_labels, fold_means
+from cofactor.evaluation import Search, decodings, evaluate, evaluate_labels, fold_means
 from cofactor.labels import MODELS, PLST, BinaryRelevance, learn_threshold
 from cofactor.labels.embedding.omf import OMF
 from cofactor.metrics import label_report, macro_f1, micro_f1
@@ -399,3 +399,10 @@ def test_a_search_names_the_row_of_a_wrong_cell() -> None:
             Search(PLST.paper()).fit(wrong, Y)
         with pytest.raises(InvalidInputError, match=rf"y holds 0.5 \(row {row}, label 1\)"):
             Search(PLST.paper()).fit(X, strange)
+
+
+def test_evaluate_of_ratings_refuses_labels_and_names_what_measures_them():
+    X, Y = np.eye(8), np.eye(8)[:, :3]
+    for y in (Y, sparse.csr_array(Y)):
+        with pytest.raises(InvalidInputError, match=r"y has shape \(8, 3\).*measured by evaluate_labels"):
+            evaluate(PLST(), X, y, "stratified")

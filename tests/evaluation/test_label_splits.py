@@ -185,14 +185,14 @@ Y = table_of(0)
 @pytest.mark.parametrize(
     ("splitter", "y", "groups", "message"),
     [
-        (StratifiedLabelKFold(), None, None, "labels are spread over the parts: pass them"),
+        (StratifiedLabelKFold(), None, None, "y is missing: labels are spread over the parts, pass them"),
         (StratifiedLabelKFold(), Y[:, 0], None, r"y has shape \(60,\), expected a table"),
-        (StratifiedLabelKFold(), [["a"]] * 60, None, "expected a table of 0 and 1"),
+        (StratifiedLabelKFold(), [["a"]] * 60, None, "y must be a table of 0 and 1"),
         (StratifiedLabelKFold(1), Y, None, "n_splits=1: expected a whole number of at least 2"),
         (StratifiedLabelKFold(61), Y, None, "there are 60 instances for 61 parts"),
         (StratifiedLabelKFold(order=3), Y, None, "order=3: expected a whole number"),
         (StratifiedLabelHoldout(1.0), Y, None, "test_size=1.0: expected a part of the instances"),
-        (GroupedLabelKFold(), Y, None, "says which instances belong together"),
+        (GroupedLabelKFold(), Y, None, "groups are missing, which say what instances belong together"),
         (GroupedLabelKFold(), Y, [1] * 59, "Found input variables with inconsistent"),
         (GroupedLabelKFold(groups=[1] * 59), Y, None, "inconsistent|has shape"),
         (GroupedLabelKFold(2), Y, [1] * 60, "there are 1 groups for 2 parts"),

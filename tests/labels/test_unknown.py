@@ -373,9 +373,9 @@ def test_recorded_shares_are_kept_in_the_file(tmp_path) -> None:
     [
         (0.0, "auto", r"recorded=0\.0: expected a share above 0 and at most 1, or 5 of them"),
         ([0.5, 0.5], "auto", "5 of them, one for each label"),
-        ("half", "auto", "expected a number, or one for each label"),
+        ("half", "auto", "recorded must be a number, or one for each label"),
         (np.nan, "auto", "expected a share above 0"),
-        (0.5, 0, "says how probabilities follow from scores.*take threshold='auto'"),
+        (0.5, 0, "recorded says how probabilities follow from scores.*take threshold='auto'"),
         (0.5, "global", "take threshold='auto'"),
     ],
 )

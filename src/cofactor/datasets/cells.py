@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.datasets.table import Cells, Table, Words
-from cofactor.errors import Argument, InputWarning, InvalidInputError
+from cofactor.errors import Argument, InputWarning, InvalidInputError, Text
 from cofactor.recipe import truth_of
 from cofactor.text import is_number
 
@@ -168,17 +168,21 @@ def label_of(table: Table, position: int) -> NDArray[np.bool_]:
         row = len(found.codes) - 1 if row is None else row
         shown = repr(found.at(row)) if found.at(row) else "no value"
         lists_tags = sum(truth_of((cell,)) is None for cell in found.values if cell) > 1
+        gap = not found.at(row)
     else:
-        lists_tags = False
+        lists_tags = gap = False
         allowed = (0, 1) if (found == 0).any() else (-1, 1)
         odd = np.flatnonzero(~np.isin(found, allowed))
         if not len(odd):
             return found > 0
         row = int(odd[0])
         shown = f"{found[row]:g}"
+    advice: Text = ("if cells list tags, say what parts them with ", Argument("label_sep")) if lists_tags else ()
+    if gap and not lists_tags:
+        advice = "write 0 if it is off; from labels that nobody knows models learn in Python, by fit(X, y, mask=known)"
     raise InvalidInputError(
         f"expected a label, 0/1, -1/+1 or words such as no/yes, found {shown}",
-        advice=("if cells list tags, say what parts them with ", Argument("label_sep")) if lists_tags else (),
+        advice=advice,
         place=table.place(row, position),
     )
 

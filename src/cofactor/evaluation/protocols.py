@@ -91,6 +91,13 @@ def evaluate(
     [(15, 5), (15, 5), (15, 5)]
     """
     check_consistent_length(X, y)
+    shape = getattr(y, "shape", None) or np.shape(y)
+    if len(shape) == 2 and shape[1] > 1:
+        raise InvalidInputError(
+            f"y has shape {tuple(shape)}, expected a rating for each pair",
+            argument="y",
+            advice="models of labels are measured by evaluate_labels, or by scikit-learn's cross_validate",
+        )
     ratings = np.asarray(y)
     splitter = splitter_of(
         protocol,

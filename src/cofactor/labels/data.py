@@ -321,7 +321,7 @@ def as_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] |
     try:
         weights = np.array(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"weights must be numbers ({error})", argument="sample_weight") from error
+        raise InvalidInputError(f"sample_weight must be numbers ({error})", argument="sample_weight") from error
     if weights.shape != (n,):
         raise InvalidInputError(
             f"sample_weight has shape {weights.shape}, expected ({n},): a weight for each instance",

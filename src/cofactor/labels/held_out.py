@@ -159,7 +159,7 @@ def recorded_shares(recorded: Any, n_labels: int, threshold: Any) -> NDArray[np.
     try:
         shares = np.asarray(recorded, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError("expected a number, or one for each label", argument="recorded") from error
+        raise InvalidInputError("recorded must be a number, or one for each label", argument="recorded") from error
     if shares.shape not in ((), (n_labels,)) or not ((shares > 0) & (shares <= 1)).all():
         raise InvalidInputError(
             f"expected a share above 0 and at most 1, or {n_labels} of them, one for each label",
@@ -168,7 +168,7 @@ def recorded_shares(recorded: Any, n_labels: int, threshold: Any) -> NDArray[np.
         )
     if threshold != AUTO:
         raise InvalidInputError(
-            "says how probabilities follow from scores, and other thresholds cut the scores themselves",
+            "recorded says how probabilities follow from scores, and other thresholds cut the scores themselves",
             argument="recorded",
             advice=("leave it out, or take ", Argument("threshold", AUTO)),
         )

@@ -150,12 +150,13 @@ def _known_of(mask: Any, shape: tuple[int, ...], columns: list[Any] | None) -> N
         table, named = _with_nan(mask)
     if tuple(table.shape) != shape:
         raise InvalidInputError(
-            f"has shape {tuple(np.shape(mask))}, expected {shape}: True where a label of y is known", argument="mask"
+            f"mask has shape {tuple(np.shape(mask))}, expected {shape}: True where a label of y is known",
+            argument="mask",
         )
     if named is not None and columns is not None and named != columns:
-        raise InvalidInputError("has other columns than y, or another order of them", argument="mask")
+        raise InvalidInputError("mask has other columns than y, or another order of them", argument="mask")
     if table.dtype.kind != "b" and not np.isin(table, (0, 1)).all():
-        raise InvalidInputError("must hold True and False, or 1 and 0", argument="mask")
+        raise InvalidInputError("mask must hold True and False, or 1 and 0", argument="mask")
     return np.array(table, dtype=bool)
 
 

@@ -337,7 +337,7 @@ class TimeSplit(BaseCrossValidator):
 def _ones(y: Any) -> sparse.csr_array:
     """Return where labels are on, of a table of 0 and 1, or of -1 and 1; what is unknown (NaN) is not on."""
     if y is None:
-        raise InvalidInputError("labels are spread over the parts: pass them", argument="y")
+        raise InvalidInputError("y is missing: labels are spread over the parts, pass them", argument="y")
     table: Any
     if sparse.issparse(y):
         table = y
@@ -353,7 +353,7 @@ def _ones(y: Any) -> sparse.csr_array:
         table = frame.to_numpy() if isinstance(frame, nw.DataFrame) else np.asarray(y)
         table = table if table.dtype.kind in "biuf" else table.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"expected a table of 0 and 1 ({error})", argument="y") from error
+        raise InvalidInputError(f"y must be a table of 0 and 1 ({error})", argument="y") from error
     if table.ndim != 2:
         raise _no_table(table.shape)
     return sparse.csr_array(table > 0, dtype=np.int64)
@@ -391,7 +391,7 @@ def _numbered(groups: Any, n: int) -> tuple[int, NDArray[np.int64]]:
     """Return the number of groups, and the number of the group of each instance."""
     if groups is None:
         raise InvalidInputError(
-            "says which instances belong together",
+            "groups are missing, which say what instances belong together",
             argument="groups",
             advice="give it to the splitter, or to split(X, y, groups)",
         )
@@ -404,7 +404,9 @@ def _vector(values: Any, n: int, argument: str) -> NDArray[Any]:
     series = nw.from_native(values, series_only=True, pass_through=True)
     table = series.to_numpy() if isinstance(series, nw.Series) else np.asarray(values)
     if table.shape != (n,):
-        raise InvalidInputError(f"has shape {table.shape}, expected ({n},): one for each instance", argument=argument)
+        raise InvalidInputError(
+            f"{argument} has shape {table.shape}, expected ({n},): one for each instance", argument=argument
+        )
     if table.dtype.kind == "O":
         missing = np.array([value is None or value != value for value in table.tolist()], dtype=bool)
         if not missing.any():
@@ -414,7 +416,7 @@ def _vector(values: Any, n: int, argument: str) -> NDArray[Any]:
         missing = np.isnat(table) if table.dtype.kind in "mM" else table != table
     if np.any(missing):
         raise InvalidInputError(
-            f"is missing for {int(np.sum(missing))} instances, the first is {int(np.argmax(missing))}",
+            f"{argument}: missing for {int(np.sum(missing))} instances, the first is {int(np.argmax(missing))}",
             argument=argument,
         )
     return table
@@ -427,7 +429,9 @@ def _comparable(table: NDArray[Any], argument: str) -> NDArray[Any]:
         try:
             found = np.array(table.tolist(), dtype="datetime64[us]")
         except (TypeError, ValueError) as error:
-            raise InvalidInputError("expected numbers, dates or strings, not a mixture", argument=argument) from error
+            raise InvalidInputError(
+                f"{argument} must be numbers, dates or strings, not a mixture", argument=argument
+            ) from error
     return found
 
 
