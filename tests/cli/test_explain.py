@@ -56,6 +56,19 @@ def test_csv_and_json_are_what_the_library_finds(run, table: Path, tags: Path) -
             assert sum(term["contribution"] for term in label["terms"]) == pytest.approx(label["score"])
 
 
+def test_training_instances_are_rows_of_the_file_counted_from_one(run, table: Path) -> None:
+    out = table.with_name("neighbours.cofactor")
+    assert run("fit", table, "--labels", "tag", "--drop", "song", "-m", "mlknn", "-o", out).status == 0
+    model = cofactor.load(out)
+    data = cofactor.datasets.load_labels(table, [], recipe=model.recipe_)
+    del model.feature_names_in_
+    found = [row["term"] for row in model.explain(np.asarray(data.X)).records() if row["kind"] == "instance"]
+    rows = csv.DictReader(io.StringIO(run("explain", out, table).out))
+    terms = [row["term"] for row in rows if row["kind"] == "instance"]
+    assert terms == [f"training instance {term + 1}" for term in found]
+    assert "training instance 60" in terms
+
+
 def test_a_terminal_shows_them_one_below_the_other(
     run, table: Path, tags: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,8 +46,8 @@ def explain(
     """Say why labels are predicted: the features that speak for and against each, or the training instances that vote.
 
     Contributions, the rest and the intercept sum to the score, exactly. Columns: instance, label, score, kind
-    (feature, instance, rest, intercept), term, value of the feature, contribution; the strongest terms first. With
-    --json an object stands in each line.
+    (feature, instance, rest, intercept), term, value of the feature, contribution; the strongest terms first. Training
+    instances are rows of the file of training, counted from 1. With --json an object stands in each line.
     """
     check_target(out, model, file)
     if model == file == "-":

@@ -21,6 +21,8 @@ _SHOWN = 20  #: labels on a terminal
 def explanation_table(found: Explanation, feature_names: Sequence[Any], heading: str, ids: NDArray[Any]) -> Table:
     """Return an explanation as a table, its instances, features and labels by their names.
 
+    Training instances are rows of the file of training, counted from 1.
+
     Parameters
     ----------
     found : Explanation
@@ -36,6 +38,7 @@ def explanation_table(found: Explanation, feature_names: Sequence[Any], heading:
     is_feature = columns["kind"] == "feature"
     terms = columns["term"].copy()
     terms[is_feature] = [str(feature_names[k]) for k in terms[is_feature]]
+    terms[columns["kind"] == "instance"] += 1  # rows of files count from 1, as those that are explained
     named = Explanation({**columns, "label": _texts(columns["label"]), "term": terms})
     columns = {heading if name == "instance" else name: values for name, values in named.columns.items()}
     columns[heading] = ids[found.columns["instance"]]
