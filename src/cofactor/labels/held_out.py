@@ -12,6 +12,7 @@ from scipy import sparse
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.calibration import Calibration, learn_calibrated, learn_calibration
+from cofactor.labels.copies import warn_of_copies
 from cofactor.labels.decoding import AUTO, Decoder, learn_threshold
 from cofactor.labels.fit_input import FitInput
 from cofactor.labels.scoring import of_all_labels, with_constant
@@ -135,6 +136,7 @@ def decide(model: Any, threshold: str, data: FitInput, recorded: NDArray[np.floa
     if not data.labels.shape[1]:
         model.calibration_ = Calibration(np.ones(len(constant)), np.zeros(len(constant)))
         return
+    warn_of_copies(data.features, data.labels)
     with blas_limit(*data.features.shape):
         # An exact leave-one-out is that of a regression that all labels share.
         rows, scores = model._held_out(data) if data.known is None else holdout_scores(model, data)

@@ -115,6 +115,8 @@ class LabelRidge(LabelModel):
     leave-one-out does not hold then.
 
     Repeated instances make leave-one-out optimistic: each has its copy among the others. Then so are probabilities.
+    It is right for new instances that have such copies too. For others, give each distinct instance once, with its
+    number as weight: then it is left out as a whole. A fit warns if more than a tenth of the instances are copies.
 
     References
     ----------
