@@ -124,6 +124,8 @@ def test_learned_thresholds_count_weights(rule: str) -> None:
         (np.full(80, -1.0), r"holds -1 \(instance 0\)"),
         (np.full(80, np.nan), "holds nan"),
         (np.zeros(80), "are all zero"),
+        (np.full(80, 1e-300), "largest weight in sample_weight is 1e-300.*multiply"),
+        (np.full(80, 1e300), "largest weight in sample_weight is 1e.300.*multiply"),
         (["a"] * 80, "must be numbers"),
     ],
 )

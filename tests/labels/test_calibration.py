@@ -208,3 +208,13 @@ def test_decoders_come_back_from_a_file_and_nothing_else_does():
     ]:
         with pytest.raises(ValueError, match=message):
             calibration.check(2)
+
+
+def test_weights_that_sum_to_one_are_no_less_evidence() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(200, 3))
+    labels = sparse.csr_array((scores + rng.normal(size=(200, 3)) > 0).astype(np.float32))
+    plain = learn_calibration(scores, labels, np.ones(200))
+    shared = learn_calibration(scores, labels, np.full(200, 1 / 200))
+    np.testing.assert_allclose(shared.slope, plain.slope, rtol=1e-9)
+    np.testing.assert_allclose(shared.offset, plain.offset, rtol=1e-9, atol=1e-12)

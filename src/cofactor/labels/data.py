@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.labels.features import canonical, first_entry, first_without_number, is_sparse
+from cofactor.labels.features import LARGEST, SMALLEST, canonical, first_entry, first_without_number, is_sparse
 from cofactor.masks import refuse_masked
 from cofactor.text import few
 from cofactor.typing import Labels
@@ -308,7 +308,8 @@ def as_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] |
     Raises
     ------
     InvalidInputError
-        If there are not n weights, if one is negative or not finite, or if all are 0.
+        If there are not n weights, if one is negative or not finite, if all are 0, or if the
+        largest is so large or small that sums of squares are lost in rounding.
 
     Examples
     --------
@@ -335,6 +336,12 @@ def as_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] |
         )
     if not weights.any():
         raise InvalidInputError("the weights in sample_weight are all zero", argument="sample_weight")
+    if not SMALLEST <= weights.max() <= LARGEST:
+        raise InvalidInputError(
+            f"the largest weight in sample_weight is {weights.max():g}, expected one from {SMALLEST:g} to {LARGEST:g}",
+            argument="sample_weight",
+            advice="multiply all weights by a number",
+        )
     return None if (weights == 1).all() else weights
 
 
