@@ -148,7 +148,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     --------
     >>> rng = np.random.default_rng(0)
     >>> topics = rng.random((200, 3)) < 0.4
-    >>> X = topics @ rng.random((3, 20))
+    >>> X = topics @ rng.random((3, 20)) + 0.01 * rng.random((200, 20))
     >>> model = OMF(n_components=4, alpha=0.01, random_state=0).fit(X[:150], topics[:150])
     >>> model.transform(X[150:]).shape
     (50, 4)
