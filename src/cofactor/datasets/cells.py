@@ -179,7 +179,7 @@ def label_of(table: Table, position: int) -> NDArray[np.bool_]:
         shown = f"{found[row]:g}"
     advice: Text = ("if cells list tags, say what parts them with ", Argument("label_sep")) if lists_tags else ()
     if gap and not lists_tags:
-        advice = "write 0 if it is off; from labels that nobody knows models learn in Python, by fit(X, y, mask=known)"
+        advice = "write 0 if it is off; where labels are not known, use Python: fit(X, y, mask=known)"
     raise InvalidInputError(
         f"expected a label, 0/1, -1/+1 or words such as no/yes, found {shown}",
         advice=advice,
