@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -21,7 +20,7 @@ from cofactor.coding import Coding
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.metrics.ratings import mean_absolute_error
 from cofactor.metrics.scale import as_scale
-from cofactor.model.checks import check_callback, check_choice, check_flag, check_number
+from cofactor.model.checks import check_callback, check_choice
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
@@ -37,10 +36,10 @@ from cofactor.ratings.folding import new_users
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import Pairwise, expected, in_blocks, margins_of
-from cofactor.ratings.recommending import Criterion, Expectation, Ranking, best_items, criterion_of, of_all_pairs
+from cofactor.ratings.recommending import Criterion, Expectation, of_all_pairs, recommend
 from cofactor.ratings.saving import model_of_state, state_of_model
 from cofactor.solvers.result import Callback
-from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures
+from cofactor.typing import Pairs, RatingValues, SideFeatures
 
 
 def _has_probabilities(model: RatingModel) -> bool:
@@ -312,75 +311,7 @@ class RatingModel(BaseEstimator, ABC):
         """
         return self._all_probabilities(*self._pairs(X))
 
-    def recommend(
-        self,
-        users: Ids,
-        n: int = 10,
-        *,
-        exclude_seen: bool = True,
-        candidates: Iterable[Any] | None = None,
-        at_least: float | None = None,
-        quantile: float | None = None,
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Recommend the items with the highest scores, or those that most likely are liked.
-
-        It works in blocks of a few users and items, so that memory does not grow with their number: each thread takes
-        about 8 MB. Models drawn from a posterior look at all items with some of their samples only (see
-        `SampledModel`); the scores that are returned are those of all samples.
-
-        Parameters
-        ----------
-        users : array-like of shape (k,)
-            User ids, in the order of the result; not a set, which has none.
-        n : int, default=10
-            Number of items for each user. It may exceed the number of items left for a user, not what memory holds.
-        exclude_seen : bool, default=True
-            Leave out the items that a user rated in training.
-        candidates : array-like or iterable, optional
-            Ids of the items to choose from; by default all. Those that were not in training are left out with a
-            warning; at least one must have been.
-        at_least : float, optional
-            Rank by the probability of this rating or a higher one, and return it as score. Only for models with
-            `predict_proba`.
-        quantile : float, optional
-            Rank by this quantile of the rating, between 0 and 1; a high one, as 0.9, favours items whose rating is
-            uncertain. Between levels it is interpolated, the probability of each spread evenly up to half way to its
-            neighbours. Only for models with `predict_proba`.
-
-        Returns
-        -------
-        items : ndarray of shape (k, n)
-            Item ids, best first. A user with fewer items left than n has None in the last columns; the dtype is then
-            object.
-        scores : ndarray of shape (k, n)
-            Their scores; -inf where the item is None.
-        """
-        check_is_fitted(self)
-        check_number("n", n, low=1, whole=True)
-        check_flag("exclude_seen", exclude_seen)
-        if exclude_seen:
-            self._require_ratings(("pass ", Argument("exclude_seen", False), ", or save it with ratings=True"))
-        criterion = criterion_of(self, at_least, quantile)
-        known = Lookup(self.users_, self.items_)
-        rows, columns = known.known_users(users), known.candidates(candidates)
-        ranking, seen = self._ranking(criterion), self.ratings_ if exclude_seen else None
-        best, scores = best_items(ranking, rows, columns.astype(np.int32), n, len(self.scale_), seen)
-        ids = self.items_.ids[best]
-        if (best < 0).any():
-            ids = ids.astype(object)
-            ids[best < 0] = None
-        return ids, scores
-
-    def _ranking(self, criterion: Criterion | None) -> Ranking:
-        """Return what ranks items: scores, or a criterion."""
-        if criterion is None:
-            return Ranking(self._score_block, self._scores if self._ranks_roughly() else None)
-
-        def exact(users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-            return self._in_blocks(lambda *pairs: criterion(self._probabilities(*pairs)), users, items)
-
-        block = partial(self._criterion_block, criterion=criterion)
-        return Ranking(block, exact if self._ranks_roughly() else None)
+    recommend = recommend
 
     def complete(self) -> NDArray[np.float32]:
         """Return the full matrix of ratings: observed entries as they are, predictions elsewhere.

@@ -1,27 +1,32 @@
-"""What ranks the items to recommend, and the search for the best of them."""
+"""`recommend`: what ranks items, and the search for the best of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.ranking import keep_best
 from cofactor.kernels.threads import thread_limit
 from cofactor.limits import CELLS
-from cofactor.model.checks import check_number
+from cofactor.model.checks import check_flag, check_number
 from cofactor.ratings.blocks import each_block, pairs_per_block, tile_shape
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import Pairwise, expected, quantiles
 from cofactor.text import counted
+from cofactor.typing import Ids
 
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
 
-__all__ = ["Criterion", "Expectation", "Ranking", "best_items", "criterion_of", "of_all_pairs"]
+__all__ = ["Criterion", "Expectation", "of_all_pairs", "recommend"]
 
 
 class Criterion(Protocol):
@@ -64,7 +69,79 @@ class Ranking:
     exact: Pairwise | None
 
 
-def criterion_of(model: RatingModel, at_least: float | None, quantile: float | None) -> Criterion | None:
+def recommend(
+    model: RatingModel,
+    users: Ids,
+    n: int = 10,
+    *,
+    exclude_seen: bool = True,
+    candidates: Iterable[Any] | None = None,
+    at_least: float | None = None,
+    quantile: float | None = None,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Recommend the items with the highest scores, or those that most likely are liked.
+
+    It works in blocks of a few users and items, so that memory does not grow with their number: each thread takes
+    about 8 MB. Models drawn from a posterior look at all items with some of their samples only (see
+    `SampledModel`); the scores that are returned are those of all samples.
+
+    Parameters
+    ----------
+    users : array-like of shape (k,)
+        User ids, in the order of the result; not a set, which has none.
+    n : int, default=10
+        Number of items for each user. It may exceed the number of items left for a user, not what memory holds.
+    exclude_seen : bool, default=True
+        Leave out the items that a user rated in training.
+    candidates : array-like or iterable, optional
+        Ids of the items to choose from; by default all. Those that were not in training are left out with a
+        warning; at least one must have been.
+    at_least : float, optional
+        Rank by the probability of this rating or a higher one, and return it as score. Only for models with
+        `predict_proba`.
+    quantile : float, optional
+        Rank by this quantile of the rating, between 0 and 1; a high one, as 0.9, favours items whose rating is
+        uncertain. Between levels it is interpolated, the probability of each spread evenly up to half way to its
+        neighbours. Only for models with `predict_proba`.
+
+    Returns
+    -------
+    items : ndarray of shape (k, n)
+        Item ids, best first. A user with fewer items left than n has None in the last columns; the dtype is then
+        object.
+    scores : ndarray of shape (k, n)
+        Their scores; -inf where the item is None.
+    """
+    check_is_fitted(model)
+    check_number("n", n, low=1, whole=True)
+    check_flag("exclude_seen", exclude_seen)
+    if exclude_seen:
+        model._require_ratings(("pass ", Argument("exclude_seen", False), ", or save it with ratings=True"))
+    criterion = _criterion(model, at_least, quantile)
+    known = Lookup(model.users_, model.items_)
+    rows, columns = known.known_users(users), known.candidates(candidates)
+    ranking, seen = _ranking(model, criterion), model.ratings_ if exclude_seen else None
+    best, scores = best_items(ranking, rows, columns.astype(np.int32), n, len(model.scale_), seen)
+    ids = model.items_.ids[best]
+    if (best < 0).any():
+        ids = ids.astype(object)
+        ids[best < 0] = None
+    return ids, scores
+
+
+def _ranking(model: RatingModel, criterion: Criterion | None) -> Ranking:
+    """Return what ranks items: scores, or a criterion."""
+    if criterion is None:
+        return Ranking(model._score_block, model._scores if model._ranks_roughly() else None)
+
+    def exact(users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        return model._in_blocks(lambda *pairs: criterion(model._probabilities(*pairs)), users, items)
+
+    block = partial(model._criterion_block, criterion=criterion)
+    return Ranking(block, exact if model._ranks_roughly() else None)
+
+
+def _criterion(model: RatingModel, at_least: float | None, quantile: float | None) -> Criterion | None:
     """Return what ranks items: a function of probabilities, or None for a model's own scores.
 
     Parameters
