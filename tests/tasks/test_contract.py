@@ -14,7 +14,7 @@ import cofactor
 from cofactor.datasets import make_labels, make_ratings, write_table
 from cofactor.errors import InvalidInputError
 from cofactor.labels import MNMTF
-from cofactor.model.splits import PROTOCOLS
+from cofactor.model.named_splits import PROTOCOLS
 from cofactor.tasks import TASKS, sniff, task_named, task_of
 from cofactor.tasks.base import ABILITIES, Task
 from cofactor.tasks.plain import Facts, Loaded, Measured, Progress, Protocol, Settings, Table

@@ -1,5 +1,7 @@
 """Splits and protocols for measuring models, and comparisons of many."""
 
+from sklearn.model_selection import KFold
+
 from cofactor.evaluation.checks import METRICS
 from cofactor.evaluation.comparison import Comparison, compare
 from cofactor.evaluation.labels import decodings, evaluate_labels, fold_means
@@ -22,20 +24,13 @@ from cofactor.evaluation.stats.rank_tests import (
 from cofactor.evaluation.stats.scores import Scores
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
 from cofactor.model.label_splits import GroupedLabelKFold, StratifiedLabelHoldout, StratifiedLabelKFold, TimeSplit
+from cofactor.model.named_splits import LABEL_PROTOCOLS, PROTOCOLS, splitter_of
 from cofactor.model.selection.grid import select_parameters
 from cofactor.model.selection.judges import Choice
 from cofactor.model.selection.path import Validation, select_alpha
 from cofactor.model.selection.search import Search
 from cofactor.model.selection.trials import out_of_fold_scores, try_all
-from cofactor.model.splits import (
-    LABEL_PROTOCOLS,
-    PROTOCOLS,
-    Holdout,
-    KFold,
-    StrongGeneralization,
-    WeakGeneralization,
-    splitter_of,
-)
+from cofactor.model.splits import Holdout, StrongGeneralization, WeakGeneralization
 
 __all__ = [
     "LABEL_PROTOCOLS",

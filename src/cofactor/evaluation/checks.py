@@ -12,8 +12,8 @@ import numpy as np
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.sources import Source, sources_of, task_of
 from cofactor.metrics import LABEL_METRICS, PROBABILITY_METRICS, RATING_METRICS
+from cofactor.model.named_splits import Task, folds_in, splitter_of
 from cofactor.model.selection.grid import Grid, check_grid
-from cofactor.model.splits import Task, folds_in, splitter_of
 from cofactor.text import did_you_mean
 
 __all__ = [

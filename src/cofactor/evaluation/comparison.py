@@ -29,9 +29,10 @@ from cofactor.evaluation.run.store import ResultStore
 from cofactor.evaluation.stats.conclusions import Conclusions, conclude
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
 from cofactor.files import PathLike
+from cofactor.model.named_splits import FOLDS, Task, folds_in, parts_of
 from cofactor.model.selection.grid import Grid, seeded
 from cofactor.model.selection.search import Search
-from cofactor.model.splits import FOLDS, Parts, Task, folds_in, parts_of
+from cofactor.model.splits import Parts
 from cofactor.text import counted
 from cofactor.version import __version__
 

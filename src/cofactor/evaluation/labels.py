@@ -23,8 +23,9 @@ from cofactor.evaluation.run.keys import plain_value
 from cofactor.evaluation.run.references import Reference
 from cofactor.metrics.labels import label_report
 from cofactor.metrics.ranked import Undefined
+from cofactor.model.named_splits import splitter_of
 from cofactor.model.selection.judges import AUTO
-from cofactor.model.splits import Parts, splitter_of
+from cofactor.model.splits import Parts
 from cofactor.typing import LABEL_DTYPE, Features, Labels, RandomState
 
 __all__ = ["decodings", "evaluate_labels", "fold_means", "threshold_of"]

@@ -18,7 +18,8 @@ from cofactor.interrupts import ending_all
 from cofactor.metrics.probabilities import probability_report
 from cofactor.metrics.ratings import mean_absolute_error, rating_report
 from cofactor.metrics.scale import as_scale
-from cofactor.model.splits import Parts, pair_numbers, parts_of, splitter_of
+from cofactor.model.named_splits import parts_of, splitter_of
+from cofactor.model.splits import Parts, pair_numbers
 from cofactor.typing import Pairs, RandomState
 
 __all__ = ["FoldInScorer", "evaluate"]

@@ -25,8 +25,8 @@ from cofactor.evaluation.comparison import Comparison, compare
 from cofactor.files import PathLike
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.metrics import LABEL_METRICS
+from cofactor.model.named_splits import Task
 from cofactor.model.selection.grid import check_grid, check_names
-from cofactor.model.splits import Task
 from cofactor.ratings import MODELS as RATING_MODELS
 from cofactor.text import did_you_mean, folded
 

@@ -21,7 +21,7 @@ from cofactor.labels import LabelModel
 from cofactor.labels.decoding import AUTO
 from cofactor.metrics import LABEL_METRICS, LabelTally, micro_f1
 from cofactor.model.convergence import NothingPredictedWarning, predicts_none
-from cofactor.model.splits import splitter_of
+from cofactor.model.named_splits import splitter_of
 from cofactor.tasks import label_files
 from cofactor.tasks.base import Task, about
 from cofactor.tasks.baselines import LabelFrequencies

@@ -16,7 +16,7 @@ from cofactor import ratings
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation.protocols import chosen_alpha, measure_ratings
 from cofactor.metrics import PROBABILITY_METRICS, RATING_METRICS
-from cofactor.model.splits import parts_of, splitter_of
+from cofactor.model.named_splits import parts_of, splitter_of
 from cofactor.ratings import MMMF, RatingModel
 from cofactor.tasks import rating_files
 from cofactor.tasks.base import Task, about

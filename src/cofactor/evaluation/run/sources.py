@@ -15,7 +15,7 @@ from cofactor.datasets.registry import KNOWN
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.keys import checksum
 from cofactor.evaluation.run.references import Reference
-from cofactor.model.splits import Task
+from cofactor.model.named_splits import Task
 from cofactor.text import did_you_mean
 
 __all__ = ["Source", "sources_of", "task_of"]

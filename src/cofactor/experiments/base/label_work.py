@@ -28,7 +28,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.evaluation import Search
 from cofactor.evaluation.labels import evaluate_labels
 from cofactor.labels import MODELS, TRANSFORMERS
-from cofactor.model.splits import splitter_of
+from cofactor.model.named_splits import splitter_of
 
 __all__ = [
     "LEARNERS",

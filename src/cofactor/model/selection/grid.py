@@ -18,6 +18,7 @@ from cofactor.metrics.labels import LABEL_METRICS, LabelMetric
 from cofactor.metrics.ratings import RATING_METRICS
 from cofactor.model.checks import make_generator
 from cofactor.model.convergence import NothingPredictedWarning
+from cofactor.model.named_splits import LABEL_PROTOCOLS, Task, parts_of, splitter_of
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.judges import (
     PLAIN,
@@ -32,7 +33,7 @@ from cofactor.model.selection.judges import (
     last_step,
 )
 from cofactor.model.selection.trials import try_all
-from cofactor.model.splits import LABEL_PROTOCOLS, Parts, Task, parts_of, splitter_of
+from cofactor.model.splits import Parts
 from cofactor.text import did_you_mean
 from cofactor.typing import Features, Labels, Pairs, RandomState
 

@@ -1,0 +1,192 @@
+"""Protocols by name: how ratings, or instances, are split, for evaluation, for searches and for the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.model_selection import KFold, PredefinedSplit
+
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.model.label_splits import GroupedLabelKFold, StratifiedLabelKFold, TimeSplit
+from cofactor.model.splits import Holdout, Parts, StrongGeneralization, WeakGeneralization
+from cofactor.text import did_you_mean
+
+__all__ = ["FOLDS", "LABEL_PROTOCOLS", "PROTOCOLS", "Task", "folds_in", "parts_of", "splitter_of"]
+
+Task = Literal["ratings", "labels"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sizes:
+    """What splitters are made with."""
+
+    n_splits: int
+    random_state: Any
+    test_size: float
+    test_users: float
+    train_rows: Any
+    groups: Any
+
+    def kfold(self) -> Any:
+        return KFold(self.n_splits, shuffle=True, random_state=self.random_state)
+
+    def holdout(self) -> Any:
+        return Holdout(self.test_size, self.n_splits, self.random_state)
+
+    def weak(self) -> Any:
+        return WeakGeneralization(self.n_splits, self.random_state)
+
+    def strong(self) -> Any:
+        return StrongGeneralization(self.test_users, self.n_splits, self.random_state)
+
+    def official(self) -> Any:
+        return PredefinedSplit(np.where(self.train_rows, -1, 0))
+
+    def stratified(self) -> Any:
+        return StratifiedLabelKFold(self.n_splits, random_state=self.random_state)
+
+    def stratified_pairs(self) -> Any:
+        return StratifiedLabelKFold(self.n_splits, order=2, random_state=self.random_state)
+
+    def grouped(self) -> Any:
+        return GroupedLabelKFold(self.n_splits, groups=self.groups, random_state=self.random_state)
+
+    def time(self) -> Any:
+        return TimeSplit(self.n_splits)
+
+
+_BY_NAME: Mapping[Task, Mapping[str, Callable[[_Sizes], Any]]] = {
+    "ratings": {"holdout": _Sizes.holdout, "weak": _Sizes.weak, "strong": _Sizes.strong, "kfold": _Sizes.kfold},
+    "labels": {
+        "kfold": _Sizes.kfold, "holdout": _Sizes.holdout, "official": _Sizes.official,
+        "stratified": _Sizes.stratified, "stratified-pairs": _Sizes.stratified_pairs,
+        "grouped": _Sizes.grouped, "time": _Sizes.time,
+    },
+}  # fmt: skip
+
+PROTOCOLS: tuple[str, ...] = tuple(_BY_NAME["ratings"])
+"""Names of the ways to split ratings: a random part, one rating of each user, users held out, folds."""
+
+LABEL_PROTOCOLS: tuple[str, ...] = tuple(_BY_NAME["labels"])
+"""Names of the ways to split instances: folds, a random part, the split that came with the data; folds with equal
+shares of labels, of pairs of labels, or of whole groups; by the order of rows in time."""
+
+FOLDS = frozenset({"kfold", "stratified", "stratified-pairs", "grouped"})
+"""Names of the protocols that make folds, of which there must be two."""
+
+
+def splitter_of(
+    protocol: Any,
+    task: Task = "ratings",
+    *,
+    n_splits: int = 3,
+    random_state: Any = 0,
+    test_size: float = 0.2,
+    test_users: float = 0.1,
+    n_rows: int | None = None,
+    train_rows: Any = None,
+    groups: Any = None,
+    data: str = "X",
+    argument: str = "protocol",
+) -> Any:
+    """Return the splitter which a protocol stands for.
+
+    Parameters
+    ----------
+    protocol : str or splitter
+        A name in `PROTOCOLS` or `LABEL_PROTOCOLS`, or an object with ``split(X)``, which is returned as it is.
+    task : {"ratings", "labels"}, default="ratings"
+        What is split.
+    n_splits : int, default=3
+        Number of splits, or folds; the official split is one.
+    random_state : int, RandomState instance or None, default=0
+        Seed.
+    test_size : float or int, default=0.2
+        Part, or number, of the rows to hold out ("holdout").
+    test_users : float or int, default=0.1
+        Part, or number, of the users to hold out ("strong").
+    n_rows : int, optional
+        Number of rows, so that more folds than rows are refused at once.
+    train_rows : array of bool, optional
+        The training rows of the official split.
+    groups : array-like, optional
+        The group of each instance ("grouped").
+    data : str, default="X"
+        What messages call the data.
+    argument : str, default="protocol"
+        What messages call the protocol.
+
+    Raises
+    ------
+    InvalidInputError
+        If the protocol is unknown, is not one of the task, or cannot be done on so many rows.
+    InvalidTypeError
+        If it is neither a name nor a splitter.
+
+    Examples
+    --------
+    >>> splitter_of("weak", n_splits=2)
+    WeakGeneralization(n_splits=2, random_state=0)
+    >>> splitter_of("weak", "labels")
+    Traceback (most recent call last):
+    ...
+    cofactor.errors.InvalidInputError: protocol='weak' is not for labels; these have kfold, holdout, official,
+    stratified, stratified-pairs, grouped, time
+    """
+    known = _BY_NAME[task]
+    if not isinstance(protocol, str):
+        if not hasattr(protocol, "split"):
+            expected = f" must be one of {', '.join(known)} or an object with split(X), found {protocol!r}"
+            raise InvalidTypeError((Argument(argument), expected))
+        return protocol
+    if protocol not in known:
+        raise InvalidInputError(_not_known(protocol, task, argument))
+    whole = type(n_splits) is int or isinstance(n_splits, np.integer)
+    least, most = (2, n_rows) if protocol in FOLDS else (1, None)
+    if not whole or n_splits < least or (most is not None and n_splits > most):
+        limits = f"of at least {least}" if most is None else f"from {least} to {most}, the number of rows,"
+        message = f"expected a whole number {limits} for {protocol} of {data}"
+        raise InvalidInputError(message, argument="n_splits", found=n_splits)
+    if protocol == "official" and train_rows is None:
+        raise InvalidInputError(
+            f"data set {data} has no official split", advice=("choose ", Argument(argument, "kfold"), " or holdout")
+        )
+    if protocol == "grouped" and groups is None:
+        problem = f"data set {data} has no ids that say which instances are of one group"
+        raise InvalidInputError(problem, advice=(Argument("id"), " names the column of groups"))
+    sizes_of_parts = _Sizes(
+        n_splits=int(n_splits), random_state=random_state, test_size=test_size, test_users=test_users,
+        train_rows=train_rows, groups=groups,
+    )  # fmt: skip
+    return known[protocol](sizes_of_parts)
+
+
+def _not_known(protocol: str, task: Task, argument: str) -> tuple[str | Argument, ...]:
+    """Return the message about a name that is no protocol of the task."""
+    known = _BY_NAME[task]
+    if any(protocol in names for names in _BY_NAME.values()):
+        return Argument(argument, protocol), f" is not for {task}; these have {', '.join(known)}"
+    return Argument(argument, protocol), f" is not known; {did_you_mean(protocol, known)}"
+
+
+def folds_in(protocol: Any) -> bool:
+    """Whether the splits hold out users, whom a model meets only by fold-in.
+
+    Examples
+    --------
+    >>> folds_in("strong"), folds_in(KFold(3))
+    (True, False)
+    """
+    return protocol == "strong" if isinstance(protocol, str) else hasattr(protocol, "split_fold_in")
+
+
+def parts_of(splitter: Any, X: Any, y: Any) -> Iterator[Parts]:
+    """Yield training, fold-in (None where there is none) and test rows of each split."""
+    if hasattr(splitter, "split_fold_in"):
+        yield from splitter.split_fold_in(X, y)
+        return
+    for train, test in splitter.split(X, y):
+        yield train, None, test
