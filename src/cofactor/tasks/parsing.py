@@ -14,7 +14,6 @@ from cofactor.limits import MAX_LEVELS
 from cofactor.text import first_repeated, is_number
 
 __all__ = [
-    "RULES",
     "columns_of",
     "names_in",
     "parse_alpha",
@@ -29,7 +28,6 @@ __all__ = [
 #: Numbers of a scale have fewer digits, and exponents below this.
 _MOST_DIGITS = 400
 _EXPONENT = re.compile(r"[eE]([+-]?\d+)\s*$")
-RULES = ("auto", "global", "per-label", "top-k", "cardinality")
 
 
 def parse_levels(text: str) -> list[float] | list[str]:
@@ -219,10 +217,13 @@ def parse_threshold(text: str) -> float | str:
     >>> parse_threshold("0"), parse_threshold("per-label")
     (0.0, 'per-label')
     """
-    if text in RULES:
+    from cofactor.labels.decoding import AUTO, RULES  # loads models, which other options need not
+
+    rules = (AUTO, *RULES)
+    if text in rules:
         return text
     try:
         return float(text)
     except ValueError:
-        wanted = f"expected a number, or one of {', '.join(RULES)}"
+        wanted = f"expected a number, or one of {', '.join(rules)}"
         raise InvalidInputError(wanted, argument="threshold", found=text) from None
