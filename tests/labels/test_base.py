@@ -56,6 +56,15 @@ def test_what_a_method_does_not_see():
     assert np.array_equal(model.predict(X), wide)
 
 
+def test_constant_labels_do_not_change_the_precision_of_scores():
+    single = X.astype(np.float32)
+    wide = np.column_stack([np.ones(5, int), Y])
+    alone, beside = Echo().fit(single, Y).decision_function(single), Echo().fit(single, wide).decision_function(single)
+    assert beside.dtype == alone.dtype == np.float32
+    assert np.array_equal(beside[:, 1:], alone)
+    assert (beside[:, 0] == 1e9).all()
+
+
 def test_strict_cut_and_score():
     model = Echo().fit(X, Y)
     assert np.array_equal(model.predict(X), Y)

@@ -21,36 +21,19 @@ from cofactor import persistence
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.calibration import Calibration
-from cofactor.labels.data import LabelForm, as_labels, as_weights, in_trained_order
-from cofactor.labels.decoding import (
-    AUTO,
-    FAR,
-    JOINT,
-    RULES,
-    Cut,
-    Decoder,
-    Joint,
-    check_aim,
-    check_threshold,
-)
+from cofactor.labels.data import LabelForm
+from cofactor.labels.decoding import AUTO, FAR, JOINT, RULES, Decoder, Joint, check_aim, check_threshold
 from cofactor.labels.explaining import explain, no_parts
 from cofactor.labels.fit_input import CheckedFeatures, FitInput
-from cofactor.labels.held_out import check_enough, decide, holdout_scores, learn_decision, recorded_shares
-from cofactor.labels.known import as_known_labels, check_missing, known_in_order
+from cofactor.labels.held_out import check_enough, decide, fit_threshold, holdout_scores, recorded_shares
+from cofactor.labels.known import check_missing
 from cofactor.labels.learners import LEARNERS
 from cofactor.labels.receiving import received, received_features, scaled
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import OF_DENSE, Scaling, check_scale
-from cofactor.labels.scoring import (
-    cut_of_rule,
-    decided,
-    offers_probabilities,
-    on_by_scores,
-    weighted_micro_f1,
-)
+from cofactor.labels.scoring import cut_of_rule, decided, of_all_labels, offers_probabilities, on_by_scores, score
 from cofactor.labels.state import check_answers, check_shapes, label_state, take_state
 from cofactor.labels.tags import label_tags
-from cofactor.metrics.tables import of_known
 from cofactor.model.checks import check_callback, check_flag, check_verbose, make_generator
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
@@ -360,69 +343,8 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         return np.arange(len(self.label_names_))
 
-    def fit_threshold(
-        self, X: Features, y: Labels, rule: str | float | None = None, *, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Learn only how to decide, from instances that the model has not learned from: calibration and threshold.
-
-        Nothing else changes, not even the parameter `threshold`. `fit` itself learns both, on training instances that
-        it holds out. This method is for models that learn by `partial_fit`, and for another rule after a fit.
-
-        Parameters
-        ----------
-        {features}
-        {labels}
-        rule : {"auto", "global", "per-label", "top-k", "cardinality"} or float, optional
-            The rule (see `learn_threshold`), or the cut of the scores itself, with which the calibration stays as it
-            was; by default the parameter `threshold`. "auto" decides as the parameter `decide_for` says.
-        {sample_weight}
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InvalidInputError
-            If the rule, features, labels or weights are not valid, or do not fit the model.
-
-        Notes
-        -----
-        The scores of all these instances are in memory at the same time. Later calls of `partial_fit` keep the cut;
-        learn it again from recent instances when scores have changed.
-        """
-        check_is_fitted(self)
-        rule = self.threshold if rule is None else rule
-        check_threshold(rule)
-        data = self._receive(X, y, sample_weight, reset=False, weights="any")
-        if isinstance(rule, str):
-            scores = np.concatenate([self._all_scores(block) for block in self._blocks(data.features)])
-            scores = data.without_unknown(scores)
-            self.calibration_, self.decision_ = learn_decision(rule, self.decide_for, scores, data.labels, data.weights)
-        else:
-            self.decision_ = Cut(float(rule))
-        return self
-
-    def score(self, X: Features, y: Labels, sample_weight: ArrayLike | None = None) -> float:
-        """Return micro-F1 of the predictions: 2 hits / (labels that are on + labels that are predicted).
-
-        Parameters
-        ----------
-        {features}
-        {labels}
-            Labels that are not known, NaN, do not count.
-        {sample_weight}
-
-        Returns
-        -------
-        float
-            0 to 1; 0 if no label is on and none is predicted. Weights multiply the counts of each instance.
-        """
-        labels, form, names, known = as_known_labels(y, missing="ignore")
-        given = names if form.is_frame else None
-        truth = in_trained_order(labels, given, self.label_names_)
-        predicted = of_known(as_labels(self.predict(X))[0], known_in_order(known, given, self.label_names_))
-        return weighted_micro_f1(truth, predicted, as_weights(sample_weight, truth.shape[0]))
+    fit_threshold = fit_threshold
+    score = score
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file for `cofactor.load`, which never executes anything from it.
@@ -472,14 +394,12 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     def _of_all_labels(self, method: Any, X: CheckedFeatures, off: Any, on: Any) -> NDArray[Any]:
         """Return what a method says of the labels that `_fit` saw, and `off` or `on` for constant labels."""
-        varying = self.constant_ == 0
-        with blas_limit(*X.shape):
-            if varying.all():
-                return np.asarray(method(X))
-            table = np.tile(np.where(self.constant_ > 0, on, off), (X.shape[0], 1))
-            if varying.any():
-                table[:, varying] = method(X)
-        return table
+        if self.constant_.all():
+            table = np.empty((X.shape[0], 0), dtype=type(on))
+        else:
+            with blas_limit(*X.shape):
+                table = np.asarray(method(X))
+        return of_all_labels(table, self.constant_, off, on)
 
     def _all_scores(self, X: CheckedFeatures) -> NDArray[Any]:
         """Return the scores of all labels, constant ones included."""

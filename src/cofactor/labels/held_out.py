@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.calibration import Calibration, learn_calibrated, learn_calibration
 from cofactor.labels.copies import warn_of_copies
-from cofactor.labels.decoding import AUTO, Decoder, learn_threshold
+from cofactor.labels.decoding import AUTO, Cut, Decoder, check_threshold, learn_threshold
 from cofactor.labels.fit_input import FitInput
 from cofactor.labels.scoring import of_all_labels, with_constant
 from cofactor.model.checks import make_generator
 from cofactor.model.commit import learned_names
+from cofactor.typing import Features, Labels
 
-__all__ = ["check_enough", "holdout_scores", "learn_decision", "recorded_shares", "sampled"]
+if TYPE_CHECKING:
+    from cofactor.labels.base import LabelModel
+
+__all__ = ["check_enough", "fit_threshold", "holdout_scores", "learn_decision", "recorded_shares", "sampled"]
+
+_Model = TypeVar("_Model", bound="LabelModel")
 
 #: Number of parts of the instances, of which one is held out, or more of them until there are `ENOUGH` instances.
 PARTS = 4
@@ -146,6 +153,50 @@ def decide(model: Any, threshold: str, data: FitInput, recorded: NDArray[np.floa
     model.calibration_, model.decision_ = learn_decision(
         threshold, model.decide_for, scores, labels, data.weights, recorded
     )
+
+
+def fit_threshold(
+    model: _Model, X: Features, y: Labels, rule: str | float | None = None, *, sample_weight: ArrayLike | None = None
+) -> _Model:
+    """Learn only how to decide, from instances that the model has not learned from: calibration and threshold.
+
+    Nothing else changes, not even the parameter `threshold`. `fit` itself learns both, on training instances that
+    it holds out. This method is for models that learn by `partial_fit`, and for another rule after a fit.
+
+    Parameters
+    ----------
+    {features}
+    {labels}
+    rule : {"auto", "global", "per-label", "top-k", "cardinality"} or float, optional
+        The rule (see `learn_threshold`), or the cut of the scores itself, with which the calibration stays as it
+        was; by default the parameter `threshold`. "auto" decides as the parameter `decide_for` says.
+    {sample_weight}
+
+    Returns
+    -------
+    self
+
+    Raises
+    ------
+    InvalidInputError
+        If the rule, features, labels or weights are not valid, or do not fit the model.
+
+    Notes
+    -----
+    The scores of all these instances are in memory at the same time. Later calls of `partial_fit` keep the cut;
+    learn it again from recent instances when scores have changed.
+    """
+    check_is_fitted(model)
+    rule = model.threshold if rule is None else rule
+    check_threshold(rule)
+    data = model._receive(X, y, sample_weight, reset=False, weights="any")
+    if isinstance(rule, str):
+        scores = np.concatenate([model._all_scores(block) for block in model._blocks(data.features)])
+        scores = data.without_unknown(scores)
+        model.calibration_, model.decision_ = learn_decision(rule, model.decide_for, scores, data.labels, data.weights)
+    else:
+        model.decision_ = Cut(float(rule))
+    return model
 
 
 def recorded_shares(recorded: Any, n_labels: int, threshold: Any) -> NDArray[np.float64] | None:

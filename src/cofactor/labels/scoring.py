@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.labels.calibration import Calibrated, learn_calibrated
+from cofactor.labels.data import as_labels, as_weights, in_trained_order
 from cofactor.labels.decoding import AUTO, FAR, JOINT, Cut, Decoder, learn_threshold
+from cofactor.labels.known import as_known_labels, known_in_order
 from cofactor.metrics.labels import micro_f1
+from cofactor.metrics.tables import of_known
+from cofactor.typing import Features, Labels
 
-__all__ = ["cut_of_rule", "of_all_labels", "offers_probabilities", "on_by_scores", "weighted_micro_f1", "with_constant"]
+if TYPE_CHECKING:
+    from cofactor.labels.base import LabelModel
+
+__all__ = ["cut_of_rule", "of_all_labels", "offers_probabilities", "on_by_scores", "score", "with_constant"]
 
 
 def offers_probabilities(model: Any) -> bool:
@@ -24,8 +31,8 @@ def offers_probabilities(model: Any) -> bool:
     raise AttributeError(f"this {type(model).__name__} has scores, but no probabilities: fit with threshold='auto'")
 
 
-def of_all_labels(scores: NDArray[Any], constant: NDArray[np.int8]) -> NDArray[Any]:
-    """Return scores with ±1e9 in columns of labels that are always on, or never.
+def of_all_labels(table: NDArray[Any], constant: NDArray[np.int8], off: Any = -FAR, on: Any = FAR) -> NDArray[Any]:
+    """Return what is said of the labels that vary, with `on` and `off` in columns of labels always on, or never.
 
     Examples
     --------
@@ -33,10 +40,10 @@ def of_all_labels(scores: NDArray[Any], constant: NDArray[np.int8]) -> NDArray[A
     [[0.5, 1000000000.0, -1000000000.0]]
     """
     if not constant.any():
-        return scores
-    table = np.tile((constant * FAR).astype(scores.dtype), (len(scores), 1))
-    table[:, constant == 0] = scores
-    return table
+        return table
+    whole = np.tile(np.where(constant > 0, on, off).astype(table.dtype), (len(table), 1))
+    whole[:, constant == 0] = table
+    return whole
 
 
 def with_constant(labels: sparse.csr_array, constant: NDArray[np.int8]) -> sparse.csr_array:
@@ -76,7 +83,29 @@ def decided(model: Any, rule: str, cut: Decoder) -> None:
         model.calibration_, model.decision_ = cut.calibration, cut.decoder
 
 
-def weighted_micro_f1(
+def score(model: LabelModel, X: Features, y: Labels, sample_weight: ArrayLike | None = None) -> float:
+    """Return micro-F1 of the predictions: 2 hits / (labels that are on + labels that are predicted).
+
+    Parameters
+    ----------
+    {features}
+    {labels}
+        Labels that are not known, NaN, do not count.
+    {sample_weight}
+
+    Returns
+    -------
+    float
+        0 to 1; 0 if no label is on and none is predicted. Weights multiply the counts of each instance.
+    """
+    labels, form, names, known = as_known_labels(y, missing="ignore")
+    given = names if form.is_frame else None
+    truth = in_trained_order(labels, given, model.label_names_)
+    predicted = of_known(as_labels(model.predict(X))[0], known_in_order(known, given, model.label_names_))
+    return _weighted_micro_f1(truth, predicted, as_weights(sample_weight, truth.shape[0]))
+
+
+def _weighted_micro_f1(
     truth: sparse.csr_array, predicted: sparse.csr_array, weights: NDArray[np.float64] | None = None
 ) -> float:
     """Return micro-F1; weights multiply the counts of each instance."""
