@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels import LEML, MODELS, BinaryRelevance, FeatureSpace
+from cofactor.labels import CPLST, CSSP, LEML, MODELS, PLST, BinaryRelevance, FAiE, FeatureSpace, LabelRidge
 from cofactor.labels.decoding import RULES
 
 from .models import CASES, bits, data, every, fitted, fresh
@@ -17,7 +17,10 @@ from .models import CASES, bits, data, every, fitted, fresh
 WEIGHTS = np.random.default_rng(3).integers(0, 4, len(data()[0]))
 
 #: Settings with which models converge far enough that two ways to the same minimum agree.
-TIGHT = {"LEML": {"tol": 1e-12, "max_iter": 20_000}, "OMF": {"tol": 1e-13, "max_iter": 20_000}}
+TIGHT = {
+    **{name: {"tol": 1e-12, "max_iter": 20_000} for name in ("LEML", "LEML of logistic loss")},
+    "OMF": {"tol": 1e-13, "max_iter": 20_000},
+}
 ANY = [name for name in CASES if CASES[name].takes_weights == "any"]
 
 
@@ -113,6 +116,49 @@ def test_learned_thresholds_count_weights(rule: str) -> None:
     again = model.fit_threshold(X, Y, rule, sample_weight=WEIGHTS).threshold_
     repeated = model.fit_threshold(np.repeat(X, WEIGHTS, axis=0), np.repeat(Y, WEIGHTS, axis=0), rule).threshold_
     assert np.array_equal(again, repeated)
+
+
+#: Models that choose their penalties by themselves.
+CHOOSING = {
+    "LabelRidge": LabelRidge(),
+    "PLST": PLST(),
+    "CPLST": CPLST(),
+    "CSSP": CSSP(),
+    "FAiE": FAiE(),
+    "LEML": LEML(),
+    "LEML of logistic loss": LEML(loss="logistic"),
+    "BinaryRelevance": BinaryRelevance(),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [(name, "dense") for name in CHOOSING]
+    + [(name, case) for name in ("LabelRidge", "PLST", "LEML") for case in ("sparse", "partly known")],
+)
+def test_only_the_ratios_of_weights_count(name: str, case: str) -> None:
+    X, Y = data()
+    rng = np.random.default_rng(5)
+    weights = rng.random(len(X)) + 0.1
+    wide = sparse.csr_array(np.hstack([X, (rng.random((len(X), 110)) < 0.1) * rng.random((len(X), 110))]))
+    mask = rng.random(Y.shape) < 0.8 if case == "partly known" else None
+
+    def predicted(weights: np.ndarray) -> Any:
+        shown = wide if case == "sparse" else X
+        model = clone(CHOOSING[name]).set_params(random_state=0).fit(shown, Y, weights, mask=mask)
+        return model.decision_function(shown), model.predict_proba(shown), model.predict(shown)
+
+    scores, chances, labels = predicted(weights)
+    for factor in (1e-8, 1e14):
+        found = predicted(weights * factor)
+        np.testing.assert_allclose(found[0], scores, atol=1e-7)
+        np.testing.assert_allclose(found[1], chances, atol=1e-7)
+        np.testing.assert_array_equal(found[2], labels)
+
+
+def test_weights_that_repeat_instances_beyond_memory_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="sample_weight: whole numbers that sum to 8,000,000,000 repeat"):
+        fresh("MLkNN").fit(*data(), sample_weight=np.full(80, 1e8))
 
 
 @every

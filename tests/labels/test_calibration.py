@@ -18,6 +18,7 @@ from cofactor.labels.decoding import (
     learn_decoder,
     probable,
 )
+from cofactor.labels.held_out import learn_decision
 from cofactor.metrics.labels import example_f1, label_report, macro_f1, micro_f1
 
 
@@ -210,11 +211,12 @@ def test_decoders_come_back_from_a_file_and_nothing_else_does():
             calibration.check(2)
 
 
-def test_weights_that_sum_to_one_are_no_less_evidence() -> None:
+def test_only_the_ratios_of_weights_decide() -> None:
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(200, 3))
     labels = sparse.csr_array((scores + rng.normal(size=(200, 3)) > 0).astype(np.float32))
-    plain = learn_calibration(scores, labels, np.ones(200))
-    shared = learn_calibration(scores, labels, np.full(200, 1 / 200))
-    np.testing.assert_allclose(shared.slope, plain.slope, rtol=1e-9)
-    np.testing.assert_allclose(shared.offset, plain.offset, rtol=1e-9, atol=1e-12)
+    plain, _ = learn_decision("auto", "micro", scores, labels)
+    for weight in (1e-8, 1 / 200, 1e8):
+        found, _ = learn_decision("auto", "micro", scores, labels, np.full(200, weight))
+        np.testing.assert_allclose(found.slope, plain.slope, rtol=1e-9)
+        np.testing.assert_allclose(found.offset, plain.offset, rtol=1e-9, atol=1e-12)

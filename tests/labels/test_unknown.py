@@ -377,6 +377,8 @@ def test_recorded_shares_are_kept_in_the_file(tmp_path) -> None:
         (np.nan, "auto", "expected a share above 0"),
         (0.5, 0, "recorded says how probabilities follow from scores.*take threshold='auto'"),
         (0.5, "global", "take threshold='auto'"),
+        (1e-9, "auto", r"recorded=1e-09: label \d would be on for [\d.e+]+ times as many .* at least 0\.\d+ there"),
+        ([1, 1, 0.01, 1, 1], "auto", r"recorded=0\.01: label 2 would be on for"),
     ],
 )
 def test_refusals_of_recorded_shares(recorded, threshold, message) -> None:

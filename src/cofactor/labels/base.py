@@ -264,7 +264,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             data = fitted._receive(X, y, sample_weight, label_names=label_names, mask=mask, monitor=monitor)
             if isinstance(self.threshold, str) and self.threshold not in (AUTO, JOINT):
                 check_enough(data.n_instances, self.threshold)
-            shares = recorded_shares(recorded, len(fitted.label_names_), self.threshold)
+            shares = recorded_shares(recorded, data, fitted.label_names_, self.threshold)
             varying = fitted._fit_varying(fitted._with_scaling(data))
             if isinstance(self.threshold, str) and self.threshold != JOINT:
                 fitted._decide(self.threshold, varying, shares)

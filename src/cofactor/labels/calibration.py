@@ -163,7 +163,7 @@ def learn_calibration(
     labels : csr_array of shape (n, L)
         Ones where a label is on.
     weights : ndarray of shape (n,), optional
-        Weights of the instances.
+        Weights of the instances; one of weight 2 is as much evidence as two. Models give weights of mean 1.
     context : bool, default=True
         Whether to learn from the other labels of an instance too. It is kept where it raises the log-likelihood by
         more than log(n) for each of its numbers (twice what BIC asks).
@@ -188,7 +188,7 @@ def learn_calibration(
     >>> learned.slope.round().tolist(), learned.offset.round().tolist()
     ([3.0, 3.0], [1.0, 1.0])
     """
-    w = np.ones(len(scores)) if weights is None else _evidence(weights)
+    w = np.ones(len(scores)) if weights is None else weights
     few = slice(None, None, -(-scores.size // _POOLED) or 1)
     unit = _deviation(scores[few])
     pooled = _pooled(scores[few], labels[few], w[few], unit)
@@ -199,16 +199,6 @@ def learn_calibration(
         return calibration
     found = _context(calibration.logits(scores[few]), labels[few], w[few])
     return calibration if found is None else Calibration(calibration.slope, calibration.offset, found)
-
-
-def _evidence(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how much evidence instances are: their weights, but on average at least one instance each.
-
-    Weights that count instances are more evidence. Weights that sum to one only say what counts more: they must not
-    make the prior of the calibration win over all that was observed.
-    """
-    mean = float(weights[weights > 0].mean()) if (weights > 0).any() else 1.0
-    return weights / min(mean, 1.0)
 
 
 def _of_recorded(logits: NDArray[Any], recorded: NDArray[np.float64]) -> NDArray[Any]:

@@ -24,6 +24,7 @@ __all__ = [
     "as_weights",
     "dense",
     "in_trained_order",
+    "relative_weights",
 ]
 
 _CONTAINERS = ("array", "pandas", "polars")
@@ -343,6 +344,21 @@ def as_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] |
             advice="multiply all weights by a number",
         )
     return None if (weights == 1).all() else weights
+
+
+def relative_weights(weights: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+    """Return weights divided by their mean, for whatever must not depend on the unit in which they are given.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,), above 0, or None
+
+    Examples
+    --------
+    >>> relative_weights(np.array([1e-8, 3e-8]))
+    array([0.5, 1.5])
+    """
+    return None if weights is None else weights / weights.mean()
 
 
 def dense(Y: sparse.csr_array, dtype: Any = np.float64) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import config_context
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.data import as_weights
 from cofactor.labels.decoding import FAR
 from cofactor.labels.features import CheckedFeatures
@@ -18,6 +18,7 @@ from cofactor.labels.filling import known_shares
 from cofactor.labels.known import KnownLabels
 from cofactor.labels.regression import FeatureSpace, scaled_rows
 from cofactor.labels.scaling import Scaling
+from cofactor.limits import FIT
 from cofactor.model.checks import resolve_size
 from cofactor.model.progress import Monitor
 from cofactor.text import counted
@@ -68,6 +69,11 @@ class FitInput:
     def n_instances(self) -> int:
         """Number n of instances."""
         return int(self.labels.shape[0])
+
+    @property
+    def mean_weight(self) -> float:
+        """Mean of the weights; what a penalty is multiplied by, so that only their ratios count."""
+        return 1.0 if self.weights is None else float(self.weights.mean())
 
     def feature_space(self, fit_intercept: bool = True) -> FeatureSpace:
         """Return the decomposition of the features which the caller gave, or one that is made once for this fit.
@@ -148,6 +154,12 @@ class FitInput:
         """Return each instance as often as its weight says, a whole number, and no weights."""
         if self.weights is None:
             return self
+        n_rows, size = int(self.weights.sum()), self.features.shape[1] + self.labels.shape[1]
+        FIT.check(
+            8 * n_rows * size,
+            (Argument("sample_weight"), f": whole numbers that sum to {n_rows:,} repeat instances as often"),
+            size=8 * self.n_instances * size,
+        )
         rows = np.repeat(np.arange(self.n_instances), self.weights.astype(np.int64))
         known = None if self.known is None else self.known[rows]
         return FitInput(self.features[rows], self.labels[rows], monitor=self.monitor, known=known)

@@ -14,8 +14,11 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.calibration import Calibration, learn_calibrated, learn_calibration
 from cofactor.labels.copies import warn_of_copies
+from cofactor.labels.data import relative_weights
 from cofactor.labels.decoding import AUTO, Cut, Decoder, check_threshold, learn_threshold
+from cofactor.labels.filling import known_shares
 from cofactor.labels.fit_input import FitInput
+from cofactor.labels.leave_one_out import column_means
 from cofactor.labels.scoring import of_all_labels, with_constant
 from cofactor.model.checks import make_generator
 from cofactor.model.commit import learned_names
@@ -117,9 +120,11 @@ def learn_decision(
         Those of ±1e9 do not count.
     labels : csr_array of shape (n, L)
     weights : ndarray of shape (n,), optional
+        Weights of the instances, of which only the ratios count.
     recorded : ndarray of shape (L,), optional
         Share of the labels that are on which is recorded; only with "auto".
     """
+    weights = relative_weights(weights)
     if threshold == AUTO:
         learned = learn_calibrated(decide_for, scores, labels, weights, recorded)
         return learned.calibration, learned.decoder
@@ -199,16 +204,20 @@ def fit_threshold(
     return model
 
 
-def recorded_shares(recorded: Any, n_labels: int, threshold: Any) -> NDArray[np.float64] | None:
+def recorded_shares(recorded: Any, data: FitInput, names: NDArray[Any], threshold: Any) -> NDArray[np.float64] | None:
     """Return the share of each label that is recorded, or refuse it; None if all are.
+
+    A label that is recorded for a share s of the instances is on for s / c of them, so c is at least s.
 
     Examples
     --------
-    >>> recorded_shares(0.5, 2, "auto")
+    >>> data = FitInput(np.eye(3), sparse.csr_array([[1, 0], [0, 0], [0, 1]]))
+    >>> recorded_shares(0.5, data, np.array(["a", "b"]), "auto")
     array([0.5, 0.5])
     """
     if recorded is None:
         return None
+    n_labels = len(names)
     try:
         shares = np.asarray(recorded, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -225,7 +234,21 @@ def recorded_shares(recorded: Any, n_labels: int, threshold: Any) -> NDArray[np.
             argument="recorded",
             advice=("leave it out, or take ", Argument("threshold", AUTO)),
         )
-    return np.broadcast_to(shares, n_labels).copy()
+    shares = np.broadcast_to(shares, n_labels).copy()
+    on = column_means(data.labels, data.weights)
+    if data.known is not None:
+        on = known_shares(data.labels, data.known, data.weights)
+    impossible = np.flatnonzero(shares < on * (1 - 1e-12))
+    if len(impossible):
+        worst = impossible[np.argmax(on[impossible] / shares[impossible])]
+        raise InvalidInputError(
+            f"label {names[worst]!r} would be on for {on[worst] / shares[worst]:.3g} times as many instances as there "
+            f"are, since it is recorded for {on[worst]:.3g} of them",
+            argument="recorded",
+            found=recorded if np.ndim(recorded) == 0 else float(shares[worst]),
+            advice=f"expected a share of at least {on[worst]:.3g} there",
+        )
+    return shares
 
 
 def remember(model: Any, scores: NDArray[Any], labels: sparse.csr_array) -> None:

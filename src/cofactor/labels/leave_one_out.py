@@ -35,7 +35,7 @@ __all__ = [
     "sketched",
 ]
 
-#: Penalties that are tried, in units of the mean squared length of the centred instances.
+#: Penalties that are tried, in units of the mean squared length of the centred instances times their weights.
 GRID = 10.0 ** np.linspace(-3, 3, 19)
 
 _CELLS = 1 << 22  # numbers of a block of errors
@@ -121,7 +121,8 @@ class RidgeProblem(ABC):
     total : float
         Sum of the weights.
     unit : float
-        Mean squared length of the centred instances, 1 if all are 0: penalties are tried around it.
+        Mean squared length of the centred instances, times their weights; 1 if all are 0. Penalties are tried around
+        it, so that weights count by their ratios alone.
     """
 
     gram: NDArray[np.float64]
@@ -132,7 +133,7 @@ class RidgeProblem(ABC):
         self.gram, self.weights, self.fit_intercept = gram, weights, fit_intercept
         self.root = None if weights is None else np.sqrt(weights)
         self.total = float(n if weights is None else weights.sum())
-        self.unit = float(np.trace(gram)) / self.total
+        self.unit = float(np.trace(gram)) / n
         if not self.unit > np.finfo(float).tiny:
             self.unit = 1.0
         self._largest: float | None = None

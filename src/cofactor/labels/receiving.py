@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.labels.data import in_trained_order
+from cofactor.labels.data import in_trained_order, relative_weights
 from cofactor.labels.decoding import first_decoder
 from cofactor.labels.features import CheckedFeatures, as_features, check_n_features
 from cofactor.labels.fit_input import FitInput, check_lengths, check_whole, weights_of
@@ -84,8 +84,9 @@ def scaled(model: Any, data: FitInput, *, stream: bool = False) -> FitInput:
     if stream:
         model.scaling_ = stream_scaling(model.scale)
     else:
+        weights = relative_weights(data.weights)
         model.scaling_ = choose_scaling(
-            data.features, data.expected_labels(), data.weights, scale=model.scale, of_dense=model._dense_scales()
+            data.features, data.expected_labels(), weights, scale=model.scale, of_dense=model._dense_scales()
         )
     return data.scaled(model.scaling_)
 

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.errors import InputWarning, InvalidInputError
-from cofactor.labels.data import as_weights
+from cofactor.labels.data import as_weights, relative_weights
 from cofactor.labels.features import CheckedFeatures, as_features, dwarfed, is_sparse
 from cofactor.labels.leave_one_out import RidgeAt, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import SCALES, Scaling, learn_scaling
@@ -132,7 +132,7 @@ class FeatureSpace:
         self._root = None if self.weights is None else np.sqrt(self.weights)
         if not isinstance(scale, Scaling):
             check_choice("scale", scale, SCALES)
-            scale = learn_scaling(scale, features, self.weights)
+            scale = learn_scaling(scale, features, relative_weights(self.weights))
         self.scaling, self.X = scale, scale.apply(features)
         self._problem: RidgeProblem | None = None
         self._last: RidgeAt | None = None

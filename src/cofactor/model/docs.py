@@ -139,15 +139,17 @@ PARAMETERS: Mapping[str, str] = {
     "sample_weight": """\
         sample_weight : array-like of shape (n,), optional
             Weights of the instances, not negative: weight 2 counts as the instance twice, weight 0 as if it were not
-            there. By default all weigh 1.""",
+            there. By default all weigh 1. Penalties and decisions that the fit chooses by itself follow their scale,
+            so that only their ratios count; the weight of a penalty that you give stands beside them as they are.""",
     "mask": """\
         mask : array-like, sparse matrix or array, or frame, of shape (n, L), optional
             True where a label is known; the others do not count, for models that have the parameter `missing`. A label
             that is NaN is not known, either. Instances without any known label are left out.""",
     "recorded": """\
         recorded : float or array-like of shape (L,), optional
-            Share of the labels that are on which y records, above 0 and at most 1, for positive-unlabelled data: what
-            is off in y is off, or nobody recorded it. Probabilities are divided by it, and decisions rest on these.
+            Share of the labels that are on which y records, for positive-unlabelled data: what is off in y is off, or
+            nobody recorded it. It is above 0, at most 1, and at least the share of the instances for which y has the
+            label, since no more than all can have it. Probabilities are divided by it, and decisions rest on these.
             This assumes that the features do not say which labels were recorded, and needs ``threshold="auto"``. Of
             labels that are rare and nearly certain it helps little: on medical, with a share of 0.4, micro-F1 rises
             from .66 to .70 (.82 if all are recorded); on emotions from .47 to .63 (.68).""",

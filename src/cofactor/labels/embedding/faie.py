@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.labels.base import FitInput
 from cofactor.labels.embedding.code import Code, CodeModel, check_coding, coded, top_eigenvectors
+from cofactor.labels.penalty import AUTO, check_penalty
 from cofactor.labels.regression import FeatureSpace
-from cofactor.model.checks import check_number
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -31,8 +34,9 @@ class FAiE(CodeModel):
     alpha : float or "auto", default="auto"
         Weight of the penalty in the regression and in the hat matrix, at least 0; "auto" takes the one with the least
         exact leave-one-out error of ridge regression of the labels. `paper` takes 1.
-    beta : float, default=1.0
-        Weight of the features in the choice of the code, at least 0; the paper calls it α.
+    beta : float or "auto", default="auto"
+        Weight of the features in the choice of the code, at least 0; the paper calls it α. "auto" is the mean weight of
+        the instances, 1 without weights.
     {coding}
     {fit_intercept}
     {scale}
@@ -49,6 +53,8 @@ class FAiE(CodeModel):
     ----------
     alpha_, n_components_, coef_, intercept_, decoder_, offset_
         See `CodeModel`; `decoder_` is :math:`U^T Z`.
+    beta_ : float
+        β: the parameter `beta`, or the mean weight.
     n_features_in_, label_names_, constant_, threshold_
         See `LabelModel`.
 
@@ -72,11 +78,17 @@ class FAiE(CodeModel):
            [ True,  True, False]])
     """
 
+    _learned: ClassVar[tuple[str, ...]] = (*CodeModel._learned, "beta_")
+    _shapes: ClassVar[Mapping[str, str]] = {**CodeModel._shapes, "beta_": ""}
+    _paper: ClassVar[Mapping[str, Any]] = {**CodeModel._paper, "beta": 1.0}
+
+    beta_: float
+
     def __init__(
         self,
         n_components: int | float = 1.0,
         alpha: float | str = "auto",
-        beta: float = 1.0,
+        beta: float | str = "auto",
         *,
         coding: str = "-1/1",
         fit_intercept: bool = True,
@@ -105,17 +117,22 @@ class FAiE(CodeModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number("beta", self.beta, low=0)
+        check_penalty("beta", self.beta)
         check_coding(self.coding)
 
     def _fit_bytes(self, data: FitInput) -> int:
         n, L = data.labels.shape
-        width = L + (min(data.features.shape) if self.beta else 0)
+        width = L + (min(data.features.shape) if self.beta != 0 else 0)
         return super()._fit_bytes(data) + 8 * (2 * n * width + 2 * min(n, width) ** 2)
 
+    def _settled(self) -> dict[str, Any]:
+        return {**super()._settled(), "beta": self.beta_}
+
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
+        heavy = 1.0 if space.weights is None else float(space.weights.mean())
+        self.beta_ = heavy if self.beta == AUTO else float(self.beta)
         Z, offset = coded(Y, self.coding, space)
-        stack = np.hstack([Z, np.sqrt(self.beta) * space.hat_factor(self.alpha_)]) if self.beta else Z
+        stack = np.hstack([Z, np.sqrt(self.beta_) * space.hat_factor(self.alpha_)]) if self.beta_ else Z
         U = _left_singular_vectors(stack, d)
         return Code(space.unweighted(U), U.T @ Z, offset)
 

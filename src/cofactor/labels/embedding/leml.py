@@ -12,6 +12,7 @@ from scipy import sparse
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.data import relative_weights
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
@@ -48,10 +49,11 @@ class LEML(LabelModel):
     ----------
     {n_components}
     alpha : float or "auto", default="auto"
-        Weight of the penalties, above 0. "auto" takes :math:`2 \sqrt{\alpha^*}`, where :math:`\alpha^*` is the weight
-        with the least exact leave-one-out error of ridge regression of the labels; 2 was found on emotions, scene,
-        yeast and cal500. With the squared loss no component is used if alpha exceeds the largest
-        singular value of XcᵀYc, the product of centred features and centred labels.
+        Weight of the penalties, above 0. "auto" takes :math:`2 \sqrt{\alpha^* \bar w}`, where :math:`\alpha^*` is the
+        weight with the least exact leave-one-out error of ridge regression of the labels, and :math:`\bar w` the mean
+        weight of the instances, 1 without weights; 2 was found on emotions, scene, yeast and cal500. With the squared
+        loss no component is used if alpha exceeds the largest singular value of XcᵀYc, the product of centred features
+        and centred labels.
     loss : {"squared", "logistic", "smooth-hinge"}, default="squared"
         The loss ℓ.
     solver : {"auto", "als", "lbfgs"}, default="auto"
@@ -202,7 +204,9 @@ class LEML(LabelModel):
         X, Y = data.features, data.labels
         L = Y.shape[1]
         auto = self.alpha == AUTO
-        self.alpha_ = 2 * math.sqrt(ridge_penalty(data, bool(self.fit_intercept))) if auto else float(self.alpha)
+        # The losses grow with the weights w as the penalty must, and α* does: √(α* w̄).
+        penalty = ridge_penalty(data, bool(self.fit_intercept)) * data.mean_weight if auto else 0.0
+        self.alpha_ = 2 * math.sqrt(penalty) if auto else float(self.alpha)
         d = min(resolve_size(self.n_components, L), X.shape[1], L)
         settings: dict[str, Any] = {
             "max_iter": self.max_iter,
@@ -212,7 +216,8 @@ class LEML(LabelModel):
         space = data.feature_space(self.fit_intercept) if self._decomposes(data) else None
         result = self._alternate(space, Y, d, settings) if space is not None else self._descend(data, d, settings)
         warn_if_unfinished(result, self)
-        scale = 0.5 if self.loss == "squared" and space is None else 1.0  # the problem has the loss without its ½
+        scale = data.mean_weight if space is None else 1.0
+        scale *= 0.5 if self.loss == "squared" and space is None else 1.0  # the problem has the loss without its ½
         self.objective_, self.certificate_ = scale * result.objective, scale * result.certificate
         self.history_, self.n_iter_ = [scale * value for value in result.history], result.n_iter
 
@@ -245,9 +250,9 @@ class LEML(LabelModel):
         return result
 
     def _descend(self, data: FitInput, d: int, settings: dict[str, Any]) -> Result:
-        """Minimise by L-BFGS."""
+        """Minimise by L-BFGS, the objective divided by the mean weight, on which its steps would depend."""
         squared = self.loss == "squared"
-        ridge = L2((2 if squared else 1) * self.alpha_)
+        ridge = L2((2 if squared else 1) * self.alpha_ / data.mean_weight)
         problem = LowRankProblem(
             data.features,
             data.labels,
@@ -255,7 +260,7 @@ class LEML(LabelModel):
             d,
             {"U": ridge, "V": ridge},
             fit_intercept=self.fit_intercept,
-            weights=data.weights,
+            weights=relative_weights(data.weights),
             known=data.known,
             dtype=np.float64,
         )
