@@ -12,7 +12,6 @@ from scipy import sparse
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.data import relative_weights
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
@@ -216,7 +215,7 @@ class LEML(LabelModel):
         space = data.feature_space(self.fit_intercept) if self._decomposes(data) else None
         result = self._alternate(space, Y, d, settings) if space is not None else self._descend(data, d, settings)
         warn_if_unfinished(result, self)
-        scale = data.mean_weight if space is None else 1.0
+        scale = _unit(data) if space is None else 1.0
         scale *= 0.5 if self.loss == "squared" and space is None else 1.0  # the problem has the loss without its ½
         self.objective_, self.certificate_ = scale * result.objective, scale * result.certificate
         self.history_, self.n_iter_ = [scale * value for value in result.history], result.n_iter
@@ -250,9 +249,9 @@ class LEML(LabelModel):
         return result
 
     def _descend(self, data: FitInput, d: int, settings: dict[str, Any]) -> Result:
-        """Minimise by L-BFGS, the objective divided by the mean weight, on which its steps would depend."""
-        squared = self.loss == "squared"
-        ridge = L2((2 if squared else 1) * self.alpha_ / data.mean_weight)
+        """Minimise by L-BFGS."""
+        squared, unit = self.loss == "squared", _unit(data)
+        ridge = L2((2 if squared else 1) * self.alpha_ / unit)
         problem = LowRankProblem(
             data.features,
             data.labels,
@@ -260,7 +259,7 @@ class LEML(LabelModel):
             d,
             {"U": ridge, "V": ridge},
             fit_intercept=self.fit_intercept,
-            weights=relative_weights(data.weights),
+            weights=None if data.weights is None else data.weights / unit,
             known=data.known,
             dtype=np.float64,
         )
@@ -275,3 +274,11 @@ class LEML(LabelModel):
 
     def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
         return ScoreParts((LinearPart(X, self.U_, self.V_),), self.intercept_)
+
+
+def _unit(data: FitInput) -> float:
+    """Return what L-BFGS has the objective divided by, since its steps depend on the scale of fractional weights.
+
+    Whole weights count instances: they are taken as they are, with the same steps as instances that are repeated.
+    """
+    return 1.0 if data.weights is None or not (data.weights % 1).any() else data.mean_weight
