@@ -146,6 +146,15 @@ def test_too_large_features_are_solved_by_conjugate_gradients(monkeypatch):
     assert decided.score(X, Y) > 0.6
 
 
+def test_labels_are_fitted_in_blocks(monkeypatch):
+    X, Y = documents()
+    whole = LabelRidge(alpha=5.0, n_components=1.0).fit(X, Y)
+    monkeypatch.setattr(model, "_BLOCK", 1)
+    blocks = LabelRidge(alpha=5.0, n_components=1.0).fit(X, Y)
+    for name in ("coef_", "intercept_"):
+        assert np.abs(getattr(whole, name) - getattr(blocks, name)).max() < 1e-12
+
+
 def test_a_space_serves_several_fits():
     X, Y = documents()
     space = FeatureSpace(X, scale="rows")

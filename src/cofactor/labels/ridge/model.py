@@ -310,14 +310,15 @@ def _fit_linear(
     fitted = problem.at(chosen, problem.precision(chosen) if heavy else np.float64)
     coef = np.empty((D, L), np.float32 if D * L > _DOUBLE else np.float64)
     held_out = np.empty((len(rows), L), np.float32 if len(rows) * L > _BLOCK << 2 else np.float64)
+    intercept, mean = label_means(Y, problem.weights), column_means(X, problem.weights)
     columns = Y.tocsc()
     for block in gen_batches(L, max(1, _BLOCK // max(n, D))):
         some = sparse.csr_array(columns[:, block])
         found = fitted.coefficients(some)
         held_out[:, block] = fitted.held_out(some, rows, found)
         coef[:, block] = np.asarray(X.T @ found) if isinstance(problem, DualRidge) else found
-    mean = column_means(X, problem.weights)
-    return _Linear(coef, label_means(Y, problem.weights) - mean @ coef, chosen, held_out)
+        intercept[block] -= mean @ coef[:, block]  # of all at once, coefficients would be copied in double precision
+    return _Linear(coef, intercept, chosen, held_out)
 
 
 def _share(
