@@ -108,6 +108,9 @@ def test_landmarks_are_close_to_the_exact_kernel(monkeypatch):
     assert np.array_equal(by_landmarks.landmarks_, by_landmarks.scaling_.apply(X)[by_landmarks.instances_])
     new, truth = bent(seed=1)
     assert by_landmarks.score(new, truth) > exact.score(new, truth) - 0.02
+    monkeypatch.setattr(rbf, "_BLOCK", 150 * 40)  # as many instances at a time
+    in_blocks = LabelRidge().fit(X, Y)
+    assert np.abs(in_blocks.predict_proba(new) - by_landmarks.predict_proba(new)).max() < 1e-9
     monkeypatch.setattr(rbf, "_CELLS", 1)  # no room for landmarks
     assert len(LabelRidge().fit(X, Y).landmarks_) == 0
 

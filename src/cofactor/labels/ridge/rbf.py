@@ -155,8 +155,8 @@ def _by_landmarks(
     kept = squares > 1e-10 * squares[-1]
     root = basis[:, kept] / np.sqrt(squares[kept])
     features = np.empty((len(X), root.shape[1]))
-    for rows in gen_batches(len(X), max(1, _BLOCK // len(Z))):
-        features[rows] = kernel(X[rows], Z, gamma) @ root
+    for block in gen_batches(len(X), max(1, _BLOCK // len(Z))):
+        features[block] = kernel(X[block], Z, gamma) @ root
     problem = PrimalRidge(features, weights)
     alpha = problem.best_alpha(Y, place, (2, 1)).alpha
     fitted = problem.at(alpha)
