@@ -7,7 +7,8 @@ import pytest
 from scipy import sparse
 from scipy.special import expit, logit
 
-from cofactor.labels.calibration import Calibration, learn_calibrated, learn_calibration
+from cofactor.kernels.calibration import context_sums
+from cofactor.labels.calibration import Calibration, _rows, learn_calibrated, learn_calibration
 from cofactor.labels.decoding import (
     AIMS,
     FAR,
@@ -81,8 +82,8 @@ def test_where_one_label_is_on_the_context_says_so():
     assert found.context is not None
     plain = Calibration(found.slope, found.offset)
 
-    def loss(calibration):
-        p = calibration.probabilities(scores)
+    def loss(learned):
+        p = learned.probabilities(scores)
         return -np.mean(labels * np.log(p) + (1 - labels) * np.log1p(-p))
 
     assert loss(found) < 0.95 * loss(plain)
@@ -175,6 +176,31 @@ def test_macro_cuts_are_half_of_the_largest_expected_f1():
         ranked = np.sort(p)[::-1]
         f1 = 2 * np.cumsum(ranked) / (np.arange(1, 201) + p.sum())
         assert cut == pytest.approx(f1.max() / 2)
+
+
+def test_sums_for_the_context_are_those_of_all_labels():
+    rng = np.random.default_rng(0)
+    logits, w, beta = rng.normal(size=(20, 4)), rng.random(20), np.array([0.9, -0.3, 0.2, 0.1])
+    logits[3, 1], logits[5, 2:] = FAR, -FAR
+    rows = _rows(logits)
+    gradient, hessian = np.zeros(4), np.zeros((4, 4))
+    context_sums(logits, rows, w, beta, FAR, gradient, hessian)
+    for i, k in itertools.product(range(20), range(4)):
+        if abs(logits[i, k]) < FAR:
+            x = np.array([logits[i, k], rows[i, 1] if k == rows[i, 2] else rows[i, 0], rows[i, 3], 1.0])
+            p = expit(beta @ x)
+            gradient -= w[i] * p * x
+            hessian -= w[i] * p * (1 - p) * np.outer(x, x)
+    assert max(np.abs(gradient).max(), np.abs(hessian).max()) < 1e-12
+
+
+def test_a_start_from_a_part_ends_where_one_from_nothing_does(monkeypatch):
+    scores, labels, _, _ = drawn(2000, 4)
+    whole = learn_calibration(scores, labels)
+    monkeypatch.setattr("cofactor.labels.calibration._COARSE", 1000)
+    parts = learn_calibration(scores, labels)
+    np.testing.assert_allclose(parts.slope, whole.slope, rtol=1e-6)
+    np.testing.assert_allclose(parts.offset, whole.offset, rtol=1e-6)
 
 
 def test_one_cut_is_the_best_of_all_and_near_it_beyond_the_exact_search(monkeypatch):

@@ -18,6 +18,7 @@ from cofactor.labels.decoding import (
     learn_threshold,
     micro_f1_curve,
 )
+from cofactor.labels.decoding.cuts import _lowest_worth, best_cut
 
 
 def scored(seed: int, n: int = 30, n_labels: int = 5, ties: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -40,6 +41,17 @@ def test_global_cut_is_the_best(seed, ties):
     best = max(micro_f1(scores > c, Y) for c in [*np.unique(scores), -np.inf])
     assert micro_f1(cut.apply(scores), Y) == pytest.approx(best)
     assert not np.isin(cut.value, scores)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_scores_far_below_the_best_cut_need_not_be_sorted(seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(200, 5)).round(1 + seed)
+    Y = (rng.random(scores.shape) < 0.6 * (scores > 1.5)).astype(int)
+    scores[:3, 3] = FAR
+    assert _lowest_worth(scores.ravel(), Y.ravel() > 0) > scores.min()
+    cuts, f1 = micro_f1_curve(scores, sparse.csr_array(Y))
+    assert best_cut(scores, sparse.csr_array(Y)) == cuts[np.argmax(f1)]
 
 
 @pytest.mark.parametrize("ties", [False, True])

@@ -59,21 +59,47 @@ def rows_of_logits(logits, far, out):  # type: ignore[no-untyped-def]
 
 @exact
 def context_sums(logits, rows, weights, beta, far, gradient, hessian):  # type: ignore[no-untyped-def]
-    """Add Σ w p x and Σ w p (1 - p) x xᵀ of x = [logit, largest other logit, log Σ p, 1] to both outputs."""
-    x = np.ones(4)
+    """Add Σ w p x and Σ w p (1 - p) x xᵀ of x = [logit, largest other logit, log Σ p, 1] to both outputs.
+
+    All labels of a row but the most likely one share all of x but the logit, so five sums stand for them.
+    """
+    ones = np.empty(5)
     for i in range(logits.shape[0]):
-        x[2] = rows[i, 3]
+        p0, p1, v0, v1, v2 = 0.0, 0.0, 0.0, 0.0, 0.0
+        first = beta[1] * rows[i, 0] + beta[2] * rows[i, 3] + beta[3]
         for k in range(logits.shape[1]):
-            x[0] = logits[i, k]
-            if not abs(x[0]) < far:
+            z = np.float64(logits[i, k])
+            if not abs(z) < far:
                 continue
-            x[1] = rows[i, 1] if k == rows[i, 2] else rows[i, 0]
-            p = _chance(beta[0] * x[0] + beta[1] * x[1] + beta[2] * x[2] + beta[3])
-            v = weights[i] * p * (1 - p)
-            for a in range(4):
-                gradient[a] += weights[i] * p * x[a]
-                for b in range(4):
-                    hessian[a, b] += v * x[a] * x[b]
+            if k == rows[i, 2]:
+                p = _chance(beta[0] * z + beta[1] * rows[i, 1] + beta[2] * rows[i, 3] + beta[3])
+                v = p * (1 - p)
+                ones[0], ones[1], ones[2], ones[3], ones[4] = p, p * z, v, v * z, v * z * z
+                _add_row(ones, rows[i, 1], rows[i, 3], weights[i], gradient, hessian)
+                continue
+            p = _chance(beta[0] * z + first)
+            v = p * (1 - p)
+            p0 += p
+            p1 += p * z
+            v0 += v
+            v1 += v * z
+            v2 += v * z * z
+        ones[0], ones[1], ones[2], ones[3], ones[4] = p0, p1, v0, v1, v2
+        _add_row(ones, rows[i, 0], rows[i, 3], weights[i], gradient, hessian)
+
+
+@exact
+def _add_row(sums, other, total, w, gradient, hessian):  # type: ignore[no-untyped-def]
+    """Add what labels with the same other logit and log Σ p give, from Σ p, Σ p z, Σ v, Σ v z and Σ v z²."""
+    x = (0.0, other, total, 1.0)
+    gradient[0] += w * sums[1]
+    hessian[0, 0] += w * sums[4]
+    for a in range(1, 4):
+        gradient[a] += w * sums[0] * x[a]
+        hessian[0, a] += w * sums[3] * x[a]
+        hessian[a, 0] += w * sums[3] * x[a]
+        for b in range(1, 4):
+            hessian[a, b] += w * sums[2] * x[a] * x[b]
 
 
 @exact

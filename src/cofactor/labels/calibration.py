@@ -32,6 +32,8 @@ from cofactor.labels.decoding import FAR, Decoder, expected_decoder, learn_decod
 __all__ = ["Calibrated", "Calibration", "learn_calibration"]
 
 _POOLED = 1 << 21  # scores on which what all labels have in common is learned
+_COARSE = 1 << 17  # scores beyond which Newton's method first goes over a part of the instances,
+_PART = 16  # one of so many: one or two passes over all are left
 _WIDE = 100.0  # variance of the prior of the common slope and offset, for scores of deviation 1
 _EM_STEPS = 4
 _NEWTON_STEPS = 2  # of a label in each step of EM; they go on where the last ones ended
@@ -252,6 +254,8 @@ def _pooled(scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float6
     """Return the slope and the offset which suit all labels in common, shape (2, 1)."""
     targets = _targets(scores, labels, w, unit).sum(axis=1, keepdims=True)
     theta, mean, tau = np.array([[1.0], [0.0]]), np.zeros((2, 1)), np.full((2, 1), _WIDE)
+    if scores.size > _COARSE:
+        theta = _pooled(scores[::_PART], labels[::_PART], w[::_PART], unit)
     for _ in range(30):
         sums = _sums(scores, w, np.repeat(theta, scores.shape[1], axis=1), unit).sum(axis=1, keepdims=True)
         step, _ = _step(sums, targets, theta, mean, tau)
@@ -303,8 +307,23 @@ def _rows(logits: NDArray[Any]) -> NDArray[np.float64]:
 def _context(logits: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """Return the weights of the context, by Newton's method; None if they gain too little."""
     rows = _rows(logits)
-    beta = np.array([1.0, 0.0, 0.0, 0.0])
-    before = _likelihood(logits, rows, labels, w, beta)
+    none = np.array([1.0, 0.0, 0.0, 0.0])
+    start = none
+    if logits.size > _COARSE:
+        start = _context_weights(logits[::_PART], rows[::_PART], labels[::_PART], w[::_PART], none)
+    beta = _context_weights(logits, rows, labels, w, start)
+    gain = _likelihood(logits, rows, labels, w, beta) - _likelihood(logits, rows, labels, w, none)
+    return beta if gain > 3 * np.log(max(len(logits), 2)) and beta[0] > 0 else None
+
+
+def _context_weights(
+    logits: NDArray[Any],
+    rows: NDArray[np.float64],
+    labels: sparse.csr_array,
+    w: NDArray[np.float64],
+    beta: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the weights of the largest likelihood, from a start."""
     targets = _context_targets(logits, rows, labels, w)
     for _ in range(15):
         gradient, hessian = np.zeros(4), 1e-3 * np.eye(4)
@@ -313,8 +332,7 @@ def _context(logits: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float
         beta = beta + step * min(1.0, 1 / np.abs(step).max(initial=1e-300))
         if np.abs(step).max() < 1e-4:
             break
-    gain = _likelihood(logits, rows, labels, w, beta) - before
-    return beta if gain > 3 * np.log(max(len(logits), 2)) and beta[0] > 0 else None
+    return beta
 
 
 def _context_targets(

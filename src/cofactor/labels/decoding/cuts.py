@@ -325,9 +325,12 @@ def _n_on(Y: sparse.csr_array, weight: NDArray[np.float64] | None) -> float:
 
 
 def _all_cuts(
-    scores: NDArray[Any], Y: sparse.csr_array, weight: NDArray[np.float64] | None = None
+    scores: NDArray[Any], Y: sparse.csr_array, weight: NDArray[np.float64] | None = None, *, only_best: bool = False
 ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
-    """Return all cuts that make a difference, the highest first, with the true positives and positives above each."""
+    """Return all cuts that make a difference, the highest first, with the true positives and positives above each.
+
+    With `only_best` low cuts may be left out that cannot have the largest micro-F1.
+    """
     flat = scores.ravel()
     truth = np.zeros(flat.shape, dtype=bool)
     truth[np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr)) * Y.shape[1] + Y.indices] = True
@@ -335,12 +338,29 @@ def _all_cuts(
     open_ = np.abs(flat) < FAR  # no cut changes the predictions of constant labels
     if weight is not None:
         return _all_weighted_cuts(flat, truth, always, open_, np.repeat(weight, Y.shape[1]))
+    if only_best:
+        open_ &= ~(flat < _lowest_worth(flat, truth))
     ranked, hits = np.sort(flat[open_])[::-1], np.sort(flat[open_ & truth])
     last = _ends_of_ties(ranked)
     above = len(hits) - np.searchsorted(hits, ranked[last])
     true_positives = np.concatenate(([0], above)) + np.count_nonzero(truth & always)
     positives = np.concatenate(([0], last + 1)) + np.count_nonzero(always)
     return _between(ranked, last), true_positives, positives
+
+
+def _lowest_worth(flat: NDArray[Any], truth: NDArray[np.bool_]) -> float:
+    """Return a score below which no cut has the largest micro-F1.
+
+    If P labels are on, and a cut above as many scores has the micro-F1 f, then a cut above m scores can only be better
+    if 2 P / (m + P), with all hits that there are, is above f.
+    """
+    n, P = len(flat), int(np.count_nonzero(truth))
+    if not 0 < P < n // 4 or np.isnan(flat).any():
+        return -np.inf
+    above = flat >= np.partition(flat, n - P)[n - P]
+    f1 = 2 * np.count_nonzero(truth & above) / (np.count_nonzero(above) + P)
+    most = n if f1 == 0 else int(P * (2 / f1 - 1)) + 1
+    return -np.inf if most >= n // 2 else float(np.partition(flat, n - 1 - most)[n - 1 - most])
 
 
 def _all_weighted_cuts(
@@ -423,5 +443,5 @@ def _best_k(scores: NDArray[Any], Y: sparse.csr_array, weight: NDArray[np.float6
 
 def best_cut(scores: NDArray[Any], Y: sparse.csr_array, weight: NDArray[np.float64] | None = None) -> float:
     """Return the one cut of checked scores with the largest micro-F1; of equally good ones the highest."""
-    cuts, true_positives, positives = _all_cuts(scores, Y, weight)
+    cuts, true_positives, positives = _all_cuts(scores, Y, weight, only_best=True)
     return float(cuts[np.argmax(_f1(true_positives, positives, _n_on(Y, weight)))])
