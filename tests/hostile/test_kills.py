@@ -9,8 +9,10 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -94,11 +96,29 @@ class Place:
                 assert not [result for result in results if result.status == "failed"]
         return found
 
+    def sleep(self, program: Program, seed: int) -> None:
+        """Sleep until some moment of the run, or, half of the times, until some number of cells are stored."""
+        random = np.random.default_rng(seed)
+        share = float(random.random())
+        if self.kept and random.random() < 0.5:
+            while program.process.exitcode is None and self.count() < share * len(self.kept):
+                time.sleep(0.001)
+        else:
+            time.sleep(share * self.right.seconds * 1.05)
+
+    def count(self) -> int:
+        """Return how many results the store has, while a program writes to it."""
+        for path in self.work.rglob("*.sqlite"):
+            uri = f"file:{path}?mode=ro"
+            with suppress(sqlite3.Error), closing(sqlite3.connect(uri, uri=True)) as database:
+                return int(database.execute("SELECT count(*) FROM results").fetchone()[0])
+        return 0
+
     def disturb(self, number: int, seed: int) -> str:
         """Send a signal at some moment, run the command again, and compare; return what happened."""
         self.clear()
         program = self.start()
-        time.sleep(float(np.random.default_rng(seed).random()) * self.right.seconds * 1.05)
+        self.sleep(program, seed)
         program.send(number)
         ended = program.end(60)
         seconds = program.seconds_until_alone(ALONE)
