@@ -329,7 +329,7 @@ def test_labels_by_prefix_names_or_none(write):
         ("1,0,1,0\n1,0,0.5,0\n", "line 8: the attribute 'l1' has the value 0.5, expected one of 0, 1"),
         ("5%,0,1,0\n", "line 7: expected a number for 'a', found '5%'"),
         ("?,0,1,0\n", "line 7: the attribute 'a' has no value .*'\\?'"),
-        ("1,0,?,0\n", "line 7: the attribute 'l1' has no value"),
+        ("1,0,?,0\n", "line 7: the label 'l1' has no value .*missing='ignore' learns"),
         ("'1,0,1,0\n", "line 7: expected 4 values, found .*; is a quotation mark missing?"),
         ("1,0,1,0\nnan,0,1,0\n", "line 8: the value nan of 'a' is no finite number"),
         ("{1 1}\n{0 -inf}\n", "line 8: the value -inf of 'a' is no finite number"),

@@ -105,7 +105,7 @@ def test_other_values_at_predict(write):
         ("x,l\n1,0\n-inf,1\n", ["l"], "line 3, column 'x': expected a finite number, found -inf"),
         ("x,l\n1,0\n2\n", ["l"], "line 3: expected 2 columns as in line 1, found 1"),
         ("x,l\n1,0\n2,0.5\n", ["l"], "line 3, column 'l': expected a label, 0/1, .*found 0.5"),
-        ("x,l\n1,0\n2,nan\n", ["l"], "line 3, column 'l': expected a label, 0/1, .*found nan"),
+        ("x,l\n1,0\n2,nan\n", ["l"], "line 3, column 'l': expected a label, 0/1, .*found no value"),
         ("x,l\n1,0\n2,-1\n", ["l"], "line 3, column 'l': expected a label, 0/1, .*found -1"),
         ("x,l\n1,no\n2,maybe\n", ["l"], "line 3, column 'l': expected a label, 0/1, .*found 'maybe'"),
         ("x,l\n1,0\n2,no\n", ["l"], "line 3, column 'l': expected a label, 0/1, .*found 'no'"),
@@ -130,7 +130,7 @@ def test_faults_in_parquet(tmp_path):
     with pytest.raises(ValueError, match="file.parquet, row 2, column 'x': expected a finite number, found inf"):
         read_label_table(path, ["l"])
     pd.DataFrame({"x": [1.0, 2.0], "l": [0, None]}).to_parquet(path)
-    with pytest.raises(ValueError, match="row 2, column 'l': no value"):
+    with pytest.raises(ValueError, match="row 2, column 'l': .*found no value"):
         read_label_table(path, ["l"])
     pd.DataFrame({"x": [1.0], "l": ["maybe"]}).to_parquet(path)
     with pytest.raises(ValueError, match="row 1, column 'l': expected a label, .*found 'maybe'"):
@@ -202,5 +202,5 @@ def test_a_recipe_reads_another_table_alike(write):
 def test_a_label_without_value_says_what_to_do(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("f,tag a,tag b\n1,0,1\n2,,1\n3,1,0\n")
-    with pytest.raises(InvalidInputError, match=r"line 3.*found no value; write 0 if it is off; .*mask=known"):
+    with pytest.raises(InvalidInputError, match=r"line 3.*found no value; write 0 if it is off; missing='ignore'"):
         load_labels(path, labels="tag")

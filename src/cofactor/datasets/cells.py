@@ -21,6 +21,7 @@ __all__ = [
     "ids_of",
     "label_of",
     "numbers_of",
+    "partly_known_label",
     "stack_pairs",
     "times_of",
 ]
@@ -158,30 +159,53 @@ def _numbers_with_gaps(found: Words) -> NDArray[np.float64] | None:
 
 def label_of(table: Table, position: int) -> NDArray[np.bool_]:
     """Return a column of labels, on or off; a cell which is neither is an error."""
-    found = table.cells(position)
-    if isinstance(found, Words):
-        truth = truth_of(tuple(found.values))
-        if truth is not None:
-            return np.array(truth, dtype=bool)[found.codes]
-        row = found.first_row(lambda cell: truth_of((cell,)) is None)
+    on, known = partly_known_label(table, position)
+    gaps = np.flatnonzero(~known)
+    if len(gaps):
+        found = table.cells(position, gaps=True)
+        cell = found.at(int(gaps[0])) if isinstance(found, Words) else ""
+        cell = repr(cell) if cell else ""
+        unknown: Text = (Argument("missing", "ignore"), " learns from the labels that are known")
+        raise _no_label(table, position, int(gaps[0]), cell, ("write 0 if it is off; ", *unknown))
+    return on
+
+
+def partly_known_label(table: Table, position: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return a column of labels, on or off, and which of its cells say so; the others are missing as in features.
+
+    A cell which is neither on, nor off, nor missing is an error.
+    """
+    found = table.cells(position, gaps=True)
+    if not isinstance(found, Words):
+        known = ~np.isnan(found)
+        allowed = (0, 1) if (found == 0).any() else (-1, 1)
+        odd = np.flatnonzero(known & ~np.isin(found, allowed))
+        if len(odd):
+            raise _no_label(table, position, int(odd[0]), f"{found[odd[0]]:g}")
+        return found > 0, known
+    there = np.array([cell.lower() not in _NO_VALUE for cell in found.values], dtype=bool)
+    words = [cell for cell, known in zip(found.values, there, strict=True) if known]
+    truth = truth_of([_plain_number(word) for word in words]) if words else ()
+    if truth is None:
+        row = found.first_row(lambda cell: cell in words and truth_of((cell,)) is None)
         # Each word alone may mean off or on, but together the words may be of different pairs.
         row = len(found.codes) - 1 if row is None else row
-        shown = repr(found.at(row)) if found.at(row) else "no value"
-        lists_tags = sum(truth_of((cell,)) is None for cell in found.values if cell) > 1
-        gap = not found.at(row)
-    else:
-        lists_tags = gap = False
-        allowed = (0, 1) if (found == 0).any() else (-1, 1)
-        odd = np.flatnonzero(~np.isin(found, allowed))
-        if not len(odd):
-            return found > 0
-        row = int(odd[0])
-        shown = f"{found[row]:g}"
-    advice: Text = ("if cells list tags, say what parts them with ", Argument("label_sep")) if lists_tags else ()
-    if gap and not lists_tags:
-        advice = "write 0 if it is off; where labels are not known, use Python: fit(X, y, mask=known)"
-    raise InvalidInputError(
-        f"expected a label, 0/1, -1/+1 or words such as no/yes, found {shown}",
+        lists_tags = sum(truth_of((cell,)) is None for cell in words) > 1
+        tags: Text = ("if cells list tags, say what parts them with ", Argument("label_sep")) if lists_tags else ()
+        raise _no_label(table, position, row, repr(found.at(row)), tags)
+    on = np.zeros(len(there), dtype=bool)
+    on[there] = truth
+    return on[found.codes], there[found.codes]
+
+
+def _plain_number(word: str) -> str:
+    """Return a number as it is written without decimals, as 1 for 1.0, which some programs write beside gaps."""
+    return f"{float(word):g}" if is_number(word) else word
+
+
+def _no_label(table: Table, position: int, row: int, shown: str, advice: Text = ()) -> InvalidInputError:
+    return InvalidInputError(
+        f"expected a label, 0/1, -1/+1 or words such as no/yes, found {shown or 'no value'}",
         advice=advice,
         place=table.place(row, position),
     )

@@ -102,6 +102,7 @@ def load_labels(
     id: str | None = None,
     text: str | Sequence[str] = (),
     label_sep: str | None = None,
+    missing: str = "error",
     format: str | None = None,
     data_home: PathLike | None = None,
     **options: Any,
@@ -131,6 +132,8 @@ def load_labels(
         Columns of free text in a table, whose words become features; see `read_label_table`.
     label_sep : str, optional
         What parts the tags of a row, where one column of a table lists them; see `read_label_table`.
+    missing : {"error", "ignore"}, default "error"
+        What to do with missing labels of an ARFF file or a table; see `read_label_table`.
     format : {"arff", "mat", "libsvm", "table"}, optional
         Format of a file; by default found from its content.
     data_home : str or path-like, optional
@@ -173,6 +176,8 @@ def load_labels(
             "not known", argument="aligned", found=aligned, advice="expected 'published' or 'realigned'"
         )
     columns: dict[str, Any] = {"id": id, "text": text or None, "label_sep": label_sep}
+    if missing != "error":
+        columns["missing"] = missing
     if is_frame(name_or_path):
         if format is not None or aligned is not None or data_home is not None:
             what = (Argument("format"), ", ", Argument("aligned"), " and ", Argument("data_home"))
@@ -341,6 +346,7 @@ def _file(
     known = _format(path, format)
     file = Place(display_name(path))
     columns = {"labels": labels, "drop": drop, **{name: options.pop(name, None) for name in _OF_COLUMNS}}
+    columns |= {name: options.pop(name) for name in ("missing",) if name in options}
     if "labels" not in known.options:
         given = [name for name, value in columns.items() if (value if name == "drop" else value is not None)]
         if given:

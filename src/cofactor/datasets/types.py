@@ -262,6 +262,8 @@ class LabelDataset:
         How columns of a table, or of an ARFF file, became features and labels; other files can be read alike by it.
     filled : mapping from str to int
         How many cells of a column had no value, and were filled as the recipe says; by the name of the column.
+    known : ndarray of shape (n, L), bool, or None
+        Which labels are known; None if all are. The others are off in Y, and NaN in `targets`.
 
     Raises
     ------
@@ -289,6 +291,7 @@ class LabelDataset:
     ids: NDArray[Any] | None = None
     recipe: Recipe | None = None
     filled: Mapping[str, int] = field(default_factory=dict)
+    known: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         n = self.X.shape[0]
@@ -308,6 +311,8 @@ class LabelDataset:
                 ),
                 argument="Y",
             )
+        if self.known is not None and self.known.shape != self.Y.shape:
+            raise InvalidInputError((Argument("known"), f" must have shape {self.Y.shape}; found {self.known.shape}"))
         for name, rows in (("train_rows", self.train_rows), ("ids", self.ids)):
             if rows is not None and rows.shape != (n,):
                 raise InvalidInputError((Argument(name), f" must have shape ({n},); found {rows.shape}"), argument=name)
@@ -335,6 +340,11 @@ class LabelDataset:
         """Mean number of labels of an instance."""
         return self.Y.nnz / max(self.n_instances, 1)
 
+    @property
+    def targets(self) -> Any:
+        """Labels as models and measures take them: `Y`, or an array with NaN where they are not known."""
+        return self.Y if self.known is None else np.where(self.known, self.Y.toarray(), np.nan)
+
     def take(self, rows: NDArray) -> LabelDataset:
         """Select instances.
 
@@ -348,8 +358,8 @@ class LabelDataset:
         LabelDataset
             Without an official split.
         """
-        ids = None if self.ids is None else self.ids[rows]
-        return replace(self, X=self.X[rows], Y=self.Y[rows], train_rows=None, ids=ids)
+        ids, known = (None if table is None else table[rows] for table in (self.ids, self.known))
+        return replace(self, X=self.X[rows], Y=self.Y[rows], train_rows=None, ids=ids, known=known)
 
     def split(self) -> tuple[LabelDataset, LabelDataset]:
         """Training part and test part of the official split.

@@ -30,13 +30,13 @@ def taken_apart(X: Any, y: Any, label_names: Any) -> Table:
         What `LabelModel.fit` was given.
     """
     if y is None and _is_dataset(X):
-        return Table(X, X.Y, X.label_names if label_names is None else label_names)
+        return Table(X, X.targets, X.label_names if label_names is None else label_names)
     return Table(X, y, label_names)
 
 
 def _is_dataset(X: Any) -> bool:
     """Return whether it is a `LabelDataset`; this module does not load its module, which takes a second."""
-    return all(hasattr(X, name) for name in ("X", "Y", "feature_names", "label_names", "recipe"))
+    return all(hasattr(X, name) for name in ("X", "targets", "feature_names", "label_names", "recipe"))
 
 
 def features_to_learn(X: Any, model: Any) -> CheckedFeatures:

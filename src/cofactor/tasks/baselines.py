@@ -101,13 +101,16 @@ class UserMedian(BaseEstimator):
 class LabelFrequencies(LabelModel):
     """Give every instance the labels which more than half of the training instances have.
 
-    The score of a label is its share of the training instances minus 1/2, whatever the features are.
+    The score of a label is its share of the training instances for which it is known minus 1/2, whatever the features
+    are.
 
     Parameters
     ----------
     threshold : float or str, default=0
         See `LabelModel`.
     decide_for : str, default="micro"
+        See `LabelModel`.
+    missing : {"error", "ignore"}, default="error"
         See `LabelModel`.
     random_state : int, optional
         Seed of the folds on which a threshold is learned.
@@ -118,17 +121,22 @@ class LabelFrequencies(LabelModel):
     array([[1, 0]])
     """
 
+    _takes_unknown = True
     _learned = ("frequencies_",)
 
     frequencies_: NDArray[np.float64]
 
-    def __init__(self, *, threshold: Any = 0, decide_for: str = "micro", random_state: Any = None) -> None:
+    def __init__(
+        self, *, threshold: Any = 0, decide_for: str = "micro", missing: str = "error", random_state: Any = None
+    ) -> None:
         self.threshold = threshold
         self.decide_for = decide_for
+        self.missing = missing
         self.random_state = random_state
 
     def _fit(self, data: FitInput) -> None:
-        self.frequencies_ = np.bincount(data.labels.indices, minlength=data.labels.shape[1]) / data.n_instances
+        known = data.n_instances if data.known is None else data.known.sum(axis=0)
+        self.frequencies_ = np.bincount(data.labels.indices, minlength=data.labels.shape[1]) / known
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         return np.tile(self.frequencies_ - 0.5, (X.shape[0], 1))

@@ -130,6 +130,8 @@ def read_features(file: str, model: Any, options: Mapping[str, Any]) -> LabelDat
 def _load(found: Found, options: Mapping[str, Any], columns: Any, **extra: Any) -> LabelDataset:
     keywords: dict[str, Any] = {"aligned": options["aligned"]} if options["aligned"] else {}
     kind = _format_of(found, options)
+    if kind in ("arff", "parquet", "table") and options.get("missing", "error") != "error":
+        keywords["missing"] = options["missing"]
     if kind != "known":
         given = {name: options[name] for name in _OF_COLUMNS if options.get(name) is not None}
         keywords |= {"format": kind, **given, **_for_reader(options, kind, found.path), **extra}

@@ -102,12 +102,13 @@ class LabelTask(Task):
         """Read features and labels; see `Task.read`."""
         data = label_files.read_label_file(file, options)
         recipe = None if file in KNOWN else data.recipe  # what known sets hold is known
-        return Loaded(file, data, notes=() if recipe is None else (*recipe.notes(), *_fillings(data)))
+        said = () if recipe is None else (*recipe.notes(), *_fillings(data))
+        return Loaded(file, data, notes=(*said, *_unknown(data)))
 
     def read_for(self, model: Any, file: str, options: Mapping[str, Any]) -> Loaded:
         """Read features and labels by the recipe of columns that a model holds; see `Task.read_for`."""
         data = label_files.read_labels_for(file, model, options)
-        return Loaded(file, data, notes=_fillings(data))
+        return Loaded(file, data, notes=(*_fillings(data), *_unknown(data)))
 
     def models(self) -> dict[str, type[Any]]:
         """Return the models by their names.
@@ -139,6 +140,8 @@ class LabelTask(Task):
         if "scale" in params and params["scale"] is None:  # the word "none" stands for None in other parameters
             params["scale"] = "none"
         fixed = {"random_state": settings.seed, **_decisions(settings)}
+        if settings.options.get("missing") == "ignore" and "missing" in model.get_params(deep=False):
+            fixed["missing"] = "ignore"
         return assemble(model, replace(settings, params=params), Wanted(fixed=fixed))
 
     def contestant(self, name: str, settings: Settings) -> Built:
@@ -160,7 +163,7 @@ class LabelTask(Task):
         began = time.perf_counter()
         with about(loaded.file), warnings.catch_warnings():
             warnings.simplefilter("ignore", NothingPredictedWarning)  # a note says it with the names of options
-            fitted.fit(data.X, data.Y, label_names=data.label_names)
+            fitted.fit(data.X, data.Y, label_names=data.label_names, mask=data.known)
         seconds = time.perf_counter() - began
         self.listen(fitted, None)
         # As if X had been a frame: the file of the model keeps the names, so that `predict` can match columns by them.
@@ -216,7 +219,7 @@ class LabelTask(Task):
         alike = data.recipe is not None and data.recipe == getattr(model, "recipe_", None)
         with about(loaded.file):
             X = data.X if alike else align_features(data, model, named=False)
-            updated.partial_fit(X, data.Y, label_names=names)
+            updated.partial_fit(X, data.targets, label_names=names)
         if hasattr(model, "feature_names_in_"):
             updated.feature_names_in_ = model.feature_names_in_
         return updated
@@ -268,7 +271,9 @@ class LabelTask(Task):
             data=data.name,
         )
         by_label = bool(protocol.options.get("by_label"))
-        return [Split(train, test, by_label) for train, test in splitter.split(np.zeros(data.n_instances), data.Y)]
+        return [
+            Split(train, test, by_label) for train, test in splitter.split(np.zeros(data.n_instances), data.targets)
+        ]
 
     def measure(
         self, model: Any, loaded: Loaded, parts: Any, keep: Callable[[Any], object] | None = None
@@ -276,7 +281,7 @@ class LabelTask(Task):
         """Measure a model on one split, separately for the plain cut and for its own; see `Task.measure`."""
         split = Split(*parts)
         options = {"ranking": True, "undefined": 0, "empty": 1}
-        tally = LabelTally(loaded.data.label_names)
+        tally, truth = LabelTally(loaded.data.label_names), loaded.data.targets
 
         def ways(fitted: Any, X: Any) -> list[tuple[str, Any, Any]]:
             found = list(decodings(fitted, X))
@@ -284,12 +289,12 @@ class LabelTask(Task):
                 own = getattr(fitted, "best_", found[-1][0])
                 (labels, scores) = next((labels, scores) for name, labels, scores in found if name == own)
                 chances = fitted.predict_proba(X) if hasattr(fitted, "predict_proba") else None
-                tally.add(loaded.data.Y[split.test], labels, scores, chances)
+                tally.add(truth[split.test], labels, scores, chances)
             return found
 
         with about(loaded.file):
             data = loaded.data
-            rows = measure_labels(model, data.X, data.Y, 0, split.train, split.test, ways, options, keep)
+            rows = measure_labels(model, data.X, truth, 0, split.train, split.test, ways, options, keep)
         measured = {"" if row["decoding"] in ("plain", AUTO) else row["decoding"]: row for row in rows}
         if split.by_label:
             next(iter(measured.values()))[_TALLY] = tally
@@ -320,7 +325,10 @@ class LabelTask(Task):
 
     def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
         """Return the rule that gives every instance the frequent labels."""
-        return {"frequent labels": LabelFrequencies(**_decisions(settings), random_state=settings.seed)}
+        missing = settings.options.get("missing", "error")
+        return {
+            "frequent labels": LabelFrequencies(**_decisions(settings), missing=missing, random_state=settings.seed)
+        }
 
     def prepared(
         self, models: Mapping[str, Any], loaded: Loaded, settings: Settings
@@ -334,7 +342,7 @@ class LabelTask(Task):
         for model in models:
             with warnings.catch_warnings(), about(loaded.file):
                 warnings.simplefilter("ignore")
-                clone(model).fit(few.X, few.Y).predict(few.X)
+                clone(model).fit(few.X, few.targets).predict(few.X)
 
 
 def without_names(model: Any) -> Any:
@@ -389,7 +397,7 @@ def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], sec
     """Describe a model that was just fitted."""
     data, known = loaded.data, LabelTask().describe(model)
     predicted = without_names(model).predict(data.X)
-    score = micro_f1(data.Y, predicted)
+    score = micro_f1(data.targets, predicted)
     values = {
         **known.values,
         "data": data.name,
@@ -422,3 +430,13 @@ def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], sec
 def _fillings(data: Any) -> tuple[str, ...]:
     """Say which cells without a value were filled."""
     return () if data.recipe is None else data.recipe.fillings(data.filled)
+
+
+def _unknown(data: Any) -> tuple[str, ...]:
+    """Say how many labels are not known, and what becomes of them."""
+    if data.known is None:
+        return ()
+    n_all = data.known.size
+    n = n_all - int(np.count_nonzero(data.known))
+    known = "models learn from the others, and measures count these alone"
+    return (f"{n:,} of {n_all:,} labels ({n / n_all:.1%}) are not known: {known}",)

@@ -276,6 +276,14 @@ LABEL_SEP = Option(
     unit="TEXT",
     parse=parse_separator,
 )
+MISSING = Option(
+    "missing",
+    "Labels without a value in a table (an empty cell, NA, ?) or an ARFF file (?): refuse them, or learn from, and "
+    "measure on, the labels that are known.",
+    default="error",
+    group=_LABELS,
+    choices=("error", "ignore"),
+)
 THRESHOLD = Option(
     "threshold",
     "A label is predicted where calibrated probabilities say so (auto), where its score is above X, or where a rule "
@@ -343,6 +351,7 @@ _READ_LABELS = (
     DROP,
     ID,
     MAX_VALUES,
+    MISSING,
     THRESHOLD,
     DECIDE_FOR,
     FORMAT,

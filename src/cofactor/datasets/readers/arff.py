@@ -19,6 +19,7 @@ from cofactor.datasets.readers.arff_header import Attribute, Header, read_header
 from cofactor.datasets.readers.arff_rows import Rows, read_rows
 from cofactor.datasets.readers.label_columns import (
     LabelColumns,
+    check_missing_cells,
     check_words,
     features_as_in,
     first_or_last,
@@ -47,6 +48,7 @@ def read_arff(
     drop: Sequence[str] = (),
     id: str | None = None,
     max_values: int | None = None,
+    missing: str = "error",
     recipe: Recipe | None = None,
     sparse: Form = "auto",
     encoding: str | None = None,
@@ -73,8 +75,8 @@ def read_arff(
         labels unless they are in `drop`; an integer and a string are for the attributes that are left.
     drop : sequence of str, default ()
         Attributes which are neither features nor labels, such as remarks, or labels of no interest.
-    id, max_values, recipe : optional
-        As in `read_label_table`. An attribute of strings may be the id.
+    id, max_values, missing, recipe : optional
+        As in `read_label_table`. An attribute of strings may be the id. A missing label is written as ``?``.
     sparse : {"auto", True, False}, default "auto"
         Form of X. ``"auto"``: sparse if at most a fifth of its numbers differ from 0, whatever form the file has.
     encoding : str, optional
@@ -93,9 +95,9 @@ def read_arff(
     FileNotFoundError, IsADirectoryError
         If there is no such file.
     ValueError
-        If the file is truncated, malformed, has missing values (``?``), strings outside of `drop` and `id`, an
-        undeclared value of a nominal attribute, a nominal feature of too many values, or lacks a label; the message
-        names the file and the line or the label.
+        If the file is truncated, malformed, has missing values (``?``) of features, or of labels if these are refused,
+        strings outside of `drop` and `id`, an undeclared value of a nominal attribute, a nominal feature of too many
+        values, or lacks a label; the message names the file and the line or the label.
     ImportError
         If liac-arff is not installed.
 
@@ -142,23 +144,29 @@ def read_arff(
     label_columns, features, id_at = label_roles(names, said, drop, label, id, declared=declared, what="attribute")
     if recipe is not None:
         features = features_as_in(recipe, names, features, label, what="attribute")
-    rows = read_rows(header, lines)
+    check_missing_cells(missing)
+    needed = {*features, *(() if id_at is None else (id_at,)), *(label_columns if missing == "error" else ())}
+    rows = read_rows(header, lines, label_columns, set(range(len(names))) - needed)
     X, feature_names = _features(rows, np.array(features, dtype=np.intp), max_values, recipe is None)
     _check_labels(rows, label_columns)
     Y, _ = _columns(rows, np.array(label_columns, dtype=np.intp), spread=False)
+    on, known = indicator(Y, label), rows.known(label_columns)
+    if known is not None:
+        on = indicator(csr_array(on.multiply(known)), label)
     words = {names[j]: header.attributes[j].values for j in features if header.attributes[j].kind == "nominal"}
     label_names = tuple(names[j] for j in label_columns)
     done = Recipe(tuple(names[j] for j in features), label_names, tuple(drop), id, words, given)
     data = LabelDataset(
         name=name or data_name(path),
         X=in_form(X, sparse, label),
-        Y=indicator(Y, label),
+        Y=on,
         feature_names=feature_names,
         label_names=label_names,
         nominal=tuple(filter(done.spread, words)),
         description=f"{counted(rows.n, 'instance')} read from {label}",
         ids=None if id_at is None else _ids(rows, id_at),
         recipe=done,
+        known=known,
     )
     if recipe is None:
         return data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cofactor.datasets.readers import arff_plain
 from cofactor.datasets.readers.arff_header import Attribute, Header
-from cofactor.errors import InvalidInputError, MissingPackageError, Place
+from cofactor.errors import Argument, InvalidInputError, MissingPackageError, Place
 from cofactor.text import counted
 
 _NOT_TEXT = {"0", "1"}
@@ -23,6 +23,8 @@ _NOT_TEXT = {"0", "1"}
 @dataclass
 class Rows:
     """All rows: numbers of the numeric attributes, and codes for the values of the textual ones.
+
+    What has no value, and need not have one, has some value, and stands in `unknown`.
 
     In a dense file `numbers` has a row for each row and a column for each numeric attribute. In a sparse file it is
     one-dimensional, row after row, `lengths` has the number of entries of each row and `columns` their attributes.
@@ -40,11 +42,33 @@ class Rows:
     numbers: Any = field(default_factory=lambda: array("d"))
     codes: dict[int, Any] = field(default_factory=dict)
     strings: dict[int, list[str]] = field(default_factory=dict)
+    labels: frozenset[int] = frozenset()
+    optional: frozenset[int] = frozenset()  # attributes which may have no value ('?')
+    unknown: list[tuple[int, int]] = field(default_factory=list)  # rows and attributes where these have none
 
     @property
     def n(self) -> int:
         """Number of rows."""
         return len(self.lines)
+
+    def known(self, columns: Sequence[int]) -> NDArray[np.bool_] | None:
+        """Return which labels have a value; None if all have one."""
+        place = {j: k for k, j in enumerate(columns)}
+        gaps = [(i, place[j]) for i, j in self.unknown if j in place]
+        if not gaps:
+            return None
+        known = np.ones((self.n, len(columns)), dtype=bool)
+        known[tuple(np.array(gaps).T)] = False
+        return known
+
+    def take_gaps(self, row: Any) -> None:
+        """Note what has no value ('?') in the row that is read, and need not have one; give it some."""
+        pairs = row.items() if isinstance(row, dict) else enumerate(row)
+        for j in [j for j, value in pairs if value is None and j in self.optional]:
+            values = self.header.attributes[j].values
+            some = values[0] if values else "1"  # in whatever code labels are written
+            row[j] = some if j in self.textual else float(some)
+            self.unknown.append((self.n - 1, j))
 
 
 class _Stream:
@@ -81,8 +105,13 @@ def _library() -> ModuleType:
         raise MissingPackageError("liac-arff", "ARFF files need", "arff") from None
 
 
-def read_rows(header: Header, lines: Iterator[tuple[int, str]]) -> Rows:
-    """Read all rows; an error of the library becomes one which names the file and the line."""
+def read_rows(
+    header: Header, lines: Iterator[tuple[int, str]], labels: Sequence[int] = (), optional: Iterable[int] = ()
+) -> Rows:
+    """Read all rows; an error of the library becomes one which names the file and the line.
+
+    `labels` are the attributes of labels, `optional` those which may have no value ('?').
+    """
     library = _library()
     first = next(lines, None)
     if first is None:
@@ -91,7 +120,7 @@ def read_rows(header: Header, lines: Iterator[tuple[int, str]]) -> Rows:
         )
     sparse = first[1].startswith("{")
     textual = tuple(j for j, attribute in enumerate(header.attributes) if _is_textual(attribute, sparse))
-    rows = Rows(header, sparse, textual)
+    rows = Rows(header, sparse, textual, labels=frozenset(labels), optional=frozenset(optional))
     numbered = [first, *lines]
     if not _take_plain(rows, numbered):
         stream = _Stream(header, numbered, set(textual))
@@ -141,12 +170,14 @@ def _take_dense(rows: Rows, found: Iterator[list], stream: _Stream) -> None:
         if stream.line.startswith("{"):
             raise InvalidInputError("a sparse row among dense ones", place=Place(rows.header.name, stream.number))
         rows.lines.append(stream.number)
+        if None in row:
+            rows.take_gaps(row)
         try:
             rows.numbers.extend(row if not textual else [row[j] for j in numeric])
         except TypeError:
-            raise _missing(rows.header, stream.number, row) from None
+            raise _missing(rows, stream.number, row) from None
         for j, code, column in zip(rows.textual, codes, taken, strict=True):
-            column.append(_code(rows.header, j, code, row[j], stream.number))
+            column.append(_code(rows, j, code, row[j], stream.number))
     rows.numbers = np.frombuffer(rows.numbers, dtype=np.float64).reshape(rows.n, len(numeric))
     rows.codes = {j: np.array(column) for j, column in zip(rows.textual, taken, strict=True)}
     rows.strings = {j: list(code) for j, code in zip(rows.textual, codes, strict=True)}
@@ -161,15 +192,17 @@ def _take_sparse(rows: Rows, found: Iterator[dict], stream: _Stream) -> None:
         line = stream.line
         if "'" not in line and '"' not in line and len(row) != line.count(",") + bool(row):
             raise InvalidInputError("an index occurs twice", place=Place(rows.header.name, stream.number))
+        if None in row.values():
+            rows.take_gaps(row)
         if not textual.isdisjoint(row):
             for j in textual.intersection(row):
-                taken.append((rows.n - 1, j, _code(rows.header, j, codes[j], row.pop(j), stream.number)))
+                taken.append((rows.n - 1, j, _code(rows, j, codes[j], row.pop(j), stream.number)))
         rows.lengths.append(len(row))
         rows.columns.extend(row)
         try:
             rows.numbers.extend(row.values())
         except TypeError:
-            raise _missing(rows.header, stream.number, row) from None
+            raise _missing(rows, stream.number, row) from None
     rows.numbers = np.frombuffer(rows.numbers, dtype=np.float64)
     rows.codes = {j: np.zeros(rows.n, dtype=np.int32) for j in rows.textual}
     rows.strings = {j: list(code) for j, code in codes.items()}
@@ -177,11 +210,11 @@ def _take_sparse(rows: Rows, found: Iterator[dict], stream: _Stream) -> None:
         rows.codes[j][i] = code
 
 
-def _code(header: Header, j: int, codes: dict[str, int], value: str | None, line: int) -> int:
+def _code(rows: Rows, j: int, codes: dict[str, int], value: str | None, line: int) -> int:
     """Code of a value among the declared ones; strings, which declare none, count from 0."""
-    attribute = header.attributes[j]
+    header, attribute = rows.header, rows.header.attributes[j]
     if value is None and attribute.kind == "nominal":
-        raise _no_value(header, line, j)
+        raise _no_value(rows, line, j)
     if attribute.kind == "string":
         return codes.setdefault("" if value is None else value, len(codes))
     if value not in codes:
@@ -194,17 +227,19 @@ def _code(header: Header, j: int, codes: dict[str, int], value: str | None, line
     return codes[str(value)]
 
 
-def _missing(header: Header, line: int, row: list | dict) -> InvalidInputError:
+def _missing(rows: Rows, line: int, row: list | dict) -> InvalidInputError:
     pairs = row.items() if isinstance(row, dict) else enumerate(row)
     j = next(j for j, value in pairs if value is None)
-    return _no_value(header, line, j)
+    return _no_value(rows, line, j)
 
 
-def _no_value(header: Header, line: int, j: int) -> InvalidInputError:
+def _no_value(rows: Rows, line: int, j: int) -> InvalidInputError:
+    is_label, name = j in rows.labels, rows.header.attributes[j].name
+    learns = (Argument("missing", "ignore"), " learns from the labels that are known")
     return InvalidInputError(
-        f"the attribute {header.attributes[j].name!r} has no value ('?')",
-        advice="replace missing values before",
-        place=Place(header.name, line),
+        f"the {'label' if is_label else 'attribute'} {name!r} has no value ('?')",
+        advice=learns if is_label else "replace missing values before",
+        place=Place(rows.header.name, line),
     )
 
 

@@ -11,7 +11,15 @@ from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.recipe import Recipe
 from cofactor.text import counted, few, first_repeated
 
-__all__ = ["LabelColumns", "check_words", "features_as_in", "first_or_last", "label_roles", "positions_of"]
+__all__ = [
+    "LabelColumns",
+    "check_missing_cells",
+    "check_words",
+    "features_as_in",
+    "first_or_last",
+    "label_roles",
+    "positions_of",
+]
 
 #: Which columns are labels: those whose names begin with a text; the first n, or the last ones for n < 0; or names.
 LabelColumns = str | int | Sequence[str] | None
@@ -170,6 +178,12 @@ def positions_of(
     if twice is not None:
         raise InvalidInputError((source, f" names {twice!r} twice"))
     return [position[name] for name in names]
+
+
+def check_missing_cells(missing: object) -> None:
+    """Refuse a `missing` of a reader that is not known."""
+    if missing not in ("error", "ignore"):
+        raise InvalidInputError("expected 'error' or 'ignore'", argument="missing", found=missing)
 
 
 def features_as_in(

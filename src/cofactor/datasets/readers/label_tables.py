@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cofactor.datasets.cells import ids_of, label_of
+from cofactor.datasets.cells import ids_of, label_of, partly_known_label
 from cofactor.datasets.formats import read_table
 from cofactor.datasets.readers.feature_columns import FeatureOptions, cells_as_in, cells_of, features_by, recipe_of
 from cofactor.datasets.readers.frames import is_frame, table_of_frame
-from cofactor.datasets.readers.label_columns import LabelColumns, features_as_in, label_roles
+from cofactor.datasets.readers.label_columns import LabelColumns, check_missing_cells, features_as_in, label_roles
 from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator
 from cofactor.datasets.readers.parquet_labels import is_list_layout, read_whole_lists, stored_labels
 from cofactor.datasets.readers.tag_column import check_separator, lists_as_text, tags_of
@@ -42,6 +43,7 @@ def read_label_table(
     max_words: int | None = None,
     ngrams: int | None = None,
     label_sep: str | None = None,
+    missing: str = "error",
     recipe: Recipe | None = None,
     sep: str | None = None,
     header: bool | None = None,
@@ -79,6 +81,9 @@ def read_label_table(
         What parts the tags in the column of labels, such as ``"|"``. Each tag becomes a label. Blanks around tags,
         empty tags and repetitions do not count; a row whose cell is empty has no tag. A column of lists of text, in a
         frame or a Parquet file, needs none.
+    missing : {"error", "ignore"}, default="error"
+        What to do with cells of labels that have no value (see below): refuse them, or leave the label unknown, as
+        ``known`` of the data says. Not for tags in one column, where an empty cell means none.
     recipe : Recipe, optional
         The ``recipe`` of data which were read before: the features become the same ones, and what was left out or
         named the rows then, does so again. Without `labels` the labels are the same too, unless the file has none of
@@ -102,8 +107,8 @@ def read_label_table(
         and gives another file the same columns. Labels may be 0/1, -1/+1, booleans or such words.
 
         Missing cells of features are filled, and ``filled`` counts them: those of numbers, and of words for off and on,
-        by the median of the column in training; those of other words and of text by zeros. A missing number may be
-        written as an empty cell, NA, N/A, NaN, null, None or ?.
+        by the median of the column in training; those of other words and of text by zeros. A missing number, or label,
+        is written as an empty cell, NA, N/A, NaN, null, None or ?.
 
     Raises
     ------
@@ -147,6 +152,7 @@ def read_label_table(
     written = {**(recipe.text if recipe else {}), **{key: value for key, value in given.items() if value is not None}}
     free = FeatureOptions((text,) if isinstance(text, str) else tuple(text), max_values, max_words, ngrams)
     _check_options(free, recipe, label_sep)
+    check_missing_cells(missing)
     table = _table(path, written)
     title = name or ("frame" if is_frame(path) else data_name(path))
     if isinstance(table, ArrowTable) and recipe is None:
@@ -166,7 +172,8 @@ def read_label_table(
         features = features_as_in(recipe, names, features, table.file, has_names=table.names is not None)
     table.load([*targets, *features, *([] if id_at is None else [id_at])])
     ids = None if id_at is None else ids_of(table, id_at, "auto")
-    Y, label_names = _labels(table, names, targets, label_sep, recipe.tags if recipe else ())
+    tags = recipe.tags if recipe else ()
+    Y, known, label_names = _labels(table, names, targets, label_sep, tags, unknown=missing == "ignore")
     if recipe is not None:
         done, cells = recipe, cells_as_in(table, names, features, recipe)
     else:
@@ -192,6 +199,7 @@ def read_label_table(
         ids=ids,
         recipe=done,
         filled=filled,
+        known=known,
     )
 
 
@@ -238,15 +246,28 @@ def _roles(
 
 
 def _labels(
-    table: Table, names: Sequence[str], targets: Sequence[int], label_sep: str | None, tags: Sequence[str]
-) -> tuple[csr_array | None, tuple[str, ...]]:
-    """Return Y and the names of its columns, from a column for each label, or one that lists tags; None without any."""
+    table: Table,
+    names: Sequence[str],
+    targets: Sequence[int],
+    label_sep: str | None,
+    tags: Sequence[str],
+    *,
+    unknown: bool,
+) -> tuple[csr_array | None, NDArray[np.bool_] | None, tuple[str, ...]]:
+    """Return Y, which of it is known, and the names of its columns, from columns of labels or of tags; None if none."""
     if not targets:
-        return None, ()
+        return None, None, ()
+    if label_sep is not None and unknown:
+        what = (Argument("missing", "ignore"), " is for a column for each label: an empty cell of tags means none")
+        raise InvalidInputError(what, argument="missing", place=Place(table.file))
     if label_sep is not None:
-        return tags_of(table, targets[0], label_sep, tags)
-    Y = np.column_stack([label_of(table, j) for j in targets])
-    return indicator(Y, table.file), tuple(names[j] for j in targets)
+        Y, found = tags_of(table, targets[0], label_sep, tags)
+        return Y, None, found
+    label_names = tuple(names[j] for j in targets)
+    if not unknown:
+        return indicator(np.column_stack([label_of(table, j) for j in targets]), table.file), None, label_names
+    on, known = map(np.column_stack, zip(*(partly_known_label(table, j) for j in targets), strict=True))
+    return indicator(on, table.file), None if known.all() else known, label_names
 
 
 def _feature_names(recipe: Recipe, file: str) -> tuple[str, ...]:

@@ -101,7 +101,7 @@ def _source(name: str, given: Any) -> Source:
     if isinstance(given, RatingDataset):
         source = Source(name, given.X, given.y, "ratings", given.scale, None, None, known_as, _READERS)
     elif isinstance(given, LabelDataset):
-        source = Source(name, given.X, given.Y, "labels", None, given.train_rows, given.ids, known_as, _READERS)
+        source = Source(name, given.X, given.targets, "labels", None, given.train_rows, given.ids, known_as, _READERS)
     else:
         source = _source_of_pair(name, given)
     if not np.shape(source.X)[0]:
