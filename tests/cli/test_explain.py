@@ -56,7 +56,7 @@ def test_csv_and_json_are_what_the_library_finds(run, table: Path, tags: Path) -
             assert sum(term["contribution"] for term in label["terms"]) == pytest.approx(label["score"])
 
 
-def test_training_instances_are_rows_of_the_file_counted_from_one(run, table: Path) -> None:
+def test_training_instances_have_their_ids_or_are_rows_of_the_file_counted_from_one(run, table: Path) -> None:
     out = table.with_name("neighbours.cofactor")
     assert run("fit", table, "--labels", "tag", "--drop", "song", "-m", "mlknn", "-o", out).status == 0
     model = cofactor.load(out)
@@ -67,6 +67,11 @@ def test_training_instances_are_rows_of_the_file_counted_from_one(run, table: Pa
     terms = [row["term"] for row in rows if row["kind"] == "instance"]
     assert terms == [f"training instance {term + 1}" for term in found]
     assert "training instance 60" in terms
+    assert run("fit", table, "--labels", "tag", "--id", "song", "-m", "mlknn", "-o", out).status == 0
+    rows = csv.DictReader(io.StringIO(run("explain", out, table).out))
+    assert [row["term"] for row in rows if row["kind"] == "instance"] == [
+        f"training instance s{term}" for term in found
+    ]
 
 
 def test_a_terminal_shows_them_one_below_the_other(

@@ -7,12 +7,16 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeClassifier
 
 import cofactor
+from cofactor.datasets import LabelDataset
 from cofactor.errors import InvalidInputError
-from cofactor.labels import PLST, BinaryRelevance, FeatureSpace, LabelModel, MLkNN
+from cofactor.labels import MLCHMF, PLST, BinaryRelevance, FeatureSpace, LabelModel, LabelRidge, MLkNN
+from cofactor.labels.ridge import rbf
+from cofactor.persistence import ModelFileError, read_model, write_model
 
 from .models import CASES, NAMES, data, dense_of, fitted, planted
 
@@ -96,6 +100,52 @@ def test_neighbours_that_have_the_label_speak_for_it():
         for term in group["terms"]:
             if term["kind"] == "instance":
                 assert (term["contribution"] != 0) == bool(model.Y_.toarray()[term["term"], group["label"]])
+
+
+@pytest.mark.parametrize("name", ["ridge", "mlknn", "mlchmf"])
+@pytest.mark.parametrize("ids", [np.array([f"song {k}" for k in range(60)], dtype=object), np.arange(60) + 1000])
+def test_training_instances_have_the_ids_of_their_data(name, ids, tmp_path):
+    X, Y = planted(60, seed=0)
+    named = tuple(map(str, range(X.shape[1]))), tuple(NAMES)
+    data = LabelDataset("songs", X, sparse.csr_array(Y.astype(np.int32)), *named, ids=ids)
+    model = {"ridge": LabelRidge(kernel="rbf"), "mlknn": MLkNN(5), "mlchmf": MLCHMF(random_state=0)}[name]
+    weights = (np.arange(60) > 9).astype(int)
+    numbered = clone(model).fit(X, Y, weights, label_names=NAMES)
+    model.fit(data, sample_weight=weights).save(tmp_path / "model")
+    rows, terms = (
+        [row["term"] for row in one.explain(given, NAMES).records() if row["kind"] == "instance"]
+        for one, given in ((numbered, X), (cofactor.load(tmp_path / "model"), data))
+    )
+    assert terms == ids[rows].tolist()
+    assert min(rows) > 9  # the others weigh nothing
+    header, arrays = read_model(tmp_path / "model")
+    if ids.dtype == object:
+        header["learned"]["instance_ids_"]["texts"].pop()
+    else:
+        arrays["learned.instance_ids_"] = arrays["learned.instance_ids_"][1:]
+    write_model(tmp_path / "model", header, arrays)
+    with pytest.raises(ModelFileError, match="instance_ids_|instances_"):
+        cofactor.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_what_an_instance_contributes_to_a_kernel_is_about_its_label(exact, monkeypatch):
+    """The coefficients of close instances cancel: here they are ten to a thousand times the score."""
+    monkeypatch.setattr(rbf, "EXACT", 500 if exact else 100)
+    monkeypatch.setattr(rbf, "_LANDMARKS", 150)
+    X = np.random.default_rng(0).normal(size=(420, 2))
+    Y = np.column_stack([np.sin(2 * X[:, 0]) > 0, X[:, 0] * X[:, 1] > 0.3])
+    model = LabelRidge(kernel="rbf", n_components=2).fit(X[:400], Y[:400])
+    assert np.abs(model._kernel(model.scaling_.apply(X[400:])) @ np.abs(model.dual_coef_)).max() > 10
+    found = model.explain(X[400:], [0, 1], n_terms=400)
+    shares = found.columns["contribution"][found.columns["kind"] == "instance"]
+    assert np.abs(shares).max() < 1
+    totals = sums(model, X[400:], labels=[0, 1])
+    assert all(total == pytest.approx(score, abs=1e-6) for score, total in totals.values())
+    if exact:
+        K = rbf.kernel(model.landmarks_, model.landmarks_, model.gamma_)
+        values = rbf.shared_out(K[:1], K, model.kernel_alpha_, model.dual_coef_)[1] / model.kernel_share_
+        assert np.abs(np.ptp(values - Y[:400], axis=0)).max() < 1e-6  # labels minus an intercept
 
 
 def test_constant_labels_and_spaces():

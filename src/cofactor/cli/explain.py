@@ -47,7 +47,8 @@ def explain(
 
     Contributions, the rest and the intercept sum to the score, exactly. Columns: instance, label, score, kind
     (feature, instance, rest, intercept), term, value of the feature, contribution; the strongest terms first. Training
-    instances are rows of the file of training, counted from 1. With --json an object stands in each line.
+    instances have their ids if the model was fitted with --id, else their rows in the file, counted from 1. With --json
+    an object stands in each line.
     """
     check_target(out, model, file)
     if model == file == "-":

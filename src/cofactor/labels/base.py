@@ -107,7 +107,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     _shapes: ClassVar[Mapping[str, str]] = {}
 
     #: Those of them that a fitted model may lack.
-    _optional: ClassVar[frozenset[str]] = frozenset()
+    _optional: ClassVar[frozenset[str]] = frozenset({"instance_ids_"})
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

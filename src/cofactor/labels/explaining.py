@@ -107,7 +107,7 @@ class VotePart(Part):
     Parameters
     ----------
     instances : ndarray of shape (n, k)
-        Row numbers of the training instances.
+        Positions of the training instances among those that vote.
     weigh : callable
         Returns, for a label and a row, the contributions of its k instances.
 
@@ -132,6 +132,7 @@ class ScoreParts(NamedTuple):
 
     parts: tuple[Part, ...]
     intercept: NDArray[Any]  # (L,) or (n, L)
+    names: NDArray[Any] | None = None  # of the training instances that vote
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +150,9 @@ class Explanation:
         score        its score: what `decision_function` returns
         kind         "feature" or "instance" (of training); "rest", the sum of all terms which are not shown;
                      "intercept", what remains: the score of an instance of which nothing is known
-        term         name of the feature, its position if features have no names; row number of the training
-                     instance (of `MLCHMF` its row in ``retained_``); number of the terms in the rest; None for
-                     the intercept
+        term         name of the feature, its position if features have no names; id of the training instance, its
+                     row number if the model was not fitted to a data set with ids; number of the terms in the
+                     rest; None for the intercept
         value        value of the feature, as given; NaN for other kinds
         contribution what it adds to the score
         ============ =====================================================================================
@@ -281,9 +282,10 @@ def explain(model: Any, X: Features, labels: Iterable[Any] | None = None, *, n_t
     -----
     A linear map of features: the contribution of a feature is its value, scaled as the model scales it, times its
     coefficient. Where the model centres features, the intercept is the score of an instance with mean features. A
-    kernel: a training instance contributes its similarity times its weight. Neighbours: each contributes its vote;
-    for `MLkNN`, whose score depends on the number of neighbours that have the label, these share equally in the
-    difference to the score without any such neighbour, and the other neighbours contribute 0.
+    kernel: a training instance contributes how much it counts for this instance, times its label, as
+    `LabelRidge` says; so do instances which have the label speak for it. Neighbours: each contributes its vote; for
+    `MLkNN`, whose score depends on the number of neighbours that have the label, these share equally in the difference
+    to the score without any such neighbour, and the other neighbours contribute 0.
 
     Examples
     --------
@@ -362,7 +364,8 @@ def _terms(
             name = position if names is None else names[position]
             found.append(("feature", name, float(given[row, position]), float(share[k])))
         else:
-            found.append((kinds[k], position, np.nan, float(share[k])))
+            known = position if explained.names is None else plain_values(explained.names[[position]])[0]
+            found.append((kinds[k], known, np.nan, float(share[k])))
     if len(order) > n_terms:
         found.append(("rest", len(order) - n_terms, np.nan, float(share[order[n_terms:]].sum())))
     intercept = explained.intercept[label] if explained.intercept.ndim == 1 else explained.intercept[row, label]

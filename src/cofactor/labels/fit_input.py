@@ -48,6 +48,10 @@ class FitInput:
         The decomposition of these features, if the caller of `fit` gave one.
     known : ndarray of shape (n, L), bool, or None
         Which labels are known; None if all are. Those that are not are off in `labels`.
+    numbers : ndarray of shape (n,), int64, or None
+        Which of the instances that `fit` was given these are; None if they are all of them.
+    ids : ndarray or None
+        What all the instances that `fit` was given are called, if the data say so.
 
     Examples
     --------
@@ -63,6 +67,8 @@ class FitInput:
     space: FeatureSpace | None = None
     spaces: dict[bool, FeatureSpace] = field(default_factory=dict, repr=False)  # decomposed for this fit
     known: KnownLabels = None
+    numbers: NDArray[np.int64] | None = None
+    ids: NDArray[Any] | None = None
     kept: dict[str, Any] = field(default_factory=dict, repr=False)  # what a model learns beside, for its decision
 
     @property
@@ -117,7 +123,15 @@ class FitInput:
         """Return some of the instances, without the decomposition of all; perhaps with a monitor of their own."""
         weights = None if self.weights is None else self.weights[where]
         known = None if self.known is None else self.known[where]
-        return FitInput(self.features[where], self.labels[where], weights, monitor or self.monitor, known=known)
+        return FitInput(
+            self.features[where], self.labels[where], weights, monitor or self.monitor, known=known,
+            numbers=self.called(where)[0], ids=self.ids,
+        )  # fmt: skip
+
+    def called(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
+        """Return which of the instances that `fit` was given some rows are, and what these are called, if known."""
+        numbers = rows if self.numbers is None else self.numbers[rows]
+        return numbers, None if self.ids is None else self.ids[numbers]
 
     def without_zero_weights(self) -> FitInput:
         """Return the instances whose weight is above 0."""
@@ -162,7 +176,10 @@ class FitInput:
         )
         rows = np.repeat(np.arange(self.n_instances), self.weights.astype(np.int64))
         known = None if self.known is None else self.known[rows]
-        return FitInput(self.features[rows], self.labels[rows], monitor=self.monitor, known=known)
+        return FitInput(
+            self.features[rows], self.labels[rows], monitor=self.monitor, known=known,
+            numbers=self.called(rows)[0], ids=self.ids,
+        )  # fmt: skip
 
     def scaled_rows(self, table: Any) -> Any:
         """Return a table with each row times the square root of its weight, so that squared errors are weighted."""

@@ -15,7 +15,7 @@ from cofactor.labels.fit_input import FitInput, check_lengths, check_whole, weig
 from cofactor.labels.known import as_known_labels, check_known, known_in_order, refused_unknown
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import choose_scaling, stream_scaling
-from cofactor.labels.tables import features_to_learn, features_to_score, taken_apart
+from cofactor.labels.tables import features_to_learn, features_to_score, is_dataset, taken_apart
 from cofactor.model.progress import Monitor
 
 __all__ = ["received", "received_features", "scaled", "space_for"]
@@ -60,7 +60,8 @@ def received(
     weight = weights_of(sample_weight, labels.shape[0], space)
     if (weights or model.takes_weights) == "whole":
         check_whole(weight, type(model).__name__)
-    data = FitInput(features, labels, weight, monitor or Monitor(None, False), space, known=known)
+    ids = getattr(X, "ids", None) if is_dataset(X) else None
+    data = FitInput(features, labels, weight, monitor or Monitor(None, False), space, known=known, ids=ids)
     return data.without_zero_weights().known_somehow()
 
 

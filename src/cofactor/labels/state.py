@@ -122,11 +122,12 @@ def check_shapes(model: Any) -> None:
         if value is None and (not sizes["L"] or name in model._optional):  # nothing is learned of constant labels alone
             continue
         numbers = np.asarray(value.data if is_sparse(value) else value)
+        texts = name == "instance_ids_" and numbers.dtype == object  # `unpacked` makes nothing else of object dtype
         shape = value.shape if is_sparse(value) else numbers.shape
         fits = len(shape) == len(letters) and all(
             sizes.setdefault(letter, k) == k for letter, k in zip(letters, shape, strict=True)
         )
-        if not fits or numbers.dtype.kind not in "iuf" or not np.isfinite(numbers).all():
+        if not fits or not (texts or (numbers.dtype.kind in "iuf" and np.isfinite(numbers).all())):
             expected = ", ".join(str(sizes.get(letter, letter)) for letter in letters)
             raise InvalidInputError(
                 f"{name} must be finite numbers of shape ({expected}), found shape {shape}, dtype {numbers.dtype}"

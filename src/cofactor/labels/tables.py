@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cofactor.labels.features import as_features, check_n_features
 from cofactor.labels.fit_input import CheckedFeatures
 
-__all__ = ["Table", "features_to_learn", "features_to_score", "taken_apart"]
+__all__ = ["Table", "features_to_learn", "features_to_score", "is_dataset", "taken_apart"]
 
 
 class Table(NamedTuple):
@@ -29,12 +29,12 @@ def taken_apart(X: Any, y: Any, label_names: Any) -> Table:
     X, y, label_names
         What `LabelModel.fit` was given.
     """
-    if y is None and _is_dataset(X):
+    if y is None and is_dataset(X):
         return Table(X, X.targets, X.label_names if label_names is None else label_names)
     return Table(X, y, label_names)
 
 
-def _is_dataset(X: Any) -> bool:
+def is_dataset(X: Any) -> bool:
     """Return whether it is a `LabelDataset`; this module does not load its module, which takes a second."""
     return all(hasattr(X, name) for name in ("X", "targets", "feature_names", "label_names", "recipe"))
 
@@ -48,7 +48,7 @@ def features_to_learn(X: Any, model: Any) -> CheckedFeatures:
         As `fit` was given it.
     model : LabelModel
     """
-    if not _is_dataset(X):
+    if not is_dataset(X):
         return as_features(X, model, reset=True)
     checked = as_features(X.X, model, reset=True)
     model.feature_names_in_ = np.array(X.feature_names, dtype=object)
@@ -87,7 +87,7 @@ def _matched(X: Any, model: Any) -> Any:
     """Return the features of a data set, or those that the recipe of a model makes of a frame; None for others."""
     names: NDArray[Any] | None = getattr(model, "feature_names_in_", None)
     recipe = getattr(model, "recipe_", None)
-    if _is_dataset(X):
+    if is_dataset(X):
         return X.X if names is None else X.align(names.tolist())
     columns = getattr(X, "columns", None)
     if recipe is None or names is None or columns is None or list(map(str, columns)) == names.tolist():

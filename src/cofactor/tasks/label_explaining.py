@@ -18,10 +18,10 @@ __all__ = ["explanation_table"]
 _SHOWN = 20  #: labels on a terminal
 
 
-def explanation_table(found: Explanation, feature_names: Sequence[Any], heading: str, ids: NDArray[Any]) -> Table:
+def explanation_table(
+    found: Explanation, feature_names: Sequence[Any], heading: str, ids: NDArray[Any], *, numbered: bool
+) -> Table:
     """Return an explanation as a table, its instances, features and labels by their names.
-
-    Training instances are rows of the file of training, counted from 1.
 
     Parameters
     ----------
@@ -33,12 +33,15 @@ def explanation_table(found: Explanation, feature_names: Sequence[Any], heading:
         What names the instances.
     ids : ndarray of shape (n,)
         Their names.
+    numbered : bool
+        Whether training instances are numbered: then they are counted from 1, as rows of files are.
     """
     columns = dict(found.columns)
     is_feature = columns["kind"] == "feature"
     terms = columns["term"].copy()
     terms[is_feature] = [str(feature_names[k]) for k in terms[is_feature]]
-    terms[columns["kind"] == "instance"] += 1  # rows of files count from 1, as those that are explained
+    if numbered:
+        terms[columns["kind"] == "instance"] += 1
     named = Explanation({**columns, "label": _texts(columns["label"]), "term": terms})
     columns = {heading if name == "instance" else name: values for name, values in named.columns.items()}
     columns[heading] = ids[found.columns["instance"]]

@@ -163,13 +163,9 @@ class LabelTask(Task):
         began = time.perf_counter()
         with about(loaded.file), warnings.catch_warnings():
             warnings.simplefilter("ignore", NothingPredictedWarning)  # a note says it with the names of options
-            fitted.fit(data.X, data.Y, label_names=data.label_names, mask=data.known)
+            fitted.fit(data)  # with names, ids and the recipe, by which other files are matched
         seconds = time.perf_counter() - began
         self.listen(fitted, None)
-        # As if X had been a frame: the file of the model keeps the names, so that `predict` can match columns by them.
-        fitted.feature_names_in_ = np.array(data.feature_names, dtype=object)
-        if data.recipe is not None:
-            fitted.recipe_ = data.recipe
         return fitted, _fit_facts(fitted, loaded, _choices(fitted), seconds)
 
     def predict(self, model: Any, file: str, options: Mapping[str, Any], called: str = "the model") -> Table:
@@ -203,7 +199,9 @@ class LabelTask(Task):
         found = without_names(model).explain(data.X, item, n_terms=n)
         heading = rows.heading_beside({name: 0 for name in found.columns if name != "instance"})
         notes = (*rows.notes, *_fillings(data))
-        return replace(explanation_table(found, data.feature_names, heading, rows.ids), notes=notes)
+        numbered = getattr(model, "instance_ids_", None) is None
+        table = explanation_table(found, data.feature_names, heading, rows.ids, numbered=numbered)
+        return replace(table, notes=notes)
 
     def update(self, model: Any, loaded: Loaded) -> Any:
         """Return a copy of a model that has learned from more instances, by its `partial_fit`; see `Task.update`.

@@ -63,6 +63,10 @@ class MLkNN(LabelModel):
         Features of the training instances.
     Y_ : csr_array of shape (N, L')
         Labels of the training instances.
+    instances_ : ndarray of shape (N,)
+        Their rows in what `fit` was given.
+    instance_ids_ : ndarray of shape (N,) or None
+        Their ids, if it was a data set with ids.
 
     Notes
     -----
@@ -91,14 +95,18 @@ class MLkNN(LabelModel):
            [0.23, 0.83]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("posteriors_", "X_", "Y_")
-    _shapes: ClassVar[Mapping[str, str]] = {"posteriors_": "Lk", "X_": "ND", "Y_": "NL"}
+    _learned: ClassVar[tuple[str, ...]] = ("posteriors_", "X_", "Y_", "instances_", "instance_ids_")
+    _shapes: ClassVar[Mapping[str, str]] = {
+        "posteriors_": "Lk", "X_": "ND", "Y_": "NL", "instances_": "N", "instance_ids_": "N",
+    }  # fmt: skip
 
     posteriors_: NDArray[np.float64]
     _paper: ClassVar[Mapping[str, Any]] = {"n_neighbors": 10}
 
     X_: Any
     Y_: sparse.csr_array
+    instances_: NDArray[np.int64]
+    instance_ids_: NDArray[Any] | None
 
     def __init__(
         self,
@@ -158,6 +166,7 @@ class MLkNN(LabelModel):
         likely_off = (1 - prior) * (s + off) / (s * (k + 1) + (n - n_on)[:, None])
         self.posteriors_ = likely_on / (likely_on + likely_off)
         self.X_, self.Y_ = X.copy(), Y
+        self.instances_, self.instance_ids_ = data.called(np.arange(n))
 
     def _settled(self) -> dict[str, Any]:
         return {"n_neighbors": max(1, self.posteriors_.shape[1] - 1)}
@@ -195,7 +204,8 @@ class MLkNN(LabelModel):
             posterior, count = self.posteriors_[label], int(has.sum())
             return has * ((posterior[count] - posterior[0]) / max(count, 1))
 
-        return ScoreParts((VotePart(neighbours, weigh),), self.posteriors_[:, 0] - 0.5)
+        names = self.instances_ if self.instance_ids_ is None else self.instance_ids_
+        return ScoreParts((VotePart(neighbours, weigh),), self.posteriors_[:, 0] - 0.5, names)
 
     def _check_learned(self) -> None:
         super()._check_learned()

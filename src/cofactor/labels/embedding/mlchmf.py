@@ -108,6 +108,10 @@ class MLCHMF(LabelModel):
         The retained instances, scaled as `scaling_` says.
     owners_ : ndarray of shape (n,)
         Position in `embeddings_` of the node that retained each instance.
+    instances_ : ndarray of shape (n,)
+        Rows of the retained instances in what `fit` was given.
+    instance_ids_ : ndarray of shape (n,) or None
+        Their ids, if it was a data set with ids.
     n_iter_ : int
         Largest number of iterations of a node.
 
@@ -166,12 +170,16 @@ class MLCHMF(LabelModel):
         "embeddings_",
         "retained_",
         "owners_",
+        "instances_",
+        "instance_ids_",
         "mean_",
         "deviation_",
         "n_iter_",
     )
 
-    _shapes: ClassVar[Mapping[str, str]] = {"alpha_": "", "retained_": "nD", "owners_": "n", "n_iter_": ""}
+    _shapes: ClassVar[Mapping[str, str]] = {
+        "alpha_": "", "retained_": "nD", "owners_": "n", "instances_": "n", "instance_ids_": "n", "n_iter_": "",
+    }  # fmt: skip
     _paper: ClassVar[Mapping[str, Any]] = {"alpha": 3.0, "voting": "sign"}
 
     alpha_: float
@@ -179,6 +187,8 @@ class MLCHMF(LabelModel):
     embeddings_: list[tree.Embedding]
     retained_: Any
     owners_: NDArray[np.int64]
+    instances_: NDArray[np.int64]
+    instance_ids_: NDArray[Any] | None
     n_iter_: int
 
     def __init__(
@@ -285,7 +295,9 @@ class MLCHMF(LabelModel):
             self.n_iter_ = max(self.n_iter_, only.n_iter)
         for embedding in self.embeddings_:  # from here on the constant feature is 1
             embedding["U"][embedding["features"] == points.shape[1]] *= constant
-        self.retained_, self.owners_ = points[owners >= 0], owners[owners >= 0]
+        retained = np.flatnonzero(owners >= 0)
+        self.retained_, self.owners_ = points[retained], owners[retained]
+        self.instances_, self.instance_ids_ = data.called(retained)
         if n_unfinished:
             warnings.warn(
                 f"{n_unfinished} of {len(self.tree_)} nodes of MLCHMF stopped at max_iter={self.max_iter} before their "
@@ -345,7 +357,8 @@ class MLCHMF(LabelModel):
             mine = [votes[e][np.searchsorted(rows[e], row), label] for e in owners[row].tolist()]
             return np.array(mine) / len(mine)
 
-        return ScoreParts((VotePart(neighbours, weigh),), np.zeros(self.embeddings_[0]["V"].shape[1]))
+        names = self.instances_ if self.instance_ids_ is None else self.instance_ids_
+        return ScoreParts((VotePart(neighbours, weigh),), np.zeros(self.embeddings_[0]["V"].shape[1]), names)
 
     def _neighbours(self, X: Any) -> NDArray[np.int64]:
         """Return the positions, among the retained instances, of those that vote."""

@@ -22,7 +22,7 @@ from cofactor.labels.leave_one_out import DualRidge, RidgeProblem, column_means,
 from cofactor.labels.regression import linear
 from cofactor.labels.ridge.large import TOLERANCE, fit_large, rows_for_penalty, too_large
 from cofactor.labels.ridge.rank import chosen_code
-from cofactor.labels.ridge.rbf import KernelFit, fit_kernel, kernel
+from cofactor.labels.ridge.rbf import KernelFit, fit_kernel, kernel, shared_out
 from cofactor.labels.scaling import SPARSE, dense_features, share_filled
 from cofactor.model.checks import check_choice, check_number, check_size, make_generator, resolve_size
 from cofactor.solvers.result import Callback
@@ -91,7 +91,9 @@ class LabelRidge(LabelModel):
         Scaled instances with which the kernel is formed: all of up to 3,000, a sample of 1,000 beyond (Nyström); no
         rows where there is no kernel.
     instances_ : ndarray of shape (m,)
-        Which training instances they are, of those whose weight is not 0.
+        Their rows in what `fit` was given.
+    instance_ids_ : ndarray of shape (m,) or None
+        Their ids, if it was a data set with ids.
     dual_coef_ : ndarray of shape (m, L)
         Coefficients of the landmarks.
     alpha_, kernel_alpha_, gamma_, kernel_share_ : float
@@ -118,6 +120,12 @@ class LabelRidge(LabelModel):
     It is right for new instances that have such copies too. For others, give each distinct instance once, with its
     number as weight: then it is left out as a whole. A fit warns if more than a tenth of the instances are copies.
 
+    `explain` says of the kernel how much each landmark counts for an instance, times what it speaks for: its label
+    minus the intercept, times `kernel_share_` (of more than 3,000 instances, about what the kernel fits to it). With K
+    the kernel of the landmarks, k that of an instance with them, and M = K + δI, these are the entries of M⁻¹ k and of
+    M `dual_coef_`; δ is `kernel_alpha_`, or less, so that no δ `dual_coef_` is above 1. They sum to k `dual_coef_`,
+    whose own terms may be thousands that cancel.
+
     References
     ----------
     D. M. Allen, "The relationship between variable selection and data augmentation and a method for prediction",
@@ -137,11 +145,11 @@ class LabelRidge(LabelModel):
 
     _learned: ClassVar[tuple[str, ...]] = (
         "coef_", "intercept_", "landmarks_", "instances_", "dual_coef_", "alpha_", "kernel_alpha_", "gamma_",
-        "kernel_share_", "n_components_",
+        "kernel_share_", "n_components_", "instance_ids_",
     )  # fmt: skip
     _shapes: ClassVar[Mapping[str, str]] = {
         "coef_": "DL", "intercept_": "L", "landmarks_": "mD", "instances_": "m", "dual_coef_": "mL", "alpha_": "",
-        "kernel_alpha_": "", "gamma_": "", "kernel_share_": "", "n_components_": "",
+        "kernel_alpha_": "", "gamma_": "", "kernel_share_": "", "n_components_": "", "instance_ids_": "m",
     }  # fmt: skip
 
     def _dense_scales(self) -> tuple[str, ...]:
@@ -154,6 +162,7 @@ class LabelRidge(LabelModel):
     intercept_: NDArray[np.float64]
     landmarks_: NDArray[np.float64]
     instances_: NDArray[np.int64]
+    instance_ids_: NDArray[Any] | None
     dual_coef_: NDArray[np.float64]
     alpha_: float
     kernel_alpha_: float
@@ -236,7 +245,8 @@ class LabelRidge(LabelModel):
                 coef, intercept = (1 - share) * coef, (1 - share) * intercept + share * added.intercept
                 dual, held_out = share * added.coef, held_out + share * (added.held_out - held_out)
                 self.kernel_share_, self.kernel_alpha_, self.gamma_ = share, added.alpha, added.gamma
-                self.landmarks_, self.instances_ = added.landmarks, added.instances
+                self.landmarks_ = added.landmarks
+                self.instances_, self.instance_ids_ = data.called(added.instances)
         code = chosen_code(self.n_components, Y, weights, rows, held_out)
         self.n_components_ = Y.shape[1] if code is None else code.shape[1]
         if code is not None:
@@ -263,7 +273,7 @@ class LabelRidge(LabelModel):
 
     def _forget_kernel(self, D: int, L: int) -> None:
         self.landmarks_, self.dual_coef_ = np.zeros((0, D)), np.zeros((0, L))
-        self.instances_ = np.zeros(0, dtype=np.int64)
+        self.instances_, self.instance_ids_ = np.zeros(0, dtype=np.int64), None
         self.kernel_share_ = self.kernel_alpha_ = self.gamma_ = 0.0
 
     def _kernel_fit(
@@ -289,15 +299,19 @@ class LabelRidge(LabelModel):
         features = LinearPart(X, self.coef_)
         if not len(self.landmarks_):
             return ScoreParts((features,), self.intercept_)
-        similar = self._kernel(X)
-        known = np.tile(self.instances_, (X.shape[0], 1))
-        votes = VotePart(known, lambda label, row: similar[row] * self.dual_coef_[:, label])
-        return ScoreParts((features, votes), self.intercept_)
+        between = kernel(self.landmarks_, self.landmarks_, self.gamma_)
+        counts, values = shared_out(self._kernel(X), between, self.kernel_alpha_, self.dual_coef_)
+        everyone = np.broadcast_to(np.arange(len(values)), counts.shape)
+        votes = VotePart(everyone, lambda label, row: counts[row] * values[:, label])
+        names = self.instances_ if self.instance_ids_ is None else self.instance_ids_
+        return ScoreParts((features, votes), self.intercept_, names)
 
     def _check_learned(self) -> None:
         super()._check_learned()
         if getattr(self, "gamma_", 0.0) < 0:
             raise InvalidInputError(f"gamma of the kernel is {self.gamma_}, expected a number of at least 0")
+        if len(getattr(self, "landmarks_", ())) and not self.kernel_alpha_ > 0:
+            raise InvalidInputError(f"alpha of the kernel is {self.kernel_alpha_}, expected a number above 0")
 
 
 def _fit_linear(

@@ -13,7 +13,7 @@ from sklearn.utils import gen_batches
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.leave_one_out import DualRidge, PrimalRidge
 
-__all__ = ["EXACT", "KernelFit", "fit_kernel", "kernel"]
+__all__ = ["EXACT", "KernelFit", "fit_kernel", "kernel", "shared_out"]
 
 #: Instances up to which the kernel of all of them is used; beyond, that of all with `_LANDMARKS` of them.
 EXACT = 3000
@@ -50,6 +50,37 @@ def kernel(X: NDArray[np.float64], Z: NDArray[np.float64], gamma: float) -> NDAr
     values = _distances(X, Z)
     values *= -gamma
     return np.asarray(np.exp(values, out=values))
+
+
+def shared_out(
+    similar: NDArray[np.float64], K: NDArray[np.float64], alpha: float, coef: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how much landmarks count for instances, shape (n, m), and their values, (m, L): the sums are similar coef.
+
+    The coefficients themselves explain nothing: where landmarks lie near each other they are large and alternate in
+    sign, with terms of thousands for a score of one half. With M = K + δI, landmarks count by the entries of
+    similar M⁻¹, and their values are the rows of M coef. If the landmarks are all instances, and δ is the penalty of
+    the fit, values are labels minus the intercept. δ is less where δ coef would be above 1: then values are about
+    what the kernel fits to the landmarks.
+
+    Parameters
+    ----------
+    similar : ndarray of shape (n, m)
+        Kernel of the instances with the landmarks.
+    K : ndarray of shape (m, m)
+        Kernel of the landmarks with each other; overwritten.
+    alpha : float
+        Penalty of the fit, above 0.
+    coef : ndarray of shape (m, L)
+
+    Examples
+    --------
+    >>> counts, values = shared_out(np.array([[0.5, 0.4]]), np.eye(2), 1.0, np.array([[0.3], [-0.2]]))
+    >>> counts, values.T
+    (array([[0.25, 0.2 ]]), array([[ 0.6, -0.4]]))
+    """
+    K[np.diag_indices_from(K)] += 1 / max(1 / alpha, float(np.abs(coef).max(initial=0.0)))
+    return np.ascontiguousarray(scipy.linalg.solve(K, similar.T, assume_a="pos").T), K @ coef
 
 
 def fit_kernel(
