@@ -324,7 +324,7 @@ def test_xml_naming_a_label_the_file_lacks(run, arff: Path) -> None:
         (["-m", "nonsense"], "--model nonsense: not a known model; expected one of"),
         (
             ["--threshold", "best"],
-            "--threshold best: expected a number, or one of auto, global, per-label, top-k",
+            "--threshold best: expected a finite number, or one of 'auto', 'global', 'per-label', 'top-k'",
         ),
         (["--param", "x=1"], "--param x: LabelRidge has no such parameter"),
         (

@@ -173,3 +173,8 @@ def test_a_model_may_decode_label_sets_by_itself():
         Echo("joint").fit(X, Y)
     with pytest.raises(ValueError, match="does not decode label sets by itself"):
         Echo._from_state({**header, "params": {"threshold": 0, "random_state": None}}, arrays)
+
+
+def test_an_aim_is_no_rule_of_a_threshold():
+    with pytest.raises(ValueError, match="rule='macro': .*; decide_for='macro' decides so, with rule='auto'"):
+        Echo().fit(X, Y).fit_threshold(X, Y, "macro")

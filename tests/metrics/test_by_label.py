@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -95,6 +96,19 @@ def test_the_labels_that_cost_most_come_first() -> None:
     assert table.sort("f1", descending=True).columns["f1"][0] == np.nanmax(table.columns["f1"])
     with pytest.raises(InvalidInputError, match="by='supprt': did you mean support"):
         table.sort("supprt")
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_names_are_those_of_frames(frame: Any) -> None:
+    Y, found, _ = planted()
+    table, sets = (frame(dict(zip(NAMES, labels.T, strict=True))) for labels in (Y, found))
+    expected = report_by_label(Y, found, label_names=NAMES).columns["label"].tolist()
+    for given in ((table, sets), (table, found), (Y, sets)):
+        assert report_by_label(*given).columns["label"].tolist() == expected
+    own = [f"my {name}" for name in NAMES]
+    assert set(report_by_label(table, sets, label_names=own).columns["label"]) == set(own)
+    with pytest.raises(InvalidInputError, match="the columns of predicted must be those of Y, in the same order: "):
+        report_by_label(table, sets[NAMES[::-1]])
 
 
 def test_parts_add_up() -> None:

@@ -193,7 +193,7 @@ def fit_threshold(
     """
     check_is_fitted(model)
     rule = model.threshold if rule is None else rule
-    check_threshold(rule)
+    check_threshold(rule, argument="rule")
     data = model._receive(X, y, sample_weight, reset=False, weights="any")
     if isinstance(rule, str):
         scores = np.concatenate([model._all_scores(block) for block in model._blocks(data.features)])

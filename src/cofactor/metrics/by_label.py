@@ -17,7 +17,7 @@ from scipy import sparse
 from cofactor.errors import InvalidInputError
 from cofactor.metrics.ranked import divided
 from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape, of_known, split_unknown
-from cofactor.text import counted, did_you_mean
+from cofactor.text import counted, did_you_mean, few
 
 __all__ = ["LabelTable", "LabelTally", "report_by_label"]
 
@@ -178,7 +178,7 @@ def report_by_label(
     probabilities : array-like of shape (n, L), optional
         Probability of each label, 0 to 1, for the calibration error and the log-loss.
     label_names : iterable of length L, optional
-        Names of the labels; by default 0 to L - 1.
+        Names of the labels; by default the columns of `Y` or `predicted` if one is a frame, else 0 to L - 1.
     n_bins : int, default=15
         Number of bins of the calibration error.
 
@@ -214,7 +214,8 @@ def report_by_label(
     Raises
     ------
     InvalidInputError
-        If shapes differ, names are not as many as labels, or a probability is not from 0 to 1.
+        If shapes differ, names are not as many as labels, two frames have other columns, or a probability is not from
+        0 to 1.
 
     Examples
     --------
@@ -255,6 +256,7 @@ class LabelTally:
         if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
             raise InvalidInputError("expected a whole number from 1 on", argument="n_bins", found=n_bins)
         self._names = None if label_names is None else list(label_names)
+        self._columns: list[Any] | None = None  # of frames
         self._n_bins = int(n_bins)
         self._missed: list[sparse.csr_array] = []
         self._wrong: list[sparse.csr_array] = []
@@ -272,6 +274,7 @@ class LabelTally:
         Y, predicted, scores, probabilities
             As in `report_by_label`.
         """
+        self._name_by_frames({"Y": Y, "predicted": predicted})
         Y, known = split_unknown(Y)
         true, found = as_label_sets(Y), as_label_sets(predicted, "predicted")
         check_same_shape(true.shape, found.shape, ("Y", "predicted"))
@@ -350,6 +353,17 @@ class LabelTally:
         columns["confused"] = n_other
         return LabelTable(columns, self._n_rows).sort("f1").sort("errors")
 
+    def _name_by_frames(self, tables: Mapping[str, Any]) -> None:
+        """Take names of labels from the first frame; the others must have the same columns, in the same order."""
+        for name, table in tables.items():
+            columns = getattr(table, "columns", None)
+            if columns is None:
+                continue
+            if self._columns is not None and list(columns) != self._columns:
+                problem = f"the columns of {name} must be those of Y, in the same order: {few(self._columns)}"
+                raise InvalidInputError(problem, argument=name)
+            self._columns = list(columns)
+
     def _check_width(self, n_labels: int) -> None:
         if self._names is not None and len(self._names) != n_labels:
             raise InvalidInputError(
@@ -361,7 +375,8 @@ class LabelTally:
 
     def _name_array(self, n_labels: int) -> NDArray[Any]:
         names = np.empty(n_labels, dtype=object)
-        names[:] = range(n_labels) if self._names is None else self._names
+        known = self._columns if self._names is None else self._names
+        names[:] = range(n_labels) if known is None else known
         return names
 
 

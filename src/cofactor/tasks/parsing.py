@@ -217,13 +217,11 @@ def parse_threshold(text: str) -> float | str:
     >>> parse_threshold("0"), parse_threshold("per-label")
     (0.0, 'per-label')
     """
-    from cofactor.labels.decoding import AUTO, RULES  # loads models, which other options need not
+    from cofactor.labels.decoding import check_threshold  # loads models, which other options need not
 
-    rules = (AUTO, *RULES)
-    if text in rules:
-        return text
     try:
-        return float(text)
+        threshold: float | str = float(text)
     except ValueError:
-        wanted = f"expected a number, or one of {', '.join(rules)}"
-        raise InvalidInputError(wanted, argument="threshold", found=text) from None
+        threshold = text
+    check_threshold(threshold)
+    return threshold

@@ -7,6 +7,7 @@ to the model, which then predicts label sets as a whole.
 """
 
 from cofactor.labels.decoding.cuts import (
+    AIMS,
     AUTO,
     FAR,
     JOINT,
@@ -21,7 +22,6 @@ from cofactor.labels.decoding.cuts import (
     micro_f1_curve,
 )
 from cofactor.labels.decoding.probable import (
-    AIMS,
     BestSets,
     LikelySets,
     ProbabilityCut,

@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.labels.data import as_weights
 from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape
 from cofactor.typing import Labels
 
 __all__ = [
+    "AIMS",
     "AUTO",
     "FAR",
     "JOINT",
@@ -35,6 +36,9 @@ __all__ = [
 
 #: The parameter `threshold` of a model which decides by calibrated probabilities, as `decide_for` says.
 AUTO = "auto"
+
+#: What decisions may be best at: the parameter `decide_for`, and the rule of the decoder.
+AIMS = ("micro", "macro", "example", "hamming", "subset")
 
 #: Rules whose cut of the scores is learned.
 RULES = ("global", "per-label", "top-k", "cardinality")
@@ -182,7 +186,7 @@ def first_decoder(threshold: float | str) -> Decoder:
     return Cut(0.0 if isinstance(threshold, str) else float(threshold))
 
 
-def check_threshold(threshold: Any, *, joint: bool = False) -> None:
+def check_threshold(threshold: Any, *, joint: bool = False, argument: str = "threshold") -> None:
     """Refuse what is neither a number nor the name of a rule.
 
     Parameters
@@ -190,16 +194,20 @@ def check_threshold(threshold: Any, *, joint: bool = False) -> None:
     threshold : object
     joint : bool, default=False
         Whether the model can decode label sets by itself, so that "joint" is a rule too.
+    argument : str, default="threshold"
+        What messages call it.
     """
     rules = (AUTO, *RULES, JOINT) if joint else (AUTO, *RULES)
     expected = f"expected a finite number, or one of {', '.join(map(repr, rules))}"
     if isinstance(threshold, str):
         if threshold not in rules:
-            raise InvalidInputError(expected, argument="threshold", found=threshold)
+            aim = (Argument("decide_for", threshold), " decides so, with ", Argument(argument, AUTO))
+            advice = aim if threshold in AIMS else ""
+            raise InvalidInputError(expected, argument=argument, found=threshold, advice=advice)
     elif isinstance(threshold, bool | np.bool_) or not isinstance(threshold, Real):
-        raise InvalidTypeError(expected, argument="threshold", found=threshold)
+        raise InvalidTypeError(expected, argument=argument, found=threshold)
     elif not math.isfinite(threshold):
-        raise InvalidInputError(expected, argument="threshold", found=threshold)
+        raise InvalidInputError(expected, argument=argument, found=threshold)
 
 
 def learn_threshold(rule: str, scores: ArrayLike, Y: Labels, sample_weight: ArrayLike | None = None) -> Cut | TopK:

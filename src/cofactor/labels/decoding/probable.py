@@ -26,11 +26,10 @@ from scipy.special import expit
 from sklearn.utils import gen_batches
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.decoding.cuts import JOINT, Cut, Decoder, Joint, TopK, best_cut
+from cofactor.labels.decoding.cuts import AIMS, JOINT, Cut, Decoder, Joint, TopK, best_cut
 from cofactor.model.checks import check_choice
 
 __all__ = [
-    "AIMS",
     "BestSets",
     "LikelySets",
     "ProbabilityCut",
@@ -39,9 +38,6 @@ __all__ = [
     "expected_decoder",
     "learn_decoder",
 ]
-
-#: What decisions may be best at: the parameter `decide_for`, and the rule of the decoder.
-AIMS = ("micro", "macro", "example", "hamming", "subset")
 
 _PER_BLOCK = 1 << 22
 _EXACT = 1 << 22  # numbers up to which a cut is searched among all of them, by sorting

@@ -79,7 +79,8 @@ def shared_out(
     >>> counts, values.T
     (array([[0.25, 0.2 ]]), array([[ 0.6, -0.4]]))
     """
-    K[np.diag_indices_from(K)] += 1 / max(1 / alpha, float(np.abs(coef).max(initial=0.0)))
+    least = 1e-12 * len(K)  # what a file says may be singular
+    K[np.diag_indices_from(K)] += max(min(alpha, 1 / max(float(np.abs(coef).max(initial=0.0)), 1e-300)), least)
     return np.ascontiguousarray(scipy.linalg.solve(K, similar.T, assume_a="pos").T), K @ coef
 
 
