@@ -103,14 +103,16 @@ def test_every_model_is_under_contract():
 
 _WEIGHTS = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
 
+_BY_LABEL = {"check_class_weight_classifiers": "its class_weight is by label, and not by the two classes of one"}
+
 #: Checks that a model may fail, and why.
 DECLARED = {
+    **dict.fromkeys(("LabelRidge", "BinaryRelevance of ridge", "BinaryRelevance of logistic regression"), _BY_LABEL),
     "OMF by sgd": dict.fromkeys(
         _WEIGHTS, "it learns from one instance after another, and the check repeats them in another order"
     ),
-    "BinaryRelevance": dict.fromkeys(
-        _WEIGHTS, "liblinear stops once it is near enough, at another point where instances are repeated"
-    ),
+    "BinaryRelevance": _BY_LABEL
+    | dict.fromkeys(_WEIGHTS, "liblinear stops once it is near enough, at another point where instances are repeated"),
 }
 
 

@@ -35,7 +35,13 @@ _BLOCK = 1 << 23  # numbers of a block of a table
 
 
 def known_ridge(
-    space: FeatureSpace, T: Any, known: NDArray[np.bool_], alpha: float, *, tol: float = _TOLERANCE
+    space: FeatureSpace,
+    T: Any,
+    known: NDArray[np.bool_],
+    alpha: float,
+    *,
+    classes: Any = None,
+    tol: float = _TOLERANCE,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Regress each target on the features of the instances for which it is known.
 
@@ -49,6 +55,8 @@ def known_ridge(
         Where targets are known.
     alpha : float
         Weight of the penalty, at least 0.
+    classes : ClassWeights, optional
+        Weights of instances by target, which then is 0 or 1, beside those of the space.
     tol : float, default=1e-8
         Relative residual of the normal equations at the end.
 
@@ -73,7 +81,7 @@ def known_ridge(
         forward, back = _with_constant(forward, back, root)
         squares, penalty = np.append(squares, root @ root), np.append(penalty, 0.0)
 
-    def block(some: NDArray[np.bool_], targets: NDArray[np.float64]) -> NDArray[np.float64]:
+    def block(some: NDArray[Any], targets: NDArray[np.float64]) -> NDArray[np.float64]:
         shares = (some.T @ root**2) / (root @ root)
         scale = 1 / np.sqrt(np.maximum(np.outer(squares, shares) + penalty[:, None], np.finfo(float).tiny))
 
@@ -81,13 +89,14 @@ def known_ridge(
             A = scale * A
             return np.asarray(scale * (back(forward(A) * some) + penalty[:, None] * A))
 
-        return scale * solve_positive(apply, scale * back(np.where(some, targets, 0.0)), tol=tol)
+        return scale * solve_positive(apply, scale * back(some * np.where(some, targets, 0.0)), tol=tol)
 
     coef, constant = np.empty((D, L)), np.zeros(L)
     columns = T.tocsc() if is_sparse(T) else T
     for part in _blocks(space, L):
         targets = np.asarray(columns[:, part].toarray() if is_sparse(T) else columns[:, part], dtype=np.float64)
-        found = block(known[:, part], targets * root[:, None])
+        some = known[:, part] if classes is None else known[:, part] * classes.of(targets, part)
+        found = block(some, targets * root[:, None])
         if space.fit_intercept:
             constant[part] = found[-1]
         coef[:, part] = space.lift_coordinates(found[: len(found) - space.fit_intercept])
@@ -124,7 +133,9 @@ def known_shares(
     return np.divide(labels.T @ w, total, out=np.zeros(len(total)), where=total > 0)
 
 
-def known_penalty(space: FeatureSpace, labels: sparse.csr_array, known: NDArray[np.bool_], start: float) -> float:
+def known_penalty(
+    space: FeatureSpace, labels: sparse.csr_array, known: NDArray[np.bool_], start: float, classes: Any = None
+) -> float:
     """Return the penalty with the least squared error on known labels that are hidden, a fifth of them.
 
     Steps by a factor of 4.6, then of 2.2, are taken from `start` for as long as the error falls. The hidden labels are
@@ -138,6 +149,8 @@ def known_penalty(space: FeatureSpace, labels: sparse.csr_array, known: NDArray[
     known : ndarray of shape (n, L), bool
     start : float
         Penalty to begin with, above 0.
+    classes : ClassWeights, optional
+        As in `known_ridge`; the error is weighted by them too.
 
     Examples
     --------
@@ -150,15 +163,21 @@ def known_penalty(space: FeatureSpace, labels: sparse.csr_array, known: NDArray[
     columns = np.sort(rng.permutation(labels.shape[1])[:_CHOOSING])
     labels, known = labels[:, columns], known[:, columns]
     hidden = known & (rng.random(known.shape) < _HIDDEN)
-    truth = labels.toarray()[hidden]
+    table = labels.toarray()
+    truth = table[hidden]
     if not len(truth):
         return start
+    weights = None
+    if classes is not None:
+        classes = type(classes)(*(each[columns] for each in classes))
+        weights = classes.of(table, slice(None))[hidden]
     errors: dict[int, float] = {}
 
     def error(place: int) -> float:
         if place not in errors:
-            found = known_ridge(space, labels, known & ~hidden, start * 10 ** (place / 3), tol=_ROUGH)
-            errors[place] = float(np.mean((space.predict(*found)[hidden] - truth) ** 2))
+            alpha = start * 10 ** (place / 3)
+            found = known_ridge(space, labels, known & ~hidden, alpha, classes=classes, tol=_ROUGH)
+            errors[place] = float(np.average((space.predict(*found)[hidden] - truth) ** 2, weights=weights))
         return errors[place]
 
     best = 0

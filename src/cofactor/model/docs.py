@@ -153,6 +153,11 @@ PARAMETERS: Mapping[str, str] = {
             This assumes that the features do not say which labels were recorded, and needs ``threshold="auto"``. Of
             labels that are rare and nearly certain it helps little: on medical, with a share of 0.4, micro-F1 rises
             from .66 to .70 (.82 if all are recorded); on emotions from .47 to .63 (.68).""",
+    "class_weight": """\
+        class_weight : "balanced", array-like of shape (L,), dict or None, default={default}
+            Weight, for each label, of the instances that have it, where those that have it not weigh 1; a dict has
+            names of labels, and 1 for the others. "balanced" gives both halves of the instances the same weight in sum.
+            It changes what is learned; probabilities, and decisions by them, are learned without these weights.""",
     "missing": """\
         missing : {"error", "ignore"}, default={default}
             What to do with labels that are NaN: refuse them, or learn from the known ones alone.""",

@@ -67,8 +67,11 @@ def plain(value: Any) -> Any:
 
 
 def from_plain(value: Any, models: Mapping[str, Any]) -> Any:
-    """Return a parameter from the form that JSON holds; estimators in it are of classes in `models`."""
-    if isinstance(value, dict):
+    """Return a parameter from the form that JSON holds; estimators in it are of classes in `models`.
+
+    A dict of numbers alone is such a dict, as weights by name are.
+    """
+    if isinstance(value, dict) and not all(isinstance(number, int | float) for number in value.values()):
         params = member(value, "params", dict)
         kind = models.get(member(value, "class", str))
         if not isinstance(kind, type) or not issubclass(kind, BaseEstimator):

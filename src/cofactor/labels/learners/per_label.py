@@ -269,6 +269,7 @@ def fit_label_learners(
     sample_weight: NDArray[Any] | None = None,
     *,
     known: NDArray[np.bool_] | None = None,
+    classes: Any = None,
     seeds: Sequence[int] | NDArray[Any],
     n_jobs: int | None = None,
     on_label: Callable[[int], object] = lambda n_done: None,
@@ -287,6 +288,8 @@ def fit_label_learners(
         Weights of the instances.
     known : ndarray of shape (n, L), bool, optional
         Which labels are known: each label is learned from the instances for which it is.
+    classes : ClassWeights, optional
+        Weights of the instances by label, beside `sample_weight`.
     seeds : sequence of int, of length L
         See `fit_learner`.
     n_jobs : int, optional
@@ -316,7 +319,7 @@ def fit_label_learners(
            [0., 1.]])
     """
     n_labels = Y.shape[1]
-    if type(estimator) is KNeighborsClassifier and is_plain(estimator) and known is None:
+    if type(estimator) is KNeighborsClassifier and is_plain(estimator) and known is None and classes is None:
         if sample_weight is not None:
             check_weights(estimator)
         index = neighbour_index(estimator, X)
@@ -327,7 +330,12 @@ def fit_label_learners(
     tasks = (
         (
             short if stopped() else estimator,
-            *_known_part(X, columns[:, [k]], sample_weight, None if known is None else known[:, k]),
+            *_known_part(
+                X,
+                columns[:, [k]],
+                sample_weight if classes is None else _with_classes(columns[:, [k]], sample_weight, classes, k),
+                None if known is None else known[:, k],
+            ),
             int(seeds[k]),
         )
         for k in range(n_labels)
@@ -345,6 +353,12 @@ def fit_label_learners(
         n_stopped += not converged
         on_label(k + 1)
     return FittedLabels(SeparateLabelLearners(learners) if stacked is None else stacked, n_stopped)
+
+
+def _with_classes(column: sparse.csc_array, weights: NDArray[Any] | None, classes: Any, k: int) -> NDArray[np.float64]:
+    """Return the weights of the instances for the k-th label."""
+    of_label = classes.of(column.toarray(), [k]).ravel()
+    return np.asarray(of_label if weights is None else of_label * weights)
 
 
 def _known_part(

@@ -12,6 +12,7 @@ from sklearn.utils import gen_batches
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.class_weights import ClassWeights, check_class_weight, class_weights, settled_weights
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.embedding.principal import principal_bytes
 from cofactor.labels.explaining import LinearPart, ScoreParts, VotePart
@@ -75,6 +76,7 @@ class LabelRidge(LabelModel):
     {threshold}
     {decide_for}
     {missing}
+    {class_weight}
     {random_state}
         It draws the instances whose scores are calibrated, where there are too many of them.
     {callback}
@@ -111,7 +113,8 @@ class LabelRidge(LabelModel):
     quarter of the instances is held out for calibration. Labels are worked on in blocks, so that no table of
     instances × labels stands in memory beyond the scores that are calibrated.
 
-    Where labels are not known (`missing`, or `mask` of `fit`), α is chosen by its error on a fifth of the known labels,
+    Where labels are not known (`missing`, or `mask` of `fit`), or have weights (`class_weight`), α is chosen by its
+    error on a fifth of the known labels,
     hidden (on large features as if each unknown label had the mean of the known ones), and each label has a regression
     on its own instances (see `PLST`); there is no kernel and no code, and a quarter of the instances is held out, since
     leave-one-out does not hold then.
@@ -180,6 +183,7 @@ class LabelRidge(LabelModel):
         threshold: float | str = "auto",
         decide_for: str = "micro",
         missing: str = "error",
+        class_weight: Any = None,
         random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
@@ -191,6 +195,7 @@ class LabelRidge(LabelModel):
         self.threshold = threshold
         self.decide_for = decide_for
         self.missing = missing
+        self.class_weight = class_weight
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
@@ -203,13 +208,14 @@ class LabelRidge(LabelModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_choice("kernel", self.kernel, _KERNELS)
+        check_class_weight(self.class_weight)
         if self.alpha != "auto":
             check_number("alpha", self.alpha, low=0, inclusive=False)
         if self.n_components != "auto":
             check_size("n_components", self.n_components)
 
     def _settled(self) -> dict[str, Any]:
-        return {"alpha": self.alpha_, "n_components": self.n_components_}
+        return {"alpha": self.alpha_, "n_components": self.n_components_, **settled_weights(self)}
 
     def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return the leave-one-out scores that the fit kept; see `LabelModel._held_out`."""
@@ -224,8 +230,9 @@ class LabelRidge(LabelModel):
     def _fit(self, data: FitInput) -> None:
         X, Y, weights = data.features, data.labels.astype(np.float64), data.weights
         self._forget_kernel(X.shape[1], Y.shape[1])
-        if data.known is not None:
-            self._fit_known(data, data.known)
+        classes = class_weights(self, data)
+        if data.known is not None or classes is not None:
+            self._fit_known(data, np.ones(Y.shape, dtype=bool) if data.known is None else data.known, classes)
             return
         if too_large(X):
             alpha = None if self.alpha == "auto" else float(self.alpha)
@@ -257,17 +264,18 @@ class LabelRidge(LabelModel):
         held_out -= 0.5
         data.kept["held out"] = rows, held_out
 
-    def _fit_known(self, data: FitInput, known: NDArray[np.bool_]) -> None:
-        """Learn from labels of which some are not known."""
+    def _fit_known(self, data: FitInput, known: NDArray[np.bool_], classes: ClassWeights | None) -> None:
+        """Learn each label from its own instances: where it is known, and with weights of its own."""
         space, large = data.feature_space(), too_large(data.features)
         if self.alpha == "auto":
             part = data.rows(rows_for_penalty(data.n_instances)) if large else data
             problem = ridge_problem(part.features, part.weights) if large else space.problem()
             alpha = problem.best_alpha(part.expected_labels()).alpha
-            alpha = alpha if large else known_penalty(space, data.labels, known, alpha)
+            alpha = alpha if large else known_penalty(space, data.labels, known, alpha, classes)
         else:
             alpha = float(self.alpha)
-        coef, intercept = known_ridge(space, data.labels, known, alpha, **({"tol": TOLERANCE} if large else {}))
+        ends: dict[str, Any] = {"tol": TOLERANCE} if large else {}
+        coef, intercept = known_ridge(space, data.labels, known, alpha, classes=classes, **ends)
         self.alpha_, self.coef_, self.intercept_ = alpha, coef, intercept - 0.5
         self.n_components_ = data.labels.shape[1]
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.class_weights import check_class_weight, class_weights, settled_weights
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.filling import known_ridge
 from cofactor.labels.learners import (
@@ -63,6 +64,8 @@ class BinaryRelevance(LabelModel):
     {scale}
         With an estimator that is given, "auto" is "none": some want features as they are.
     {missing}
+    {class_weight}
+        The estimator must take weights of instances.
     {threshold}
     {decide_for}
     {random_state}
@@ -137,6 +140,7 @@ class BinaryRelevance(LabelModel):
         n_jobs: int | None = None,
         scale: str = "auto",
         missing: str = "error",
+        class_weight: Any = None,
         threshold: float | str = "auto",
         decide_for: str = "micro",
         random_state: RandomState = None,
@@ -147,6 +151,7 @@ class BinaryRelevance(LabelModel):
         self.n_jobs = n_jobs
         self.scale = scale
         self.missing = missing
+        self.class_weight = class_weight
         self.threshold = threshold
         self.decide_for = decide_for
         self.random_state = random_state
@@ -171,6 +176,11 @@ class BinaryRelevance(LabelModel):
         if self.estimator is not None:
             check_estimator(self.estimator)
         check_jobs(self.n_jobs)
+        check_class_weight(self.class_weight)
+        if self.class_weight is not None and self.takes_weights != "any":
+            raise InvalidInputError(
+                f"{type(self.estimator).__name__} takes no weights of instances", argument="class_weight"
+            )
 
     @property
     def coef_(self) -> NDArray[Any]:
@@ -209,16 +219,17 @@ class BinaryRelevance(LabelModel):
 
     def _fit(self, data: FitInput) -> None:
         estimator, self.cost_ = self.estimator, None
+        classes = class_weights(self, data)
         if estimator is None:
             self.cost_ = 0.5 / ridge_penalty(data)
             estimator = LinearSVC(C=self.cost_)
         if type(estimator) is Ridge:
             space = data.feature_space(bool(estimator.fit_intercept))
-            coef, intercept = (
-                space.ridge(data.labels, estimator.alpha)
-                if data.known is None
-                else known_ridge(space, data.labels, data.known, estimator.alpha)
-            )
+            if data.known is None and classes is None:
+                coef, intercept = space.ridge(data.labels, estimator.alpha)
+            else:
+                known = np.ones(data.labels.shape, dtype=bool) if data.known is None else data.known
+                coef, intercept = known_ridge(space, data.labels, known, estimator.alpha, classes=classes)
             self.learners_ = LinearLabelLearners(coef, intercept - 0.5)
             return
         n_labels = data.labels.shape[1]
@@ -229,6 +240,7 @@ class BinaryRelevance(LabelModel):
             data.labels,
             data.weights,
             known=data.known,
+            classes=classes,
             seeds=seeds,
             n_jobs=self.n_jobs,
             on_label=lambda n_done: data.monitor.note("labels", n_done, n_labels, float(n_labels - n_done)),
@@ -249,7 +261,8 @@ class BinaryRelevance(LabelModel):
         return data
 
     def _settled(self) -> dict[str, Any]:
-        return {} if self.cost_ is None else {"estimator": LinearSVC(C=self.cost_)}
+        chosen = {} if self.cost_ is None else {"estimator": LinearSVC(C=self.cost_)}
+        return {**chosen, **settled_weights(self)}
 
     @classmethod
     def paper(cls, *args: Any, **params: Any) -> Self:
