@@ -69,8 +69,8 @@ class GroPLE(LabelModel):
         α, weight of the penalty with the correlations, at least 0. "auto" takes :math:`\alpha^*`, the weight with the
         least exact leave-one-out error of ridge regression of the labels. Kumar searches; `paper` takes 10.
     alpha_z : float or "auto", default="auto"
-        β, weight of the penalty of the entries of Z, at least 0. "auto" takes :math:`0.3 \sqrt{\alpha^*}`; 0.3 was
-        found on emotions, scene, yeast and cal500. Kumar searches; `paper` takes 0.3.
+        β, weight of the penalty of the entries of Z, at least 0. "auto" takes :math:`0.3 \sqrt{\alpha^*}`; for the 0.3
+        see `cofactor.labels.penalty`. Kumar searches; `paper` takes 0.3.
     correlation : {"psd", "printed"}, default="psd"
         "psd" takes R₊, the positive semidefinite part of R. "printed" takes R itself, as in the thesis; it is refused
         if (6.11) then has no minimum.

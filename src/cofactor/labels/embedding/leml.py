@@ -50,9 +50,9 @@ class LEML(LabelModel):
     alpha : float or "auto", default="auto"
         Weight of the penalties, above 0. "auto" takes :math:`2 \sqrt{\alpha^* \bar w}`, where :math:`\alpha^*` is the
         weight with the least exact leave-one-out error of ridge regression of the labels, and :math:`\bar w` the mean
-        weight of the instances, 1 without weights; 2 was found on emotions, scene, yeast and cal500. With the squared
-        loss no component is used if alpha exceeds the largest singular value of XcᵀYc, the product of centred features
-        and centred labels.
+        weight of the instances, 1 without weights; for the 2 see `cofactor.labels.penalty`. With the squared loss no
+        component is used if alpha exceeds the largest singular value of XcᵀYc, the product of centred features and
+        centred labels.
     loss : {"squared", "logistic", "smooth-hinge"}, default="squared"
         The loss ℓ.
     solver : {"auto", "als", "lbfgs"}, default="auto"

@@ -54,7 +54,7 @@ class MLCHMF(LabelModel):
         instances and larger features need a larger alpha: 0.3 to 3 suits binary text, 50 suits emotions with features
         of standard deviation 1. "auto" takes :math:`2 \sqrt{\alpha^*}`, and :math:`\sqrt{\alpha^*}` as the constant
         feature, where :math:`\alpha^*` is the weight with the least exact leave-one-out error of ridge regression of
-        the labels; 2 was found on emotions, scene, yeast and cal500. `paper` takes 3.
+        the labels; for the 2 see `cofactor.labels.penalty`. `paper` takes 3.
     tolerance : float, default=0.02
         Kumar's T: a node retains an instance if at most this share of its labels is wrong, 0 to 1. The share is a
         multiple of 1/L, so all values below 1/L mean the same (corrections.md, C23).
