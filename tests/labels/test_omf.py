@@ -269,7 +269,7 @@ def test_a_stream_gets_its_cut_afterwards(tmp_path: Path) -> None:
     assert model.fit_threshold(X, Y, "per-label").threshold_.shape == (6,)  # type: ignore[union-attr]
     assert model.set_params(threshold=0.25).fit_threshold(X, Y).threshold_ == 0.25
     assert model.fit_threshold(X, Y, -0.5).threshold_ == -0.5
-    for faulty, message in (((X, Y, "best"), "threshold='best'"), ((X, Y[:, :5]), "y has 5"), ((X[:9], Y), "X has 9")):
+    for faulty, message in (((X, Y, "best"), "rule='best'"), ((X, Y[:, :5]), "y has 5"), ((X[:9], Y), "X has 9")):
         with pytest.raises(ValueError, match=message):
             model.fit_threshold(*faulty)
     assert model.threshold_ == -0.5
