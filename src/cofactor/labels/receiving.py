@@ -83,7 +83,7 @@ def scaled(model: Any, data: FitInput, *, stream: bool = False) -> FitInput:
         model.scaling_ = data.space.scaling_for(model.scale)
         return data
     if stream:
-        model.scaling_ = stream_scaling(model.scale)
+        model.scaling_ = stream_scaling(model.scale, data.features, data.weights)
     else:
         weights = relative_weights(data.weights)
         model.scaling_ = choose_scaling(

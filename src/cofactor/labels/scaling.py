@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ OF_DENSE = ("standard", "standard-rows")
 _CENTRED = ("standard", "standard-rows")
 _UNIT_ROWS = ("rows", "tf-idf", "standard-rows")
 _ROWS = 1200  # on which the errors are compared
+_FIRST = 30  # instances of a stream that say how to standardize
 _FURTHEST = 4.0  # standard deviations
 _CONSTANT = 1e-12  # a standard deviation below this share of the mean is rounding errors
 _LARGEST_FACTOR = 1e20  # products with features stay in the range of single precision
@@ -249,8 +250,12 @@ def candidate_scalings(
     X: CheckedFeatures, weights: NDArray[np.float64] | None = None, of_dense: Sequence[str] = OF_DENSE
 ) -> list[Scaling]:
     """Return the scalings among which "auto" chooses, learned from all instances; see `choose_scaling`."""
-    thin = share_filled(X) < SPARSE and X.shape[1] > _NARROW
-    return [learn_scaling(kind, X, weights) for kind in (_OF_SPARSE if thin else of_dense)]
+    return [learn_scaling(kind, X, weights) for kind in (_OF_SPARSE if _is_thin(X) else of_dense)]
+
+
+def _is_thin(X: CheckedFeatures) -> bool:
+    """Return whether features are many, and mostly 0, as those of text are."""
+    return share_filled(X) < SPARSE and X.shape[1] > _NARROW
 
 
 def rows_to_compare(n: int) -> NDArray[np.int64]:
@@ -328,10 +333,19 @@ def _unit_rows(X: CheckedFeatures) -> CheckedFeatures:
     return sparse.csr_array((X.data * factor[rows].astype(X.dtype), X.indices, X.indptr), shape=X.shape)
 
 
-def stream_scaling(scale: str) -> Scaling:
-    """Return the scale of features that come in a stream: one that needs nothing of the features to come.
+def stream_scaling(scale: str, X: CheckedFeatures, weights: NDArray[np.float64] | None = None) -> Scaling:
+    """Return the scale of features that come in a stream.
 
-    "auto" is "none" there.
+    Parameters
+    ----------
+    scale : str
+        "none", "rows", or "auto": that is "standard" by the first instances, if they are 30 or more and their features
+        are such as "auto" standardizes in a fit too; otherwise "none". Columns which are constant in them are only
+        centred, since they may vary later.
+    X : ndarray or csr_array of shape (n, D)
+        Features of the first instances.
+    weights : ndarray of shape (n,), optional
+        Their weights.
 
     Raises
     ------
@@ -340,14 +354,18 @@ def stream_scaling(scale: str) -> Scaling:
 
     Examples
     --------
-    >>> stream_scaling("auto").kind, stream_scaling("rows").kind
-    ('none', 'rows')
+    >>> X = np.arange(60.0).reshape(30, 2)
+    >>> stream_scaling("auto", X).kind, stream_scaling("auto", X[:9]).kind, stream_scaling("rows", X).kind
+    ('standard', 'none', 'rows')
     """
     if scale not in (AUTO, "none", "rows"):
         raise InvalidInputError(
             "it learns from all instances, which partial_fit never sees",
             argument="scale",
             found=scale,
-            advice="begin with fit, or take 'none' or 'rows'",
+            advice="begin with fit, or take 'auto', 'none' or 'rows'",
         )
-    return Scaling("none" if scale == AUTO else scale)
+    if scale != AUTO or X.shape[0] < _FIRST or _is_thin(X):
+        return Scaling("none" if scale == AUTO else scale)
+    learned = learn_scaling("standard", X, weights)
+    return replace(learned, factor=np.where(learned.factor == 0, 1.0, learned.factor))

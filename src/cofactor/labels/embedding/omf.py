@@ -281,7 +281,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         n_rows : int, optional
             Number of distinct instances in the whole stream, among which the penalty is divided. By default the number
             of instances so far, with this chunk. Give it if instances come repeatedly, or if the result must not
-            depend on how the stream is cut into chunks.
+            depend on how the stream is cut into chunks (beside the scale, see the notes).
         label_names : iterable of length L, optional
             Names of the labels, by which later calls match them: they may come in another order then. Columns of a
             frame are such names too.
@@ -297,6 +297,9 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
 
         Notes
         -----
+        With ``scale="auto"`` dense features are standardized as the first chunk says, if it has 30 instances or more;
+        later chunks change nothing of it. Without, a stream over emotions reached a micro-F1 of .47 instead of .66.
+
         If `threshold` is "auto" or a rule, a chunk is scored before it is learned from, and the last 1,000 of these
         scores say how to decide: they are those of new instances. The first chunk is cut in two halves for that. A
         model that was fitted keeps its decision until there are 100. A numeric `threshold` stays as it is.
