@@ -368,4 +368,5 @@ def stream_scaling(scale: str, X: CheckedFeatures, weights: NDArray[np.float64] 
     if scale != AUTO or X.shape[0] < _FIRST or _is_thin(X):
         return Scaling("none" if scale == AUTO else scale)
     learned = learn_scaling("standard", X, weights)
-    return replace(learned, factor=np.where(learned.factor == 0, 1.0, learned.factor))
+    factor: Any = learned.factor
+    return replace(learned, factor=np.where(factor == 0, 1.0, factor))
