@@ -117,3 +117,31 @@ def test_missing_labels_that_make_no_sense(run, table: Path, tmp_path: Path) -> 
     svm.write_text("0 0:1\n1 1:1\n")
     with pytest.raises(InvalidInputError, match="missing='ignore' is for ARFF|missing is for ARFF"):
         load_labels(svm, missing="ignore")
+
+
+def test_weights_and_recorded_shares(run, tmp_path: Path) -> None:
+    weights = rng.integers(0, 3, 90)
+    frame = pd.DataFrame(np.column_stack([X, Y, weights]), columns=["a", "b", "c", "l_x", "l_y", "l_z", "w"])
+    frame.to_csv(tmp_path / "w.csv", index=False)
+    out = tmp_path / "m.cofactor"
+    options = ["--labels", "l_", "--weights", "w", "--param", "kernel=linear", "-o", out]
+    told = run("fit", tmp_path / "w.csv", *options, "--recorded", 0.6)
+    assert told.status == 0, told.err
+    expected = LabelRidge(kernel="linear", random_state=0).fit(X, Y, weights, recorded=0.6)
+    np.testing.assert_allclose(cofactor.load(out).predict_proba(X), expected.predict_proba(X), atol=1e-9)
+    assert run("predict", out, tmp_path / "w.csv").out.count("\n") == 91  # the recipe leaves the column out
+    data = load_labels(tmp_path / "w.csv", "l_", weights="w")
+    np.testing.assert_array_equal(data.take(np.arange(9)).weights, weights[:9])
+    model = LabelRidge(kernel="linear", random_state=0).fit(data)
+    np.testing.assert_allclose(model.coef_, expected.coef_)
+    path = tmp_path / "w.arff"
+    header = [f"@attribute {name} numeric" for name in frame.columns]
+    path.write_text("\n".join(["@relation w", *header, "@data", frame.to_csv(index=False, header=False)]))
+    np.testing.assert_array_equal(load_labels(path, "l_", weights="w").weights, weights)
+    told = run("fit", tmp_path / "w.csv", *options, "--recorded", 1e-9)
+    assert (told.status, "--recorded 1e-09: label 'l_" in told.err) == (2, True), told.err
+    told = run("fit", tmp_path / "w.csv", "--labels", "l_", "--weights", "v", "-o", out)
+    assert (told.status, "has no column 'v', which --weights names" in told.err) == (2, True), told.err
+    frame.assign(w=-1).to_csv(tmp_path / "w.csv", index=False)
+    told = run("fit", tmp_path / "w.csv", *options)
+    assert (told.status, "sample_weight holds -1 (instance 0)" in told.err) == (2, True), told.err

@@ -103,6 +103,7 @@ def load_labels(
     text: str | Sequence[str] = (),
     label_sep: str | None = None,
     missing: str = "error",
+    weights: str | None = None,
     format: str | None = None,
     data_home: PathLike | None = None,
     **options: Any,
@@ -134,6 +135,8 @@ def load_labels(
         What parts the tags of a row, where one column of a table lists them; see `read_label_table`.
     missing : {"error", "ignore"}, default "error"
         What to do with missing labels of an ARFF file or a table; see `read_label_table`.
+    weights : str, optional
+        The column of an ARFF file or a table which holds weights of the rows, with which models learn.
     format : {"arff", "mat", "libsvm", "table"}, optional
         Format of a file; by default found from its content.
     data_home : str or path-like, optional
@@ -178,6 +181,8 @@ def load_labels(
     columns: dict[str, Any] = {"id": id, "text": text or None, "label_sep": label_sep}
     if missing != "error":
         columns["missing"] = missing
+    if weights is not None:
+        columns["weights"] = weights
     if is_frame(name_or_path):
         if format is not None or aligned is not None or data_home is not None:
             what = (Argument("format"), ", ", Argument("aligned"), " and ", Argument("data_home"))
@@ -346,7 +351,7 @@ def _file(
     known = _format(path, format)
     file = Place(display_name(path))
     columns = {"labels": labels, "drop": drop, **{name: options.pop(name, None) for name in _OF_COLUMNS}}
-    columns |= {name: options.pop(name) for name in ("missing",) if name in options}
+    columns |= {name: options.pop(name) for name in ("missing", "weights") if name in options}
     if "labels" not in known.options:
         given = [name for name, value in columns.items() if (value if name == "drop" else value is not None)]
         if given:

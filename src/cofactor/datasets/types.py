@@ -264,6 +264,8 @@ class LabelDataset:
         How many cells of a column had no value, and were filled as the recipe says; by the name of the column.
     known : ndarray of shape (n, L), bool, or None
         Which labels are known; None if all are. The others are off in Y, and NaN in `targets`.
+    weights : ndarray of shape (n,) or None
+        Weights of the instances, with which models learn; None where no column says so.
 
     Raises
     ------
@@ -292,6 +294,7 @@ class LabelDataset:
     recipe: Recipe | None = None
     filled: Mapping[str, int] = field(default_factory=dict)
     known: NDArray[np.bool_] | None = None
+    weights: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         n = self.X.shape[0]
@@ -313,7 +316,7 @@ class LabelDataset:
             )
         if self.known is not None and self.known.shape != self.Y.shape:
             raise InvalidInputError((Argument("known"), f" must have shape {self.Y.shape}; found {self.known.shape}"))
-        for name, rows in (("train_rows", self.train_rows), ("ids", self.ids)):
+        for name, rows in (("train_rows", self.train_rows), ("ids", self.ids), ("weights", self.weights)):
             if rows is not None and rows.shape != (n,):
                 raise InvalidInputError((Argument(name), f" must have shape ({n},); found {rows.shape}"), argument=name)
 
@@ -358,8 +361,9 @@ class LabelDataset:
         LabelDataset
             Without an official split.
         """
-        ids, known = (None if table is None else table[rows] for table in (self.ids, self.known))
-        return replace(self, X=self.X[rows], Y=self.Y[rows], train_rows=None, ids=ids, known=known)
+        parts = {name: getattr(self, name) for name in ("ids", "known", "weights")}
+        some: dict[str, Any] = {name: None if part is None else part[rows] for name, part in parts.items()}
+        return replace(self, X=self.X[rows], Y=self.Y[rows], train_rows=None, **some)
 
     def split(self) -> tuple[LabelDataset, LabelDataset]:
         """Training part and test part of the official split.

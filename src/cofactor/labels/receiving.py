@@ -40,7 +40,7 @@ def received(
     starts; features are not scaled yet. `weights` says which weights are taken, "any" or "whole"; by default the
     model's `takes_weights`.
     """
-    X, y, label_names = taken_apart(X, y, label_names)
+    X, y, label_names, sample_weight, mask = taken_apart(X, y, label_names, sample_weight, mask)
     features = model._features(X, reset=reset)
     missing = model.missing if model._takes_unknown else "ignore"
     labels, form, names, known = as_known_labels(y, label_names, mask, missing=missing)

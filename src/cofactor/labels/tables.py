@@ -19,24 +19,28 @@ class Table(NamedTuple):
     features: Any
     labels: Any
     label_names: Any
+    weights: Any
+    mask: Any
 
 
-def taken_apart(X: Any, y: Any, label_names: Any) -> Table:
-    """Return features, labels and names of labels; those of a data set which was given alone, as ``fit(data)``.
+def taken_apart(X: Any, y: Any, label_names: Any, weights: Any, mask: Any) -> Table:
+    """Return features, labels and what is known of them; of a data set which was given alone, as ``fit(data)``.
 
     Parameters
     ----------
-    X, y, label_names
+    X, y, label_names, weights, mask
         What `LabelModel.fit` was given.
     """
     if y is None and is_dataset(X):
-        return Table(X, X.targets, X.label_names if label_names is None else label_names)
-    return Table(X, y, label_names)
+        names = X.label_names if label_names is None else label_names
+        labels, known = (X.Y, X.known) if mask is None else (X.targets, mask)
+        return Table(X, labels, names, X.weights if weights is None else weights, known)
+    return Table(X, y, label_names, weights, mask)
 
 
 def is_dataset(X: Any) -> bool:
     """Return whether it is a `LabelDataset`; this module does not load its module, which takes a second."""
-    return all(hasattr(X, name) for name in ("X", "targets", "feature_names", "label_names", "recipe"))
+    return all(hasattr(X, name) for name in ("X", "targets", "weights", "feature_names", "recipe"))
 
 
 def features_to_learn(X: Any, model: Any) -> CheckedFeatures:

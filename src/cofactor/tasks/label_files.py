@@ -132,10 +132,17 @@ def _load(found: Found, options: Mapping[str, Any], columns: Any, **extra: Any) 
     kind = _format_of(found, options)
     if kind in ("arff", "parquet", "table") and options.get("missing", "error") != "error":
         keywords["missing"] = options["missing"]
+    if options.get("weights") is not None:
+        keywords["weights"] = options["weights"]
     if kind != "known":
         given = {name: options[name] for name in _OF_COLUMNS if options.get(name) is not None}
         keywords |= {"format": kind, **given, **_for_reader(options, kind, found.path), **extra}
-    elif columns is not None or options["format"] or any(options.get(name) for name in _OF_FILES):
+    elif (
+        columns is not None
+        or options["format"]
+        or options.get("weights")
+        or any(options.get(name) for name in _OF_FILES)
+    ):
         names = (Argument("labels"), ", ", Argument("xml"), ", ", Argument("drop"), ", ", Argument("id"))
         last = (" and ", Argument("format"), " are for files")
         raise InvalidInputError((f"{found.path} is a known data set: ", *names, *last))

@@ -163,7 +163,8 @@ class LabelTask(Task):
         began = time.perf_counter()
         with about(loaded.file), warnings.catch_warnings():
             warnings.simplefilter("ignore", NothingPredictedWarning)  # a note says it with the names of options
-            fitted.fit(data)  # with names, ids and the recipe, by which other files are matched
+            # With names, ids and the recipe, by which other files are matched.
+            fitted.fit(data, recorded=settings.options.get("recorded"))
         seconds = time.perf_counter() - began
         self.listen(fitted, None)
         return fitted, _fit_facts(fitted, loaded, _choices(fitted), seconds)
@@ -217,7 +218,7 @@ class LabelTask(Task):
         alike = data.recipe is not None and data.recipe == getattr(model, "recipe_", None)
         with about(loaded.file):
             X = data.X if alike else align_features(data, model, named=False)
-            updated.partial_fit(X, data.targets, label_names=names)
+            updated.partial_fit(X, data.targets, data.weights, label_names=names)
         if hasattr(model, "feature_names_in_"):
             updated.feature_names_in_ = model.feature_names_in_
         return updated

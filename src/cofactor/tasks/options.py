@@ -284,6 +284,22 @@ MISSING = Option(
     group=_LABELS,
     choices=("error", "ignore"),
 )
+WEIGHTS = Option(
+    "weights",
+    "The column which holds weights of the rows: no feature; the fit counts them.",
+    group=_LABELS,
+    unit="COLUMN",
+)
+RECORDED = Option(
+    "recorded",
+    "Share of the labels that are on which FILE records, where a 0 may also mean that nobody recorded it; with "
+    "--threshold auto.",
+    kind=float,
+    group=_LABELS,
+    unit="X",
+    low=0.0,
+    high=1.0,
+)
 THRESHOLD = Option(
     "threshold",
     "A label is predicted where calibrated probabilities say so (auto), where its score is above X, or where a rule "
@@ -370,7 +386,7 @@ RATINGS: OptionTable = {
 }
 #: Options of labels.
 LABELS: OptionTable = {
-    "fit": _READ_LABELS,
+    "fit": (*_READ_LABELS, WEIGHTS, RECORDED),
     "compare": _READ_LABELS,
     "evaluate": (*_READ_LABELS, BY_LABEL),
     "predict": (DROP, ID, FORMAT, ZERO_BASED, *_AS_TOLD, FORM, SCORES, PROBA, TOP),

@@ -49,6 +49,7 @@ def read_arff(
     id: str | None = None,
     max_values: int | None = None,
     missing: str = "error",
+    weights: str | None = None,
     recipe: Recipe | None = None,
     sparse: Form = "auto",
     encoding: str | None = None,
@@ -75,7 +76,7 @@ def read_arff(
         labels unless they are in `drop`; an integer and a string are for the attributes that are left.
     drop : sequence of str, default ()
         Attributes which are neither features nor labels, such as remarks, or labels of no interest.
-    id, max_values, missing, recipe : optional
+    id, max_values, missing, weights, recipe : optional
         As in `read_label_table`. An attribute of strings may be the id. A missing label is written as ``?``.
     sparse : {"auto", True, False}, default "auto"
         Form of X. ``"auto"``: sparse if at most a fifth of its numbers differ from 0, whatever form the file has.
@@ -141,11 +142,15 @@ def read_arff(
     if recipe is not None:
         labels, drop, id = recipe.roles(names, labels, drop, id)
     declared, said = _declared(header, labels, path)
+    heavy = [] if weights is None else positions_of(names, [weights], label, "attribute", Argument("weights"))
+    drop = (*drop, *(names[j] for j in heavy))
     label_columns, features, id_at = label_roles(names, said, drop, label, id, declared=declared, what="attribute")
     if recipe is not None:
         features = features_as_in(recipe, names, features, label, what="attribute")
     check_missing_cells(missing)
-    needed = {*features, *(() if id_at is None else (id_at,)), *(label_columns if missing == "error" else ())}
+    if any(header.attributes[j].kind != "numeric" for j in heavy):
+        raise InvalidInputError("is no attribute of numbers", argument="weights", found=weights, place=Place(label))
+    needed = {*features, *heavy, *(() if id_at is None else (id_at,)), *(label_columns if missing == "error" else ())}
     rows = read_rows(header, lines, label_columns, set(range(len(names))) - needed)
     X, feature_names = _features(rows, np.array(features, dtype=np.intp), max_values, recipe is None)
     _check_labels(rows, label_columns)
@@ -167,6 +172,7 @@ def read_arff(
         ids=None if id_at is None else _ids(rows, id_at),
         recipe=done,
         known=known,
+        weights=_numbers(rows, heavy[0]) if heavy else None,
     )
     if recipe is None:
         return data
@@ -275,14 +281,19 @@ def _ids(rows: Rows, j: int) -> NDArray[Any]:
         gap = np.flatnonzero(ids == "")
         problem = "the id is empty"
     else:
-        X, _ = _columns(rows, np.array([j], dtype=np.intp), spread=False)
-        values = (X.toarray() if rows.sparse else X).ravel()
+        values = _numbers(rows, j)
         gap = np.flatnonzero((values != np.rint(values)) | (np.abs(values) >= 2.0**53))
         problem = "the id is no whole number"
         ids = values if len(gap) else values.astype(np.int64)
     if len(gap):
         raise InvalidInputError(problem, place=Place(rows.header.name, int(rows.lines[gap[0]])))
     return ids
+
+
+def _numbers(rows: Rows, j: int) -> NDArray[np.float64]:
+    """Return the numbers of an attribute."""
+    column, _ = _columns(rows, np.array([j], dtype=np.intp), spread=False)
+    return np.asarray(column.toarray() if rows.sparse else column).ravel()
 
 
 def _check_labels(rows: Rows, columns: Sequence[int]) -> None:

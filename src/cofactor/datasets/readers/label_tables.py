@@ -11,11 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cofactor.datasets.cells import ids_of, label_of, partly_known_label
+from cofactor.datasets.cells import ids_of, label_of, numbers_of, partly_known_label
 from cofactor.datasets.formats import read_table
 from cofactor.datasets.readers.feature_columns import FeatureOptions, cells_as_in, cells_of, features_by, recipe_of
 from cofactor.datasets.readers.frames import is_frame, table_of_frame
-from cofactor.datasets.readers.label_columns import LabelColumns, check_missing_cells, features_as_in, label_roles
+from cofactor.datasets.readers.label_columns import (
+    LabelColumns,
+    check_missing_cells,
+    features_as_in,
+    label_roles,
+    positions_of,
+)
 from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator
 from cofactor.datasets.readers.parquet_labels import is_list_layout, read_whole_lists, stored_labels
 from cofactor.datasets.readers.tag_column import check_separator, lists_as_text, tags_of
@@ -44,6 +50,7 @@ def read_label_table(
     ngrams: int | None = None,
     label_sep: str | None = None,
     missing: str = "error",
+    weights: str | None = None,
     recipe: Recipe | None = None,
     sep: str | None = None,
     header: bool | None = None,
@@ -84,6 +91,8 @@ def read_label_table(
     missing : {"error", "ignore"}, default="error"
         What to do with cells of labels that have no value (see below): refuse them, or leave the label unknown, as
         ``known`` of the data says. Not for tags in one column, where an empty cell means none.
+    weights : str, optional
+        The column which holds weights of the rows, with which models learn; it is no feature.
     recipe : Recipe, optional
         The ``recipe`` of data which were read before: the features become the same ones, and what was left out or
         named the rows then, does so again. Without `labels` the labels are the same too, unless the file has none of
@@ -165,12 +174,14 @@ def read_label_table(
     if recipe is not None:
         labels, drop, id = recipe.roles(names, labels, drop, id)
         label_sep = label_sep or recipe.label_sep
+    heavy = [] if weights is None else positions_of(names, [weights], table.file, "column", Argument("weights"))
+    drop = (*drop, *(names[j] for j in heavy))
     targets, features, id_at = _roles(table, names, labels, drop, id, free.text, label_sep)
     if len(targets) == 1:
         table, label_sep = lists_as_text(table, targets[0], label_sep)
     if recipe is not None:
         features = features_as_in(recipe, names, features, table.file, has_names=table.names is not None)
-    table.load([*targets, *features, *([] if id_at is None else [id_at])])
+    table.load([*targets, *features, *heavy, *([] if id_at is None else [id_at])])
     ids = None if id_at is None else ids_of(table, id_at, "auto")
     tags = recipe.tags if recipe else ()
     Y, known, label_names = _labels(table, names, targets, label_sep, tags, unknown=missing == "ignore")
@@ -200,6 +211,7 @@ def read_label_table(
         recipe=done,
         filled=filled,
         known=known,
+        weights=numbers_of(table, heavy[0]) if heavy else None,
     )
 
 
