@@ -8,6 +8,8 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
+from cofactor.kernels.threads import library_limit
+from cofactor.labels import MODELS
 from cofactor.labels.decoding import AIMS, FAR
 from cofactor.metrics.labels import label_report
 from cofactor.solvers import Progress
@@ -20,6 +22,15 @@ def test_same_seed_same_bits(name):
     model = fresh(name)
     assert bits(model.fit(*data())) == bits(fitted(name))
     assert bits(model.fit(*data())) == bits(fitted(name))  # fitting again starts anew
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", MODELS)
+def test_same_bits_where_everything_is_chosen(name):
+    X, Y = data()
+    with library_limit(1):
+        first, second = (MODELS[name](random_state=0).fit(X, Y) for _ in range(2))
+    assert bits(first) == bits(second)
 
 
 #: One kind for every model, all of them for the probe.

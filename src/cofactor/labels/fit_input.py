@@ -16,6 +16,7 @@ from cofactor.labels.decoding import FAR
 from cofactor.labels.features import CheckedFeatures
 from cofactor.labels.filling import known_shares
 from cofactor.labels.known import KnownLabels
+from cofactor.labels.leave_one_out import BestAlpha
 from cofactor.labels.regression import FeatureSpace, scaled_rows
 from cofactor.labels.scaling import Scaling
 from cofactor.limits import FIT
@@ -70,6 +71,7 @@ class FitInput:
     numbers: NDArray[np.int64] | None = None
     ids: NDArray[Any] | None = None
     kept: dict[str, Any] = field(default_factory=dict, repr=False)  # what a model learns beside, for its decision
+    ridge: BestAlpha | None = None  # best penalty of ridge regression, where scales were compared by it, see `penalty`
 
     @property
     def n_instances(self) -> int:
@@ -102,9 +104,9 @@ class FitInput:
             )
         return self.space
 
-    def scaled(self, scaling: Scaling) -> FitInput:
-        """Return the same with scaled features."""
-        return replace(self, features=scaling.apply(self.features), spaces={}, kept={})
+    def scaled(self, scaling: Scaling, ridge: BestAlpha | None = None) -> FitInput:
+        """Return the same with scaled features, perhaps with the penalty that was found best for them."""
+        return replace(self, features=scaling.apply(self.features), spaces={}, kept={}, ridge=ridge)
 
     @property
     def sizes(self) -> str:
@@ -125,7 +127,7 @@ class FitInput:
         known = None if self.known is None else self.known[where]
         return FitInput(
             self.features[where], self.labels[where], weights, monitor or self.monitor, known=known,
-            numbers=self.called(where)[0], ids=self.ids,
+            numbers=self.called(where)[0], ids=self.ids, ridge=self.ridge,
         )  # fmt: skip
 
     def called(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[Any] | None]:

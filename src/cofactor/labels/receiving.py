@@ -14,7 +14,7 @@ from cofactor.labels.features import CheckedFeatures, as_features, check_n_featu
 from cofactor.labels.fit_input import FitInput, check_lengths, check_whole, weights_of
 from cofactor.labels.known import as_known_labels, check_known, known_in_order, refused_unknown
 from cofactor.labels.regression import FeatureSpace
-from cofactor.labels.scaling import choose_scaling, stream_scaling
+from cofactor.labels.scaling import AUTO, choose_scaling, compared_scalings, learn_scaling, stream_scaling
 from cofactor.labels.tables import features_to_learn, features_to_score, is_dataset, taken_apart
 from cofactor.model.progress import Monitor
 
@@ -82,13 +82,15 @@ def scaled(model: Any, data: FitInput, *, stream: bool = False) -> FitInput:
     if data.space is not None:
         model.scaling_ = data.space.scaling_for(model.scale)
         return data
+    weights = relative_weights(data.weights)
     if stream:
         model.scaling_ = stream_scaling(model.scale, data.features, data.weights)
+    elif model.scale != AUTO:
+        model.scaling_ = learn_scaling(model.scale, data.features, weights)
     else:
-        weights = relative_weights(data.weights)
-        model.scaling_ = choose_scaling(
-            data.features, data.expected_labels(), weights, scale=model.scale, of_dense=model._dense_scales()
-        )
+        labels, of_dense = data.expected_labels(), model._dense_scales()
+        model.scaling_, best = compared_scalings(data.features, labels, weights, of_dense=of_dense)
+        return data.scaled(model.scaling_, best)
     return data.scaled(model.scaling_)
 
 

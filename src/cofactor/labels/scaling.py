@@ -12,7 +12,7 @@ from scipy import sparse
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.features import LARGEST, CheckedFeatures, is_sparse
-from cofactor.labels.leave_one_out import ridge_problem
+from cofactor.labels.leave_one_out import BestAlpha, ridge_problem
 from cofactor.limits import CELLS
 from cofactor.model.checks import check_choice
 from cofactor.model.state import check_array
@@ -26,6 +26,7 @@ __all__ = [
     "candidate_scalings",
     "check_scale",
     "choose_scaling",
+    "compared_scalings",
     "dense_features",
     "learn_scaling",
     "rows_to_compare",
@@ -233,17 +234,29 @@ def choose_scaling(
     """
     if scale != AUTO:
         return learn_scaling(scale, X, weights)
+    return compared_scalings(X, Y, weights, fit_intercept=fit_intercept, of_dense=of_dense)[0]
+
+
+def compared_scalings(
+    X: CheckedFeatures,
+    Y: CheckedFeatures,
+    weights: NDArray[np.float64] | None = None,
+    *,
+    fit_intercept: bool = True,
+    of_dense: Sequence[str] = OF_DENSE,
+) -> tuple[Scaling, BestAlpha | None]:
+    """Return what `choose_scaling` chooses, and its best penalty; None where there was nothing to compare."""
     candidates = candidate_scalings(X, weights, of_dense)
     if X.shape[0] < 3 or len(candidates) == 1:
-        return candidates[0]
+        return candidates[0], None
     rows = rows_to_compare(X.shape[0])
     some, labels, heavy = X[rows], Y[rows], None if weights is None else weights[rows]
-    chosen, least, place = candidates[0], np.inf, 9
+    found: list[BestAlpha] = []
     for candidate in candidates:
-        best = ridge_problem(candidate.apply(some), heavy, fit_intercept).best_alpha(labels, place)
-        if best.error < least:
-            chosen, least, place = candidate, best.error, best.place
-    return chosen
+        place = min(found, key=lambda best: best.error).place if found else 9
+        found.append(ridge_problem(candidate.apply(some), heavy, fit_intercept).best_alpha(labels, place))
+    best = min(range(len(found)), key=lambda k: found[k].error)
+    return candidates[best], found[best]
 
 
 def candidate_scalings(

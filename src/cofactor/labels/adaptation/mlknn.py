@@ -152,6 +152,7 @@ class MLkNN(LabelModel):
         X, Y = data.features, data.labels
         n = data.n_instances
         near = _neighbours(X, _SIZES if self.n_neighbors == AUTO else (int(self.n_neighbors),))
+        data.kept["neighbours"] = near
         if self.n_neighbors == AUTO:
             errors = _errors(near, Y)
             near = np.ascontiguousarray(near[:, : min(errors, key=errors.__getitem__)])
@@ -176,7 +177,7 @@ class MLkNN(LabelModel):
             return super()._held_out(data)
         n, L = data.labels.shape
         rows = sampled(np.arange(n), L, make_generator(self.random_state))
-        near = nearest_rows(data.features, data.features, self.posteriors_.shape[1] - 1, exclude_self=True)[rows]
+        near = np.ascontiguousarray(data.kept.pop("neighbours")[rows, : self.posteriors_.shape[1] - 1])
         return rows, self._of_counts(_label_counts(near, data.labels))
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.filling import fill_labels
 from cofactor.labels.held_out import sampled
-from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
+from cofactor.labels.penalty import AUTO, check_penalty, exact_penalty, ridge_penalty
 from cofactor.labels.receiving import space_for
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.model.checks import check_choice, check_size, make_generator, resolve_size
@@ -149,7 +149,7 @@ class CodeModel(LabelModel):
         """Return the penalty with the least leave-one-out error of ridge regression of the labels."""
         if FeatureSpace.too_large(space.X):
             return ridge_penalty(data, bool(self.fit_intercept))
-        return float(space.problem().best_alpha(data.expected_labels()).alpha)
+        return exact_penalty(data, space.problem())
 
     def _shortened(self, code: Code, space: FeatureSpace) -> Code:
         """Return a code without components whose prediction adds more error than it removes."""

@@ -20,6 +20,7 @@ from cofactor.labels.features import is_sparse
 from cofactor.labels.filling import known_penalty, known_ridge
 from cofactor.labels.held_out import sampled
 from cofactor.labels.leave_one_out import DualRidge, RidgeProblem, column_means, ridge_problem
+from cofactor.labels.penalty import exact_penalty
 from cofactor.labels.regression import linear
 from cofactor.labels.ridge.large import TOLERANCE, fit_large, rows_for_penalty, too_large
 from cofactor.labels.ridge.rank import chosen_code
@@ -43,7 +44,6 @@ class _Linear(NamedTuple):
 
     coef: NDArray[Any]  # (D, L)
     intercept: NDArray[np.float64]  # (L,)
-    alpha: float
     held_out: NDArray[Any]  # (m, L)
 
 
@@ -241,9 +241,8 @@ class LabelRidge(LabelModel):
             return
         rows = sampled(np.arange(data.n_instances), Y.shape[1], make_generator(self.random_state), _CALIBRATED)
         problem = ridge_problem(X, weights) if data.space is None else data.feature_space().problem()
-        fit = _fit_linear(problem, X, Y, self.alpha, rows)
-        coef, intercept, held_out = fit.coef, fit.intercept, fit.held_out
-        self.alpha_ = fit.alpha
+        self.alpha_ = exact_penalty(data, problem) if self.alpha == "auto" else float(self.alpha)
+        coef, intercept, held_out = _fit_linear(problem, X, Y, self.alpha_, rows)
         added = self._kernel_fit(X, Y, weights, rows)
         dual = self.dual_coef_
         if added is not None:
@@ -323,13 +322,12 @@ class LabelRidge(LabelModel):
 
 
 def _fit_linear(
-    problem: RidgeProblem, X: CheckedFeatures, Y: sparse.csr_array, alpha: float | str, rows: NDArray[Any]
+    problem: RidgeProblem, X: CheckedFeatures, Y: sparse.csr_array, alpha: float, rows: NDArray[Any]
 ) -> _Linear:
     """Fit labels in blocks, so that there is no second table of their size."""
     (n, D), L = X.shape, Y.shape[1]
-    chosen = problem.best_alpha(Y).alpha if alpha == "auto" else float(alpha)
     heavy = float(len(problem.gram)) ** 2 * L > _SINGLE_WORK
-    fitted = problem.at(chosen, problem.precision(chosen) if heavy else np.float64)
+    fitted = problem.at(alpha, problem.precision(alpha) if heavy else np.float64)
     coef = np.empty((D, L), np.float32 if D * L > _DOUBLE else np.float64)
     held_out = np.empty((len(rows), L), np.float32 if len(rows) * L > _BLOCK << 2 else np.float64)
     intercept, mean = label_means(Y, problem.weights), column_means(X, problem.weights)
@@ -340,7 +338,7 @@ def _fit_linear(
         held_out[:, block] = fitted.held_out(some, rows, found)
         coef[:, block] = np.asarray(X.T @ found) if isinstance(problem, DualRidge) else found
         intercept[block] -= mean @ coef[:, block]  # of all at once, coefficients would be copied in double precision
-    return _Linear(coef, intercept, chosen, held_out)
+    return _Linear(coef, intercept, held_out)
 
 
 def _share(

@@ -1,0 +1,52 @@
+"""Weights of penalties that follow from ridge regression of the labels."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from cofactor.labels import MLCHMF, PLST, FitInput, LabelRidge, leave_one_out, scaling
+from cofactor.labels.leave_one_out import BestAlpha, ridge_problem
+from cofactor.labels.penalty import exact_penalty, ridge_penalty
+from cofactor.labels.scaling import compared_scalings
+
+
+def words(n=240, D=120, seed=0):
+    """Return sparse counts and labels of some words."""
+    rng = np.random.default_rng(seed)
+    X = sparse.csr_array(rng.poisson(0.15, size=(n, D)).astype(float))
+    return X, sparse.csr_array(np.column_stack([X[:, k : k + 12].sum(axis=1) > 2 for k in (0, 12, 24)]), dtype=float)
+
+
+@pytest.mark.parametrize("few", [1200, 100])
+def test_the_penalty_found_with_the_scale_is_the_one_that_a_search_finds(few, monkeypatch):
+    monkeypatch.setattr(scaling, "_ROWS", few)
+    X, Y = words()
+    chosen, best = compared_scalings(X, Y)
+    anew, found = FitInput(chosen.apply(X), Y), FitInput(X, Y).scaled(chosen, best)
+    assert ridge_penalty(found) == ridge_penalty(anew)
+    problem = ridge_problem(found.features)
+    assert exact_penalty(found, problem) == exact_penalty(anew, problem)
+    assert found.rows(np.arange(50)).ridge is best  # settings of the whole are those of its parts
+
+
+def test_it_is_not_taken_for_another_regression():
+    X, Y = words(60)
+    wrong = BestAlpha(123.0, 9, 1.0)
+    assert ridge_penalty(FitInput(X, Y, ridge=wrong)) == 123.0
+    assert ridge_penalty(FitInput(X, Y, ridge=wrong), fit_intercept=False) != 123.0
+    assert ridge_penalty(FitInput(X, Y, np.arange(1.0, 61.0), ridge=wrong)) != 123.0
+
+
+@pytest.mark.parametrize(
+    ("model", "n_more"), [(PLST(), 1), (LabelRidge(), 1), (MLCHMF(max_iter=2, tol=1.0, random_state=0), 0)]
+)
+@pytest.mark.filterwarnings("ignore")
+def test_nothing_is_inverted_twice_for_scale_and_penalty(model, n_more, monkeypatch):
+    X, Y = words(150)
+    calls = []
+    inverse = leave_one_out._inverse
+    monkeypatch.setattr(leave_one_out, "_inverse", lambda *args: calls.append(1) or inverse(*args))
+    compared_scalings(X, Y)
+    n_of_scales = len(calls)
+    model.fit(X, Y)
+    assert len(calls) - 2 * n_of_scales == n_more  # leave-one-out scores
