@@ -89,6 +89,14 @@ def test_all_components_reach_the_optimum_of_the_trace_norm() -> None:
     assert LEML.paper(100, 5.0).fit(X, Y).U_.shape == (8, 6)
 
 
+def test_more_labels_than_features_are_turned_onto_fewer() -> None:
+    many = np.hstack([Y, 1 - Y[:, ::-1], Y[::-1]])
+    model, descended = (LEML.paper(18, 5.0, solver=solver, **EXACT).fit(X, many) for solver in ("als", "lbfgs"))
+    assert model.V_.shape == (8, 18)
+    assert model.objective_ == pytest.approx(objective(model, X, many), rel=1e-9)
+    assert model.objective_ == pytest.approx(descended.objective_, rel=1e-6)
+
+
 def test_one_label_is_logistic_regression_with_the_norm_instead_of_its_square() -> None:
     """min over w = u v of α/2 (‖u‖² + v²) is α‖w‖; at the optimum its slope is that of a ridge of weight α/‖w‖."""
     model = LEML.paper(1, 2.0, loss="logistic", **EXACT).fit(X, Y[:, :1])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.labels.base import FitInput
-from cofactor.labels.embedding.code import Code, CodeModel, check_coding, coded, top_eigenvectors
+from cofactor.labels.embedding.code import Code, CodeModel, check_coding, coded, n_wanted, top_eigenvectors
 from cofactor.labels.penalty import AUTO, check_penalty
 from cofactor.labels.regression import FeatureSpace
 from cofactor.solvers.result import Callback
@@ -61,7 +61,8 @@ class FAiE(CodeModel):
     Notes
     -----
     With :math:`H = B B^T` (`FeatureSpace.hat_factor`, n × r), U holds the left singular vectors of
-    :math:`[Z, \sqrt\beta B]`, from the Gram matrix of its shorter side. This takes 16 n (L + r) bytes.
+    :math:`[Z, \sqrt\beta B]`, from the Gram matrix of its shorter side. For n instances that is 24 n² bytes, and Z is
+    not formed; for fewer labels and features together it takes 16 n (L + r).
 
     References
     ----------
@@ -122,8 +123,10 @@ class FAiE(CodeModel):
 
     def _fit_bytes(self, data: FitInput) -> int:
         n, L = data.labels.shape
-        width = L + (min(data.features.shape) if self.beta != 0 else 0)
-        return super()._fit_bytes(data) + 8 * (2 * n * width + 2 * min(n, width) ** 2)
+        r = min(data.features.shape) if self.beta != 0 else 0
+        if n <= L + r:
+            return super()._fit_bytes(data) + 8 * (3 * n * n + n * r + min(n_wanted(self.n_components, L), n) * L)
+        return super()._fit_bytes(data) + 8 * (2 * n * (L + r) + 2 * (L + r) ** 2)
 
     def _settled(self) -> dict[str, Any]:
         return {**super()._settled(), "beta": self.beta_}
@@ -131,16 +134,31 @@ class FAiE(CodeModel):
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
         heavy = 1.0 if space.weights is None else float(space.weights.mean())
         self.beta_ = heavy if self.beta == AUTO else float(self.beta)
+        B = np.sqrt(self.beta_) * space.hat_factor(self.alpha_) if self.beta_ else np.zeros((Y.shape[0], 0))
+        if len(B) <= Y.shape[1] + B.shape[1]:
+            U = top_eigenvectors(_inner_products(Y, self.coding, space) + B @ B.T, min(d, len(B)))[1]
+            return Code(space.unweighted(U), *_products(U, Y, self.coding, space))
         Z, offset = coded(Y, self.coding, space)
-        stack = np.hstack([Z, np.sqrt(self.beta_) * space.hat_factor(self.alpha_)]) if self.beta_ else Z
-        U = _left_singular_vectors(stack, d)
+        stack = np.hstack([Z, B])
+        squares, right = top_eigenvectors(stack.T @ stack, min(d, stack.shape[1]))
+        U = stack @ (right / np.sqrt(squares))
         return Code(space.unweighted(U), U.T @ Z, offset)
 
 
-def _left_singular_vectors(A: NDArray[np.float64], d: int) -> NDArray[np.float64]:
-    """Return the first d left singular vectors of A, or as many as its rank, from its smaller Gram matrix."""
-    n, m = A.shape
-    if n <= m:
-        return top_eigenvectors(A @ A.T, min(d, n))[1]
-    squares, right = top_eigenvectors(A.T @ A, min(d, m))
-    return A @ (right / np.sqrt(squares))
+def _inner_products(Y: sparse.csr_array, coding: str, space: FeatureSpace) -> NDArray[np.float64]:
+    """Return ZZᵀ of shape (n, n), with the labels Z that `coded` returns, which are not formed."""
+    Y = Y.astype(np.float64)
+    found = np.asarray((Y @ Y.T).toarray())
+    if coding == "-1/1":
+        count = np.asarray(Y.sum(axis=1))
+        found = 4 * found - 2 * (count[:, None] + count) + Y.shape[1]
+    return np.asarray(space.weighted(space.weighted(found).T))
+
+
+def _products(
+    U: NDArray[np.float64], Y: sparse.csr_array, coding: str, space: FeatureSpace
+) -> tuple[NDArray[np.float64], float]:
+    """Return UᵀZ of shape (d, L), with the labels Z that `coded` returns, and the offset that it returns."""
+    U = space.weighted(U)
+    found = np.asarray((Y.T @ U).T, dtype=np.float64)
+    return (2 * found - U.sum(axis=0)[:, None], 0.0) if coding == "-1/1" else (found, -0.5)

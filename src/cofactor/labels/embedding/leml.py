@@ -241,10 +241,15 @@ class LEML(LabelModel):
         if space.weights is not None:
             n, n_on = float(space.weights.sum()), float(space.weights @ np.diff(Y.indptr))
         remainder = n_on - n * float(mean @ mean) - float(np.vdot(targets, targets))
+        turn = None
+        if targets.shape[1] > len(singular):  # the rows of V are among those of the targets, of which there are fewer
+            turn, corner = np.linalg.qr(targets.T)
+            targets = corner.T
+        d = min(d, len(singular))  # there is nothing for more
         problem = ReducedRankProblem(singular, targets, max(remainder, 0.0), d, self.alpha_)
         result = alternating_least_squares(problem, problem.start(), **settings)
         arrays = problem.layout.views(result.x)
-        self.U_, self.V_ = space.lift(arrays["A"]), arrays["V"].copy()
+        self.U_, self.V_ = space.lift(arrays["A"]), arrays["V"].copy() if turn is None else arrays["V"] @ turn.T
         self.intercept_ = mean - (space.mean @ self.U_) @ self.V_ - 0.5
         return result
 
