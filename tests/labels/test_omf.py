@@ -277,6 +277,13 @@ def test_a_stream_gets_its_cut_afterwards(tmp_path: Path) -> None:
         OMF.paper().fit_threshold(X, Y)
 
 
+def test_codes_that_hardly_vary_are_not_told_as_features() -> None:
+    """The library warned of columns of codes, which are no columns of the user."""
+    rng = np.random.default_rng(0)
+    few, labels = rng.normal(size=(26, 36)), rng.random((26, 2)) < 0.4
+    assert OMF(random_state=0).fit(few, labels).Q_.shape == (2, 39)  # a warning would be an error
+
+
 def test_a_stream_standardizes_by_its_first_instances(tmp_path: Path) -> None:
     """Features of other units and origins are learned as those of a fit are; a column may begin to vary later."""
     X, Y = example(300)

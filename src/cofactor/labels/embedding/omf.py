@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn import config_context
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
@@ -17,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import is_sparse
 from cofactor.labels.held_out import decide_by_recent, remember
-from cofactor.labels.regression import FeatureSpace
+from cofactor.labels.leave_one_out import DualRidge, column_means, ridge_problem
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.model.commit import committed, learned_names
@@ -389,10 +389,11 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
 
     def _refit_decoder(self, data: FitInput) -> None:
         """Regress the labels on the codes of the instances, as they are computed without their labels."""
-        with config_context(assume_finite=True):
-            space = FeatureSpace(self._codes(data.features), sample_weight=data.weights)
-        self.decoder_, intercept = space.ridge(data.labels, space.problem().best_alpha(data.labels).alpha)
-        self.offset_ = intercept - 0.5
+        codes, Y, weights = self._codes(data.features), data.labels.astype(np.float64), data.weights
+        problem = ridge_problem(codes, weights)  # a `FeatureSpace` would warn of columns that are no features of users
+        found = problem.at(problem.best_alpha(Y).alpha).coefficients(Y)
+        self.decoder_ = codes.T @ found if isinstance(problem, DualRidge) else found
+        self.offset_ = label_means(Y, weights) - column_means(codes, weights) @ self.decoder_ - 0.5
 
     def _extend(self, X: Any, Y: sparse.csr_array, n_rows: int | None) -> None:
         """Take one step for each row, starting from what the model learned."""
