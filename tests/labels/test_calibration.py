@@ -91,6 +91,28 @@ def test_where_one_label_is_on_the_context_says_so():
     assert strays[0] < strays[1]
 
 
+def test_it_makes_no_difference_where_scores_begin():
+    scores, labels, _, _ = drawn(400, 5)
+    rare = sparse.csr_array(labels.multiply(np.random.default_rng(1).random(labels.shape) < 0.02))
+    for moved in (7 * scores - 3e3, 1e-3 * scores + 2):
+        for on in (labels, rare):
+            expected = learn_calibration(scores, on).probabilities(scores)
+            np.testing.assert_allclose(learn_calibration(moved, on).probabilities(moved), expected, atol=1e-6)
+    p = learn_calibration(scores - 20, rare).probabilities(scores - 20)
+    assert p.mean() == pytest.approx(rare.nnz / scores.size, rel=0.1)
+
+
+def test_a_context_by_chance_is_not_kept():
+    kept = []
+    for seed in range(20):
+        scores, labels, _, _ = drawn(60, 4, seed)
+        kept.append(learn_calibration(scores, labels).context is not None)
+    assert np.mean(kept) < 0.25
+    rng = np.random.default_rng(0)
+    truth = np.eye(4)[rng.integers(0, 4, 60)]  # of four labels always one
+    assert learn_calibration(truth + rng.normal(size=truth.shape), sparse.csr_array(truth)).context is not None
+
+
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_few_instances_give_finite_numbers(n):
     for labels in (np.ones((n, 3)), np.zeros((n, 3)), np.eye(5)[:n, :3]):
@@ -183,15 +205,15 @@ def test_sums_for_the_context_are_those_of_all_labels():
     logits, w, beta = rng.normal(size=(20, 4)), rng.random(20), np.array([0.9, -0.3, 0.2, 0.1])
     logits[3, 1], logits[5, 2:] = FAR, -FAR
     rows = _rows(logits)
-    gradient, hessian = np.zeros(4), np.zeros((4, 4))
-    context_sums(logits, rows, w, beta, FAR, gradient, hessian)
+    by_row, hessian = np.zeros((20, 4)), np.zeros((4, 4))
+    context_sums(logits, rows, w, beta, FAR, by_row, hessian)
     for i, k in itertools.product(range(20), range(4)):
         if abs(logits[i, k]) < FAR:
             x = np.array([logits[i, k], rows[i, 1] if k == rows[i, 2] else rows[i, 0], rows[i, 3], 1.0])
             p = expit(beta @ x)
-            gradient -= w[i] * p * x
+            by_row[i] -= w[i] * p * x
             hessian -= w[i] * p * (1 - p) * np.outer(x, x)
-    assert max(np.abs(gradient).max(), np.abs(hessian).max()) < 1e-12
+    assert max(np.abs(by_row).max(), np.abs(hessian).max()) < 1e-12
 
 
 def test_a_start_from_a_part_ends_where_one_from_nothing_does(monkeypatch):
@@ -201,6 +223,22 @@ def test_a_start_from_a_part_ends_where_one_from_nothing_does(monkeypatch):
     parts = learn_calibration(scores, labels)
     np.testing.assert_allclose(parts.slope, whole.slope, rtol=1e-6)
     np.testing.assert_allclose(parts.offset, whole.offset, rtol=1e-6)
+
+
+def test_a_label_of_one_instance_has_the_cut_of_others():
+    rng = np.random.default_rng(0)
+    truth = rng.random((300, 6)) < 0.1
+    truth[:, 5] = np.arange(300) == 7
+    logits = np.where(truth, 3.0, -6.0) + rng.normal(size=truth.shape)
+    logits[7, 5] = -6.0  # where it is left out, nothing says that it is on
+    cuts = learn_decoder("macro", logits, sparse.csr_array(truth)).value
+    assert np.ptp(cuts[:5]) < 0.05
+    assert cuts[5] == pytest.approx(cuts[:5].mean(), abs=0.1)
+    alone = learn_decoder("macro", logits[:, 4:], sparse.csr_array(truth[:, 4:])).value  # too few to learn from
+    assert alone[1] < 0.05
+    constant = np.column_stack([logits, np.full(300, -FAR), np.full(300, FAR)])
+    on = np.column_stack([truth, np.zeros(300), np.ones(300)])
+    np.testing.assert_allclose(learn_decoder("macro", constant, sparse.csr_array(on)).value[5], cuts[5], atol=0.05)
 
 
 def test_one_cut_is_the_best_of_all_and_near_it_beyond_the_exact_search(monkeypatch):

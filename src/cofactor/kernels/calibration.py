@@ -15,11 +15,11 @@ def _chance(z):  # type: ignore[no-untyped-def]
 
 
 @exact
-def platt_sums(scores, weights, slope, offset, far, out):  # type: ignore[no-untyped-def]
+def platt_sums(scores, weights, middle, unit, slope, offset, far, out):  # type: ignore[no-untyped-def]
     """Add to `out`, shape (5, L), what Newton's step of p = σ(slope s + offset) needs of each label.
 
-    The rows are Σ w p s, Σ w p, Σ w p (1 - p) s², Σ w p (1 - p) s and Σ w p (1 - p), over scores within ±far; NaN is
-    left out too.
+    The rows are Σ w p s, Σ w p, Σ w p (1 - p) s², Σ w p (1 - p) s and Σ w p (1 - p), with s = (score - middle) / unit,
+    over scores within ±far; NaN is left out too.
     """
     for i in range(scores.shape[0]):
         w = weights[i]
@@ -27,6 +27,7 @@ def platt_sums(scores, weights, slope, offset, far, out):  # type: ignore[no-unt
             s = np.float64(scores[i, k])
             if not abs(s) < far:
                 continue
+            s = (s - middle) / unit
             p = _chance(slope[k] * s + offset[k])
             v = w * p * (1 - p)
             out[0, k] += w * p * s
@@ -58,10 +59,11 @@ def rows_of_logits(logits, far, out):  # type: ignore[no-untyped-def]
 
 
 @exact
-def context_sums(logits, rows, weights, beta, far, gradient, hessian):  # type: ignore[no-untyped-def]
-    """Add Σ w p x and Σ w p (1 - p) x xᵀ of x = [logit, largest other logit, log Σ p, 1] to both outputs.
+def context_sums(logits, rows, weights, beta, far, by_row, hessian):  # type: ignore[no-untyped-def]
+    """Add Σ w p x of each row to by_row, (n, 4), and Σ w p (1 - p) x xᵀ of all to the other output.
 
-    All labels of a row but the most likely one share all of x but the logit, so five sums stand for them.
+    x is [logit, largest other logit, log Σ p, 1]. All labels of a row but the most likely one share all of x but the
+    logit, so five sums stand for them.
     """
     ones = np.empty(5)
     for i in range(logits.shape[0]):
@@ -75,7 +77,7 @@ def context_sums(logits, rows, weights, beta, far, gradient, hessian):  # type: 
                 p = _chance(beta[0] * z + beta[1] * rows[i, 1] + beta[2] * rows[i, 3] + beta[3])
                 v = p * (1 - p)
                 ones[0], ones[1], ones[2], ones[3], ones[4] = p, p * z, v, v * z, v * z * z
-                _add_row(ones, rows[i, 1], rows[i, 3], weights[i], gradient, hessian)
+                _add_row(ones, rows[i, 1], rows[i, 3], weights[i], by_row[i], hessian)
                 continue
             p = _chance(beta[0] * z + first)
             v = p * (1 - p)
@@ -85,7 +87,7 @@ def context_sums(logits, rows, weights, beta, far, gradient, hessian):  # type: 
             v1 += v * z
             v2 += v * z * z
         ones[0], ones[1], ones[2], ones[3], ones[4] = p0, p1, v0, v1, v2
-        _add_row(ones, rows[i, 0], rows[i, 3], weights[i], gradient, hessian)
+        _add_row(ones, rows[i, 0], rows[i, 3], weights[i], by_row[i], hessian)
 
 
 @exact

@@ -2,13 +2,15 @@ r"""Probabilities of labels from scores of any model: Platt scaling with a commo
 
 With the score s of label l, and the logits :math:`z_l` of the labels of one instance,
 
-.. math:: p_l = \sigma(z_l), \quad z_l = a_l s + b_l, \quad (a_l, b_l) \sim N\bigl((a_0, b_0), \mathrm{diag}\,\tau\bigr)
+.. math:: p_l = \sigma(z_l), \quad z_l = a_l s + b_l, \quad (a_l, b_l) \sim N\bigl((a_0, b_0), T\bigr)
 
 .. math:: p_l' = \sigma\Bigl(w_0 z_l + w_1 \max_{m \ne l} z_m + w_2 \log \sum_m p_m + w_3\Bigr)
 
-The common slope and offset, and how far labels stray from them, are learned by EM, so that a label with few instances
-is calibrated as the others are, and a label with many as it is itself. Four numbers for all labels then say what the
-other labels of the instance tell: whether there is a more likely one, and how many are likely.
+The common slope and offset, and how labels stray from them, are learned by EM, so that a label with few instances is
+calibrated as the others are, and a label with many as it is itself. T is a full covariance: where slopes and offsets
+stray together, a label of few instances learns the one from the other, and where scores begin makes no difference.
+Four numbers for all labels then say what the other labels of the instance tell: whether there is a more likely one, and
+how many are likely.
 
 Where y records only the share c of the labels that are on (positive-unlabelled data), and the features do not say
 which, p above is the probability that a label is recorded, and :math:`p / c` that it is on (Elkan & Noto 2008).
@@ -17,7 +19,7 @@ which, p above is the probability that a label is recorded, and :math:`p / c` th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +40,7 @@ _WIDE = 100.0  # variance of the prior of the common slope and offset, for score
 _EM_STEPS = 4
 _NEWTON_STEPS = 2  # of a label in each step of EM; they go on where the last ones ended
 _LONGEST = 2.0  # longest Newton step of a logit
+_SAME = 1e-12  # a deviation below this share of the mean is rounding errors
 _LEAST = 1e-3  # least slope, so that calibration never turns the order of instances
 _PER_BLOCK = 1 << 22
 
@@ -167,8 +170,8 @@ def learn_calibration(
     weights : ndarray of shape (n,), optional
         Weights of the instances; one of weight 2 is as much evidence as two. Models give weights of mean 1.
     context : bool, default=True
-        Whether to learn from the other labels of an instance too. It is kept where it raises the log-likelihood by
-        more than log(n) for each of its numbers (twice what BIC asks).
+        Whether to learn from the other labels of an instance too. It is kept where the log-likelihood of instances
+        that it did not learn from rises, by more than a standard error.
 
     Returns
     -------
@@ -176,10 +179,11 @@ def learn_calibration(
 
     Notes
     -----
-    Slope and offset of all labels in common have the prior N(0, 100), for scores of standard deviation 1; they start
-    EM, which then takes four steps. Labels without usable scores get the common ones. In steps over the scores: about
-    ten for each label, and as many over up to 2,097,152 scores for what labels have in common. Needs no table of the
-    size of the scores but the logits, for the context.
+    Slope and offset of all labels in common have the prior N(0, 100), for scores of mean 0 and standard deviation 1;
+    they start EM, which then takes four steps. What the context gains for an instance that it did not learn from
+    follows from one Newton step without that instance. Labels without usable scores get the common ones. In steps over
+    the scores: about ten for each label, and as many over up to 2,097,152 scores for what labels have in common. Needs
+    no table of the size of the scores but the logits, for the context.
 
     Examples
     --------
@@ -192,11 +196,11 @@ def learn_calibration(
     """
     w = np.ones(len(scores)) if weights is None else weights
     few = slice(None, None, -(-scores.size // _POOLED) or 1)
-    unit = _deviation(scores[few])
-    pooled = _pooled(scores[few], labels[few], w[few], unit)
-    theta = _of_labels(scores, labels, w, unit, pooled)
-    theta[0] = np.maximum(theta[0], _LEAST)
-    calibration = Calibration(theta[0] / unit, theta[1].copy())
+    scale = _scale(scores[few], w[few])
+    pooled = _pooled(scores[few], labels[few], w[few], scale)
+    theta = _of_labels(scores, labels, w, scale, pooled)
+    slope = np.maximum(theta[0], _LEAST) / scale.unit
+    calibration = Calibration(slope, theta[1] - slope * scale.middle)
     if not context or scores.shape[1] < 2:
         return calibration
     found = _context(calibration.logits(scores[few]), labels[few], w[few])
@@ -211,54 +215,79 @@ def _of_recorded(logits: NDArray[Any], recorded: NDArray[np.float64]) -> NDArray
     return np.where(np.abs(logits) >= FAR, logits, found).astype(logits.dtype)
 
 
-def _deviation(scores: NDArray[Any]) -> float:
-    """Return the standard deviation of usable scores, 1 if there is none."""
-    usable = np.abs(scores) < FAR
-    deviation = float(np.std(scores, where=usable, dtype=np.float64)) if usable.any() else 0.0
-    return deviation if deviation > 0 else 1.0
+class _Scale(NamedTuple):
+    """Scores less their mean, divided by their standard deviation: Newton's method runs on these."""
+
+    middle: float
+    unit: float
 
 
-def _sums(scores: NDArray[Any], w: NDArray[np.float64], theta: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
-    """Return what `platt_sums` adds up, for scores divided by their deviation."""
+def _scale(scores: NDArray[Any], w: NDArray[np.float64]) -> _Scale:
+    """Return the scale of usable scores; the unit is 1 if they do not vary."""
+    usable = (np.abs(scores) < FAR) & (w > 0)[:, None]
+    each = np.where(usable, w[:, None], 0.0)
+    total = float(each.sum())
+    if not total > 0:
+        return _Scale(0.0, 1.0)
+    s = np.where(usable, scores, 0.0).astype(np.float64)
+    middle = float(np.vdot(each, s)) / total
+    unit = float(np.sqrt(np.vdot(each, (s - middle) ** 2) / total))
+    return _Scale(middle, unit if unit > _SAME * abs(middle) else 1.0)
+
+
+def _sums(
+    scores: NDArray[Any], w: NDArray[np.float64], theta: NDArray[np.float64], scale: _Scale
+) -> NDArray[np.float64]:
+    """Return what `platt_sums` adds up."""
     out = np.zeros((5, scores.shape[1]))
-    platt_sums(scores, w, theta[0] / unit, theta[1], FAR, out)
-    out *= np.array([1 / unit, 1, 1 / unit**2, 1 / unit, 1])[:, None]
+    platt_sums(scores, w, scale.middle, scale.unit, theta[0], theta[1], FAR, out)
     return out
 
 
 def _targets(
-    scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64], unit: float
+    scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64], scale: _Scale
 ) -> NDArray[np.float64]:
     """Return Σ w s and Σ w over the instances that have each label, shape (2, L)."""
     rows = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
     s = scores[rows, labels.indices].astype(np.float64)
     weight = w[rows] * (np.abs(s) < FAR)
-    s[weight == 0] = 0.0
+    s = np.where(weight > 0, (s - scale.middle) / scale.unit, 0.0)
     L = scores.shape[1]
-    return np.array([np.bincount(labels.indices, part, L) for part in (weight * s / unit, weight)])
+    return np.array([np.bincount(labels.indices, part, L) for part in (weight * s, weight)])
 
 
 def _step(
-    sums: NDArray[np.float64], targets: NDArray[np.float64], theta: NDArray[np.float64], mean: Any, tau: Any
+    sums: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    theta: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    T: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return a Newton step of slopes and offsets, no longer than `_LONGEST`, and their posterior variances."""
-    g0, g1 = targets - sums[:2] - (theta - mean) / tau
-    h00, h01, h11 = sums[2] + 1 / tau[0], sums[3], sums[4] + 1 / tau[1]
-    determinant = h00 * h11 - h01**2
-    step = np.array([h11 * g0 - h01 * g1, h00 * g1 - h01 * g0]) / determinant
+    """Return a Newton step of slopes and offsets, no longer than `_LONGEST`, and their posterior covariances."""
+    prior = np.linalg.inv(T)
+    g0, g1 = targets - sums[:2] - prior @ (theta - mean)
+    h00, h01, h11 = sums[2] + prior[0, 0], sums[3] + prior[0, 1], sums[4] + prior[1, 1]
+    covariance = np.array([[h11, -h01], [-h01, h00]]) / (h00 * h11 - h01**2)
+    step = covariance[:, 0] * g0 + covariance[:, 1] * g1
     length = np.abs(step).max(axis=0)
-    return step * np.minimum(1, _LONGEST / np.maximum(length, 1e-300)), np.array([h11, h00]) / determinant
+    return step * np.minimum(1, _LONGEST / np.maximum(length, 1e-300)), covariance
 
 
-def _pooled(scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
-    """Return the slope and the offset which suit all labels in common, shape (2, 1)."""
-    targets = _targets(scores, labels, w, unit).sum(axis=1, keepdims=True)
-    theta, mean, tau = np.array([[1.0], [0.0]]), np.zeros((2, 1)), np.full((2, 1), _WIDE)
+def _pooled(
+    scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64], scale: _Scale
+) -> NDArray[np.float64]:
+    """Return the slope and the offset which suit all labels in common, shape (2, 1).
+
+    Newton's method begins at the log-odds of all labels: from an offset of 0 it may never find back where few are on.
+    """
+    targets = _targets(scores, labels, w, scale).sum(axis=1, keepdims=True)
+    on, all_ = float(targets[1, 0]), float(w @ np.count_nonzero(np.abs(scores) < FAR, axis=1))
+    theta = np.array([[1.0], [np.log((on + 0.5) / (max(all_ - on, 0.0) + 0.5))]])
     if scores.size > _COARSE:
-        theta = _pooled(scores[::_PART], labels[::_PART], w[::_PART], unit)
+        theta = _pooled(scores[::_PART], labels[::_PART], w[::_PART], scale)
     for _ in range(30):
-        sums = _sums(scores, w, np.repeat(theta, scores.shape[1], axis=1), unit).sum(axis=1, keepdims=True)
-        step, _ = _step(sums, targets, theta, mean, tau)
+        sums = _sums(scores, w, np.repeat(theta, scores.shape[1], axis=1), scale).sum(axis=1, keepdims=True)
+        step, _ = _step(sums, targets, theta, np.zeros((2, 1)), _WIDE * np.eye(2))
         theta = theta + step
         if np.abs(step).max() < 1e-4:
             break
@@ -269,26 +298,26 @@ def _of_labels(
     scores: NDArray[Any],
     labels: sparse.csr_array,
     w: NDArray[np.float64],
-    unit: float,
+    scale: _Scale,
     pooled: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return slope and offset of each label, shape (2, L), by EM."""
     L = scores.shape[1]
-    targets = _targets(scores, labels, w, unit)
+    targets = _targets(scores, labels, w, scale)
     theta = np.repeat(pooled, L, axis=1)
-    mean, tau = pooled, np.ones((2, 1))
+    mean, T = pooled, np.eye(2)
     for _ in range(_EM_STEPS):
         for _ in range(_NEWTON_STEPS):
-            sums = _sums(scores, w, theta, unit)
-            step, variance = _step(sums, targets, theta, mean, tau)
+            sums = _sums(scores, w, theta, scale)
+            step, covariance = _step(sums, targets, theta, mean, T)
             theta = theta + step
         informed = sums[4] > 0
         if not informed.any():
             return np.repeat(pooled, L, axis=1)
         mean = (theta[:, informed].sum(axis=1, keepdims=True) + pooled) / (informed.sum() + 1)
-        stray = (theta - mean)[:, informed] ** 2 + variance[:, informed]
-        tau = np.maximum(stray.mean(axis=1, keepdims=True), 1e-6)
-    step, _ = _step(_sums(scores, w, theta, unit), targets, theta, mean, tau)
+        stray = (theta - mean)[:, informed]
+        T = stray @ stray.T / informed.sum() + covariance[:, :, informed].mean(axis=2) + 1e-6 * np.eye(2)
+    step, _ = _step(_sums(scores, w, theta, scale), targets, theta, mean, T)
     return theta + step
 
 
@@ -310,10 +339,11 @@ def _context(logits: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float
     none = np.array([1.0, 0.0, 0.0, 0.0])
     start = none
     if logits.size > _COARSE:
-        start = _context_weights(logits[::_PART], rows[::_PART], labels[::_PART], w[::_PART], none)
-    beta = _context_weights(logits, rows, labels, w, start)
-    gain = _likelihood(logits, rows, labels, w, beta) - _likelihood(logits, rows, labels, w, none)
-    return beta if gain > 3 * np.log(max(len(logits), 2)) and beta[0] > 0 else None
+        start, _, _ = _context_weights(logits[::_PART], rows[::_PART], labels[::_PART], w[::_PART], none)
+    beta, left, hessian = _context_weights(logits, rows, labels, w, start)
+    gains = _likelihood(logits, rows, labels, w, beta) - _likelihood(logits, rows, labels, w, none)
+    gains -= np.einsum("ij,ji->i", left, np.linalg.solve(hessian, left.T))  # what a row added to its own gain
+    return beta if gains.sum() > np.sqrt(len(gains)) * gains.std() and beta[0] > 0 else None
 
 
 def _context_weights(
@@ -322,29 +352,31 @@ def _context_weights(
     labels: sparse.csr_array,
     w: NDArray[np.float64],
     beta: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return the weights of the largest likelihood, from a start."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weights of the largest likelihood, from a start; the gradient of each row, (n, 4), and the Hessian."""
     targets = _context_targets(logits, rows, labels, w)
     for _ in range(15):
-        gradient, hessian = np.zeros(4), 1e-3 * np.eye(4)
-        context_sums(logits, rows, w, beta, FAR, gradient, hessian)
-        step = np.linalg.solve(hessian, targets - gradient)
+        sums, hessian = np.zeros_like(targets), 1e-3 * np.eye(4)
+        context_sums(logits, rows, w, beta, FAR, sums, hessian)
+        left = targets - sums
+        step = np.linalg.solve(hessian, left.sum(axis=0))
         beta = beta + step * min(1.0, 1 / np.abs(step).max(initial=1e-300))
         if np.abs(step).max() < 1e-4:
             break
-    return beta
+    return beta, left, hessian
 
 
 def _context_targets(
     logits: NDArray[Any], rows: NDArray[np.float64], labels: sparse.csr_array, w: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return Σ w x over the labels that are on."""
+    """Return Σ w x over the labels that are on, of each row."""
     row = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
     z = logits[row, labels.indices].astype(np.float64)
     kept = np.abs(z) < FAR
     row, column, z = row[kept], labels.indices[kept], z[kept]
     other = np.where(column == rows[row, 2], rows[row, 1], rows[row, 0])
-    return np.array([w[row] @ x for x in (z, other, rows[row, 3], np.ones(len(row)))])
+    parts = (z, other, rows[row, 3], np.ones(len(row)))
+    return np.column_stack([np.bincount(row, w[row] * x, len(rows)) for x in parts])
 
 
 def _likelihood(
@@ -353,9 +385,9 @@ def _likelihood(
     labels: sparse.csr_array,
     w: NDArray[np.float64],
     beta: NDArray[np.float64],
-) -> float:
-    """Return the log-likelihood of the labels."""
-    total = 0.0
+) -> NDArray[np.float64]:
+    """Return the log-likelihood of the labels of each row."""
+    found = np.empty(len(logits))
     for block in gen_batches(len(logits), max(1, _PER_BLOCK // logits.shape[1])):
         z = logits[block].astype(np.float64)
         apply_context(z, rows[block], beta, FAR)
@@ -363,6 +395,6 @@ def _likelihood(
         z[~usable] = 0.0
         on = labels[block]
         place = np.repeat(np.arange(len(z)), np.diff(on.indptr))
-        found = np.bincount(place, z[place, on.indices], len(z))
-        total += float(w[block] @ (found - np.sum(np.logaddexp(0, z), axis=1, where=usable)))
-    return total
+        true = np.bincount(place, z[place, on.indices], len(z))
+        found[block] = w[block] * (true - np.sum(np.logaddexp(0, z), axis=1, where=usable))
+    return found

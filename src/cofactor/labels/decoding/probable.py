@@ -5,7 +5,8 @@ With p_l as the probability of label l, in one instance or, for macro-F1, in all
 ==========  =======================================================================================================
 "micro"     one cut of the probabilities, where micro-F1 of held-out instances is largest
 "macro"     a cut for each label, half the largest F1 that its probabilities let expect: a label is worth its place
-            in a set exactly where its probability is above that
+            in a set exactly where its probability is above that. Leave-one-out never sees a label that one instance
+            has: it takes the F1 that those of the other labels let expect of a label that two have
 "example"   for each instance the set of the largest expected F1; none where that is likely enough to be right, with a
             cut where example-F1 of held-out instances is largest
 "hamming"   labels which are more likely than not
@@ -22,11 +23,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.utils import gen_batches
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.decoding.cuts import AIMS, JOINT, Cut, Decoder, Joint, TopK, best_cut
+from cofactor.labels.decoding.cuts import AIMS, FAR, JOINT, Cut, Decoder, Joint, TopK, best_cut
 from cofactor.model.checks import check_choice
 
 __all__ = [
@@ -43,6 +44,7 @@ _PER_BLOCK = 1 << 22
 _EXACT = 1 << 22  # numbers up to which a cut is searched among all of them, by sorting
 _STEPS = 1 << 15  # of logits from -16 to 16, among which a cut is searched beyond that: each is worth .001
 _END = 16.0
+_TO_REGRESS = 3  # labels of two or more instances, from which cuts of rarer ones are learned
 _HIGHEST = 1 - 1e-6  # cuts above that would turn off labels which all training instances have
 
 
@@ -230,8 +232,8 @@ def learn_decoder(
         cut = _micro_cut(logits, Y, weights)
         return ProbabilityCut(float(min(expit(cut), _HIGHEST)))
     if decide_for == "macro":
-        blocks = gen_batches(logits.shape[1], max(1, _PER_BLOCK // len(logits)))
-        return ProbabilityCut(np.concatenate([_macro_cuts(logits[:, k], weights) for k in blocks]), "macro")
+        seen = np.bincount(Y.indices[np.abs(logits[_rows_of(Y), Y.indices]) < FAR], minlength=Y.shape[1])
+        return ProbabilityCut(_of_unseen(_macro_cuts(logits, weights), seen), "macro")
     if decide_for == "hamming":
         return ProbabilityCut(0.5, "hamming")
     if decide_for == "example":
@@ -261,11 +263,11 @@ def expected_decoder(decide_for: str, logits: NDArray[Any], weights: NDArray[np.
         each = None if weights is None else np.repeat(weights, logits.shape[1])
         cut, _ = _best_cuts(expit(logits).reshape(-1, 1), 0, each)
         return ProbabilityCut(float(min(cut[0], _HIGHEST)))
+    if decide_for == "macro":
+        return ProbabilityCut(_macro_cuts(logits, weights), "macro")
     if decide_for == "example":
         return BestSets()
-    if decide_for == "subset":
-        return LikelySets(0)
-    return learn_decoder(decide_for, logits, sparse.csr_array(logits.shape), weights)  # which needs no true labels
+    return LikelySets(0) if decide_for == "subset" else ProbabilityCut(0.5, "hamming")
 
 
 def _nonempty_sets(p: NDArray[Any]) -> NDArray[np.bool_]:
@@ -302,8 +304,27 @@ def _best_cuts(
 
 
 def _macro_cuts(logits: NDArray[Any], weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    cut, _ = _best_cuts(expit(logits), 0, weights)
-    return np.minimum(cut, _HIGHEST)
+    """Return for each label half the largest expected F1."""
+    blocks = gen_batches(logits.shape[1], max(1, _PER_BLOCK // len(logits)))
+    cuts = np.concatenate([_best_cuts(expit(logits[:, k]), 0, weights)[0] for k in blocks])
+    return np.minimum(cuts, _HIGHEST)
+
+
+def _of_unseen(cuts: NDArray[np.float64], seen: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return cuts in which labels of at most one instance have what a label of two instances would have.
+
+    The log-odds of the F1, twice the cut, are regressed on the logarithm of the number of instances, over the labels
+    that have two or more. Where these are fewer than three, all cuts stay.
+    """
+    known = seen >= 2
+    if known.sum() < _TO_REGRESS or known.all():
+        return cuts
+    size, f1 = np.log(seen[known]), logit(np.clip(2 * cuts[known], 1e-3, 1 - 1e-3))
+    sure = seen[known] / (seen[known] + 1)
+    x, y = size - np.average(size, weights=sure), f1 - np.average(f1, weights=sure)
+    slope = (sure * x) @ y / ((sure * x) @ x + 1.0)  # with the prior N(0, 1)
+    expected = np.average(f1, weights=sure) + slope * (np.log(2) - np.average(size, weights=sure))
+    return np.where(known, cuts, expit(expected) / 2)
 
 
 def _micro_cut(logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.float64] | None) -> float:
@@ -317,7 +338,7 @@ def _micro_cut(logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.fl
         w = np.ones(len(place)) if weights is None else weights[block]
         found[0] += np.bincount(place.ravel(), np.repeat(w, place.shape[1]), _STEPS + 1)
         truth = Y[block]
-        rows = np.repeat(np.arange(len(place)), np.diff(truth.indptr))
+        rows = _rows_of(truth)
         found[1] += np.bincount(place[rows, truth.indices], w[rows], _STEPS + 1)
     all_above, hits = np.cumsum(found[:, ::-1], axis=1)[:, ::-1]
     best = int(np.argmax(2 * hits / np.maximum(all_above + hits[0], 1e-300)))
@@ -348,10 +369,14 @@ def _cut_of_none(logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.
     return float((chances[best] + below) / 2)
 
 
+def _rows_of(Y: sparse.csr_array) -> NDArray[np.int64]:
+    """Return the row of each label that is on."""
+    return np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
+
+
 def _counts(on: NDArray[np.bool_], truth: sparse.csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return for each row how many labels are true, true and on, and on."""
-    true = np.diff(truth.indptr)
-    rows = np.repeat(np.arange(len(true)), true)
+    true, rows = np.diff(truth.indptr), _rows_of(truth)
     return true, np.bincount(rows, on[rows, truth.indices], len(true)), on.sum(axis=1)
 
 
