@@ -137,6 +137,14 @@ def test_components_that_only_add_noise_are_left_out():
     assert chosen_code(0.5, Y, None, rows, noisy).shape == (20, 10)
 
 
+def test_components_are_tried_on_other_instances():
+    # All directions are worth the same. Those with the largest variance seem worth more, where they were found.
+    rng = np.random.default_rng(0)
+    truth = (rng.random((80, 40)) < 0.3).astype(float)
+    held_out = 0.3 + 0.3 * (truth - 0.3) + 0.3 * rng.normal(size=truth.shape)
+    assert chosen_code("auto", sparse.csr_array(truth), None, np.arange(80), held_out) is None
+
+
 def test_too_large_features_are_solved_by_conjugate_gradients(monkeypatch):
     X, Y = documents()
     expected = LabelRidge(20.0, threshold=0, scale="rows", n_components=1.0).fit(X, Y)
