@@ -8,7 +8,16 @@ from scipy import sparse
 from scipy.special import expit, logit
 
 from cofactor.kernels.calibration import context_sums
-from cofactor.labels.calibration import Calibration, _rows, learn_calibrated, learn_calibration
+from cofactor.labels.calibration import (
+    Calibration,
+    _move,
+    _rows,
+    _Scale,
+    _sums,
+    _targets,
+    learn_calibrated,
+    learn_calibration,
+)
 from cofactor.labels.decoding import (
     AIMS,
     FAR,
@@ -100,6 +109,21 @@ def test_it_makes_no_difference_where_scores_begin():
             np.testing.assert_allclose(learn_calibration(moved, on).probabilities(moved), expected, atol=1e-6)
     p = learn_calibration(scores - 20, rare).probabilities(scores - 20)
     assert p.mean() == pytest.approx(rare.nnz / scores.size, rel=0.1)
+
+
+def test_newtons_method_does_not_jump_to_and_fro_over_the_top():
+    scores, on, w = np.full((100, 1), 10.0), sparse.csr_array(np.arange(100.0)[:, None] % 2), np.ones(100)
+    scale = _Scale(0.0, 1.0)
+    targets, T = _targets(scores, on, w, scale), np.diag([100.0, 1e-4])
+    first = np.array([[1.0], [-4.0]])
+    for guarded in (False, True):
+        theta, move = first, None
+        for _ in range(20):
+            sums = _sums(scores, w, theta, scale)
+            move = _move(sums, targets, theta - first, T, move if guarded else None)
+            theta = theta + move.step
+        assert (np.abs(move.step).max() < 1e-6) == guarded
+    assert 10 * theta[0, 0] + theta[1, 0] == pytest.approx(0, abs=1e-3)  # half are on
 
 
 def test_a_context_by_chance_is_not_kept():

@@ -256,21 +256,41 @@ def _targets(
     return np.array([np.bincount(labels.indices, part, L) for part in (weight * s, weight)])
 
 
-def _step(
+class _Move(NamedTuple):
+    """A step of slopes and offsets, (2, L), how steeply it began to rise, (L,), and posterior covariances."""
+
+    step: NDArray[np.float64]
+    rise: NDArray[np.float64]
+    longest: NDArray[np.float64]  # (L,), how long the next step may be
+    covariance: NDArray[np.float64]
+
+
+def _move(
     sums: NDArray[np.float64],
     targets: NDArray[np.float64],
-    theta: NDArray[np.float64],
-    mean: NDArray[np.float64],
+    stray: NDArray[np.float64],
     T: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return a Newton step of slopes and offsets, no longer than `_LONGEST`, and their posterior covariances."""
+    last: _Move | None = None,
+) -> _Move:
+    """Return a Newton step; or the way back, where the last one went beyond the top, and no longer steps from then on.
+
+    Without this Newton's method may jump to and fro over the top and end far from it, mostly with labels that
+    are on much more often than the others.
+    """
     prior = np.linalg.inv(T)
-    g0, g1 = targets - sums[:2] - prior @ (theta - mean)
+    gradient = targets - sums[:2] - prior @ stray
     h00, h01, h11 = sums[2] + prior[0, 0], sums[3] + prior[0, 1], sums[4] + prior[1, 1]
     covariance = np.array([[h11, -h01], [-h01, h00]]) / (h00 * h11 - h01**2)
-    step = covariance[:, 0] * g0 + covariance[:, 1] * g1
-    length = np.abs(step).max(axis=0)
-    return step * np.minimum(1, _LONGEST / np.maximum(length, 1e-300)), covariance
+    step = covariance[:, 0] * gradient[0] + covariance[:, 1] * gradient[1]
+    longest = np.full(step.shape[1], _LONGEST) if last is None else last.longest
+    step *= np.minimum(1, longest / np.maximum(np.abs(step).max(axis=0), 1e-300))
+    if last is not None:
+        slope = (gradient * last.step).sum(axis=0)  # the likelihood is concave: along the step it falls from the top
+        back = slope / np.maximum(last.rise - slope, 1e-300)
+        beyond = slope < -last.rise / 2
+        step = np.where(beyond, back * last.step, step)
+        longest = np.where(beyond, np.abs(step).max(axis=0), longest)
+    return _Move(step, np.abs((gradient * step).sum(axis=0)), longest, covariance)
 
 
 def _pooled(
@@ -285,11 +305,12 @@ def _pooled(
     theta = np.array([[1.0], [np.log((on + 0.5) / (max(all_ - on, 0.0) + 0.5))]])
     if scores.size > _COARSE:
         theta = _pooled(scores[::_PART], labels[::_PART], w[::_PART], scale)
+    move = None
     for _ in range(30):
         sums = _sums(scores, w, np.repeat(theta, scores.shape[1], axis=1), scale).sum(axis=1, keepdims=True)
-        step, _ = _step(sums, targets, theta, np.zeros((2, 1)), _WIDE * np.eye(2))
-        theta = theta + step
-        if np.abs(step).max() < 1e-4:
+        move = _move(sums, targets, theta, _WIDE * np.eye(2), move)
+        theta = theta + move.step
+        if np.abs(move.step).max() < 1e-4:
             break
     return theta
 
@@ -307,18 +328,18 @@ def _of_labels(
     theta = np.repeat(pooled, L, axis=1)
     mean, T = pooled, np.eye(2)
     for _ in range(_EM_STEPS):
+        last = None
         for _ in range(_NEWTON_STEPS):
             sums = _sums(scores, w, theta, scale)
-            step, covariance = _step(sums, targets, theta, mean, T)
-            theta = theta + step
+            last = move = _move(sums, targets, theta - mean, T, last)
+            theta = theta + move.step
         informed = sums[4] > 0
         if not informed.any():
             return np.repeat(pooled, L, axis=1)
         mean = (theta[:, informed].sum(axis=1, keepdims=True) + pooled) / (informed.sum() + 1)
-        stray = (theta - mean)[:, informed]
-        T = stray @ stray.T / informed.sum() + covariance[:, :, informed].mean(axis=2) + 1e-6 * np.eye(2)
-    step, _ = _step(_sums(scores, w, theta, scale), targets, theta, mean, T)
-    return theta + step
+        stray, covariance = (theta - mean)[:, informed], move.covariance[:, :, informed]
+        T = stray @ stray.T / informed.sum() + covariance.mean(axis=2) + 1e-6 * np.eye(2)
+    return theta + _move(_sums(scores, w, theta, scale), targets, theta - mean, T).step
 
 
 # ---------------------------------------------------------------- context of the row
