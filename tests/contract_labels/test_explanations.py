@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 import cofactor
 from cofactor.datasets import LabelDataset
 from cofactor.errors import InvalidInputError
-from cofactor.labels import MLCHMF, PLST, BinaryRelevance, FeatureSpace, LabelModel, LabelRidge, MLkNN
+from cofactor.labels import MLCHMF, PLST, BinaryRelevance, FeatureSpace, LabelModel, LabelRidge, MLkNN, explaining
 from cofactor.labels.ridge import rbf
 from cofactor.persistence import ModelFileError, read_model, write_model
 
@@ -104,7 +104,7 @@ def test_neighbours_that_have_the_label_speak_for_it():
 
 @pytest.mark.parametrize("name", ["ridge", "mlknn", "mlchmf"])
 @pytest.mark.parametrize("ids", [np.array([f"song {k}" for k in range(60)], dtype=object), np.arange(60) + 1000])
-def test_training_instances_have_the_ids_of_their_data(name, ids, tmp_path):
+def test_training_instances_have_the_ids_of_their_data(name, ids, tmp_path, monkeypatch):
     X, Y = planted(60, seed=0)
     named = tuple(map(str, range(X.shape[1]))), tuple(NAMES)
     data = LabelDataset("songs", X, sparse.csr_array(Y.astype(np.int32)), *named, ids=ids)
@@ -117,6 +117,11 @@ def test_training_instances_have_the_ids_of_their_data(name, ids, tmp_path):
         for one, given in ((numbered, X), (cofactor.load(tmp_path / "model"), data))
     )
     assert terms == ids[rows].tolist()
+    whole = numbered.explain(X, NAMES).columns
+    monkeypatch.setattr(explaining, "_HEIGHT", 7)
+    parts = numbered.explain(X, NAMES).columns
+    assert parts["instance"].tolist() == whole["instance"].tolist()
+    assert np.abs(parts["contribution"] - whole["contribution"]).max() < 1e-9
     assert min(rows) > 9  # the others weigh nothing
     header, arrays = read_model(tmp_path / "model")
     if ids.dtype == object:

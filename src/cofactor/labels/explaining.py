@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import InvalidInputError
@@ -33,6 +34,7 @@ _COLUMNS: dict[str, Any] = {
 }  # fmt: skip
 _TERMS = 10
 _CUT = 40  #: characters of a name in texts
+_HEIGHT = 4096  #: instances at a time, of which there may be a table with all training instances
 
 
 class Part(ABC):
@@ -308,7 +310,7 @@ def explain(model: Any, X: Features, labels: Iterable[Any] | None = None, *, n_t
     wanted = None if labels is None else _positions(model, labels)
     rows: list[tuple[Any, ...]] = []
     first = 0
-    for block in model._blocks(scaled):
+    for block in (block for part in gen_batches(scaled.shape[0], _HEIGHT) for block in model._blocks(scaled[part])):
         height = block.shape[0]
         rows += _block_rows(model, block, given[first : first + height], first, wanted, n_terms)
         first += height
