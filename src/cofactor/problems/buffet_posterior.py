@@ -58,7 +58,7 @@ class BuffetPosterior(HingePosterior):
             data, n_levels, FixedPrior("user", p), FixedPrior("item", p), threshold_prior,
             c=c, width=width, biased=biased,
         )  # fmt: skip
-        self.n_columns, self.concentration, self.learned = n_columns, concentration, learned
+        self.n_columns, self.concentration, self.learned = n_columns, float(concentration), learned
         self.steps: Mapping[str, Step] = {
             "thresholds": self.draw_thresholds,
             "users": self.draw_users,

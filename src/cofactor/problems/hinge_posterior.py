@@ -121,7 +121,7 @@ class HingePosterior:
         biased: bool,
     ) -> None:
         self.data, self.n_levels, self.users, self.items = data, n_levels, users, items
-        self.threshold_prior, self.c, self.width, self.biased = threshold_prior, c, width, biased
+        self.threshold_prior, self.c, self.width, self.biased = threshold_prior, float(c), float(width), biased
         self.user_rows, self.item_rows = Rows.of_users(data), Rows.of_items(data)
         self.n, self.m = self.user_rows.n, self.item_rows.n
         self.weights, self.targets = np.empty(len(data.levels)), np.empty(len(data.levels))

@@ -83,7 +83,7 @@ class MaxEntropyProblem(PenalizedProblem):
             shapes |= {"mean": (n_factors,), "scatter": (n_factors, n_factors)}
         super().__init__(shapes, {}, False, np.float64)
         self.entries, self.alpha, self.alpha_bias = entries, alpha, alpha_bias
-        self.width, self.concentration, self.learn_items = width, concentration, learn_items
+        self.width, self.concentration, self.learn_items = float(width), float(concentration), learn_items
         self.cost, self.row_tol = 1 / alpha, 0.1 * tol
         self.variance = threshold_variance(width)
         self.centres = np.tile(threshold_centres(n_levels, width), (n, 1))

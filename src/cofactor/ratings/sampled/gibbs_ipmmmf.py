@@ -217,7 +217,7 @@ class GibbsIPMMMF(SampledModel):
             return (
                 data.indices, data.levels, V, self.biases, len(shares), np.log(shares / (1 - shares)),
                 sample["threshold_mean"].astype(float), sample["threshold_precision"].astype(float),
-                self.hinge_weight / 2, self.width, FOLD_IN_CYCLES,
+                self.hinge_weight / 2, float(self.width), FOLD_IN_CYCLES,
             )  # fmt: skip
 
         widths = {"U": self.n_factors + self.biases, "thresholds": len(self.scale_) - 1}

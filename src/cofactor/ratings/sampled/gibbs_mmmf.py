@@ -240,7 +240,7 @@ class GibbsMMMF(SampledModel):
             return (
                 data.indices, data.levels, sample["V"], self.biases, sample["user_precision"].astype(float),
                 prior.means(sample, data.shape[0]), sample["threshold_mean"].astype(float),
-                sample["threshold_precision"].astype(float), self.hinge_weight / 2, self.width, FOLD_IN_CYCLES,
+                sample["threshold_precision"].astype(float), self.hinge_weight / 2, float(self.width), FOLD_IN_CYCLES,
             )  # fmt: skip
 
         widths = {"U": prior.n_columns, "thresholds": len(self.scale_) - 1}

@@ -54,7 +54,7 @@ def threshold_prior(model: HingeModel) -> ThresholdPrior:
 def draws_of(model: HingeModel) -> HingeDraws:
     """Return the samples of a fitted model."""
     U, V, thresholds = (model.samples_[name] for name in ("U", "V", "thresholds"))
-    return HingeDraws(U, V, thresholds, model.biases, model.hinge_weight / 2, model.width)
+    return HingeDraws(U, V, thresholds, model.biases, model.hinge_weight / 2, float(model.width))
 
 
 @dataclass(frozen=True)
