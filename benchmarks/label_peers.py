@@ -1,7 +1,7 @@
 """Fit one method of another library and write its predictions; started by labels.py, in an environment of its own.
 
 `python label_peers.py METHOD FOLDER` reads X.npz, Y.npz and T.npz (test rows), writes predicted.npz, and prints the
-seconds of the fit, imports not included, as JSON.
+processor seconds of the fit, imports not included, as JSON.
 """
 
 import json
@@ -52,9 +52,9 @@ if __name__ == "__main__":
     folder = Path(sys.argv[2])
     X, Y, T = (sparse.csr_matrix(sparse.load_npz(folder / f"{name}.npz")) for name in "XYT")
     fit = METHODS[sys.argv[1]]()
-    began = time.perf_counter()
+    began = time.process_time()
     predict = fit(X, Y.astype(np.int64))
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     found = predict(T)
     dense = found.toarray() if sparse.issparse(found) else np.asarray(found)
     sparse.save_npz(folder / "predicted.npz", sparse.csr_matrix((dense > 0).astype(np.int8)))
