@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.special import expit, logit
 
 from cofactor.kernels.calibration import context_sums
+from cofactor.labels import PLST, LabelRidge
 from cofactor.labels.calibration import (
     Calibration,
     _move,
@@ -308,3 +309,26 @@ def test_only_the_ratios_of_weights_decide() -> None:
         found, _ = learn_decision("auto", "micro", scores, labels, np.full(200, weight))
         np.testing.assert_allclose(found.slope, plain.slope, rtol=1e-9)
         np.testing.assert_allclose(found.offset, plain.offset, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("shares", [[0.1, 0.4, 0.7], [0.4, 0.4, 0.4]])
+def test_labels_that_features_do_not_tell_have_the_share_as_their_probability(shares) -> None:
+    """Leave-one-out shares are lower where a label is on: the slope would be below 0, without end."""
+    labels = (np.random.default_rng(0).random((60, 3)) < shares).astype(np.float32)
+    scores = (labels.sum(axis=0) - labels) / 59 - 0.5
+    found = learn_calibration(scores, sparse.csr_array(labels)).probabilities(scores)
+    np.testing.assert_allclose(found, np.broadcast_to(labels.mean(axis=0), (60, 3)), atol=0.03)
+    for model in (LabelRidge(), PLST()):  # constant features: nothing is left by their scale
+        chances = model.set_params(random_state=0).fit(np.ones((60, 4)), labels).predict_proba(np.ones((1, 4)))
+        np.testing.assert_allclose(chances, labels.mean(axis=0)[None], atol=0.03)
+
+
+@pytest.mark.parametrize(("mean", "deviation"), [(-0.48, 0.03), (40.0, 1.0)])
+def test_scores_far_from_0_are_calibrated_too(mean, deviation) -> None:
+    """Newton's steps for what labels have in common went to and fro where the mean is many deviations from 0."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(800, 4))
+    chances = expit(2 * scores - 4)
+    labels = sparse.csr_array((rng.random((800, 4)) < chances).astype(np.float32))
+    found = learn_calibration(mean + deviation * scores, labels, context=False).probabilities(mean + deviation * scores)
+    assert np.abs(found - chances).mean() < 0.02

@@ -198,8 +198,8 @@ def learn_calibration(
     few = slice(None, None, -(-scores.size // _POOLED) or 1)
     scale = _scale(scores[few], w[few])
     pooled = _pooled(scores[few], labels[few], w[few], scale)
-    theta = _of_labels(scores, labels, w, scale, pooled)
-    slope = np.maximum(theta[0], _LEAST) / scale.unit
+    theta = _raised(_of_labels(scores, labels, w, scale, pooled), scores, labels, w, scale)
+    slope = theta[0] / scale.unit
     calibration = Calibration(slope, theta[1] - slope * scale.middle)
     if not context or scores.shape[1] < 2:
         return calibration
@@ -340,6 +340,33 @@ def _of_labels(
         stray, covariance = (theta - mean)[:, informed], move.covariance[:, :, informed]
         T = stray @ stray.T / informed.sum() + covariance.mean(axis=2) + 1e-6 * np.eye(2)
     return theta + _move(_sums(scores, w, theta, scale), targets, theta - mean, T).step
+
+
+def _raised(
+    theta: NDArray[np.float64],
+    scores: NDArray[Any],
+    labels: sparse.csr_array,
+    w: NDArray[np.float64],
+    scale: _Scale,
+) -> NDArray[np.float64]:
+    """Return slopes which are not below the least one, and where one was, the offset that suits it.
+
+    Held-out scores of a model that learned nothing but shares fall where a label is on, since it is on more rarely
+    among the others: the offset of such a slope alone would be far from the share.
+    """
+    low = np.flatnonzero(theta[0] < _LEAST)
+    if not len(low):
+        return theta
+    some, few = scores[:, low], np.array([np.full(len(low), _LEAST), np.zeros(len(low))])
+    targets = _targets(some, labels[:, low], w, scale)[1]
+    for _ in range(15):
+        sums = _sums(some, w, few, scale)
+        step = (targets - sums[1] - few[1] / _WIDE) / (sums[4] + 1 / _WIDE)
+        few[1] += np.clip(step, -_LONGEST, _LONGEST)
+        if np.abs(step).max() < 1e-4:
+            break
+    theta[:, low] = few
+    return theta
 
 
 # ---------------------------------------------------------------- context of the row
