@@ -377,7 +377,8 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         n, L = data.labels.shape
         counts = np.bincount(data.labels.indices, minlength=L)
         n_known = n if data.known is None else data.known.sum(axis=0)
-        self.constant_ = (counts == n_known).astype(np.int8) - (counts == 0).astype(np.int8)
+        # A label of which nothing is known, in a part of the instances, is off: nothing says that it is ever on.
+        self.constant_ = np.where(counts == 0, -1, counts == n_known).astype(np.int8)
         varying = self.constant_ == 0
         data = data if varying.all() else data.of_labels(np.flatnonzero(varying))
         if not varying.any():

@@ -138,13 +138,15 @@ def learn_calibrated(
     labels: sparse.csr_array,
     weights: NDArray[np.float64] | None = None,
     recorded: NDArray[np.float64] | None = None,
+    *,
+    context: bool = True,
 ) -> Calibrated:
     """Learn a calibration and a decision from the same held-out scores; see `learn_calibration`, `learn_decoder`.
 
     If only a share of the labels that are on is recorded, decisions rest on probabilities alone, see
     `expected_decoder`.
     """
-    calibration = learn_calibration(scores, labels, weights)
+    calibration = learn_calibration(scores, labels, weights, context=context)
     if recorded is not None:
         calibration = replace(calibration, recorded=recorded)
         return Calibrated(calibration, expected_decoder(decide_for, calibration.logits(scores), weights))
@@ -170,7 +172,8 @@ def learn_calibration(
     weights : ndarray of shape (n,), optional
         Weights of the instances; one of weight 2 is as much evidence as two. Models give weights of mean 1.
     context : bool, default=True
-        Whether to learn from the other labels of an instance too. It is kept where the log-likelihood of instances
+        Whether to learn from the other labels of an instance too; not where some scores do not count, since a new
+        instance has all of them, and so a larger sum. It is kept where the log-likelihood of instances
         that it did not learn from rises, by more than a standard error.
 
     Returns

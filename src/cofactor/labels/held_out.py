@@ -107,6 +107,8 @@ def learn_decision(
     labels: sparse.csr_array,
     weights: NDArray[np.float64] | None = None,
     recorded: NDArray[np.float64] | None = None,
+    *,
+    context: bool = True,
 ) -> tuple[Calibration, Decoder]:
     """Learn calibration and decision from scores of instances that the model did not learn from.
 
@@ -123,12 +125,15 @@ def learn_decision(
         Weights of the instances, of which only the ratios count.
     recorded : ndarray of shape (L,), optional
         Share of the labels that are on which is recorded; only with "auto".
+    context : bool, default=True
+        As in `learn_calibration`.
     """
     weights = relative_weights(weights)
     if threshold == AUTO:
-        learned = learn_calibrated(decide_for, scores, labels, weights, recorded)
+        learned = learn_calibrated(decide_for, scores, labels, weights, recorded, context=context)
         return learned.calibration, learned.decoder
-    return learn_calibration(scores, labels, weights), learn_threshold(threshold, scores, labels, weights)
+    calibration = learn_calibration(scores, labels, weights, context=context)
+    return calibration, learn_threshold(threshold, scores, labels, weights)
 
 
 def decide(model: Any, threshold: str, data: FitInput, recorded: NDArray[np.float64] | None = None) -> None:
@@ -156,7 +161,7 @@ def decide(model: Any, threshold: str, data: FitInput, recorded: NDArray[np.floa
     scores = of_all_labels(data.without_unknown(scores), constant)
     labels = with_constant(data.labels, constant)
     model.calibration_, model.decision_ = learn_decision(
-        threshold, model.decide_for, scores, labels, data.weights, recorded
+        threshold, model.decide_for, scores, labels, data.weights, recorded, context=data.known is None
     )
 
 
@@ -198,7 +203,9 @@ def fit_threshold(
     if isinstance(rule, str):
         scores = np.concatenate([model._all_scores(block) for block in model._blocks(data.features)])
         scores = data.without_unknown(scores)
-        model.calibration_, model.decision_ = learn_decision(rule, model.decide_for, scores, data.labels, data.weights)
+        model.calibration_, model.decision_ = learn_decision(
+            rule, model.decide_for, scores, data.labels, data.weights, context=data.known is None
+        )
     else:
         model.decision_ = Cut(float(rule))
     return model

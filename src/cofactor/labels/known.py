@@ -193,7 +193,9 @@ def check_known(known: KnownLabels, names: NDArray[Any]) -> None:
     if len(unknown):
         more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
         raise InvalidInputError(
-            f"label {names[unknown[0]]!r}{more} is known for no instance", argument="y", advice="leave it out"
+            f"label {names[unknown[0]]!r}{more} is known for no instance",
+            argument="y",
+            advice="leave it out; in an evaluation, the training part of a split may know nothing of a rare label",
         )
 
 

@@ -43,6 +43,7 @@ def ridge_penalty(data: FitInput, fit_intercept: bool = True) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from scipy import sparse
     >>> X = np.arange(8.0)[:, None]
     >>> round(ridge_penalty(FitInput(X, sparse.csr_array(X > 3))), 2)

@@ -58,7 +58,7 @@ class CPLST(CodeModel):
     --------
     >>> import numpy as np
     >>> X = np.arange(8.0)[:, None]
-    >>> Y = np.hstack([X > 3, X > 3, X < 2])
+    >>> Y = np.hstack([X > 3, X > 3, X < 4])
     >>> CPLST(n_components=1, alpha=0.1).fit(X, Y).predict([[0.0], [7.0]])
     array([[False, False,  True],
            [ True,  True, False]])

@@ -115,7 +115,7 @@ class LEML(LabelModel):
     Examples
     --------
     >>> X = np.arange(8.0)[:, None]
-    >>> Y = np.hstack([X > 3, X > 3, X < 2])
+    >>> Y = np.hstack([X > 3, X > 3, X < 4])
     >>> for loss in ("squared", "logistic", "smooth-hinge"):
     ...     print(LEML(2, 0.1, loss=loss).fit(X, Y).predict([[0.0], [7.0]]).astype(int).tolist())
     [[0, 0, 1], [1, 1, 0]]

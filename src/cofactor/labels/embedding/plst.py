@@ -59,7 +59,7 @@ class PLST(CodeModel):
     --------
     >>> import numpy as np
     >>> X = np.arange(8.0)[:, None]
-    >>> Y = np.hstack([X > 3, X > 3, X < 2])
+    >>> Y = np.hstack([X > 3, X > 3, X < 4])
     >>> model = PLST(n_components=2, alpha=0.1).fit(X, Y)
     >>> model.predict([[0.0], [7.0]])
     array([[False, False,  True],
