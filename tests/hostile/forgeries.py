@@ -57,7 +57,8 @@ def _other(part: Any, whole: Any, random: np.random.Generator) -> Any:
     if isinstance(part, int | float) and not isinstance(part, bool) and random.random() < 0.6:
         numbers = (part + 1, part - 1, -part, 2 * part, part * 10, 0, 1, -1, part + 0.5)
         return numbers[int(random.integers(len(numbers)))]
-    return ODD[int(random.integers(len(ODD)))]
+    # A copy: else a list may be put into itself, and all later trials have it.
+    return copy.deepcopy(ODD[int(random.integers(len(ODD)))])
 
 
 def damaged_arrays(arrays: dict[str, np.ndarray], random: np.random.Generator) -> None:
