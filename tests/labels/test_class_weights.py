@@ -63,6 +63,7 @@ def test_weights_go_with_labels_by_name_where_some_are_constant(model, tmp_path)
         (LabelRidge(), "heavy", "class_weight='heavy': expected 'balanced', a number for each label, or a dict"),
         (LabelRidge(), [1.0, 2.0], r"class_weight=.*there are 2 weights for 3 labels"),
         (LabelRidge(), [1.0, 0.0, 2.0], "expected finite numbers above 0"),
+        (LabelRidge(), {0: 1, 1: 5}, r"0 and 1 may be labels here, .* such as \[5\] \* 3 where"),
         (BinaryRelevance(), {"sea": 2}, "there is no label 'sea'"),
         (BinaryRelevance(), [[1.0, 2.0]], "expected 'balanced', a number for each label"),
         (BinaryRelevance(KNeighborsClassifier()), "balanced", "KNeighborsClassifier takes no weights of instances"),
@@ -71,6 +72,13 @@ def test_weights_go_with_labels_by_name_where_some_are_constant(model, tmp_path)
 def test_refusals(model, given, message) -> None:
     with pytest.raises((InvalidInputError, InvalidTypeError), match=message):
         model.set_params(class_weight=given).fit(X, Y)
+
+
+def test_a_dict_of_classes_is_told_from_one_of_labels() -> None:
+    named = LabelRidge(class_weight={0: 4, 1: 1}, **PLAIN).fit(X, Y, label_names=[1, 2, 0]).decision_function(X)
+    numbered = LabelRidge(class_weight={2: 4}, **PLAIN).fit(X, Y).decision_function(X)
+    np.testing.assert_array_equal(named, numbered)
+    LabelRidge(class_weight={}, **PLAIN).fit(X, Y)
 
 
 def test_other_models_do_not_have_them() -> None:

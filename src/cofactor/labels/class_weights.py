@@ -74,6 +74,15 @@ def _in_order(model: Any) -> list[float] | str | None:
     if given is None or isinstance(given, str):
         return given
     if isinstance(given, Mapping):
+        if given and set(given) <= {0, 1} and names.tolist() == list(range(len(names))):
+            ratio = given.get(1, 1.0) / given.get(0, 1.0)
+            raise InvalidInputError(
+                "0 and 1 may be labels here, or 'off' and 'on' as scikit-learn has it",
+                argument="class_weight",
+                found=given,
+                advice=f"give a list of {len(names)} weights, one for each label, such as [{ratio:g}] * {len(names)} "
+                "where each label shall weigh so much more where it is on",
+            )
         by_name = {str(name): float(weight) for name, weight in given.items()}
         extra = [name for name in by_name if name not in set(map(str, names))]
         if extra:

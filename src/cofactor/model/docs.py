@@ -129,7 +129,7 @@ PARAMETERS: Mapping[str, str] = {
     "decide_for": """\
         decide_for : {"micro", "macro", "example", "hamming", "subset"}, default={default}
             What decisions with ``threshold="auto"`` are best at: micro-F1, macro-F1, mean F1 of the instances, Hamming
-            loss or subset accuracy.""",
+            loss or subset accuracy. Other thresholds do not look at it, so a fit refuses all but "micro" with them.""",
     "features": f"""\
         X : {_FEATURES}
             Features, from -1e15 to 1e15.""",
@@ -156,8 +156,10 @@ PARAMETERS: Mapping[str, str] = {
     "class_weight": """\
         class_weight : "balanced", array-like of shape (L,), dict or None, default={default}
             Weight, for each label, of the instances that have it, where those that have it not weigh 1; a dict has
-            names of labels, and 1 for the others. "balanced" gives both halves of the instances the same weight in sum.
-            It changes what is learned; probabilities, and decisions by them, are learned without these weights.""",
+            names of labels, and 1 for the others. Where labels are called 0 to L - 1, a dict of 0 and 1 alone is
+            refused, since it may mean the classes off and on. "balanced" gives both halves of the instances the same
+            weight in sum. It changes what is learned; probabilities, and decisions by them, are learned without these
+            weights.""",
     "missing": """\
         missing : {"error", "ignore"}, default={default}
             What to do with labels that are NaN: refuse them, or learn from the known ones alone.""",
