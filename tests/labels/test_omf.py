@@ -329,12 +329,19 @@ def test_a_stream_tests_before_it_trains(tmp_path: Path) -> None:
         OMF(5, scale="standard").partial_fit(features, topics)
 
 
-def test_a_chunk_may_write_labels_in_signs() -> None:
-    plain, mixed = (OMF.paper(4, random_state=0).partial_fit(X, Y) for _ in range(2))
-    plain.partial_fit(X, Y)
-    mixed.partial_fit(X, 2 * Y - 1)
-    assert np.array_equal(plain.Q_, mixed.Q_)
-    assert set(np.unique(mixed.set_params(threshold=-0.3).fit_threshold(X, Y).predict(X))) == {0, 1}
+def test_a_stream_keeps_to_one_coding_of_labels(tmp_path: Path) -> None:
+    signs, ones = 2 * Y - 1, np.ones_like(Y)
+    for first, other in ((Y, signs), (signs, Y)):
+        stream = OMF.paper(4, random_state=0).partial_fit(X, first)
+        with pytest.raises(
+            InvalidInputError, match="y holds .* until now labels were written .*; write them as before"
+        ):
+            stream.partial_fit(X, other)
+        stream.partial_fit(X, ones).partial_fit(X, Y > 0).partial_fit(X, sparse.csr_array(Y))  # they say nothing of it
+        late = OMF.paper(4, random_state=0, threshold=-0.3).partial_fit(X, ones)
+        late.save(tmp_path / "m")
+        late = cofactor.load(tmp_path / "m").partial_fit(X, first)
+        assert set(np.unique(late.predict(X))) == set(np.unique(first))
 
 
 def test_a_fit_which_predicts_nothing_says_what_to_do() -> None:

@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from cofactor import load
 from cofactor.datasets import load_labels
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.evaluation import Search, StratifiedLabelKFold, compare, evaluate_labels
 from cofactor.labels import (
     CPLST,
@@ -201,9 +201,19 @@ def test_labels_with_one_known_value_are_constant() -> None:
     X, _, _, unknown = problem(5)
     unknown[unknown[:, 1] == 0, 1] = np.nan
     unknown[unknown[:, 2] == 1, 2] = np.nan
-    model = PLST.paper(1.0, missing="ignore", threshold=0).fit(X, unknown)
+    with pytest.warns(InputWarning, match="label 1 is known only where it is on, so nothing says") as found:
+        model = PLST.paper(1.0, missing="ignore", threshold=0).fit(X, unknown)
+    assert len(found) == 1
     assert model.constant_.tolist() == [0, 1, -1, 0, 0]
     assert model.predict(X)[:, 1:3].tolist() == [[1, 0]] * len(X)
+
+
+def test_a_threshold_of_labels_known_only_where_they_are_on() -> None:
+    X, Y, _, _ = problem(5)
+    model = PLST(missing="ignore").fit(X, 2 * Y - 1)
+    one_sided = np.where(Y == 1, 1, np.nan)  # ones and what is not known may belong to either coding
+    with pytest.warns(InputWarning, match=r"label 0 \(and 4 more\) is known only where it is on"):
+        model.fit_threshold(X, one_sided)
 
 
 def test_decisions_are_learned_from_known_labels() -> None:

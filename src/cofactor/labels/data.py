@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -22,6 +22,7 @@ __all__ = [
     "LabelForm",
     "as_labels",
     "as_weights",
+    "check_coding",
     "dense",
     "in_trained_order",
     "relative_weights",
@@ -41,8 +42,8 @@ class LabelForm:
         "array", "pandas", "polars", or a sparse format and kind as in "csr_array" and "csc_matrix".
     dtype : str
         Name of the NumPy dtype.
-    signs : bool
-        Whether labels are written -1 and 1 instead of 0 and 1.
+    signs : bool or None
+        Whether labels are written -1 and 1 instead of 0 and 1; None if all are 1, which says neither.
 
     Examples
     --------
@@ -55,10 +56,14 @@ class LabelForm:
 
     container: str
     dtype: str
-    signs: bool
+    signs: bool | None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.container, str) or not isinstance(self.dtype, str) or not isinstance(self.signs, bool):
+        if (
+            not isinstance(self.container, str)
+            or not isinstance(self.dtype, str)
+            or not isinstance(self.signs, bool | None)
+        ):
             raise InvalidTypeError(f"labels cannot come back as {self!r}")
         layout, kind = self._layout
         if self.container not in _CONTAINERS and not (layout in _FORMATS and kind in ("array", "matrix")):
@@ -197,14 +202,14 @@ def _as_numbers(table: NDArray[Any]) -> NDArray[Any]:
     return numbers if numbers.dtype.kind in "biuf" else table.astype(np.float64)
 
 
-def _dense_ones(table: NDArray[Any]) -> tuple[sparse.csr_array, bool]:
-    """Return the ones of a dense table, and whether its labels are written -1 and 1."""
+def _dense_ones(table: NDArray[Any]) -> tuple[sparse.csr_array, bool | None]:
+    """Return the ones of a dense table, and whether its labels are written -1 and 1; None if it does not say."""
     negative = table == -1 if table.dtype.kind in "if" else np.zeros(table.shape, dtype=bool)
     on = table == 1
     wrong = ~(on | negative | (table == 0))
     if wrong.any():
         _refuse_label(*first_entry(table, wrong))
-    signs = bool(negative.any())
+    signs = None if table.dtype.kind in "if" and on.all() else bool(negative.any())
     if signs and not (on | negative).all():
         raise InvalidInputError("y holds -1 and 0: labels are written either 0 and 1, or -1 and 1", argument="y")
     return sparse.csr_array(on, dtype=np.float32), signs
@@ -251,6 +256,30 @@ def _checked_names(names: list[Any] | None, n_labels: int) -> NDArray[Any]:
         twice = next(k for k in table.tolist() if table.tolist().count(k) > 1)
         raise InvalidInputError(f"label names must differ: {twice!r} occurs twice", argument="label_names")
     return table
+
+
+def check_coding(given: LabelForm, trained: LabelForm) -> LabelForm:
+    """Refuse dense numbers in another coding than that of training; return the form that is known from now on.
+
+    Examples
+    --------
+    >>> (_, zeros, _), (_, signs, _) = as_labels([[0, 1]]), as_labels([[-1, 1]])
+    >>> check_coding(signs, zeros)
+    Traceback (most recent call last):
+    cofactor.errors.InvalidInputError: y holds -1 and 1, but until now labels were written 0 and 1; write them as before
+    """
+    if given.is_sparse or given.dtype == "bool" or given.signs is None:
+        return trained
+    if trained.signs is None:
+        return replace(trained, signs=given.signs)
+    if given.signs != trained.signs and not trained.is_sparse and trained.dtype != "bool":
+        codes = ("0 and 1", "-1 and 1")
+        raise InvalidInputError(
+            f"y holds {codes[given.signs]}, but until now labels were written {codes[bool(trained.signs)]}",
+            argument="y",
+            advice="write them as before",
+        )
+    return trained
 
 
 def in_trained_order(labels: sparse.csr_array, names: NDArray[Any] | None, trained: NDArray[Any]) -> sparse.csr_array:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -11,9 +13,10 @@ from narwhals.stable.v2.dependencies import is_pandas_like_dataframe
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.labels.data import LabelForm, as_labels, in_trained_order
 from cofactor.labels.features import is_sparse
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice
 
 __all__ = [
@@ -23,6 +26,7 @@ __all__ = [
     "check_missing",
     "known_in_order",
     "refused_unknown",
+    "warn_of_one_sided",
 ]
 
 #: Most labels, instances times labels, of which some may be unknown: a byte each.
@@ -94,6 +98,8 @@ def as_known_labels(
             _refuse_nan(here)
         known &= ~nan
     labels, form, found = as_labels(_settled(Y, table, known), names)
+    if labels.nnz == np.count_nonzero(known):
+        form = replace(form, signs=None)  # zeros stand for what is not known
     if columns is not None:
         form = LabelForm("pandas" if is_pandas_like_dataframe(Y) else "polars", form.dtype, form.signs)
         found = found if names is not None else as_labels(np.zeros((1, shape[1])), columns)[2]
@@ -196,6 +202,27 @@ def check_known(known: KnownLabels, names: NDArray[Any]) -> None:
             f"label {names[unknown[0]]!r}{more} is known for no instance",
             argument="y",
             advice="leave it out; in an evaluation, the training part of a split may know nothing of a rare label",
+        )
+
+
+def warn_of_one_sided(labels: sparse.csr_array, known: KnownLabels, names: NDArray[Any]) -> None:
+    """Warn of labels that are known only where they are on: nothing says which instances lack them.
+
+    Labels known only where they are off pass: of a rare label that is usual in a part of the data.
+    """
+    if known is None:
+        return
+    n_known = known.sum(axis=0)
+    n_on = np.bincount(labels.indices, minlength=labels.shape[1])
+    always = np.flatnonzero((n_on == n_known) & (n_known < len(known)))
+    if len(always):
+        more = f" (and {len(always) - 1} more)" if len(always) > 1 else ""
+        warnings.warn(
+            InputWarning(
+                f"label {names[always[0]]!r}{more} is known only where it is on, so nothing says which instances lack "
+                "it: if it is off, or not recorded, where it is not known, give 0 there (and recorded= to fit)"
+            ),
+            stacklevel=callers_level(),
         )
 
 

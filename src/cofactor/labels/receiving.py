@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.labels.data import in_trained_order, relative_weights
+from cofactor.labels.data import check_coding, in_trained_order, relative_weights
 from cofactor.labels.decoding import first_decoder
 from cofactor.labels.features import CheckedFeatures, as_features, check_n_features
 from cofactor.labels.fit_input import FitInput, check_lengths, check_whole, weights_of
-from cofactor.labels.known import as_known_labels, check_known, known_in_order, refused_unknown
+from cofactor.labels.known import as_known_labels, check_known, known_in_order, refused_unknown, warn_of_one_sided
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import AUTO, choose_scaling, compared_scalings, learn_scaling, stream_scaling
 from cofactor.labels.tables import features_to_learn, features_to_score, is_dataset, taken_apart
@@ -48,11 +48,13 @@ def received(
     if known is not None and not model._takes_unknown:
         raise refused_unknown(known, type(model).__name__)
     check_known(known, names)
+    warn_of_one_sided(labels, known, names)
     if reset:
         model.form_, model.label_names_ = form, names
         model.constant_ = np.zeros(len(names), dtype=np.int8)
         model.decision_, model.calibration_ = first_decoder(model.threshold), None
     else:
+        model.form_ = check_coding(form, model.form_)
         given = names if form.is_frame or label_names is not None else None
         labels = in_trained_order(labels, given, model.label_names_)
         known = known_in_order(known, given, model.label_names_)
