@@ -326,6 +326,10 @@ def test_xml_naming_a_label_the_file_lacks(run, arff: Path) -> None:
             ["--threshold", "best"],
             "--threshold best: expected a finite number, or one of 'auto', 'global', 'per-label', 'top-k'",
         ),
+        (
+            ["--threshold", "0.5", "--decide-for", "macro"],
+            "--decide-for macro: --threshold 0.5 does not look at it; take --threshold auto",
+        ),
         (["--param", "x=1"], "--param x: LabelRidge has no such parameter"),
         (
             ["-m", "mlknn", "--alpha", "3"],

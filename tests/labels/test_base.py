@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cofactor.labels import Cut, Joint, LabelModel
+from cofactor.evaluation import Search
+from cofactor.labels import OMF, PLST, Cut, Joint, LabelModel
 from cofactor.model.state import packed, unpacked
 
 
@@ -173,6 +174,26 @@ def test_a_model_may_decode_label_sets_by_itself():
         Echo("joint").fit(X, Y)
     with pytest.raises(ValueError, match="does not decode label sets by itself"):
         Echo._from_state({**header, "params": {"threshold": 0, "random_state": None}}, arrays)
+
+
+def test_a_model_without_probabilities_says_how_to_get_them():
+    model = Echo().fit(X, Y)
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(
+        AttributeError, match="Echo has no predict_proba with threshold=0, .* fit it with threshold='auto'"
+    ):
+        model.predict_proba(X)
+    assert model.fit_threshold(X, Y, "auto").predict_proba(X).shape == Y.shape
+
+
+@pytest.mark.parametrize("threshold", [0.5, "global"])
+def test_what_decisions_are_best_at_belongs_to_probabilities(threshold):
+    model = OMF(2, threshold=threshold, decide_for="macro")
+    for learn in (model.fit, model.partial_fit, OMF.paper(2).fit(X, Y).set_params(**model.get_params()).fit_threshold):
+        with pytest.raises(ValueError, match=f"decide_for='macro': threshold={threshold!r} does not look at it; take"):
+            learn(X, Y)
+    search = Search(PLST(decide_for="macro"), {"alpha": [1.0]}, thresholds=["plain", "auto"], n_splits=2).fit(X, Y)
+    assert {k: one.decide_for for k, one in search.estimators_.items()} == {"plain": "micro", "auto": "macro"}
 
 
 def test_an_aim_is_no_rule_of_a_threshold():

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import gen_batches
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
@@ -22,7 +21,18 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.calibration import Calibration
 from cofactor.labels.data import LabelForm
-from cofactor.labels.decoding import AUTO, FAR, JOINT, RULES, Decoder, Joint, check_aim, check_threshold
+from cofactor.labels.decoding import (
+    AIMS,
+    AUTO,
+    FAR,
+    JOINT,
+    RULES,
+    Decoder,
+    Joint,
+    check_aim,
+    check_decision,
+    check_threshold,
+)
 from cofactor.labels.explaining import explain, no_parts
 from cofactor.labels.fit_input import CheckedFeatures, FitInput
 from cofactor.labels.held_out import check_enough, decide, fit_threshold, holdout_scores, recorded_shares
@@ -37,6 +47,7 @@ from cofactor.labels.tags import label_tags
 from cofactor.model.checks import check_callback, check_flag, check_verbose, make_generator
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
+from cofactor.model.offered import offered_if
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
@@ -257,6 +268,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             If a parameter, features, labels or weights are not valid. The message says what was found, and what to do.
         """
         self._check_params()
+        check_decision(self.threshold, self.decide_for)
         with (
             committed(self) as fitted,
             Monitor(getattr(self, "callback", None), bool(getattr(self, "verbose", 0)), type(self).__name__) as monitor,
@@ -306,7 +318,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """
         return np.concatenate([self._all_scores(block) for block in self._blocks(self._features(X))])
 
-    @available_if(offers_probabilities)
+    @offered_if(offers_probabilities)
     def predict_proba(self, X: Features) -> NDArray[Any]:
         """Return the probability of each label.
 
@@ -431,7 +443,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     def _uncut(self) -> None:
         """Set the plain cut as the threshold, since the caller cuts the scores."""
-        self.set_params(threshold=0)
+        self.threshold, self.decide_for = 0, AIMS[0]
 
     def _learn_cut(self, rule: str, scores: NDArray[Any], truth: sparse.csr_array) -> Decoder:
         """Return the cut that a rule learns, or the plain one."""

@@ -15,7 +15,7 @@ from cofactor.kernels.threads import blas_limit
 from cofactor.labels.calibration import Calibration, learn_calibrated, learn_calibration
 from cofactor.labels.copies import warn_of_copies
 from cofactor.labels.data import relative_weights
-from cofactor.labels.decoding import AUTO, Cut, Decoder, check_threshold, learn_threshold
+from cofactor.labels.decoding import AUTO, Cut, Decoder, check_decision, check_threshold, learn_threshold
 from cofactor.labels.filling import known_shares
 from cofactor.labels.fit_input import FitInput
 from cofactor.labels.leave_one_out import column_means
@@ -197,7 +197,9 @@ def fit_threshold(
     learn it again from recent instances when scores have changed.
     """
     check_is_fitted(model)
-    rule = model.threshold if rule is None else rule
+    if rule is None:
+        rule = model.threshold
+        check_decision(rule, model.decide_for)
     check_threshold(rule, argument="rule")
     data = model._receive(X, y, sample_weight, reset=False, weights="any")
     if isinstance(rule, str):

@@ -23,12 +23,18 @@ __all__ = ["cut_of_rule", "of_all_labels", "offers_probabilities", "on_by_scores
 
 
 def offers_probabilities(model: Any) -> bool:
-    """Whether a model has `predict_proba`, as scikit-learn's `available_if` wants to know it."""
+    """Whether a model has `predict_proba`; if not, an AttributeError says how it gets it."""
     if getattr(model, "calibration_", None) is not None or model._has_probabilities():
         return True
     if not hasattr(model, "decision_") and isinstance(model.threshold, str) and model.threshold != JOINT:
         return True  # a fit will learn a calibration
-    raise AttributeError(f"this {type(model).__name__} has scores, but no probabilities: fit with threshold='auto'")
+    name = type(model).__name__
+    if model.threshold == AUTO:
+        raise AttributeError(f"{name} has no predict_proba yet: give it more instances to learn from")
+    raise AttributeError(
+        f"{name} has no predict_proba with threshold={model.threshold!r}, but scores: fit it with threshold='auto', or "
+        "let the fitted model learn probabilities by fit_threshold(X, y, 'auto') from instances which are new to it"
+    )
 
 
 def of_all_labels(table: NDArray[Any], constant: NDArray[np.int8], off: Any = -FAR, on: Any = FAR) -> NDArray[Any]:
@@ -80,7 +86,7 @@ def decided(model: Any, rule: str, cut: Decoder) -> None:
     """Let a fitted model decide by a cut that `cut_of_rule` learned."""
     model.decision_, model.threshold = cut, rule
     if isinstance(cut, Calibrated):
-        model.calibration_, model.decision_ = cut.calibration, cut.decoder
+        model.calibration_, model.decision_, model.decide_for = cut.calibration, cut.decoder, cut.decoder.rule
 
 
 def score(model: LabelModel, X: Features, y: Labels, sample_weight: ArrayLike | None = None) -> float:

@@ -18,7 +18,7 @@ from cofactor.datasets.registry import KNOWN
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation.labels import decodings, measure_labels
 from cofactor.labels import LabelModel
-from cofactor.labels.decoding import AUTO
+from cofactor.labels.decoding import AIMS, AUTO, check_decision
 from cofactor.metrics import LABEL_METRICS, LabelTally, micro_f1
 from cofactor.model.convergence import NothingPredictedWarning, predicts_none
 from cofactor.model.named_splits import splitter_of
@@ -370,8 +370,10 @@ def _require_probabilities(model: LabelModel, scores: bool, called: str) -> None
 
 def _decisions(settings: Settings) -> dict[str, Any]:
     """Return the parameters of a label model which say how it decides."""
-    asked = settings.options
-    return {"threshold": asked.get("threshold", AUTO), "decide_for": asked.get("decide_for", "micro")}
+    found = {"threshold": AUTO, "decide_for": AIMS[0]}
+    found |= {name: settings.options[name] for name in found if name in settings.options}
+    check_decision(**found)
+    return found
 
 
 def _choices(model: LabelModel) -> dict[str, Any]:

@@ -28,6 +28,7 @@ __all__ = [
     "Decoder",
     "Joint",
     "TopK",
+    "check_decision",
     "check_threshold",
     "first_decoder",
     "learn_threshold",
@@ -208,6 +209,25 @@ def check_threshold(threshold: Any, *, joint: bool = False, argument: str = "thr
         raise InvalidTypeError(expected, argument=argument, found=threshold)
     elif not math.isfinite(threshold):
         raise InvalidInputError(expected, argument=argument, found=threshold)
+
+
+def check_decision(threshold: Any, decide_for: str) -> None:
+    """Refuse a `decide_for` that would not count, since the threshold cuts scores.
+
+    Examples
+    --------
+    >>> check_decision("auto", "macro")
+    >>> check_decision(0.5, "macro")
+    Traceback (most recent call last):
+    cofactor.errors.InvalidInputError: decide_for='macro': threshold=0.5 does not look at it; take threshold='auto'
+    """
+    if threshold != AUTO and decide_for != AIMS[0]:
+        raise InvalidInputError(
+            (Argument("threshold", threshold), " does not look at it"),
+            argument="decide_for",
+            found=decide_for,
+            advice=("take ", Argument("threshold", AUTO)),
+        )
 
 
 def learn_threshold(rule: str, scores: ArrayLike, Y: Labels, sample_weight: ArrayLike | None = None) -> Cut | TopK:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.decoding import check_decision
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import is_sparse
@@ -306,6 +307,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         What the decoder "ridge" of a fitted model adds to Q, it still adds to the Q of the stream.
         """
         self._check_params()
+        check_decision(self.threshold, self.decide_for)
         first = not hasattr(self, "n_features_in_")
         if n_rows is not None:
             check_number("n_rows", n_rows, low=1, whole=True)

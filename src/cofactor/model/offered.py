@@ -1,0 +1,55 @@
+"""Methods that an object has only under a condition, and whose absence says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from types import MethodType
+from typing import Any, cast
+
+__all__ = ["offered_if"]
+
+
+class _Offered:
+    """A method which exists for an object unless a check of the object raises an AttributeError.
+
+    scikit-learn's `available_if` does the same, but shows a text of its own instead of that of the check.
+    """
+
+    def __init__(self, fn: Callable[..., Any], check: Callable[[Any], object]) -> None:
+        self.fn, self.check = fn, check
+        update_wrapper(cast(Any, self), fn)
+
+    def __get__(self, obj: Any, owner: type[Any] | None = None) -> Any:
+        if obj is None:
+            return self.fn
+        self.check(obj)
+        return MethodType(self.fn, obj)
+
+
+def offered_if(check: Callable[[Any], object]) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator for a method that an object has only if a check of it raises no AttributeError.
+
+    Parameters
+    ----------
+    check : callable
+        Takes the object. The text of its AttributeError is what a caller of the method sees.
+
+    Examples
+    --------
+    >>> def is_open(door):
+    ...     if not door.open:
+    ...         raise AttributeError("the door is closed: open it first")
+    >>> class Door:
+    ...     open = False
+    ...
+    ...     @offered_if(is_open)
+    ...     def enter(self):
+    ...         return "inside"
+    >>> hasattr(Door(), "enter")
+    False
+    >>> Door().enter()
+    Traceback (most recent call last):
+    AttributeError: the door is closed: open it first
+    """
+    return lambda fn: _Offered(fn, check)
