@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +13,8 @@ import pytest
 import cofactor
 from cofactor.datasets import load_labels
 from cofactor.errors import InvalidInputError
-from cofactor.evaluation import compare
-from cofactor.labels import LabelRidge
+from cofactor.evaluation import compare, evaluate_labels
+from cofactor.labels import PLST, LabelRidge
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(90, 3)).round(3)
@@ -100,6 +102,24 @@ def test_commands_learn_from_known_labels_and_measure_on_them(run, table: Path, 
     assert (many.status, "are not known" in many.err) == (0, True), many.err
     alone = run("fit", table, *OPTIONS, "-m", "mlknn", "-o", out)
     assert (alone.status, "MLkNN needs all labels; take LabelRidge" in alone.err) == (2, True), alone.err
+
+
+def test_labels_that_a_training_part_does_not_know_are_left_out_of_its_measures(run, table: Path) -> None:
+    frame = pd.read_csv(table, na_values=GAPS)
+    frame["l_z"] = np.where(frame.index == 50, 0, np.nan)  # not among the rows of the warm-up
+    frame.to_csv(table, index=False)
+    told = run("evaluate", table, *OPTIONS, "-m", "plst", "--folds", 2, "--by-label")
+    assert told.status == 0, told.err
+    split = re.search(r"the training part of split (\d) knows nothing of 'l_z': its measures leave it out", told.err)
+    assert split, told.err
+    assert re.search(r"l_z +0 ", told.out)
+    known = evaluate_labels(PLST(missing="ignore", random_state=0), X, frame[["l_x", "l_y", "l_z"]], 2)
+    fewer = evaluate_labels(PLST(missing="ignore", random_state=0), X, frame[["l_x", "l_y"]], 2)
+    fold = int(split[1]) - 1
+    assert [row["left_out"] for row in known] == [["l_z"] if k == fold else [] for k in range(2)]
+    assert known[fold]["macro_f1"] == fewer[fold]["macro_f1"]
+    loaded = json.loads(run("evaluate", table, *OPTIONS, "-m", "plst", "--folds", 2, "--json").out)
+    assert loaded["results"]["PLST"][fold]["macro_f1"] == pytest.approx(fewer[fold]["macro_f1"])
 
 
 def test_missing_labels_that_make_no_sense(run, table: Path, tmp_path: Path) -> None:

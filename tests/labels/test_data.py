@@ -10,6 +10,7 @@ from scipy import sparse
 from cofactor.errors import InvalidInputError
 from cofactor.labels.data import LabelForm, as_labels, dense
 from cofactor.labels.features import LARGEST, SMALLEST, as_features
+from cofactor.labels.known import as_known_labels
 
 Y = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 1], [1, 1, 1]])
 
@@ -94,13 +95,22 @@ def test_columns_of_equal_names(names):
         ([{"a"}, {"b", "c"}], ""),
         ([["a"], ["b", "c"]], ""),
         ([[0, "a"], [1, 1]], r", but holds 'a' \(row 0, label 1\)"),
-        (pd.DataFrame({"p": [0, 1], "q": [1, {2}]}), r", but holds \{2\} \(row 1, label 1\)"),
+        (pd.DataFrame({"p": [0, 1], "q": [1, {2}]}), r", but holds \{2\} \(row 1, label 'q'\)"),
     ],
     ids=["sets", "lists", "a text", "a set in a frame"],
 )
 def test_what_is_no_table_of_labels(given, holds):
     with pytest.raises(InvalidInputError, match=rf"of 0 and 1{holds}; scikit-learn's Multi\w+ makes one .* names$"):
         as_labels(given)
+
+
+@pytest.mark.parametrize("names", [None, ["r", "s"]])
+def test_refusals_name_the_label(names):
+    wrong = pd.DataFrame({"p": [0, 1], "q": [1, 2]})
+    with pytest.raises(InvalidInputError, match=rf"y holds 2 \(row 1, label '{'q' if names is None else 's'}'\)"):
+        as_labels(wrong, names)
+    with pytest.raises(InvalidInputError, match=rf"y holds nan \(row 1, label '{'q' if names is None else 's'}'\)"):
+        as_known_labels(wrong.replace(2, np.nan), names)
 
 
 def test_features_are_not_copied_without_need():

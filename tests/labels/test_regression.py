@@ -1,6 +1,7 @@
 """Ridge regression of every route is scikit-learn's."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
@@ -141,6 +142,10 @@ def test_a_few_columns_which_vary_so_little_that_they_are_lost(form, fit_interce
         space = FeatureSpace(form(X), fit_intercept=fit_intercept)
     assert len(caught) == 1
     assert np.abs(space.ridge(T, 1.0)[0][1:3]).max() < 1e-6
+    if form is np.asarray:  # a model says their names
+        frame = pd.DataFrame(X, columns=list("abcdef"))
+        with pytest.warns(InputWarning, match=r"2 of 6 features \(the first in column 'b'\) .* beside column 'a'"):
+            PLST.paper(fit_intercept=fit_intercept).fit(frame, np.eye(40, 2))
 
 
 def test_refusals():

@@ -23,12 +23,13 @@ from cofactor.evaluation.run.keys import plain_value
 from cofactor.evaluation.run.references import Reference
 from cofactor.metrics.labels import label_report
 from cofactor.metrics.ranked import Undefined
+from cofactor.metrics.tables import split_unknown
 from cofactor.model.named_splits import splitter_of
 from cofactor.model.selection.judges import AUTO
 from cofactor.model.splits import Parts
 from cofactor.typing import LABEL_DTYPE, Features, Labels, RandomState
 
-__all__ = ["decodings", "evaluate_labels", "fold_means", "threshold_of"]
+__all__ = ["decodings", "evaluate_labels", "fold_means", "threshold_of", "unknown_labels"]
 
 
 def evaluate_labels(
@@ -74,8 +75,10 @@ def evaluate_labels(
     list of dict
         One for each fold and decoding, see `decodings`: ``fold`` (from 0), ``decoding``, the measures of
         `cofactor.metrics.label_report`, ``n_train``, ``n_test``, ``fit_seconds`` (selection included; the same for
-        all decodings of a fold), ``predict_seconds``, ``parameters`` (those a selection chose, else empty), and
-        ``threshold`` (the cut, or number of labels; None for one cut per label, or where the model has none).
+        all decodings of a fold), ``predict_seconds``, ``left_out``, ``parameters`` (those a selection chose, else
+        empty), and ``threshold`` (the cut, or number of labels; None for one cut per label, or where the model has
+        none). Labels of which a training part knows nothing (NaN) are left out of this fold, for all models alike: they
+        are not learned, and no measure counts them; ``left_out`` has their names, or positions.
 
     Raises
     ------
@@ -230,17 +233,26 @@ def measure_labels(
     ways: Callable[[Any, Any], Iterable[tuple[str, Any, Any]]],
     options: Mapping[str, Any],
     keep: Callable[[Any], object] | None = None,
+    label_names: Sequence[Any] | None = None,
 ) -> list[dict[str, Any]]:
     """Fit a copy of a model and measure it: a row for each of its ways to turn scores into labels.
 
-    `keep` is called with the copy when it is fitted.
+    `keep` is called with the copy when it is fitted. A label model may have names of labels, and X may be a
+    `LabelDataset`: then messages have the names of the data.
     """
+    taught, truth, features = _safe_indexing(Y, train), _safe_indexing(Y, test), _rows(X, test)
+    names = label_names if label_names is not None else getattr(Y, "columns", range(taught.shape[1]))
+    left_out = unknown_labels(taught)
+    if len(left_out):
+        kept = np.delete(np.arange(taught.shape[1]), left_out)
+        taught, truth = (_safe_indexing(table, kept, axis=1) for table in (taught, truth))
+        label_names = None if label_names is None else [label_names[k] for k in kept]
+    named = {} if label_names is None else {"label_names": label_names}
     began = time.perf_counter()
-    fitted = clone(model).fit(_safe_indexing(X, train), _labels_for(model, _safe_indexing(Y, train)))
+    fitted = clone(model).fit(_rows(X, train), _labels_for(model, taught), **named)
     fit_seconds = time.perf_counter() - began
     if keep is not None:
         keep(fitted)
-    truth, features = _safe_indexing(Y, test), _safe_indexing(X, test)
     began = time.perf_counter()
     fitted.predict(features)
     predict_seconds = time.perf_counter() - began
@@ -263,10 +275,30 @@ def measure_labels(
                 "n_test": len(test),
                 "fit_seconds": fit_seconds,
                 "predict_seconds": predict_seconds,
+                "left_out": [list(names)[k] for k in left_out],
                 **_chosen(fitted, name),
             }
         )
     return rows
+
+
+def unknown_labels(Y: Any) -> NDArray[np.int64]:
+    """Return the positions of labels of which a training part knows nothing (NaN): no model can learn them.
+
+    None are, if nothing is known of all of them: then the model says what is wrong.
+
+    Examples
+    --------
+    >>> unknown_labels([[1.0, np.nan], [0.0, np.nan]])
+    array([1])
+    """
+    _, known = split_unknown(Y)
+    return np.flatnonzero(~known.any(axis=0)) if known is not None and known.any() else np.zeros(0, dtype=np.int64)
+
+
+def _rows(X: Any, rows: NDArray[Any]) -> Any:
+    """Return some instances of features, or of a data set."""
+    return X.take(rows) if hasattr(X, "targets") else _safe_indexing(X, rows)
 
 
 def label_measures(

@@ -25,6 +25,7 @@ __all__ = [
     "check_coding",
     "dense",
     "in_trained_order",
+    "place_of_label",
     "relative_weights",
 ]
 
@@ -162,10 +163,10 @@ def as_labels(Y: Labels, names: Iterable[Any] | None = None) -> tuple[sparse.csr
         )
     if table.shape[1] == 0:
         raise InvalidInputError(f"y has shape {table.shape}: there must be at least one label", argument="y")
-    labels, signs = _sparse_ones(table) if is_sparse(table) else _dense_ones(table)
     if names is not None and not isinstance(names, Iterable):
         raise InvalidTypeError("expected names, one for each label", argument="label_names", found=names)
     given = columns if names is None else list(names)
+    labels, signs = _sparse_ones(table, given) if is_sparse(table) else _dense_ones(table, given)
     return labels, LabelForm(container, np.dtype(table.dtype).name, signs), _checked_names(given, table.shape[1])
 
 
@@ -185,7 +186,7 @@ def _as_table(Y: Any) -> tuple[NDArray[Any], str, list[Any] | None]:
             table = _as_numbers(table)
     except (ValueError, TypeError) as error:
         found = first_without_number(Y)
-        but = "" if found is None else ", but holds {!r} (row {}, label {})".format(*found)
+        but = "" if found is None else f", but holds {found[0]!r} ({place_of_label(*found[1:], columns)})"
         raise InvalidInputError(
             f"Unknown label type: y must be a table (n instances, L labels) of 0 and 1{but}; "
             "scikit-learn's MultiLabelBinarizer makes one of lists of label names",
@@ -202,20 +203,20 @@ def _as_numbers(table: NDArray[Any]) -> NDArray[Any]:
     return numbers if numbers.dtype.kind in "biuf" else table.astype(np.float64)
 
 
-def _dense_ones(table: NDArray[Any]) -> tuple[sparse.csr_array, bool | None]:
+def _dense_ones(table: NDArray[Any], names: list[Any] | None) -> tuple[sparse.csr_array, bool | None]:
     """Return the ones of a dense table, and whether its labels are written -1 and 1; None if it does not say."""
     negative = table == -1 if table.dtype.kind in "if" else np.zeros(table.shape, dtype=bool)
     on = table == 1
     wrong = ~(on | negative | (table == 0))
     if wrong.any():
-        _refuse_label(*first_entry(table, wrong))
+        _refuse_label(*first_entry(table, wrong), names)
     signs = None if table.dtype.kind in "if" and on.all() else bool(negative.any())
     if signs and not (on | negative).all():
         raise InvalidInputError("y holds -1 and 0: labels are written either 0 and 1, or -1 and 1", argument="y")
     return sparse.csr_array(on, dtype=np.float32), signs
 
 
-def _sparse_ones(table: Any) -> tuple[sparse.csr_array, bool]:
+def _sparse_ones(table: Any, names: list[Any] | None) -> tuple[sparse.csr_array, bool]:
     """Return the ones of a sparse table, and whether its labels are written -1 and 1."""
     if table.dtype.kind not in "biuf":
         raise InvalidInputError(f"y has the dtype {table.dtype}: labels must be 0 and 1", argument="y")
@@ -225,7 +226,7 @@ def _sparse_ones(table: Any) -> tuple[sparse.csr_array, bool]:
     values = labels.data
     wrong = (values != 1) & (values != -1)
     if wrong.any():
-        _refuse_label(*first_entry(labels, wrong))
+        _refuse_label(*first_entry(labels, wrong), names)
     signs = bool((values == -1).any()) if values.dtype.kind in "if" else False
     if signs and labels.nnz < labels.shape[0] * labels.shape[1]:
         raise InvalidInputError("y holds -1 and 0: labels are written either 0 and 1, or -1 and 1", argument="y")
@@ -236,9 +237,20 @@ def _sparse_ones(table: Any) -> tuple[sparse.csr_array, bool]:
     return labels, signs
 
 
-def _refuse_label(value: Any, row: int, column: int) -> None:
+def place_of_label(row: int, column: int, names: Any) -> str:
+    """Return what messages call a place of y: by the name of the label, where it has one.
+
+    Examples
+    --------
+    >>> place_of_label(3, 1, ["sea", "sun"]), place_of_label(3, 1, None)
+    ("row 3, label 'sun'", 'row 3, label 1')
+    """
+    return f"row {row}, label {repr(names[column]) if names is not None and column < len(names) else column}"
+
+
+def _refuse_label(value: Any, row: int, column: int, names: list[Any] | None) -> None:
     raise InvalidInputError(
-        f"y holds {value} (row {row}, label {column}): labels must be 0 and 1, False and True, or -1 and 1, "
+        f"y holds {value} ({place_of_label(row, column, names)}): labels must be 0 and 1, False and True, or -1 and 1, "
         "with none missing",
         argument="y",
     )

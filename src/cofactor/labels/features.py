@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
@@ -28,6 +29,7 @@ __all__ = [
     "first_entry",
     "first_without_number",
     "is_sparse",
+    "named_column",
 ]
 
 #: Features as models see them: in range, C-contiguous or in canonical CSR form, float32 or float64.
@@ -50,7 +52,9 @@ def is_sparse(X: Any) -> TypeGuard[sparse.csr_array]:
     return sparse.issparse(X)
 
 
-def as_features(X: Features, estimator: Any = None, *, reset: bool = True) -> CheckedFeatures:
+def as_features(
+    X: Features, estimator: Any = None, *, reset: bool = True, names: Sequence[str] | NDArray[Any] | None = None
+) -> CheckedFeatures:
     """Return features as models see them, having checked them.
 
     Parameters
@@ -62,6 +66,8 @@ def as_features(X: Features, estimator: Any = None, *, reset: bool = True) -> Ch
     reset : bool, default=True
         Whether the estimator notes the number and the names of the features, as in `fit`, or compares them with those
         it noted before, as in `predict`.
+    names : sequence of str, optional
+        What messages call the columns; by default those of a frame.
 
     Returns
     -------
@@ -89,15 +95,16 @@ def as_features(X: Features, estimator: Any = None, *, reset: bool = True) -> Ch
     if estimator is not None and not reset:
         check_n_features(X, estimator)
     refuse_masked(X, "X")
+    names = getattr(X, "columns", None) if names is None else names
     form: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
     form["ensure_all_finite"] = False  # scikit-learn's message says neither row nor column
     try:
         table = check_array(X, **form) if estimator is None else validate_data(estimator, X, reset=reset, **form)
     except (TypeError, ValueError, OverflowError) as error:
-        raise _refusal_of_features(X, error) from error
+        raise _refusal_of_features(X, error, names) from error
     if is_sparse(table):
         table = canonical(table)
-    _check_range(table, X, reset)
+    _check_range(table, reset, names)
     return table
 
 
@@ -136,10 +143,10 @@ def canonical(X: Any) -> sparse.csr_array:
     return table
 
 
-def _check_range(table: CheckedFeatures, X: Any, reset: bool) -> None:
+def _check_range(table: CheckedFeatures, reset: bool, names: Any) -> None:
     """Refuse features which are not finite or too large, and when learning those that are too small, as a whole.
 
-    X is what the user gave. One test sees to all cells, since a comparison with NaN is false.
+    One test sees to all cells, since a comparison with NaN is false.
     """
     if get_config()["assume_finite"]:
         return
@@ -148,7 +155,7 @@ def _check_range(table: CheckedFeatures, X: Any, reset: bool) -> None:
         largest = float(max(values.max(initial=0), -values.min(initial=0)))
     if largest == 0 or (SMALLEST if reset else 0) <= largest <= LARGEST:
         if reset and dwarfed(table):
-            _warn_of_largest(table, X)
+            _warn_of_largest(table, names)
         return
     if largest < SMALLEST:
         raise InvalidInputError(
@@ -169,7 +176,7 @@ def _check_range(table: CheckedFeatures, X: Any, reset: bool) -> None:
         advice = "leave out its row if it is an error, or scale the features, for example with "
         advice += "sklearn.preprocessing.MaxAbsScaler"
     raise InvalidInputError(
-        f"X holds {name} ({_place(X, row, column)}): features must {bounds}", argument="X", advice=advice
+        f"X holds {name} ({_place(names, row, column)}): features must {bounds}", argument="X", advice=advice
     )
 
 
@@ -185,28 +192,29 @@ def dwarfed(table: CheckedFeatures) -> bool:
     return bool(others) and widest > _DWARFING * float(np.median(others))
 
 
-def _warn_of_largest(table: CheckedFeatures, X: Any) -> None:
-    """Warn of the cell furthest from 0; X is what the user gave."""
+def _warn_of_largest(table: CheckedFeatures, names: Any) -> None:
+    """Warn of the cell furthest from 0."""
     values: Any = table.data if is_sparse(table) else table
     sizes = np.abs(values)
     value, row, column = first_entry(table, sizes == sizes.max())
     warnings.warn(
         InputWarning(
-            f"X holds {value:g} ({_place(X, row, column)}), beside which most models hardly see other features: leave "
-            "out its row if it is an error, or scale the features, for example with sklearn.preprocessing.MaxAbsScaler"
+            f"X holds {value:g} ({_place(names, row, column)}), beside which most models hardly see other features: "
+            "leave out its row if it is an error, or scale the features, for example with "
+            "sklearn.preprocessing.MaxAbsScaler"
         ),
         stacklevel=callers_level(),
     )
 
 
-def _refusal_of_features(X: Any, error: Exception) -> InvalidInputError:
+def _refusal_of_features(X: Any, error: Exception, names: Any) -> InvalidInputError:
     """Return our own error for features which scikit-learn refuses: it names the first cell that is not a number."""
     refusal = InvalidTypeError if isinstance(error, TypeError) else InvalidInputError
     found = None if is_sparse(X) else first_without_number(X)
     if found is None:
         return refusal(str(error), argument="X")
     value, row, column = found
-    place = f"X holds {value!r} ({_place(X, row, column)})"
+    place = f"X holds {value!r} ({_place(names, row, column)})"
     if isinstance(value, str | bytes):
         advice = "encode text as numbers, for example with sklearn.preprocessing.OneHotEncoder, or leave out its column"
         return InvalidTypeError(f"{place}: features must be numbers", argument="X", advice=advice)
@@ -233,10 +241,20 @@ def first_without_number(X: Any) -> tuple[Any, int, int] | None:
     return None
 
 
-def _place(X: Any, row: int, column: int) -> str:
-    """Return where a cell is, with the name of its column if X is a frame."""
-    names = getattr(X, "columns", None)
-    return f"row {row}, column {column if names is None else repr(list(names)[column])}"
+def _place(names: Any, row: int, column: int) -> str:
+    """Return where a cell is."""
+    return f"row {row}, {named_column(column, names)}"
+
+
+def named_column(column: int, names: Any) -> str:
+    """Return what messages call a column: by its name, if there are names.
+
+    Examples
+    --------
+    >>> named_column(1, ["age", "height"]), named_column(1, None)
+    ("column 'height'", 'column 1')
+    """
+    return f"column {column if names is None else repr(str(list(names)[column]))}"
 
 
 def first_entry(table: Any, wrong: NDArray[np.bool_]) -> tuple[Any, int, int]:

@@ -53,6 +53,8 @@ class FitInput:
         Which of the instances that `fit` was given these are; None if they are all of them.
     ids : ndarray or None
         What all the instances that `fit` was given are called, if the data say so.
+    feature_names : ndarray or None
+        What messages call the features.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class FitInput:
     known: KnownLabels = None
     numbers: NDArray[np.int64] | None = None
     ids: NDArray[Any] | None = None
+    feature_names: NDArray[Any] | None = None
     kept: dict[str, Any] = field(default_factory=dict, repr=False)  # what a model learns beside, for its decision
     ridge: BestAlpha | None = None  # best penalty of ridge regression, where scales were compared by it, see `penalty`
 
@@ -94,7 +97,12 @@ class FitInput:
         if self.space is None:
             if fit_intercept not in self.spaces:
                 with config_context(assume_finite=True):  # checked already, and warned of
-                    space = FeatureSpace(self.features, fit_intercept=fit_intercept, sample_weight=self.weights)
+                    space = FeatureSpace(
+                        self.features,
+                        fit_intercept=fit_intercept,
+                        sample_weight=self.weights,
+                        feature_names=self.feature_names,
+                    )
                 self.spaces[fit_intercept] = space
             return self.spaces[fit_intercept]
         if self.space.fit_intercept != fit_intercept:
@@ -127,7 +135,7 @@ class FitInput:
         known = None if self.known is None else self.known[where]
         return FitInput(
             self.features[where], self.labels[where], weights, monitor or self.monitor, known=known,
-            numbers=self.called(where)[0], ids=self.ids, ridge=self.ridge,
+            numbers=self.called(where)[0], ids=self.ids, ridge=self.ridge, feature_names=self.feature_names,
         )  # fmt: skip
 
     def called(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
@@ -180,7 +188,7 @@ class FitInput:
         known = None if self.known is None else self.known[rows]
         return FitInput(
             self.features[rows], self.labels[rows], monitor=self.monitor, known=known,
-            numbers=self.called(rows)[0], ids=self.ids,
+            numbers=self.called(rows)[0], ids=self.ids, feature_names=self.feature_names,
         )  # fmt: skip
 
     def scaled_rows(self, table: Any) -> Any:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import Argument, InputWarning, InvalidInputError
-from cofactor.labels.data import LabelForm, as_labels, in_trained_order
+from cofactor.labels.data import LabelForm, as_labels, in_trained_order, place_of_label
 from cofactor.labels.features import is_sparse
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice
@@ -78,6 +78,7 @@ def as_known_labels(
     >>> labels.toarray().tolist(), known.tolist()
     ([[1.0, 0.0], [0.0, 1.0]], [[True, False], [True, True]])
     """
+    names = list(names) if isinstance(names, Iterable) else names
     table, columns = (Y, None) if is_sparse(Y) else _with_nan(Y)
     nan = _nan_in(table)
     if mask is None and nan is None:
@@ -95,7 +96,7 @@ def as_known_labels(
     if nan is not None:
         here = nan & known
         if missing == "error" and here.any():
-            _refuse_nan(here)
+            _refuse_nan(here, columns if names is None else names)
         known &= ~nan
     labels, form, found = as_labels(_settled(Y, table, known), names)
     if labels.nnz == np.count_nonzero(known):
@@ -166,10 +167,10 @@ def _known_of(mask: Any, shape: tuple[int, ...], columns: list[Any] | None) -> N
     return np.array(table, dtype=bool)
 
 
-def _refuse_nan(nan: NDArray[np.bool_]) -> None:
+def _refuse_nan(nan: NDArray[np.bool_], names: Any) -> None:
     row, column = np.argwhere(nan)[0]
     raise InvalidInputError(
-        f"y holds nan (row {row}, label {column}): labels must be 0 and 1, False and True, or -1 and 1",
+        f"y holds nan ({place_of_label(row, column, names)}): labels must be 0 and 1, False and True, or -1 and 1",
         argument="y",
         advice=(Argument("missing", "ignore"), " learns from the labels that are known"),
     )
@@ -233,11 +234,11 @@ def known_in_order(known: KnownLabels, names: NDArray[Any] | None, trained: NDAr
     return np.asarray(in_trained_order(sparse.csr_array(known), names, trained).toarray(), dtype=bool)
 
 
-def refused_unknown(known: NDArray[np.bool_], model: str) -> InvalidInputError:
+def refused_unknown(known: NDArray[np.bool_], model: str, names: NDArray[Any]) -> InvalidInputError:
     """Return the error for a model that needs all labels."""
     row, column = np.argwhere(~known)[0]
     return InvalidInputError(
-        f"y holds nan, or the mask leaves it out (row {row}, label {column}), but {model} needs all labels",
+        f"y holds nan, or the mask leaves it out ({place_of_label(row, column, names)}), but {model} needs all labels",
         argument="y",
         advice="take LabelRidge, PLST, CPLST, CSSP, FAiE, LEML, GroPLE or BinaryRelevance",
     )

@@ -46,7 +46,7 @@ def received(
     labels, form, names, known = as_known_labels(y, label_names, mask, missing=missing)
     check_lengths(features, labels)
     if known is not None and not model._takes_unknown:
-        raise refused_unknown(known, type(model).__name__)
+        raise refused_unknown(known, type(model).__name__, names)
     check_known(known, names)
     warn_of_one_sided(labels, known, names)
     if reset:
@@ -63,7 +63,9 @@ def received(
     if (weights or model.takes_weights) == "whole":
         check_whole(weight, type(model).__name__)
     ids = getattr(X, "ids", None) if is_dataset(X) else None
-    data = FitInput(features, labels, weight, monitor or Monitor(None, False), space, known=known, ids=ids)
+    called = getattr(model, "feature_names_in_", None)
+    watched = monitor or Monitor(None, False)
+    data = FitInput(features, labels, weight, watched, space, known=known, ids=ids, feature_names=called)
     return data.without_zero_weights().known_somehow()
 
 

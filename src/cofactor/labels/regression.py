@@ -13,7 +13,7 @@ Models that do not regress use the features of the space alone.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from scipy import sparse
 
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.data import as_weights, relative_weights
-from cofactor.labels.features import CheckedFeatures, as_features, dwarfed, is_sparse
+from cofactor.labels.features import CheckedFeatures, as_features, dwarfed, is_sparse, named_column
 from cofactor.labels.leave_one_out import RidgeAt, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import SCALES, Scaling, learn_scaling
 from cofactor.model.callers import callers_level
@@ -72,6 +72,8 @@ class FeatureSpace:
     scale : str or Scaling, default="none"
         How the features are scaled first: one of `cofactor.labels.scaling.SCALES`, learned from X, or what
         `cofactor.labels.scaling.choose_scaling` returned. A model fitted to the space scales new features so.
+    feature_names : sequence of str, optional
+        What warnings call the features; by default the columns of a frame.
 
     Attributes
     ----------
@@ -120,8 +122,10 @@ class FeatureSpace:
         fit_intercept: bool = True,
         sample_weight: ArrayLike | None = None,
         scale: str | Scaling = "none",
+        feature_names: Sequence[str] | NDArray[Any] | None = None,
     ) -> None:
-        features = as_features(X)
+        features = as_features(X, names=feature_names)
+        self._names = getattr(X, "columns", None) if feature_names is None else feature_names
         self.fit_intercept = fit_intercept
         n, D = features.shape
         self.weights = as_weights(sample_weight, n)
@@ -172,7 +176,7 @@ class FeatureSpace:
         if self._basis is None:
             factor: Callable[..., Any] = _gram_factor if is_sparse(self.X) else _triangular_factor
             self._basis, self._singular, least = factor(self.X, self.mean, self._by_columns, self._root)
-            _warn_of_lost_columns(self.X, self.mean, self.weights, least)
+            _warn_of_lost_columns(self.X, self.mean, self.weights, least, self._names)
         return self._basis
 
     def weighted(self, table: Any) -> Any:
@@ -435,7 +439,7 @@ def _gram_factor(
 
 
 def _warn_of_lost_columns(
-    X: CheckedFeatures, mean: NDArray[np.float64], weights: NDArray[np.float64] | None, least: float
+    X: CheckedFeatures, mean: NDArray[np.float64], weights: NDArray[np.float64] | None, least: float, names: Any
 ) -> None:
     """Warn if columns vary, but no more than the directions that were dropped, so that they count for nothing.
 
@@ -457,9 +461,9 @@ def _warn_of_lost_columns(
     furthest = column[np.argmax(np.abs(column - mean[widest]))]
     warnings.warn(
         InputWarning(
-            f"{len(lost)} of {D} features (the first in column {lost[0]}) vary so little beside column {widest}, which "
-            f"holds {furthest:g}, that the regression leaves them out: leave out its row if that is an error, or scale "
-            "the features, for example with sklearn.preprocessing.MaxAbsScaler"
+            f"{len(lost)} of {D} features (the first in {named_column(int(lost[0]), names)}) vary so little beside "
+            f"{named_column(widest, names)}, which holds {furthest:g}, that the regression leaves them out: leave out "
+            "its row if that is an error, or scale the features, for example with sklearn.preprocessing.MaxAbsScaler"
         ),
         stacklevel=callers_level(),
     )

@@ -54,7 +54,7 @@ def features_to_learn(X: Any, model: Any) -> CheckedFeatures:
     """
     if not is_dataset(X):
         return as_features(X, model, reset=True)
-    checked = as_features(X.X, model, reset=True)
+    checked = as_features(X.X, model, reset=True, names=X.feature_names)
     model.feature_names_in_ = np.array(X.feature_names, dtype=object)
     if X.recipe is not None:
         model.recipe_ = X.recipe

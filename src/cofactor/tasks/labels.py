@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, clone
 from cofactor import labels
 from cofactor.datasets.registry import KNOWN
 from cofactor.errors import Argument, InvalidInputError, Text
-from cofactor.evaluation.labels import decodings, measure_labels
+from cofactor.evaluation.labels import decodings, measure_labels, unknown_labels
 from cofactor.labels import LabelModel
 from cofactor.labels.decoding import AIMS, AUTO, check_decision
 from cofactor.metrics import LABEL_METRICS, LabelTally, micro_f1
@@ -30,7 +30,7 @@ from cofactor.tasks.label_output import Answers, RowNames, ambiguous, columns_of
 from cofactor.tasks.matching import align_features
 from cofactor.tasks.models import Wanted, assemble, short_names
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Measured, Progress, Protocol, Room, Settings, Table
-from cofactor.text import counted, folded
+from cofactor.text import counted, few, folded
 from cofactor.typing import Listener
 
 __all__ = ["LabelTask"]
@@ -281,6 +281,7 @@ class LabelTask(Task):
         split = Split(*parts)
         options = {"ranking": True, "undefined": 0, "empty": 1}
         tally, truth = LabelTally(loaded.data.label_names), loaded.data.targets
+        left_out = unknown_labels(truth[split.train])
 
         def ways(fitted: Any, X: Any) -> list[tuple[str, Any, Any]]:
             found = list(decodings(fitted, X))
@@ -288,12 +289,13 @@ class LabelTask(Task):
                 own = getattr(fitted, "best_", found[-1][0])
                 (labels, scores) = next((labels, scores) for name, labels, scores in found if name == own)
                 chances = fitted.predict_proba(X) if hasattr(fitted, "predict_proba") else None
-                tally.add(truth[split.test], labels, scores, chances)
+                tally.add(*_beside_left_out(left_out, truth[split.test], labels, scores, chances))
             return found
 
         with about(loaded.file):
             data = loaded.data
-            rows = measure_labels(model, data.X, truth, 0, split.train, split.test, ways, options, keep)
+            names = data.label_names
+            rows = measure_labels(model, data, truth, 0, split.train, split.test, ways, options, keep, names)
         measured = {"" if row["decoding"] in ("plain", AUTO) else row["decoding"]: row for row in rows}
         if split.by_label:
             next(iter(measured.values()))[_TALLY] = tally
@@ -318,6 +320,7 @@ class LabelTask(Task):
                 tally = run.pop(_TALLY, None)
                 if name in tallies and tally is not None:
                     tallies[name].merge(tally)
+        measured = replace(measured, notes=(*measured.notes, *_left_out(measured)))
         if not protocol.options.get("by_label"):
             return measured
         return replace(measured, by_label={name: tally.table() for name, tally in tallies.items()})
@@ -337,11 +340,39 @@ class LabelTask(Task):
 
     def warm_up(self, models: Sequence[Any], loaded: Loaded) -> None:
         """Fit every model to a few instances; see `Task.warm_up`."""
-        few = loaded.data.take(slice(0, min(_FEW, loaded.data.n_instances)))
+        some = loaded.data.take(slice(0, min(_FEW, loaded.data.n_instances)))
+        known = some.known is None or some.known.any(axis=0)
+        taught = some.targets[:, known] if np.any(known) and some.known is not None else some.Y
         for model in models:
             with warnings.catch_warnings(), about(loaded.file):
                 warnings.simplefilter("ignore")
-                clone(model).fit(few.X, few.targets).predict(few.X)
+                clone(model).fit(some.X, taught).predict(some.X)
+
+
+def _beside_left_out(left_out: NDArray[np.int64], truth: Any, *tables: Any) -> Iterator[Any]:
+    """Yield true labels, unknown where they were left out, and tables of the other labels with columns for these."""
+    if not len(left_out):
+        yield from (truth, *tables)
+        return
+    kept = np.delete(np.arange(truth.shape[1]), left_out)
+    unknown = truth.copy()
+    unknown[:, left_out] = np.nan
+    yield unknown
+    for table in tables:
+        wide = None
+        if table is not None:
+            wide = np.zeros(truth.shape, dtype=table.dtype)
+            wide[:, kept] = table
+        yield wide
+
+
+def _left_out(measured: Measured) -> Iterator[str]:
+    """Say for each split which labels no model could learn."""
+    for run in next(iter(measured.results.values())):
+        if run["left_out"]:
+            names, them = few(run["left_out"]), "it" if len(run["left_out"]) == 1 else "them"
+            split = f"the training part of split {run['fold'] + 1}"
+            yield f"{split} knows nothing of {names}: its measures leave {them} out"
 
 
 def without_names(model: Any) -> Any:
