@@ -15,11 +15,12 @@ from sklearn.preprocessing import normalize
 
 import cofactor
 from cofactor.datasets import load_labels
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.evaluation import Search
 from cofactor.labels.data import as_labels
 from cofactor.labels.decoding import learn_threshold
 from cofactor.labels.embedding.omf import OMF
+from cofactor.metrics.label_probabilities import label_log_loss
 from cofactor.metrics.labels import micro_f1
 from cofactor.model.convergence import NothingPredictedWarning
 
@@ -287,19 +288,20 @@ def test_codes_that_hardly_vary_are_not_told_as_features() -> None:
 def test_a_stream_standardizes_by_its_first_instances(tmp_path: Path) -> None:
     """Features of other units and origins are learned as those of a fit are; a column may begin to vary later."""
     X, Y = example(300)
-    first, far = slice(60), 100 + X * 10.0 ** (np.arange(15) % 5 - 2)
+    first, far = slice(20), 100 + X * 10.0 ** (np.arange(15) % 5 - 2)
     far[first, 0] = 7.0
     stream = OMF(4, random_state=0).partial_fit(far[first], Y[first])
     assert stream.scaling_.kind == "standard"
     assert stream.scaling_.factor[0] == 1
     stream.save(tmp_path / "m")
     stream = cofactor.load(tmp_path / "m")
-    for chunk in np.split(np.arange(60, 240), 6):
+    for chunk in np.split(np.arange(20, 240), 5):
         stream.partial_fit(far[chunk], Y[chunk])
     unscaled = OMF(4, scale="none", random_state=0).partial_fit(far[:240], Y[:240])
     score, without = (model.score(far[240:], Y[240:]) for model in (stream, unscaled))
     assert score > without + 0.1
-    assert OMF(4, random_state=0).partial_fit(far[:20], Y[:20]).scaling_.kind == "none"
+    with pytest.warns(InputWarning, match="the first chunk has 4 instances, too few to standardize its features by: "):
+        assert OMF(4, random_state=0).partial_fit(far[:4], Y[:4]).scaling_.kind == "none"
 
 
 def test_a_stream_tests_before_it_trains(tmp_path: Path) -> None:
@@ -327,6 +329,18 @@ def test_a_stream_tests_before_it_trains(tmp_path: Path) -> None:
     assert fitted.partial_fit(features[400:450], topics[400:450]).threshold_ == cut  # too few to learn from
     with pytest.raises(InvalidInputError, match="scale='standard': it learns from all instances"):
         OMF(5, scale="standard").partial_fit(features, topics)
+
+
+def test_the_first_probabilities_of_a_stream_are_mended_by_the_next() -> None:
+    """What ten instances said stayed, while scores grew: probabilities were worse than the shares of the labels."""
+    rng = np.random.default_rng(0)
+    topics = rng.random((500, 4)) < 0.3
+    features = topics @ rng.random((4, 30)) + 0.2 * rng.normal(size=(500, 30))
+    stream = OMF(5, alpha=0.01, random_state=0)
+    for chunk in np.split(np.arange(60), 3):
+        stream.partial_fit(features[chunk], topics[chunk])
+    shares = np.tile(topics[60:].mean(axis=0), (440, 1))
+    assert label_log_loss(topics[60:], stream.predict_proba(features[60:])) < 0.5 * label_log_loss(topics[60:], shares)
 
 
 def test_a_stream_keeps_to_one_coding_of_labels(tmp_path: Path) -> None:

@@ -271,9 +271,13 @@ def remember(model: Any, scores: NDArray[Any], labels: sparse.csr_array) -> None
 
 
 def decide_by_recent(model: Any) -> None:
-    """Let a stream learn calibration and decision from what it remembers; a fitted model only from enough of it."""
+    """Let a stream learn calibration and decision from what it remembers.
+
+    What a fit learned is kept until `ENOUGH` instances are remembered, or half of all that the model learned from: the
+    few instances of a first chunk say little, and scores grow while a model learns.
+    """
     n = len(model.recent_scores_) if hasattr(model, "recent_scores_") else 0
-    if n >= (2 if model.calibration_ is None else ENOUGH):
+    if n >= 2 and (model.calibration_ is None or n >= min(ENOUGH, model.n_rows_seen_ / 2)):
         learned = learn_decision(model.threshold, model.decide_for, model.recent_scores_, model.recent_labels_)
         model.calibration_, model.decision_ = learned
 

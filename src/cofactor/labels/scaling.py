@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.features import LARGEST, CheckedFeatures, is_sparse
 from cofactor.labels.leave_one_out import BestAlpha, ridge_problem
 from cofactor.limits import CELLS
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice
 from cofactor.model.state import check_array
+from cofactor.text import counted
 
 __all__ = [
     "AUTO",
@@ -51,7 +54,7 @@ OF_DENSE = ("standard", "standard-rows")
 _CENTRED = ("standard", "standard-rows")
 _UNIT_ROWS = ("rows", "tf-idf", "standard-rows")
 _ROWS = 1200  # on which the errors are compared
-_FIRST = 30  # instances of a stream that say how to standardize
+_FIRST = 5  # instances of a stream that say how to standardize; so few already do better than none at all
 _FURTHEST = 4.0  # standard deviations
 _CONSTANT = 1e-12  # a standard deviation below this share of the mean is rounding errors
 _LARGEST_FACTOR = 1e20  # products with features stay in the range of single precision
@@ -352,7 +355,7 @@ def stream_scaling(scale: str, X: CheckedFeatures, weights: NDArray[np.float64] 
     Parameters
     ----------
     scale : str
-        "none", "rows", or "auto": that is "standard" by the first instances, if they are 30 or more and their features
+        "none", "rows", or "auto": that is "standard" by the first instances, if they are 5 or more and their features
         are such as "auto" standardizes in a fit too; otherwise "none". Columns which are constant in them are only
         centred, since they may vary later.
     X : ndarray or csr_array of shape (n, D)
@@ -365,10 +368,15 @@ def stream_scaling(scale: str, X: CheckedFeatures, weights: NDArray[np.float64] 
     InvalidInputError
         If the scale is one that learns from all instances.
 
+    Warns
+    -----
+    InputWarning
+        If there are fewer than 5 instances of features which "auto" would standardize.
+
     Examples
     --------
     >>> X = np.arange(60.0).reshape(30, 2)
-    >>> stream_scaling("auto", X).kind, stream_scaling("auto", X[:9]).kind, stream_scaling("rows", X).kind
+    >>> stream_scaling("auto", X).kind, stream_scaling("auto", np.eye(200)).kind, stream_scaling("rows", X).kind
     ('standard', 'none', 'rows')
     """
     if scale not in (AUTO, "none", "rows"):
@@ -378,8 +386,17 @@ def stream_scaling(scale: str, X: CheckedFeatures, weights: NDArray[np.float64] 
             found=scale,
             advice="begin with fit, or take 'auto', 'none' or 'rows'",
         )
-    if scale != AUTO or X.shape[0] < _FIRST or _is_thin(X):
+    if scale != AUTO or _is_thin(X):
         return Scaling("none" if scale == AUTO else scale)
+    if X.shape[0] < _FIRST:
+        told = (
+            f"the first chunk has {counted(X.shape[0], 'instance')}, too few to standardize its features by: begin with"
+        )
+        warnings.warn(
+            InputWarning(f"{told} {_FIRST} or more, or give features of like size, with scale='none'"),
+            stacklevel=callers_level(),
+        )
+        return Scaling("none")
     learned = learn_scaling("standard", X, weights)
     factor: Any = learned.factor
     return replace(learned, factor=np.where(factor == 0, 1.0, factor))

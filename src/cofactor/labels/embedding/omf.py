@@ -298,12 +298,15 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
 
         Notes
         -----
-        With ``scale="auto"`` dense features are standardized as the first chunk says, if it has 30 instances or more;
-        later chunks change nothing of it. Without, a stream over emotions reached a micro-F1 of .47 instead of .66.
+        With ``scale="auto"`` dense features are standardized as the first chunk says, if it has 5 instances or more (if
+        not, a warning says so); later chunks change nothing of it. Without, streams over emotions reached a micro-F1 of
+        .47, by the first 5 instances .65, and by the first 20 .66; over scene .69, .74 and .74.
 
         If `threshold` is "auto" or a rule, a chunk is scored before it is learned from, and the last 1,000 of these
         scores say how to decide: they are those of new instances. The first chunk is cut in two halves for that. A
-        model that was fitted keeps its decision until there are 100. A numeric `threshold` stays as it is.
+        model that was fitted keeps its decision until there are 100, or as many as it was fitted to. The first
+        probabilities are rough: they rest on few instances, whose scores came from a model that knew still less. A
+        numeric `threshold` stays as it is.
         What the decoder "ridge" of a fitted model adds to Q, it still adds to the Q of the stream.
         """
         self._check_params()
