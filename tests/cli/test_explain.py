@@ -63,7 +63,8 @@ def test_training_instances_have_their_ids_or_are_rows_of_the_file_counted_from_
     data = cofactor.datasets.load_labels(table, [], recipe=model.recipe_)
     del model.feature_names_in_
     found = [row["term"] for row in model.explain(np.asarray(data.X)).records() if row["kind"] == "instance"]
-    rows = csv.DictReader(io.StringIO(run("explain", out, table).out))
+    rows = list(csv.DictReader(io.StringIO(run("explain", out, table).out)))
+    assert {row["value"] for row in rows} == {""}  # only features have values
     terms = [row["term"] for row in rows if row["kind"] == "instance"]
     assert terms == [f"training instance {term + 1}" for term in found]
     assert "training instance 60" in terms

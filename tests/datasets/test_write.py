@@ -36,6 +36,13 @@ def test_text_formats(tmp_path):
     assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()) == (tmp_path / "a.csv").read_bytes()
 
 
+def test_missing_numbers_are_empty_cells(tmp_path):
+    for safe in (False, True):
+        write_table(tmp_path / "a.csv", {"name": ["x", "y"], "value": [np.nan, 0.5]}, safe=safe)
+        assert pd.read_csv(tmp_path / "a.csv").equals(pd.DataFrame({"name": ["x", "y"], "value": [np.nan, 0.5]}))
+        assert "nan" not in (tmp_path / "a.csv").read_text()
+
+
 def test_standard_output(capsys):
     write_table("-", {"item": [1], "score": np.array([0.5], dtype=np.float32)})
     assert capsys.readouterr().out == "item,score\n1,0.5\n"

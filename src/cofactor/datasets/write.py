@@ -27,9 +27,9 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike], *, safe: bool 
     """Write columns as CSV, TSV or Parquet, by the suffix of the file.
 
     The file has its name only when it is complete: after an error or an interruption an earlier file of this
-    name is as it was. Numbers are written so that they are read back unchanged, and so is text, which may come from
-    others: a spreadsheet takes text that begins as a formula for one, and may run it. Write with ``safe=True`` what is
-    to be opened in a spreadsheet.
+    name is as it was. Numbers are written so that they are read back unchanged, NaN as an empty cell of CSV; and so is
+    text, which may come from others: a spreadsheet takes text that begins as a formula for one, and may run it. Write
+    with ``safe=True`` what is to be opened in a spreadsheet.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _delimited(arrays: Mapping[str, NDArray], sep: str, safe: bool) -> str:
     # Quoted text stays one cell also where a spreadsheet expects another separator.
     quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if safe else csv.QUOTE_MINIMAL
     writer = csv.writer(buffer, delimiter=sep, lineterminator=_Lines.END, quoting=quoting)
-    rows = zip(*(values.tolist() for values in arrays.values()), strict=True)
+    rows = zip(*map(_cells, arrays.values()), strict=True)
     if safe:
         writer.writerow(map(_harmless, arrays))
         writer.writerows(map(_harmless, row) for row in rows)
@@ -110,6 +110,14 @@ def _delimited(arrays: Mapping[str, NDArray], sep: str, safe: bool) -> str:
         writer.writerow(arrays)
         writer.writerows(rows)
     return buffer.getvalue()
+
+
+def _cells(values: NDArray) -> list[object]:
+    """Return the cells of a column: empty ones where a number is missing."""
+    cells = values.tolist()
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        return [None if cell != cell else cell for cell in cells]
+    return cells
 
 
 class _Lines(io.StringIO):
