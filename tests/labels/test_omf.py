@@ -288,18 +288,19 @@ def test_codes_that_hardly_vary_are_not_told_as_features() -> None:
 def test_a_stream_standardizes_by_its_first_instances(tmp_path: Path) -> None:
     """Features of other units and origins are learned as those of a fit are; a column may begin to vary later."""
     X, Y = example(300)
-    first, far = slice(20), 100 + X * 10.0 ** (np.arange(15) % 5 - 2)
+    first, far = slice(60), 100 + X * 10.0 ** (np.arange(15) % 5 - 2)
     far[first, 0] = 7.0
     stream = OMF(4, random_state=0).partial_fit(far[first], Y[first])
     assert stream.scaling_.kind == "standard"
     assert stream.scaling_.factor[0] == 1
     stream.save(tmp_path / "m")
     stream = cofactor.load(tmp_path / "m")
-    for chunk in np.split(np.arange(20, 240), 5):
+    for chunk in np.split(np.arange(60, 240), 6):
         stream.partial_fit(far[chunk], Y[chunk])
     unscaled = OMF(4, scale="none", random_state=0).partial_fit(far[:240], Y[:240])
     score, without = (model.score(far[240:], Y[240:]) for model in (stream, unscaled))
     assert score > without + 0.1
+    assert OMF(4, random_state=0).partial_fit(far[:5], Y[:5]).scaling_.kind == "standard"
     with pytest.warns(InputWarning, match="the first chunk has 4 instances, too few to standardize its features by: "):
         assert OMF(4, random_state=0).partial_fit(far[:4], Y[:4]).scaling_.kind == "none"
 
