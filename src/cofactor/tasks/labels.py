@@ -294,8 +294,9 @@ class LabelTask(Task):
 
         with about(loaded.file):
             data = loaded.data
-            names = data.label_names
-            rows = measure_labels(model, data, truth, 0, split.train, split.test, ways, options, keep, names)
+            named = isinstance(model, LabelModel)  # a `Search` takes tables alone
+            X, names = (data, data.label_names) if named else (data.X, None)
+            rows = measure_labels(model, X, truth, 0, split.train, split.test, ways, options, keep, names)
         measured = {"" if row["decoding"] in ("plain", AUTO) else row["decoding"]: row for row in rows}
         if split.by_label:
             next(iter(measured.values()))[_TALLY] = tally
