@@ -143,3 +143,11 @@ def test_emotions_as_published(data_dir: Path) -> None:
     mean, sd = data.X[train].mean(axis=0), data.X[train].std(axis=0)
     model = MLkNN.paper().fit((data.X[train] - mean) / sd, data.Y[train])
     assert 0.62 < model.score((data.X[test] - mean) / sd, data.Y[test]) < 0.72
+
+
+def test_probabilities_are_the_shares_where_features_say_nothing() -> None:
+    """Nearly all instances were neighbours; then a label was sure to be on, or off, for every new instance."""
+    Y = np.random.default_rng(0).random((30, 4)) < [0.1, 0.3, 0.5, 0.8]
+    for X in (np.ones((30, 2)), np.random.default_rng(1).normal(size=(30, 2))):
+        model = MLkNN().fit(X, Y)
+        assert np.abs(model.predict_proba(X).mean(axis=0) - Y.mean(axis=0)).max() < 0.06

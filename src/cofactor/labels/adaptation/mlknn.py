@@ -20,8 +20,9 @@ from cofactor.model.checks import check_number, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
-#: Numbers of neighbours among which "auto" chooses.
+#: Numbers of neighbours among which "auto" chooses, and the share of the instances that they are at most.
 _SIZES = (5, 10, 20, 50)
+_LARGEST_SHARE = 1 / 8
 
 
 class MLkNN(LabelModel):
@@ -40,8 +41,8 @@ class MLkNN(LabelModel):
     Parameters
     ----------
     n_neighbors : int or "auto", default="auto"
-        k; all other instances if there are fewer. "auto" takes that one of 5, 10, 20 and 50 whose leave-one-out shares
-        of neighbours have the least squared error. The paper takes 10.
+        k; all other instances if there are fewer. "auto" takes that one of 5, 10, 20 and 50, at most an eighth of the
+        instances, whose leave-one-out shares of neighbours have the least squared error. The paper takes 10.
     smoothing : float, default=1.0
         s, above 0: how many times each number j is assumed to have been counted before. For s → ∞ every probability
         is ½.
@@ -73,6 +74,10 @@ class MLkNN(LabelModel):
     Distances are Euclidean. Of equally near neighbours, such as duplicates or rows of a binary table, the first in the
     training data is taken (`cofactor.labels.adaptation.neighbours.nearest_rows`). An instance is not a neighbour
     of itself, but its duplicates are. Distances depend on the scale of the features: see `scale`.
+
+    Where many instances are equally near, as with constant features, all have nearly the same neighbours, and
+    probabilities are about the shares of the labels. If `n_neighbors` is nearly the number of instances, probabilities
+    are useless: in training an instance that has a label finds it once less among the others; new instances do not.
 
     The model holds the training data; sparse data stay sparse. A fit computes the distances between all instances in
     blocks of 16 MB, in O(N² D) operations or fewer for sparse rows.
@@ -144,14 +149,15 @@ class MLkNN(LabelModel):
             return super()._with_scaling(data, stream=stream)
         candidates, rows = candidate_scalings(data.features, data.weights), rows_to_compare(data.n_instances)
         X, Y = data.features[rows], data.labels[rows]
-        errors = [min(_errors(_neighbours(scaling.apply(X), _SIZES), Y).values()) for scaling in candidates]
+        sizes = _sizes(len(rows))
+        errors = [min(_errors(_neighbours(scaling.apply(X), sizes), Y).values()) for scaling in candidates]
         self.scaling_ = candidates[int(np.argmin(errors))]
         return data.scaled(self.scaling_)
 
     def _fit(self, data: FitInput) -> None:
         X, Y = data.features, data.labels
         n = data.n_instances
-        near = _neighbours(X, _SIZES if self.n_neighbors == AUTO else (int(self.n_neighbors),))
+        near = _neighbours(X, _sizes(n) if self.n_neighbors == AUTO else (int(self.n_neighbors),))
         data.kept["neighbours"] = near
         if self.n_neighbors == AUTO:
             errors = _errors(near, Y)
@@ -218,6 +224,16 @@ class MLkNN(LabelModel):
             raise InvalidInputError("Y_ must be a sparse table of ones")
         if not 1 <= self.posteriors_.shape[1] <= len(self.Y_.indptr):
             raise InvalidInputError(f"posteriors_ are those of {self.posteriors_.shape[1] - 1} neighbours")
+
+
+def _sizes(n: int) -> tuple[int, ...]:
+    """Return the numbers of neighbours that "auto" compares.
+
+    An instance is not its own neighbour, so of a label that many neighbours share it counts one less where it has the
+    label. With neighbours from a large part of all instances this alone tells on from off in training, not later.
+    """
+    most = max(1, int(n * _LARGEST_SHARE))
+    return tuple(dict.fromkeys(min(size, most) for size in _SIZES))
 
 
 def _neighbours(X: CheckedFeatures, sizes: tuple[int, ...]) -> NDArray[np.int64]:
