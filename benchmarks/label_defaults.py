@@ -25,12 +25,13 @@ from typing import Any
 import numpy as np
 from common import publish, table
 from scipy import sparse
-from sklearn.model_selection import KFold, train_test_split
+from sklearn.model_selection import train_test_split
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.svm import LinearSVC
 
 from cofactor.datasets import load_labels
+from cofactor.evaluation import StratifiedLabelKFold
 from cofactor.labels import MODELS
 from cofactor.metrics import label_report, micro_f1
 from labels import peer
@@ -38,11 +39,11 @@ from labels import peer
 SEED = 0
 #: Processor seconds after which a cell ends, and is shown as a dash.
 SECONDS = 300
-#: How many of three seeded folds are measured.
-SETS = {
-    "emotions": 3, "flags": 3, "scene": 3, "yeast": 3, "genbase": 3, "medical": 3, "llog": 3, "cal500": 3,
-    "yahoo-arts": 3, "corel5k": 1, "bibtex": 1, "delicious": 1,
-}  # fmt: skip
+FOLDS = 3
+SETS = (
+    "emotions", "flags", "scene", "yeast", "genbase", "medical", "llog", "cal500", "yahoo-arts", "corel5k", "bibtex",
+    "delicious",
+)  # fmt: skip
 MEASURES = ("micro_f1", "macro_f1", "example_f1", "hamming")
 LINEAR = "OneVsRest(LinearSVC)"
 TUNED = "OneVsRest(LinearSVC), C and scale chosen"
@@ -109,8 +110,7 @@ def loaded_set(data: str) -> Any:
 def split(data: str, fold: int) -> tuple[Any, Any, Any, Any]:
     """Return features and labels for training and for testing, as they come."""
     loaded = loaded_set(data)
-    folds = KFold(3, shuffle=True, random_state=SEED).split(np.zeros(loaded.n_instances))
-    train, test = list(folds)[fold]
+    train, test = list(StratifiedLabelKFold(3, random_state=SEED).split(loaded.X, loaded.Y))[fold]
     return loaded.X[train], loaded.Y[train], loaded.X[test], loaded.Y[test]
 
 
@@ -178,7 +178,7 @@ def measure(file: Path, sets: list[str], methods: list[str], limit: int) -> None
     chosen = methods or [*METHODS, *libraries]
     for data in sets or SETS:
         for method in chosen:
-            for fold in range(SETS[data]):
+            for fold in range(FOLDS):
                 key = f"{data}|{method}|{fold}"
                 if key in found or "failed" in found.get(f"{data}|{method}|0", {}):
                     continue
@@ -193,7 +193,7 @@ def measure(file: Path, sets: list[str], methods: list[str], limit: int) -> None
 
 def mean(found: dict[str, Any], data: str, method: str, name: str) -> float | None:
     """Return the mean over the folds; None where a fold was not measured to its end."""
-    cells = [found.get(f"{data}|{method}|{fold}", {}) for fold in range(SETS[data])]
+    cells = [found.get(f"{data}|{method}|{fold}", {}) for fold in range(FOLDS)]
     values = [one.get(name) for one in cells]
     return None if None in values else float(np.mean(values))
 

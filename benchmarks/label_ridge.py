@@ -11,6 +11,7 @@ from common import SEEDS, table
 from sklearn.model_selection import KFold
 
 from cofactor.datasets import load_labels
+from cofactor.evaluation import StratifiedLabelKFold
 from cofactor.labels import LabelRidge, held_out
 from cofactor.metrics import label_report
 from cofactor.text import without_zero
@@ -65,9 +66,9 @@ def fitted(X: Any, Y: Any) -> tuple[LabelRidge, tuple[Any, ...]]:
     kept = []
     learn = held_out.learn_decision
 
-    def keep(threshold: str, decide_for: str, *rest: Any) -> Any:
+    def keep(threshold: str, decide_for: str, *rest: Any, context: bool) -> Any:
         kept.append(rest)
-        return learn(threshold, decide_for, *rest)
+        return learn(threshold, decide_for, *rest, context=context)
 
     with warnings.catch_warnings(), mock.patch.object(held_out, "learn_decision", keep):
         warnings.simplefilter("ignore")
@@ -78,7 +79,7 @@ def splits(data: Any) -> tuple[str, Iterator[Any]]:
     """Return three folds of three seeds, or the official split, or for other large sets one fold of five."""
     n = data.n_instances
     if data.name in (*SEEN[:7], "llog"):
-        folds = (part for seed in SEEDS for part in KFold(3, shuffle=True, random_state=seed).split(data.Y))
+        folds = (part for seed in SEEDS for part in StratifiedLabelKFold(3, random_state=seed).split(data.X, data.Y))
         return "3 seeds × 3 folds", folds
     if data.train_rows is not None:
         train = np.arange(n)[data.train_rows]

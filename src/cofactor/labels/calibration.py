@@ -25,15 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit
-from sklearn.utils import gen_batches
 
 from cofactor.errors import InvalidInputError
-from cofactor.kernels.calibration import apply_context, context_sums, platt_sums, rows_of_logits
+from cofactor.kernels.calibration import apply_context, context_sums, log_partition, platt_sums, rows_of_logits
 from cofactor.labels.decoding import FAR, Decoder, expected_decoder, learn_decoder
 
 __all__ = ["Calibrated", "Calibration", "learn_calibration"]
 
-_POOLED = 1 << 21  # scores on which what all labels have in common is learned
+_POOLED = 1 << 19  # scores on which what all labels have in common is learned
 _COARSE = 1 << 17  # scores beyond which Newton's method first goes over a part of the instances,
 _PART = 16  # one of so many: one or two passes over all are left
 _WIDE = 100.0  # variance of the prior of the common slope and offset, for scores of deviation 1
@@ -42,7 +41,6 @@ _NEWTON_STEPS = 2  # of a label in each step of EM; they go on where the last on
 _LONGEST = 2.0  # longest Newton step of a logit
 _SAME = 1e-12  # a deviation below this share of the mean is rounding errors
 _LEAST = 1e-3  # least slope, so that calibration never turns the order of instances
-_PER_BLOCK = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,9 +182,9 @@ def learn_calibration(
     -----
     Slope and offset of all labels in common have the prior N(0, 100), for scores of mean 0 and standard deviation 1;
     they start EM, which then takes four steps. What the context gains for an instance that it did not learn from
-    follows from one Newton step without that instance. Labels without usable scores get the common ones. In steps over
-    the scores: about ten for each label, and as many over up to 2,097,152 scores for what labels have in common. Needs
-    no table of the size of the scores but the logits, for the context.
+    follows from one Newton step without that instance. Labels without usable scores get the common ones. EM and context
+    go over up to 524,288 scores, about twenty times; then labels take one or two steps over all scores. Needs no table
+    of the size of the scores but the logits of these few, for the context.
 
     Examples
     --------
@@ -198,15 +196,17 @@ def learn_calibration(
     ([3.0, 3.0], [1.0, 1.0])
     """
     w = np.ones(len(scores)) if weights is None else weights
-    few = slice(None, None, -(-scores.size // _POOLED) or 1)
-    scale = _scale(scores[few], w[few])
-    pooled = _pooled(scores[few], labels[few], w[few], scale)
-    theta = _raised(_of_labels(scores, labels, w, scale, pooled), scores, labels, w, scale)
+    few, of_few, w_few = _every(-(-scores.size // _POOLED) or 1, scores, labels, w)
+    scale = _scale(few, w_few)
+    theta, prior = _common(few, of_few, w_few, scale)
+    n_steps = 1 if len(few) == len(scores) else _NEWTON_STEPS
+    theta = _climbed(scores, _targets(scores, labels, w, scale), w, scale, theta, prior, n_steps)[0]
+    theta = _raised(theta, scores, labels, w, scale)
     slope = theta[0] / scale.unit
     calibration = Calibration(slope, theta[1] - slope * scale.middle)
     if not context or scores.shape[1] < 2:
         return calibration
-    found = _context(calibration.logits(scores[few]), labels[few], w[few])
+    found = _context(calibration.logits(few), of_few, w_few)
     return calibration if found is None else Calibration(calibration.slope, calibration.offset, found)
 
 
@@ -216,6 +216,11 @@ def _of_recorded(logits: NDArray[Any], recorded: NDArray[np.float64]) -> NDArray
         p = np.minimum(expit(logits.astype(np.float64)) / recorded, 1 - 1e-6)
     found = np.log(np.maximum(p, np.finfo(float).tiny)) - np.log1p(-p)
     return np.where(np.abs(logits) >= FAR, logits, found).astype(logits.dtype)
+
+
+def _every(step: int, scores: NDArray[Any], *others: Any) -> tuple[Any, ...]:
+    """Return one of `step` rows of each table; the first in one piece, over which loops are vectorized."""
+    return (np.ascontiguousarray(scores[::step]), *(table[::step] for table in others))
 
 
 class _Scale(NamedTuple):
@@ -307,7 +312,8 @@ def _pooled(
     on, all_ = float(targets[1, 0]), float(w @ np.count_nonzero(np.abs(scores) < FAR, axis=1))
     theta = np.array([[1.0], [np.log((on + 0.5) / (max(all_ - on, 0.0) + 0.5))]])
     if scores.size > _COARSE:
-        theta = _pooled(scores[::_PART], labels[::_PART], w[::_PART], scale)
+        part, of_part, w_part = _every(_PART, scores, labels, w)
+        theta = _pooled(part, of_part, w_part, scale)
     move = None
     for _ in range(30):
         sums = _sums(scores, w, np.repeat(theta, scores.shape[1], axis=1), scale).sum(axis=1, keepdims=True)
@@ -318,31 +324,48 @@ def _pooled(
     return theta
 
 
-def _of_labels(
+class _Prior(NamedTuple):
+    """What slopes and offsets of labels are expected to be: their mean, (2, 1), and covariance, (2, 2)."""
+
+    mean: NDArray[np.float64]
+    T: NDArray[np.float64]
+
+
+def _common(
+    scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64], scale: _Scale
+) -> tuple[NDArray[np.float64], _Prior]:
+    """Return slope and offset of each label, shape (2, L), and what they have in common, by EM."""
+    L = scores.shape[1]
+    pooled = _pooled(scores, labels, w, scale)
+    targets = _targets(scores, labels, w, scale)
+    theta, prior = np.repeat(pooled, L, axis=1), _Prior(pooled, np.eye(2))
+    for _ in range(_EM_STEPS):
+        theta, curvature, covariance = _climbed(scores, targets, w, scale, theta, prior, _NEWTON_STEPS)
+        informed = curvature > 0
+        if not informed.any():
+            break
+        mean = (theta[:, informed].sum(axis=1, keepdims=True) + pooled) / (informed.sum() + 1)
+        stray, spread = (theta - mean)[:, informed], covariance[:, :, informed].mean(axis=2)
+        prior = _Prior(mean, stray @ stray.T / informed.sum() + spread + 1e-6 * np.eye(2))
+    return theta, prior
+
+
+def _climbed(
     scores: NDArray[Any],
-    labels: sparse.csr_array,
+    targets: NDArray[np.float64],
     w: NDArray[np.float64],
     scale: _Scale,
-    pooled: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return slope and offset of each label, shape (2, L), by EM."""
-    L = scores.shape[1]
-    targets = _targets(scores, labels, w, scale)
-    theta = np.repeat(pooled, L, axis=1)
-    mean, T = pooled, np.eye(2)
-    for _ in range(_EM_STEPS):
-        last = None
-        for _ in range(_NEWTON_STEPS):
-            sums = _sums(scores, w, theta, scale)
-            last = move = _move(sums, targets, theta - mean, T, last)
-            theta = theta + move.step
-        informed = sums[4] > 0
-        if not informed.any():
-            return np.repeat(pooled, L, axis=1)
-        mean = (theta[:, informed].sum(axis=1, keepdims=True) + pooled) / (informed.sum() + 1)
-        stray, covariance = (theta - mean)[:, informed], move.covariance[:, :, informed]
-        T = stray @ stray.T / informed.sum() + covariance.mean(axis=2) + 1e-6 * np.eye(2)
-    return theta + _move(_sums(scores, w, theta, scale), targets, theta - mean, T).step
+    theta: NDArray[np.float64],
+    prior: _Prior,
+    n_steps: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return slopes and offsets after Newton steps; Σ w p (1 - p) of each label, and posterior covariances."""
+    last = None
+    for _ in range(n_steps):
+        sums = _sums(scores, w, theta, scale)
+        last = move = _move(sums, targets, theta - prior.mean, prior.T, last)
+        theta = theta + move.step
+    return theta, sums[4], move.covariance
 
 
 def _raised(
@@ -387,12 +410,14 @@ def _rows(logits: NDArray[Any]) -> NDArray[np.float64]:
 def _context(logits: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """Return the weights of the context, by Newton's method; None if they gain too little."""
     rows = _rows(logits)
+    targets = _context_targets(logits, rows, labels, w)
     none = np.array([1.0, 0.0, 0.0, 0.0])
     start = none
     if logits.size > _COARSE:
-        start, _, _ = _context_weights(logits[::_PART], rows[::_PART], labels[::_PART], w[::_PART], none)
-    beta, left, hessian = _context_weights(logits, rows, labels, w, start)
-    gains = _likelihood(logits, rows, labels, w, beta) - _likelihood(logits, rows, labels, w, none)
+        part, rows_of_part, targets_of_part, w_part = _every(_PART, logits, rows, targets, w)
+        start, _, _ = _context_weights(part, rows_of_part, targets_of_part, w_part, none)
+    beta, left, hessian = _context_weights(logits, rows, targets, w, start)
+    gains = targets @ (beta - none) - w * (_log_partition(logits, rows, beta) - _log_partition(logits, rows, none))
     gains -= np.einsum("ij,ji->i", left, np.linalg.solve(hessian, left.T))  # what a row added to its own gain
     return beta if gains.sum() > np.sqrt(len(gains)) * gains.std() and beta[0] > 0 else None
 
@@ -400,12 +425,11 @@ def _context(logits: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float
 def _context_weights(
     logits: NDArray[Any],
     rows: NDArray[np.float64],
-    labels: sparse.csr_array,
+    targets: NDArray[np.float64],
     w: NDArray[np.float64],
     beta: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return the weights of the largest likelihood, from a start; the gradient of each row, (n, 4), and the Hessian."""
-    targets = _context_targets(logits, rows, labels, w)
     for _ in range(15):
         sums, hessian = np.zeros_like(targets), 1e-3 * np.eye(4)
         context_sums(logits, rows, w, beta, FAR, sums, hessian)
@@ -430,22 +454,8 @@ def _context_targets(
     return np.column_stack([np.bincount(row, w[row] * x, len(rows)) for x in parts])
 
 
-def _likelihood(
-    logits: NDArray[Any],
-    rows: NDArray[np.float64],
-    labels: sparse.csr_array,
-    w: NDArray[np.float64],
-    beta: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return the log-likelihood of the labels of each row."""
+def _log_partition(logits: NDArray[Any], rows: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Σ log(1 + exp(z)) of each row, with z its logits in context."""
     found = np.empty(len(logits))
-    for block in gen_batches(len(logits), max(1, _PER_BLOCK // logits.shape[1])):
-        z = logits[block].astype(np.float64)
-        apply_context(z, rows[block], beta, FAR)
-        usable = np.abs(z) < FAR
-        z[~usable] = 0.0
-        on = labels[block]
-        place = np.repeat(np.arange(len(z)), np.diff(on.indptr))
-        true = np.bincount(place, z[place, on.indices], len(z))
-        found[block] = w[block] * (true - np.sum(np.logaddexp(0, z), axis=1, where=usable))
+    log_partition(logits, rows, beta, FAR, found)
     return found

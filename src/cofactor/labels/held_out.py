@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import Argument, InvalidInputError
@@ -33,7 +35,7 @@ _Model = TypeVar("_Model", bound="LabelModel")
 
 #: Number of parts of the instances, of which one is held out, or more of them until there are `ENOUGH` instances.
 PARTS = 4
-ENOUGH = 100
+ENOUGH = 80
 
 #: Instances of a stream whose scores are remembered, unless they are more than `_RECENT_SCORES` scores.
 RECENT = 1000
@@ -71,7 +73,7 @@ def holdout_scores(model: Any, data: FitInput) -> tuple[NDArray[np.int64], NDArr
     -------
     rows : ndarray of shape (m,)
         A quarter of the instances, drawn by the model's `random_state`, or by 0 if there is none; up to four quarters,
-        each by a copy of its own, until they are 100. Beyond `BUDGET` scores a part of them.
+        each by a copy of its own, until they are 80. Beyond `BUDGET` scores a part of them.
     scores : ndarray of shape (m, L)
         ±1e9 for labels which are constant in the instances that a copy learned from.
     """
@@ -96,7 +98,9 @@ def _scores_of_others(
     part.set_params(**model._settled())
     train = np.ones(data.n_instances, dtype=bool)
     train[test] = False
-    part._fit_varying(data.rows(np.flatnonzero(train), data.monitor.inside(f"held-out part {k + 1}")))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the model itself has told
+        part._fit_varying(data.rows(np.flatnonzero(train), data.monitor.inside(f"held-out part {k + 1}")))
     return np.concatenate([part._all_scores(block) for block in part._blocks(data.features[rows])])
 
 

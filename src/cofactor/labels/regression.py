@@ -174,9 +174,12 @@ class FeatureSpace:
     def _decompose(self) -> NDArray[np.float64]:
         """Return V if there are no more columns than rows, otherwise U; compute it and the singular values once."""
         if self._basis is None:
-            factor: Callable[..., Any] = _gram_factor if is_sparse(self.X) else _triangular_factor
-            self._basis, self._singular, least = factor(self.X, self.mean, self._by_columns, self._root)
-            _warn_of_lost_columns(self.X, self.mean, self.weights, least, self._names)
+            X: Any = self.X
+            if is_sparse(X):
+                self._basis, self._singular, least = _gram_factor(self.problem().gram, max(X.shape))
+            else:
+                self._basis, self._singular, least = _triangular_factor(X, self.mean, self._by_columns, self._root)
+            _warn_of_lost_columns(X, self.mean, self.weights, least, self._names)
         return self._basis
 
     def weighted(self, table: Any) -> Any:
@@ -418,22 +421,11 @@ def _triangular_factor(
     return np.ascontiguousarray(basis[kept].T), s[kept], float(least)
 
 
-def _gram_factor(
-    X: sparse.csr_array, mean: NDArray[np.float64], by_columns: bool, root: NDArray[np.float64] | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Return V (or U) and the singular values of sparse centred features above a least one, by the smaller Gram."""
-    n, D = X.shape
-    X = X.astype(np.float64)
-    if by_columns:
-        weighted = scaled_rows(X, root)
-        gram = (weighted.T @ weighted).toarray() - (n if root is None else root @ root) * np.outer(mean, mean)
-    else:
-        shift = X @ mean
-        gram = (X @ X.T).toarray() - shift[:, None] - shift[None, :] + mean @ mean
-        gram = gram if root is None else root[:, None] * gram * root
-    squares, basis = scipy.linalg.eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
+def _gram_factor(gram: NDArray[np.float64], longer: int) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Return V (or U) and the singular values of features above a least one, by the smaller Gram matrix."""
+    squares, basis = scipy.linalg.eigh(gram, driver="evd", check_finite=False)
     squares, basis = squares[::-1], basis[:, ::-1]
-    least = max(n, D) * np.finfo(np.float64).eps * squares[0]
+    least = longer * np.finfo(np.float64).eps * squares[0]
     kept = squares > least
     return np.ascontiguousarray(basis[:, kept]), np.sqrt(squares[kept]), float(np.sqrt(max(least, 0.0)))
 

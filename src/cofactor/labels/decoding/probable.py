@@ -27,6 +27,7 @@ from scipy.special import expit, logit
 from sklearn.utils import gen_batches
 
 from cofactor.errors import InvalidInputError
+from cofactor.kernels.calibration import logit_histogram
 from cofactor.labels.decoding.cuts import AIMS, FAR, JOINT, Cut, Decoder, Joint, TopK, best_cut
 from cofactor.model.checks import check_choice
 
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 _PER_BLOCK = 1 << 22
-_EXACT = 1 << 22  # numbers up to which a cut is searched among all of them, by sorting
+_EXACT = 1 << 20  # numbers up to which a cut is searched among all of them, by sorting
 _STEPS = 1 << 15  # of logits from -16 to 16, among which a cut is searched beyond that: each is worth .001
 _END = 16.0
 _TO_REGRESS = 3  # labels of two or more instances, from which cuts of rarer ones are learned
@@ -220,7 +221,7 @@ def learn_decoder(
 
     Notes
     -----
-    Up to 4,194,304 logits, one cut is the best of all. Beyond that it is the best of 32,768, which are .001 apart.
+    Up to 1,048,576 logits, one cut is the best of all. Beyond that it is the best of 32,768, which are .001 apart.
 
     Examples
     --------
@@ -331,15 +332,12 @@ def _micro_cut(logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.fl
     """Return the cut of logits with the largest micro-F1."""
     if logits.size <= _EXACT:
         return best_cut(logits, Y, weights)
+    w = np.ones(len(logits)) if weights is None else weights
     found = np.zeros((2, _STEPS + 1))  # weights of all labels, and of those that are on, by logit
-    for block in gen_batches(len(logits), max(1, _PER_BLOCK // logits.shape[1])):
-        steps = (np.clip(logits[block], -_END, _END) + _END) * (_STEPS / (2 * _END))
-        place = steps.astype(np.int64)
-        w = np.ones(len(place)) if weights is None else weights[block]
-        found[0] += np.bincount(place.ravel(), np.repeat(w, place.shape[1]), _STEPS + 1)
-        truth = Y[block]
-        rows = _rows_of(truth)
-        found[1] += np.bincount(place[rows, truth.indices], w[rows], _STEPS + 1)
+    logit_histogram(logits, w, _END, found[0])
+    rows = _rows_of(Y)
+    for some in gen_batches(len(rows), 1 << 20):
+        logit_histogram(logits[rows[some], Y.indices[some]][:, None], w[rows[some]], _END, found[1])
     all_above, hits = np.cumsum(found[:, ::-1], axis=1)[:, ::-1]
     best = int(np.argmax(2 * hits / np.maximum(all_above + hits[0], 1e-300)))
     return best * (2 * _END / _STEPS) - _END

@@ -170,7 +170,8 @@ class CodeModel(LabelModel):
         n, L = data.labels.shape
         rows = sampled(np.arange(n), L, make_generator(self.random_state))
         found = space.leave_one_out(self.alpha_).held_out(codes, None if len(rows) == n else rows)
-        return rows, found @ self.decoder_ + self.offset_
+        scores = found.astype(np.float32) @ self.decoder_.astype(np.float32)
+        return rows, scores + self.offset_.astype(np.float32)
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return linear(X, self.coef_, self.intercept_) @ self.decoder_ + self.offset_
