@@ -402,7 +402,8 @@ def test_a_method_that_fails_leaves_a_gap(tmp_path: Path) -> None:
     assert comparison.table().scores.methods == ("mean", "median")
     assert list(comparison.statistics().correlated_t) == ["toy"]
     comparison.to_csv(tmp_path / "results.csv")
-    assert "nan" in (tmp_path / "results.csv").read_text()
+    written = pd.read_csv(tmp_path / "results.csv")
+    assert (written["value"].isna() == (written["status"] == "failed")).all()
     with ResultStore(tmp_path / "s.sqlite") as store:
         assert len(store.results(status="failed")) == 3
 
