@@ -218,7 +218,7 @@ def _imported(module: str, tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _without_types(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes but those under ``if TYPE_CHECKING:``."""
+    """Yield all statements but those under ``if TYPE_CHECKING:``; most nodes are expressions, which import nothing."""
     waiting: deque[ast.AST] = deque([tree])
     while waiting:
         node = waiting.popleft()
@@ -226,7 +226,7 @@ def _without_types(tree: ast.AST) -> Iterator[ast.AST]:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             waiting.extend(node.orelse)
         else:
-            waiting.extend(ast.iter_child_nodes(node))
+            waiting.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
 
 
 def _absolute(module: str, node: ast.ImportFrom) -> str:
