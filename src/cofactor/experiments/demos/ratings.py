@@ -206,7 +206,7 @@ class RatingDemo(Demo):
         yield Picture("confusion.png", f"Errors by level: what {best} predicts for each true rating of the test part.")
         grid = self.alphas(trial.data, finding.extent)
         with report.steps(len(_SOLVERS) + (0 if finding.extent.quick else len(_TRADEOFF) * len(grid))):
-            yield _draw_convergence(trial, place, report)
+            yield _draw_convergence(trial, place, report, 100 if finding.extent.quick else 400)
             if not finding.extent.quick:
                 yield _draw_tradeoff(trial, grid, place, report)
 
@@ -401,8 +401,8 @@ def _with_alpha(trial: Trial, name: str, alpha: float, **params: Any) -> RatingM
     return model.fit(trial.data.X[train], trial.data.y[train])
 
 
-def _draw_convergence(trial: Trial, place: Path, report: Reporter) -> Picture:
-    """Draw the objective of the solvers of each model from the same start."""
+def _draw_convergence(trial: Trial, place: Path, report: Reporter, max_iter: int) -> Picture:
+    """Draw the objective of the solvers of each model from the same start, up to so many iterations."""
     panels: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
     for model, solver, name in _SOLVERS:
         report.step(f"{model} with {name}")
@@ -410,7 +410,7 @@ def _draw_convergence(trial: Trial, place: Path, report: Reporter) -> Picture:
             # The slow ones are meant to be cut short here.
             warnings.simplefilter("ignore", ConvergenceWarning)
             alpha = trial.row(model).extra["alpha"]
-            fitted: Any = _with_alpha(trial, model, alpha, solver=solver, tol=1e-7, max_iter=400)
+            fitted: Any = _with_alpha(trial, model, alpha, solver=solver, tol=1e-7, max_iter=max_iter)
         panels.setdefault(model, {})[name] = (list(fitted.seconds_), list(fitted.history_))
     axes = new_panels(len(panels), width=11)
     for ax, (model, curves) in zip(axes, panels.items(), strict=True):
