@@ -75,7 +75,7 @@ def test_weights_means_and_variances():
 
 def test_loss_of_held_out_ratings():
     indptr, items, y = users(13, 0, 40)
-    held_out = np.array([2, 0, 1]), np.array([5, 6, 7]), np.array([0.3, -1.2, 2.0])
+    held_out = np.array([2, 0, 1], np.int32), np.array([5, 6, 7], np.int32), np.array([0.3, -1.2, 2.0])
     losses = np.full(3, np.nan)
     kernels.held_out_losses(1, 3, *held_out, indptr, items, y, V, KAPPA, losses)
     assert np.isnan(losses[0])

@@ -78,9 +78,10 @@ def test_mean_and_covariance_of_many_draws():
     other, precision = rng.normal(size=(m, p)), positive_definite(rng, p)
     targets, shift, out = rng.normal(size=m), rng.normal(size=p), np.empty((n, p))
     weights = rng.gamma(2, 1, m)
+    items = np.tile(np.arange(m, dtype=np.int32), n)
     gibbs.draw_rows(
-        0, n, KEY, np.arange(n + 1) * m, np.tile(np.arange(m), n), NOWHERE, np.tile(targets, n), np.tile(weights, n),
-        other, precision, np.tile(shift, (n, 1)), True, out,
+        0, n, KEY, np.arange(n + 1) * m, items, NOWHERE, np.tile(targets, n), np.tile(weights, n), other, precision,
+        np.tile(shift, (n, 1)), True, out,
     )  # fmt: skip
     A, mean = conditional(other, targets, weights, precision, shift, True)
     covariance = np.linalg.inv(A)
@@ -192,9 +193,10 @@ def test_log_gaps_are_drawn_from_their_posterior():
     own, other = np.zeros((n, 1)), x[:, None]  # a score is the item's bias
     gaps, thresholds = np.tile(mean, (n, 1)), np.empty((n, 2))
     z, accepted, value = np.empty(4 * n), np.empty(n), np.empty(n)
+    items = np.tile(np.arange(4, dtype=np.int32), n)
     for sweep in range(40):
         gibbs.draw_ordinal_rows(
-            0, n, fold(sweep), np.arange(n + 1) * 4, np.tile(np.arange(4), n), np.tile(levels, n), own, other,
+            0, n, fold(sweep), np.arange(n + 1) * 4, items, np.tile(levels, n), own, other,
             gaps, mean, precision, np.full(n, 0.7), 3, thresholds, z, accepted, value,
         )  # fmt: skip
     first, second = np.meshgrid(np.linspace(-4, 4, 401), np.linspace(-5, 2, 401), indexing="ij")
@@ -225,8 +227,9 @@ def test_probabilities_of_levels(biased):
     rng = np.random.default_rng(2)
     S, n, m, p, R = 5, 6, 7, 4, 4
     U, V = rng.normal(size=(S, n, p)).astype(np.float32), rng.normal(size=(S, m, p)).astype(np.float32)
-    thresholds = np.sort(rng.normal(size=(S, n, R - 1)))
-    roots, users, items = rng.gamma(2, 1, S), rng.integers(-1, n, 30), rng.integers(-1, m, 30)
+    thresholds = np.sort(rng.normal(size=(S, n, R - 1))).astype(np.float32)
+    roots = rng.gamma(2, 1, S)
+    users, items = (rng.integers(-1, size, 30, dtype=np.int32) for size in (n, m))
     out = np.full((30, R), np.nan)
     for lo, hi in ((0, 11), (11, 30)):
         gibbs.level_probabilities(lo, hi, users, items, np.arange(S), U, V, thresholds, roots, biased, out)
@@ -234,15 +237,15 @@ def test_probabilities_of_levels(biased):
     x = np.einsum("skf,skf->sk", U[:, users, :d], V[:, items, :d])
     if biased:
         x = x + U[:, users, d] + V[:, items, d]
-    below = ndtr(roots[:, None, None] * (thresholds[:, users] - x[:, :, None])).mean(axis=0)
+    below = ndtr(roots[:, None, None] * (thresholds[:, users].astype(float) - x[:, :, None])).mean(axis=0)
     expected = np.diff(np.pad(below, ((0, 0), (1, 1)), constant_values=((0, 0), (0, 1))), axis=1)
     np.testing.assert_allclose(out, expected, atol=1e-6)
     np.testing.assert_allclose(out.sum(axis=1), 1, atol=1e-14)
     # The same thresholds for all, which take no memory.
-    common = np.broadcast_to(thresholds[0, 0], thresholds.shape)
+    common = np.broadcast_to(thresholds[0, 0].astype(float), thresholds.shape)
     gibbs.level_probabilities(0, 30, users, items, np.arange(S), U, V, common, roots, biased, out)
     again = np.empty_like(out)
-    gibbs.level_probabilities(0, 30, users, items, np.arange(S), U, V, common.copy(), roots, biased, again)
+    gibbs.level_probabilities(0, 30, users, items, np.arange(S), U, V, common.astype(np.float32), roots, biased, again)
     np.testing.assert_allclose(out, again, atol=1e-14)
 
 

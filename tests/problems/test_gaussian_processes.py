@@ -90,7 +90,7 @@ def test_held_out_ratings_are_watched():
     last = INDPTR[1:][np.array(COUNTS) > 1] - 1
     keep = np.ones(len(Y), dtype=bool)
     keep[last] = False
-    users = np.flatnonzero(np.array(COUNTS) > 1)
+    users = np.flatnonzero(np.array(COUNTS) > 1).astype(np.int32)
     counts = np.bincount(np.repeat(np.arange(6), COUNTS)[keep], minlength=6)
     part = np.concatenate([[0], np.cumsum(counts)]), ITEMS[keep], Y[keep]
     settings = {"shape": (12, 3), "alpha": 3.0, "present": [True] * 5, "free": [True] * 5, "dtype": np.float64}

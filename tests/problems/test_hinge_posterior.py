@@ -218,16 +218,18 @@ def two_by_two(levels: np.ndarray, centre: np.ndarray, deviation: float) -> np.n
 def test_predictions_are_means_over_samples():
     rng = np.random.default_rng(0)
     S, n, m, d, R = 6, 5, 4, 3, 5
-    U, V, theta = rng.normal(size=(S, n, d)), rng.normal(size=(S, m, d)), 2 * rng.normal(size=(S, n, R - 1))
-    users, items = rng.integers(-1, n, 30), rng.integers(-1, m, 30)
+    # Eighths: their sums of products are exact in single precision, which the kernels are compiled for.
+    U, V, theta = (rng.integers(-16, 17, size) / 8 for size in ((S, n, d), (S, m, d), (S, n, R - 1)))
+    single = [array.astype(np.float32) for array in (U, V, theta)]
+    users, items = (rng.integers(-1, size, 30, dtype=np.int32) for size in (n, m))
     for biased in (False, True):
         x = (U[:, users] * V[:, items]).sum(axis=2)
         if biased:
             x = (U[:, users, :-1] * V[:, items, :-1]).sum(axis=2) + U[:, users, -1] + V[:, items, -1]
         margins, p = np.empty((30, R - 1)), np.empty((30, R))
-        hinges.mean_margins(0, 30, users, items, U, V, theta, biased, margins)
+        hinges.mean_margins(0, 30, users, items, *single, biased, margins)
         np.testing.assert_allclose(margins, (x[..., None] - theta[:, users]).mean(axis=0))
-        hinges.hinge_probabilities(0, 30, users, items, np.arange(len(U)), U, V, theta, biased, C, WIDTH, p)
+        hinges.hinge_probabilities(0, 30, users, items, np.arange(S), *single, biased, C, WIDTH, p)
         flat = theta[:, users].reshape(-1, R - 1)
         e = np.stack([np.exp(-2 * C * loss(x.ravel(), flat, np.full(x.size, r))) for r in range(1, R + 1)], axis=1)
         expected = (e / e.sum(axis=1, keepdims=True)).reshape(S, 30, R).mean(axis=0)

@@ -45,12 +45,16 @@ def level_data(mask: np.ndarray, levels: np.ndarray) -> SimpleNamespace:
     )
 
 
+# Numba compiles what a function calls anew for each constant of Python among its arguments.
+BIASED, FIRST, TRIES = np.bool_(True), np.array([0]), np.array([3])
+
+
 @exact
 def _latent_of_all(key, indptr, indices, levels, U, V, gaps, gap_mean, gap_precision, proposal, thresholds, z, extra):
     for b in range(len(U)):
         draw_ordinal_rows(
-            0, U.shape[1], key + np.uint64(b), indptr, indices, levels[b], U[b], V[b], gaps[b], gap_mean[b],
-            gap_precision[b], proposal[b], 3, thresholds[b], z[b], extra, extra,
+            FIRST[0], U.shape[1], key + np.uint64(b), indptr, indices, levels[b], U[b], V[b], gaps[b], gap_mean[b],
+            gap_precision[b], proposal[b], TRIES[0], thresholds[b], z[b], extra, extra,
         )  # fmt: skip
 
 
@@ -59,8 +63,8 @@ def _rows_of_all(key, indptr, indices, position, z, other, tau, shift, out):
     one = np.ones(1)
     for b in range(len(out)):
         draw_rows(
-            0, out.shape[1], key + np.uint64(b), indptr, indices, position, z[b], one, other[b], np.diag(tau[b]),
-            shift[b], True, out[b],
+            FIRST[0], out.shape[1], key + np.uint64(b), indptr, indices, position, z[b], one, other[b], np.diag(tau[b]),
+            shift[b], BIASED, out[b],
         )  # fmt: skip
 
 

@@ -23,6 +23,8 @@ _PIVOTS = 8  #: `_update` is written out for this number
 _QUERIES = 16  #: right-hand sides solved at once
 _FAR = -700.0  #: exponent which stands for all below it
 _LOG_2_PI = math.log(2 * math.pi)
+#: What `eliminate` leaves in the place of K. Numba would compile it anew for each constant of Python.
+_INVERSE, _FACTORS = np.bool_(True), np.bool_(False)
 
 
 @kernel
@@ -174,11 +176,11 @@ def covariances(x, XT, kappa, e, k):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _process(V, items, kappa, extra, E):  # type: ignore[no-untyped-def]
-    """Return positions, and a matrix with K in its corner and room for `extra` rows; E gets the part of s."""
+def _process(V, items, kappa, size, E):  # type: ignore[no-untyped-def]
+    """Return positions, and a matrix of `size` rows, padded, with K in its corner; E gets the part of s."""
     n = len(items)
     XT = gather(V, items)
-    A = np.zeros((padded(n + extra), padded(n + extra)), V.dtype)
+    A = np.zeros((padded(size), padded(size)), V.dtype)
     for i in range(n):
         covariances(V[items[i]], XT, kappa, E[min(i, len(E) - 1)][: i + 1], A[i][: i + 1])
         A[i, i] += kappa[4]
@@ -194,9 +196,9 @@ def user_gradient(V, items, y, kappa, rows, dlog):  # type: ignore[no-untyped-de
     n = len(items)
     d = V.shape[1]
     E = np.empty((n, n), V.dtype)
-    XT, A = _process(V, items, kappa, 1, E)
+    XT, A = _process(V, items, kappa, n + 1, E)
     A[n, :n] = y
-    logdet = eliminate(A, n, True)
+    logdet = eliminate(A, n, _INVERSE)
     a = A[n]
     loglik = -0.5 * (logdet - a[n] + n * _LOG_2_PI)
     GX, WX = np.zeros((d, n), V.dtype), np.zeros((d, n), V.dtype)
@@ -304,11 +306,11 @@ def held_out_losses(lo, hi, users, items, targets, indptr, rated, y, V, kappa, o
         start, stop = indptr[users[p]], indptr[users[p] + 1]
         n = stop - start
         E = np.empty((1, n), V.dtype)
-        XT, A = _process(V, rated[start:stop], kappa, 2, E)
+        XT, A = _process(V, rated[start:stop], kappa, n + 2, E)
         A[n, :n] = y[start:stop]
         x = V[items[p]]
         covariances(x, XT, kappa, E[0], A[n + 1][:n])
-        eliminate(A, n, False)
+        eliminate(A, n, _FACTORS)
         variance = prior_variance(x, kappa) + kappa[4] + float(A[n + 1, n + 1])
         error = targets[p] + A[n + 1, n]
         out[p] = 0.5 * (math.log(variance) + error * error / variance + _LOG_2_PI)
@@ -329,9 +331,9 @@ def weights(lo, hi, indptr, rated, y, V, kappa, out):  # type: ignore[no-untyped
     for u in range(lo, hi):
         start, stop = indptr[u], indptr[u + 1]
         n = stop - start
-        _, A = _process(V, rated[start:stop], kappa, 1, np.empty((1, n), V.dtype))
+        _, A = _process(V, rated[start:stop], kappa, n + 1, np.empty((1, n), V.dtype))
         A[n, :n] = y[start:stop]
-        eliminate(A, n, False)
+        eliminate(A, n, _FACTORS)
         a = A[n][:n]
         for i in range(n - 1, -1, -1):
             row = A[i][: i - i % _PIVOTS]
@@ -390,8 +392,8 @@ def _variances(items, rated, V, kappa, out):  # type: ignore[no-untyped-def]
     """Write the variances of one user's ratings, as many at a time as fit into a row: σ² + k - ‖D^½ L⁻¹ k‖²."""
     n = len(rated)
     E = np.empty((1, n), V.dtype)
-    XT, A = _process(V, rated, kappa, 0, E)
-    eliminate(A, n, False)
+    XT, A = _process(V, rated, kappa, n, E)
+    eliminate(A, n, _FACTORS)
     origin = np.zeros(V.shape[1], V.dtype)
     k = np.empty(n, V.dtype)
     T = np.zeros((n, _QUERIES), V.dtype)

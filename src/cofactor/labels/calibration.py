@@ -195,6 +195,7 @@ def learn_calibration(
     >>> learned.slope.round().tolist(), learned.offset.round().tolist()
     ([3.0, 3.0], [1.0, 1.0])
     """
+    scores = np.ascontiguousarray(scores)
     w = np.ones(len(scores)) if weights is None else weights
     few, of_few, w_few = _every(-(-scores.size // _POOLED) or 1, scores, labels, w)
     scale = _scale(few, w_few)
@@ -218,9 +219,10 @@ def _of_recorded(logits: NDArray[Any], recorded: NDArray[np.float64]) -> NDArray
     return np.where(np.abs(logits) >= FAR, logits, found).astype(logits.dtype)
 
 
-def _every(step: int, scores: NDArray[Any], *others: Any) -> tuple[Any, ...]:
-    """Return one of `step` rows of each table; the first in one piece, over which loops are vectorized."""
-    return (np.ascontiguousarray(scores[::step]), *(table[::step] for table in others))
+def _every(step: int, *tables: Any) -> tuple[Any, ...]:
+    """Return one of `step` rows of each table; arrays in one piece, over which loops are vectorized."""
+    some = (table[::step] for table in tables)
+    return tuple(np.ascontiguousarray(table) if isinstance(table, np.ndarray) else table for table in some)
 
 
 class _Scale(NamedTuple):
@@ -246,8 +248,9 @@ def _scale(scores: NDArray[Any], w: NDArray[np.float64]) -> _Scale:
 def _sums(
     scores: NDArray[Any], w: NDArray[np.float64], theta: NDArray[np.float64], scale: _Scale
 ) -> NDArray[np.float64]:
-    """Return what `platt_sums` adds up."""
+    """Return what `platt_sums` adds up, which would be compiled anew for each order of arrays in memory."""
     out = np.zeros((5, scores.shape[1]))
+    scores, w = np.ascontiguousarray(scores), np.ascontiguousarray(w)
     platt_sums(scores, w, scale.middle, scale.unit, theta[0], theta[1], FAR, out)
     return out
 
@@ -431,7 +434,7 @@ def _context_weights(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return the weights of the largest likelihood, from a start; the gradient of each row, (n, 4), and the Hessian."""
     for _ in range(15):
-        sums, hessian = np.zeros_like(targets), 1e-3 * np.eye(4)
+        sums, hessian = np.zeros(targets.shape), 1e-3 * np.eye(4)
         context_sums(logits, rows, w, beta, FAR, sums, hessian)
         left = targets - sums
         step = np.linalg.solve(hessian, left.sum(axis=0))

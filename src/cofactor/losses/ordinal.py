@@ -49,7 +49,7 @@ class _Thresholded(_OnMargins):
         theta = np.atleast_2d(np.asarray(thresholds, dtype=float))
         work = Work(
             indptr=np.array([0, 1]),
-            targets=np.array([level]),
+            targets=np.array([level], np.uint8),
             scores=np.array([float(score)]),
             thresholds=theta,
             d_scores=np.empty(1),
@@ -136,7 +136,7 @@ class Proximal(_OnMargins):
     Two entries of one level lie 1 apart, so each is 1/2 away from their mean:
 
     >>> none = np.empty((1, 0))
-    >>> work = Work(np.array([0, 2]), np.array([1, 1]), np.array([0.0, 1.0]), none, np.empty(2), none, np.empty(1))
+    >>> work = Work(np.array([0, 2]), np.ones(2, np.uint8), np.arange(2.0), none, np.empty(2), none, np.empty(1))
     >>> Proximal(n_levels=2).evaluate(0, 1, work)
     >>> float(work.losses[0]), work.d_scores
     (0.5, array([-1.,  1.]))
