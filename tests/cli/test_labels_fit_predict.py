@@ -352,6 +352,33 @@ def test_a_semicolon_in_a_name(run, tags: LabelDataset, tmp_path: Path) -> None:
     assert "tag; a" in run("predict", out, path, "--form", "table").out
 
 
+ODD = ['tag "a"', "tag b|c, d", "tag\u00a0e'f", "tag <g> & h"]
+
+
+def test_odd_names_of_labels_make_the_round_trip(run, tags: LabelDataset, tmp_path: Path) -> None:
+    path, out = tmp_path / "t.csv", tmp_path / "m"
+    named = dict(zip([*columns(tags)][:6] + ODD, columns(tags).values(), strict=True))
+    write_table(path, named)
+    assert run("fit", path, "--labels", "tag", *FAST, "-o", out).status == 0
+    expected = predicted(tags)
+    told = [set(line["labels"]) for line in json_lines(run("predict", out, path, "--json").out)]
+    joined = [set(filter(None, row["labels"].split(";"))) for row in rows(run("predict", out, path).out)]
+    table = [
+        {name for name in ODD if row[name] == "1"} for row in rows(run("predict", out, path, "--form", "table").out)
+    ]
+    assert told == joined == table == [{ODD[j] for j in np.flatnonzero(row)} for row in expected]
+    assert {row["label"] for row in rows(run("predict", out, path, "--top", 4).out)} == set(ODD)
+    shown = run("evaluate", path, "--labels", "tag", *FAST, "--folds", 2, "--by-label", "--out", "-").out
+    assert {row["label"] for row in rows(shown)} == set(ODD)
+    explained = rows(run("explain", out, path, *(part for name in ODD for part in ("--label", name))).out)
+    assert {row["label"] for row in explained} == set(ODD)
+    one = tmp_path / "one"
+    told = run("fit", path, "--labels", ODD[1], "-o", one).error
+    assert f"there is {ODD[1]!r}: between commas, a name with a comma stands in quotes" in told
+    assert run("fit", path, "--labels", f'"{ODD[1]}"', "-o", one).status == 0
+    assert cofactor.load(one).label_names_.tolist() == [ODD[1]]
+
+
 def test_top_excludes_scores(run, fitted: Path, table: Path) -> None:
     assert run("predict", fitted, table, "--form", "banana").error == "--form banana: expected one of 'tags', 'table'"
     assert run("predict", fitted, table, "--top", 0).error.startswith("--top 0: expected a number of at least 1; see ")

@@ -173,7 +173,12 @@ def positions_of(
     position = {name: j for j, name in enumerate(present)}
     missing = [name for name in names if name not in position]
     if missing:
-        raise InvalidInputError((f"has no {what} {few(missing)}, which ", source, " names"), place=Place(file))
+        parted = (name for name in present if "," in name and {part.strip() for part in name.split(",")} & set(missing))
+        whole = next(parted, None)
+        advice = "" if whole is None else f"there is {whole!r}: between commas, a name with a comma stands in quotes"
+        raise InvalidInputError(
+            (f"has no {what} {few(missing)}, which ", source, " names"), place=Place(file), advice=advice
+        )
     twice = first_repeated(names)
     if twice is not None:
         raise InvalidInputError((source, f" names {twice!r} twice"))
