@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import gen_batches
 
+from cofactor.labels.class_weights import ClassWeights
 from cofactor.labels.features import is_sparse
 from cofactor.labels.regression import FeatureSpace
 from cofactor.solvers.linear import solve_positive
@@ -40,7 +41,7 @@ def known_ridge(
     known: NDArray[np.bool_],
     alpha: float,
     *,
-    classes: Any = None,
+    classes: ClassWeights | None = None,
     tol: float = _TOLERANCE,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Regress each target on the features of the instances for which it is known.
@@ -134,7 +135,11 @@ def known_shares(
 
 
 def known_penalty(
-    space: FeatureSpace, labels: sparse.csr_array, known: NDArray[np.bool_], start: float, classes: Any = None
+    space: FeatureSpace,
+    labels: sparse.csr_array,
+    known: NDArray[np.bool_],
+    start: float,
+    classes: ClassWeights | None = None,
 ) -> float:
     """Return the penalty with the least squared error on known labels that are hidden, a fifth of them.
 
@@ -169,7 +174,7 @@ def known_penalty(
         return start
     weights = None
     if classes is not None:
-        classes = type(classes)(*(each[columns] for each in classes))
+        classes = ClassWeights(classes.off[columns], classes.on[columns])
         weights = classes.of(table, slice(None))[hidden]
     errors: dict[int, float] = {}
 

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 
 from cofactor.errors import InvalidInputError
+from cofactor.labels.class_weights import ClassWeights
 from cofactor.labels.learners import linear
 from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader, put_pattern
 from cofactor.labels.learners.fitting import Fitted, check_weights, fit_learner, learner_from_state, neighbour_index
@@ -269,7 +270,7 @@ def fit_label_learners(
     sample_weight: NDArray[Any] | None = None,
     *,
     known: NDArray[np.bool_] | None = None,
-    classes: Any = None,
+    classes: ClassWeights | None = None,
     seeds: Sequence[int] | NDArray[Any],
     n_jobs: int | None = None,
     on_label: Callable[[int], object] = lambda n_done: None,
@@ -327,19 +328,13 @@ def fit_label_learners(
         return FittedLabels(NeighbourLabelLearners(index, Y), 0)
     columns = sparse.csc_array(Y)
     short = _of_one_step(estimator)
-    tasks = (
-        (
-            short if stopped() else estimator,
-            *_known_part(
-                X,
-                columns[:, [k]],
-                sample_weight if classes is None else _with_classes(columns[:, [k]], sample_weight, classes, k),
-                None if known is None else known[:, k],
-            ),
-            int(seeds[k]),
-        )
-        for k in range(n_labels)
-    )
+
+    def instances_of(k: int) -> tuple[CheckedFeatures, sparse.csc_array, NDArray[Any] | None]:
+        column = columns[:, [k]]
+        weights = sample_weight if classes is None else _with_classes(column, sample_weight, classes, k)
+        return _known_part(X, column, weights, None if known is None else known[:, k])
+
+    tasks = ((short if stopped() else estimator, *instances_of(k), int(seeds[k])) for k in range(n_labels))
     learners: list[Learner] = []
     stacked: LinearLabelLearners | None = None
     n_stopped = 0
@@ -355,7 +350,9 @@ def fit_label_learners(
     return FittedLabels(SeparateLabelLearners(learners) if stacked is None else stacked, n_stopped)
 
 
-def _with_classes(column: sparse.csc_array, weights: NDArray[Any] | None, classes: Any, k: int) -> NDArray[np.float64]:
+def _with_classes(
+    column: sparse.csc_array, weights: NDArray[Any] | None, classes: ClassWeights, k: int
+) -> NDArray[np.float64]:
     """Return the weights of the instances for the k-th label."""
     of_label = classes.of(column.toarray(), [k]).ravel()
     return np.asarray(of_label if weights is None else of_label * weights)
