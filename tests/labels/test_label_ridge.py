@@ -35,17 +35,17 @@ def test_held_out_scores_are_those_of_refitting():
     X, Y = documents(40)
     fixed = {"alpha": 5.0, "kernel": "linear", "n_components": 1.0, "scale": "none", "threshold": 0}
     data = LabelRidge(**fixed)
-    kept = {}
+    kept = []
     original = model.LabelRidge._fit
 
     def spy(self, data):
         original(self, data)
-        kept.update(data.kept)
+        kept.append(data.by_products.held_out)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(model.LabelRidge, "_fit", spy)
         data.fit(X, Y)
-    rows, scores = kept["held out"]
+    ((rows, scores),) = kept
     assert rows.tolist() == list(range(40))
     for i in (0, 7):
         others = np.arange(40) != i

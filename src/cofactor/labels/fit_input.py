@@ -24,11 +24,27 @@ from cofactor.model.checks import resolve_size
 from cofactor.model.progress import Monitor
 from cofactor.text import counted
 
-__all__ = ["CheckedFeatures", "FitInput", "check_lengths", "check_whole", "weights_of"]
+__all__ = ["ByProducts", "CheckedFeatures", "FitInput", "check_lengths", "check_whole", "weights_of"]
 
 
 def _silent() -> Monitor:
     return Monitor(None, False)
+
+
+@dataclass(eq=False)
+class ByProducts:
+    """What `LabelModel._fit` learns beside, and `LabelModel._held_out` takes up; neither is part of the model.
+
+    Parameters
+    ----------
+    held_out : tuple of (ndarray of shape (m,), ndarray of shape (m, L)), optional
+        Rows, and their scores by models that did not learn from them.
+    neighbours : ndarray of shape (n, k), optional
+        The nearest other instances of each, the nearest first.
+    """
+
+    held_out: tuple[NDArray[np.int64], NDArray[Any]] | None = None
+    neighbours: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +89,7 @@ class FitInput:
     numbers: NDArray[np.int64] | None = None
     ids: NDArray[Any] | None = None
     feature_names: NDArray[Any] | None = None
-    kept: dict[str, Any] = field(default_factory=dict, repr=False)  # what a model learns beside, for its decision
+    by_products: ByProducts = field(default_factory=ByProducts, repr=False)
     ridge: BestAlpha | None = None  # best penalty of ridge regression, where scales were compared by it, see `penalty`
 
     @property
@@ -114,7 +130,7 @@ class FitInput:
 
     def scaled(self, scaling: Scaling, ridge: BestAlpha | None = None) -> FitInput:
         """Return the same with scaled features, perhaps with the penalty that was found best for them."""
-        return replace(self, features=scaling.apply(self.features), spaces={}, kept={}, ridge=ridge)
+        return replace(self, features=scaling.apply(self.features), spaces={}, by_products=ByProducts(), ridge=ridge)
 
     @property
     def sizes(self) -> str:
@@ -215,6 +231,7 @@ def check_whole(weights: NDArray[np.float64] | None, model: str) -> None:
             f"sample_weight holds {weights[weights % 1 > 0][0]:g}, but {model} repeats instances, so "
             "weights must be whole numbers",
             argument="sample_weight",
+            advice="multiply and round them, or take a model that weights errors, such as LabelRidge",
         )
 
 

@@ -79,7 +79,8 @@ class MLkNN(LabelModel):
     probabilities are about the shares of the labels. If `n_neighbors` is nearly the number of instances, probabilities
     are useless: in training an instance that has a label finds it once less among the others; new instances do not.
 
-    The model holds the training data; sparse data stay sparse. A fit computes the distances between all instances in
+    Weights of instances must be whole numbers: an instance is repeated as often. The model holds the training data;
+    sparse data stay sparse. A fit computes the distances between all instances in
     blocks of 16 MB, in O(N² D) operations or fewer for sparse rows.
 
     References
@@ -158,7 +159,7 @@ class MLkNN(LabelModel):
         X, Y = data.features, data.labels
         n = data.n_instances
         near = _neighbours(X, _sizes(n) if self.n_neighbors == AUTO else (int(self.n_neighbors),))
-        data.kept["neighbours"] = near
+        data.by_products.neighbours = near
         if self.n_neighbors == AUTO:
             errors = _errors(near, Y)
             near = np.ascontiguousarray(near[:, : min(errors, key=errors.__getitem__)])
@@ -179,11 +180,12 @@ class MLkNN(LabelModel):
         return {"n_neighbors": max(1, self.posteriors_.shape[1] - 1)}
 
     def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        if data.weights is not None or data.n_instances < 3:  # a repeated instance would be its own neighbour
+        near = data.by_products.neighbours
+        if near is None or data.weights is not None or data.n_instances < 3:  # its copy would be a neighbour
             return super()._held_out(data)
         n, L = data.labels.shape
         rows = sampled(np.arange(n), L, make_generator(self.random_state))
-        near = np.ascontiguousarray(data.kept.pop("neighbours")[rows, : self.posteriors_.shape[1] - 1])
+        near = np.ascontiguousarray(near[rows, : self.posteriors_.shape[1] - 1])
         return rows, self._of_counts(_label_counts(near, data.labels))
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:

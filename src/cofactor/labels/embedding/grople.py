@@ -130,6 +130,8 @@ class GroPLE(LabelModel):
 
     Notes
     -----
+    Weights of instances must be whole numbers: an instance is repeated as often.
+
     The numbers of equations are those of Kumar's thesis. They are corrected as ``docs/corrections.md`` says, C30 to
     C41:
 

@@ -122,6 +122,8 @@ class MLCHMF(LabelModel):
 
     Notes
     -----
+    Weights of instances must be whole numbers: an instance is repeated as often.
+
     The thesis is corrected as ``docs/corrections.md`` says, C21 to C26:
 
     - The gradients (5.21) and (5.22) have the shapes of U and V (C21).

@@ -59,7 +59,8 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     label_weight : float, default=0.5
         Weight a of the labels, above 0 and below 1.
     alpha : float, default=0.5
-        Weight λ of the penalty, above 0. Values from 0.1 to 1 suit rows of norm 1.
+        Weight λ of the penalty, above 0. Values from 0.1 to 1 suit rows of norm 1. The default is a number too, which
+        stands beside `sample_weight` as it is: weights of mean 1 suit it.
     decoder : {"ridge", "factors"}, default="ridge"
         How codes become scores. "ridge": by ridge regression of the labels on the codes of the training instances, with
         the penalty of least exact leave-one-out error; it suits the `alpha_predict` of the fit. "factors": Q h - 1/2,
@@ -69,7 +70,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         a ≥ 0.9 a smaller weight, such as λ, is usually better.
     solver : {"als", "sgd"}, default="als"
         "als" minimises exactly over codes and matrices in turn (corrections.md, C51). "sgd" takes stochastic gradient
-        steps, as `partial_fit` does.
+        steps, as `partial_fit` does, and takes whole numbers as weights of instances, which are repeated as often.
     normalize : bool, default=True
         Whether rows of X are scaled to norm 1. The defaults of the other parameters were chosen for that.
     fit_intercept : bool, default=True
