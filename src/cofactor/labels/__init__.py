@@ -7,6 +7,8 @@ features which use the labels; in a `Pipeline` they come before a model.
 
 from typing import Any
 
+from cofactor.labels.adaptation.brknn import BRkNN
+from cofactor.labels.adaptation.iblr import IBLR
 from cofactor.labels.adaptation.mlknn import MLkNN
 from cofactor.labels.base import FitInput, LabelModel
 from cofactor.labels.decoding import Cut, Decoder, Joint, TopK, learn_threshold, micro_f1_curve
@@ -27,7 +29,7 @@ from cofactor.labels.transformation.binary_relevance import BinaryRelevance
 #: Every model by its class name.
 MODELS: dict[str, type[LabelModel]] = {
     model.__name__: model
-    for model in (LabelRidge, OMF, MLCHMF, GroPLE, LEML, PLST, CPLST, CSSP, FAiE, MLkNN, BinaryRelevance)
+    for model in (LabelRidge, OMF, MLCHMF, GroPLE, LEML, PLST, CPLST, CSSP, FAiE, MLkNN, BRkNN, IBLR, BinaryRelevance)
 }
 
 #: Every transformer by its class name.
@@ -36,6 +38,7 @@ TRANSFORMERS: dict[str, type[Any]] = {"MNMTF": MNMTF}
 __all__ = [
     "CPLST",
     "CSSP",
+    "IBLR",
     "LEML",
     "MLCHMF",
     "MNMTF",
@@ -43,6 +46,7 @@ __all__ = [
     "OMF",
     "PLST",
     "TRANSFORMERS",
+    "BRkNN",
     "BinaryRelevance",
     "Cut",
     "Decoder",

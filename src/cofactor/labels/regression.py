@@ -87,6 +87,8 @@ class FeatureSpace:
         As given.
     weights : ndarray of shape (n,) or None
         Weights of the instances; None if all are 1.
+    neighbours : ndarray of shape (n, k), int64, or None
+        The nearest other instances of each, the nearest first, once a model of neighbours was fitted to the space.
 
     Raises
     ------
@@ -138,6 +140,7 @@ class FeatureSpace:
             check_choice("scale", scale, SCALES)
             scale = learn_scaling(scale, features, relative_weights(self.weights))
         self.scaling, self.X = scale, scale.apply(features)
+        self.neighbours: NDArray[np.int64] | None = None
         self._problem: RidgeProblem | None = None
         self._last: RidgeAt | None = None
         self.mean = _column_means(self.X, self.weights) if fit_intercept else np.zeros(D)

@@ -121,6 +121,14 @@ PARAMETERS: Mapping[str, str] = {
         scale : {"auto", "none", "rows", "tf-idf", "sd", "standard", "standard-rows"}, default={default}
             How features are scaled, see `cofactor.labels.Scaling`. "auto" takes what suits ridge regression best by its
             leave-one-out error.""",
+    "n_neighbors": """\
+        n_neighbors : int or "auto", default={default}
+            Number k of neighbours; all other instances if there are fewer. "auto" takes that one of 5, 10, 20 and 50,
+            at most an eighth of the instances, whose leave-one-out shares have the least squared error.""",
+    "neighbour_scale": """\
+        scale : {"auto", "none", "rows", "tf-idf", "sd", "standard", "standard-rows"}, default="auto"
+            How features are scaled, see `cofactor.labels.Scaling`. "auto" takes the scale in which the shares of
+            neighbours have the least leave-one-out error.""",
     "threshold": """\
         threshold : float or {"auto", "global", "per-label", "top-k", "cardinality"}, default={default}
             "auto" calibrates probabilities on training instances which are held out, and decides as `decide_for` says.

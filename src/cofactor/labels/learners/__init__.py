@@ -31,7 +31,9 @@ from cofactor.labels.learners.per_label import (
     LinearLabelLearners,
     NeighbourLabelLearners,
     SeparateLabelLearners,
+    check_label_learners,
     fit_label_learners,
+    warn_of_stopped,
 )
 from cofactor.labels.learners.trees import TreesLearner
 
@@ -51,10 +53,12 @@ __all__ = [
     "SeparateLabelLearners",
     "TreesLearner",
     "check_estimator",
+    "check_label_learners",
     "check_savable",
     "check_weights",
     "fit_label_learners",
     "fit_learner",
     "is_savable",
     "learner_from_state",
+    "warn_of_stopped",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
@@ -11,6 +12,7 @@ import sklearn
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
 
 from cofactor.errors import InvalidInputError
@@ -22,6 +24,7 @@ from cofactor.labels.learners.gaussian import GaussianLearner
 from cofactor.labels.learners.linear import LINKS, LinearLearner
 from cofactor.labels.learners.neighbours import NeighbourIndex, NeighboursLearner, is_plain
 from cofactor.labels.learners.trees import TreesLearner
+from cofactor.model.callers import callers_level
 from cofactor.model.parallel import in_processes
 
 __all__ = [
@@ -31,7 +34,9 @@ __all__ = [
     "LinearLabelLearners",
     "NeighbourLabelLearners",
     "SeparateLabelLearners",
+    "check_label_learners",
     "fit_label_learners",
+    "warn_of_stopped",
 ]
 
 
@@ -348,6 +353,44 @@ def fit_label_learners(
         n_stopped += not converged
         on_label(k + 1)
     return FittedLabels(SeparateLabelLearners(learners) if stacked is None else stacked, n_stopped)
+
+
+def warn_of_stopped(estimator: Any, n_stopped: int, n_labels: int) -> None:
+    """Warn that the solver stopped early for some labels, if it did.
+
+    Warns
+    -----
+    ConvergenceWarning
+        One warning, with their number.
+    """
+    if n_stopped:
+        warnings.warn(
+            f"the solver of {type(estimator).__name__} stopped early for {n_stopped} of {n_labels} labels: raise "
+            "its max_iter, lower its C, or scale the features",
+            ConvergenceWarning,
+            stacklevel=callers_level(),
+        )
+
+
+def check_label_learners(model: Any, n_labels: int, n_features: int) -> None:
+    """Refuse `learners_` of a model read from a file, if they are not those of so many labels and features.
+
+    Parameters
+    ----------
+    model : LabelModel
+    n_labels : int
+        Number of labels that vary in training; without any there are no learners.
+    n_features : int
+        Number of columns that they must take.
+    """
+    learners = getattr(model, "learners_", None)
+    if not isinstance(learners, LabelLearners | None) or (learners is None) != (n_labels == 0):
+        raise InvalidInputError(f"expected learners of {n_labels} labels, found a {type(learners).__name__}")
+    if learners is not None and (learners.n_labels, learners.n_features) != (n_labels, n_features):
+        raise InvalidInputError(
+            f"expected learners of {n_labels} labels and {n_features} features, found "
+            f"{learners.n_labels} and {learners.n_features}"
+        )
 
 
 def _with_classes(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -10,7 +9,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import has_fit_parameter
@@ -25,15 +23,16 @@ from cofactor.labels.learners import (
     LabelLearners,
     LinearLabelLearners,
     check_estimator,
+    check_label_learners,
     check_savable,
     fit_label_learners,
+    warn_of_stopped,
 )
 from cofactor.labels.learners.linear import binarized
 from cofactor.labels.penalty import AUTO, ridge_penalty
 from cofactor.labels.receiving import space_for
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import Scaling
-from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_jobs, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -246,13 +245,8 @@ class BinaryRelevance(LabelModel):
             on_label=lambda n_done: data.monitor.note("labels", n_done, n_labels, float(n_labels - n_done)),
             stopped=lambda: data.monitor.stopped,
         )
-        if n_stopped and not data.monitor.stopped:
-            warnings.warn(
-                f"the solver of {type(estimator).__name__} stopped early for {n_stopped} of {n_labels} labels: raise "
-                "its max_iter, lower its C, or scale the features",
-                ConvergenceWarning,
-                stacklevel=callers_level(),
-            )
+        if not data.monitor.stopped:
+            warn_of_stopped(estimator, n_stopped, n_labels)
 
     def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
         if self.scale != AUTO or self.estimator is None or data.space is not None:
@@ -290,13 +284,5 @@ class BinaryRelevance(LabelModel):
         return super()._to_state()
 
     def _check_learned(self) -> None:
-        n_labels = int(np.count_nonzero(self.constant_ == 0))
-        learners = getattr(self, "learners_", None)
-        if not isinstance(learners, LabelLearners | None) or (learners is None) != (n_labels == 0):
-            raise InvalidInputError(f"expected learners of {n_labels} labels, found a {type(learners).__name__}")
-        if learners is not None and (learners.n_labels, learners.n_features) != (n_labels, self.n_features_in_):
-            raise InvalidInputError(
-                f"expected learners of {n_labels} labels and {self.n_features_in_} features, found "
-                f"{learners.n_labels} and {learners.n_features}"
-            )
+        check_label_learners(self, int(np.count_nonzero(self.constant_ == 0)), self.n_features_in_)
         super()._check_learned()

@@ -1,0 +1,196 @@
+"""Nearest neighbours that vote for each label: BR-kNN, and its extensions a and b."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.labels.adaptation.neighbour_model import NeighbourModel
+from cofactor.labels.base import CheckedFeatures, FitInput
+from cofactor.labels.decoding import JOINT
+from cofactor.labels.explaining import ScoreParts, VotePart
+from cofactor.labels.features import is_sparse
+from cofactor.model.checks import check_choice
+from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
+
+#: Half of the least difference between a share of votes and a half: with it, exactly half the votes are enough.
+_QUARTER = 0.25
+_NARROW = 1e-6  # relative difference below which squared lengths of rows are equal
+
+
+class BRkNN(NeighbourModel):
+    r"""Nearest neighbours that vote: a label is on if at least half of them have it.
+
+    .. math:: s_l(x) = \frac{c_l(x) + 1/4}{k} - \frac12,
+
+    where :math:`c_l(x)` of the k nearest training instances have label l; a quarter of a vote breaks ties, and is too
+    little for anything else. This is binary relevance with nearest neighbours, which all labels share.
+
+    Parameters
+    ----------
+    {n_neighbors}
+        The paper tries several; 10 is usual.
+    extension : {"a", "b"}, optional
+        How `predict` makes label sets with ``threshold="joint"``, which it needs. "a": the labels with at least half
+        of the votes; if there is none, the one with the most. "b": the s labels with the most votes, where s is the
+        mean number of labels of the neighbours, rounded, a half up. Of labels with as many votes the one that more
+        training instances have comes first, then the one with the lower number. By default there is no extension.
+    {neighbour_scale}
+    {threshold}
+        "joint" decides as `extension` says.
+    {decide_for}
+    {random_state}
+        It draws the held-out instances, where there are too many scores to learn probabilities from all.
+    {callback}
+        This fit is direct: it has no steps to report.
+    {verbose}
+
+    Attributes
+    ----------
+    prior_ : ndarray of shape (L',)
+        Share of the training instances that have each label, of the L' labels that vary in training.
+    n_neighbors_, X_, Y_, instances_, instance_ids_
+        See `NeighbourModel`.
+
+    Notes
+    -----
+    How neighbours are found: see `NeighbourModel`. Where all training instances that have any features have them in
+    rows of one length, as with ``scale="rows"``, an instance without any feature is as near to one as to another: the
+    shares of the labels among all training instances stand in place of its votes.
+
+    The shares of the neighbours are often 0 or 1, so they are no probabilities; those of ``threshold="auto"`` are
+    calibrated.
+
+    References
+    ----------
+    E. Spyromitros, G. Tsoumakas & I. Vlahavas, "An empirical study of lazy multilabel classification algorithms",
+    SETN 2008, doi:10.1007/978-3-540-87881-0_40.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [0.1], [0.2], [0.3], [1.0], [1.1], [1.2], [1.3]])
+    >>> Y = np.array([[1, 0], [1, 0], [1, 0], [0, 0], [0, 0], [0, 1], [1, 1], [0, 0]])
+    >>> BRkNN.paper(2).fit(X, Y).predict([[0.05], [1.15], [1.4]])
+    array([[1, 0],
+           [1, 1],
+           [1, 1]])
+    >>> BRkNN.paper(4, extension="a").fit(X, Y).predict([[0.7]])
+    array([[1, 0]])
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = ("prior_", *NeighbourModel._learned)
+    _shapes: ClassVar[Mapping[str, str]] = {**NeighbourModel._shapes, "prior_": "L"}
+    _paper: ClassVar[Mapping[str, Any]] = {"n_neighbors": 10}
+
+    prior_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        n_neighbors: int | str = "auto",
+        *,
+        extension: str | None = None,
+        scale: str = "auto",
+        threshold: float | str = "auto",
+        decide_for: str = "micro",
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.extension = extension
+        self.scale = scale
+        self.threshold = threshold
+        self.decide_for = decide_for
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    @classmethod
+    def paper(cls, *args: Any, **params: Any) -> Self:
+        """Return the model with 10 neighbours, features as they are, and label sets as the extension makes them.
+
+        Parameters
+        ----------
+        *args, **params
+            Other parameters, or other values, as the constructor takes them.
+        """
+        decided = {} if params.get("extension") is None else {"threshold": JOINT}
+        return super().paper(*args, **decided | params)
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.extension is None:
+            return
+        check_choice("extension", self.extension, ("a", "b"))
+        if self.threshold != JOINT:
+            raise InvalidInputError(
+                "an extension makes label sets by itself",
+                argument="extension",
+                found=self.extension,
+                advice=("it needs ", Argument("threshold", JOINT)),
+            )
+
+    def _learn(self, counts: sparse.csr_array, data: FitInput) -> None:
+        self.prior_ = np.bincount(data.labels.indices, minlength=data.labels.shape[1]) / data.n_instances
+
+    def _of_counts(self, counts: sparse.csr_array, X: CheckedFeatures) -> NDArray[Any]:
+        return self._shares(counts, X) + (_QUARTER / max(1, self.n_neighbors_) - 0.5)
+
+    def _shares(self, counts: sparse.csr_array, X: CheckedFeatures) -> NDArray[np.float64]:
+        """Return the share of the neighbours that have each label, shape (n, L)."""
+        shares = counts.toarray() / max(1, self.n_neighbors_)
+        bare = _squares(X) == 0
+        if bare.any() and _of_one_length(_squares(self.X_)):
+            shares[bare] = self.prior_
+        return shares
+
+    def _label_sets(self, X: CheckedFeatures) -> NDArray[np.bool_]:
+        shares = self._shares(self._counts(X), X)
+        by_prior = np.argsort(-self.prior_, kind="stable")
+        votes = shares[:, by_prior]
+        if self.extension == "b":
+            wanted = np.floor(shares.sum(axis=1) + 0.5)
+            places = np.argsort(np.argsort(-votes, axis=1, kind="stable"), axis=1)
+            on = places < wanted[:, None]
+        else:
+            on = votes >= 0.5
+            if self.extension == "a" and not (self.constant_ > 0).any():  # else no set is empty
+                empty = np.flatnonzero(~on.any(axis=1))
+                on[empty, np.argmax(votes[empty], axis=1)] = True
+        sets = np.empty_like(on)
+        sets[:, by_prior] = on
+        return sets
+
+    def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
+        neighbours, has = self._having(X)
+        k = max(1, self.n_neighbors_)
+        votes = _squares(X) > 0
+        if votes.all() or not _of_one_length(_squares(self.X_)):
+            votes[:] = True
+        intercept = np.where(votes[:, None], 0.0, self.prior_) + (_QUARTER / k - 0.5)
+
+        def weigh(label: int, row: int) -> NDArray[np.float64]:
+            return has(label, row) * (votes[row] / k)
+
+        return ScoreParts((VotePart(neighbours, weigh),), intercept, self._names)
+
+
+def _squares(X: CheckedFeatures) -> NDArray[np.float64]:
+    """Return the squared length of each row."""
+    if is_sparse(X):
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        return np.bincount(rows, weights=X.data.astype(np.float64) ** 2, minlength=X.shape[0]).astype(np.float64)
+    dense: Any = X
+    return np.asarray(np.einsum("ij,ij->i", dense, dense, dtype=np.float64))
+
+
+def _of_one_length(squares: NDArray[np.float64]) -> bool:
+    """Return whether the rows that are not 0 have the same length."""
+    some = squares[squares > 0]
+    return len(some) > 1 and float(some.max() - some.min()) <= _NARROW * float(some.max())

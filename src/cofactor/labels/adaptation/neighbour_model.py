@@ -1,0 +1,200 @@
+"""What models have in common that look at the labels of the nearest training instances."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cofactor.errors import InvalidInputError
+from cofactor.labels.adaptation.neighbours import nearest_rows
+from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.features import is_sparse
+from cofactor.labels.held_out import sampled
+from cofactor.labels.scaling import AUTO, candidate_scalings, rows_to_compare
+from cofactor.model.checks import check_number, make_generator
+
+__all__ = ["NeighbourModel", "label_counts"]
+
+#: Numbers of neighbours among which "auto" chooses, and the share of the instances that they are at most.
+_SIZES = (5, 10, 20, 50)
+_LARGEST_SHARE = 1 / 8
+
+
+class NeighbourModel(LabelModel):
+    """A model which looks at how many of the k nearest training instances have each label.
+
+    A subclass says what it learns from these counts (`_learn`), and what scores follow from them (`_of_counts`).
+
+    Attributes
+    ----------
+    n_neighbors_ : int
+        Number k of neighbours.
+    X_ : ndarray or csr_array of shape (N, D)
+        Features of the training instances, scaled.
+    Y_ : csr_array of shape (N, L')
+        Labels of the training instances, without those that are constant.
+    instances_ : ndarray of shape (N,)
+        Their rows in what `fit` was given.
+    instance_ids_ : ndarray of shape (N,) or None
+        Their ids, if it was a data set with ids.
+
+    Notes
+    -----
+    Distances are Euclidean. Of equally near neighbours, such as duplicates or rows of a binary table, the first in the
+    training data is taken (`cofactor.labels.adaptation.neighbours.nearest_rows`). An instance is not a neighbour
+    of itself, but its duplicates are. Distances depend on the scale of the features: see `scale`.
+
+    Weights of instances must be whole numbers: an instance is repeated as often. The model holds the training data;
+    sparse data stay sparse. A fit computes the distances between all instances in blocks of 16 MB, in O(N² D)
+    operations or fewer for sparse rows. Models which are fitted to one `cofactor.labels.FeatureSpace` find the
+    neighbours of its instances once, if the first asks for the most.
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = ("n_neighbors_", "X_", "Y_", "instances_", "instance_ids_")
+    _shapes: ClassVar[Mapping[str, str]] = {
+        "n_neighbors_": "", "X_": "ND", "Y_": "NL", "instances_": "N", "instance_ids_": "N",
+    }  # fmt: skip
+
+    n_neighbors: int | str
+    n_neighbors_: int
+    X_: Any
+    Y_: sparse.csr_array
+    instances_: NDArray[np.int64]
+    instance_ids_: NDArray[Any] | None
+
+    @abstractmethod
+    def _learn(self, counts: sparse.csr_array, data: FitInput) -> None:
+        """Learn from how many neighbours of each training instance have each label; `n_neighbors_` is set."""
+
+    @abstractmethod
+    def _of_counts(self, counts: sparse.csr_array, X: CheckedFeatures) -> NDArray[Any]:
+        """Return scores of instances with features X from how many of their neighbours have each label."""
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if not (isinstance(self.n_neighbors, str) and self.n_neighbors == AUTO):
+            check_number("n_neighbors", self.n_neighbors, low=1, whole=True)
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `LabelModel.default_grid`."""
+        return {"n_neighbors": [5, 10, 20]}
+
+    def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
+        if self.scale != AUTO or data.space is not None or data.n_instances < 3:
+            return super()._with_scaling(data, stream=stream)
+        candidates, rows = candidate_scalings(data.features, data.weights), rows_to_compare(data.n_instances)
+        X, Y = data.features[rows], data.labels[rows]
+        k = min(max(_sizes(len(rows))), len(rows) - 1)
+        graphs = ((nearest_rows(x, x, k, exclude_self=True)) for x in (scaling.apply(X) for scaling in candidates))
+        errors = [min(_errors(near, Y).values()) for near in graphs]
+        self.scaling_ = candidates[int(np.argmin(errors))]
+        return data.scaled(self.scaling_)
+
+    def _fit(self, data: FitInput) -> None:
+        n = data.n_instances
+        near = _graph(data, max(_sizes(n)) if self.n_neighbors == AUTO else int(self.n_neighbors))
+        if self.n_neighbors == AUTO:
+            errors = _errors(near, data.labels)
+            near = np.ascontiguousarray(near[:, : min(errors, key=errors.__getitem__)])
+        data.by_products.neighbours = near
+        self.n_neighbors_ = near.shape[1]
+        self.X_, self.Y_ = data.features.copy(), data.labels
+        self.instances_, self.instance_ids_ = data.called(np.arange(n))
+        self._learn(label_counts(near, data.labels), data)
+
+    def _settled(self) -> dict[str, Any]:
+        return {"n_neighbors": max(1, self.n_neighbors_)}
+
+    def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        near = data.by_products.neighbours
+        if near is None or data.weights is not None or data.n_instances < 3:  # its copy would be a neighbour
+            return super()._held_out(data)
+        n, L = data.labels.shape
+        rows = sampled(np.arange(n), L, make_generator(self.random_state))
+        return rows, self._of_counts(label_counts(near[rows], data.labels), data.features[rows])
+
+    def _counts(self, X: CheckedFeatures) -> sparse.csr_array:
+        """Return how many of the nearest training instances of each instance have each label."""
+        return label_counts(nearest_rows(self.X_, X, self.n_neighbors_), self.Y_)
+
+    def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        return self._of_counts(self._counts(X), X)
+
+    def _having(self, X: CheckedFeatures) -> tuple[NDArray[np.int64], Callable[[int, int], NDArray[np.bool_]]]:
+        """Return the neighbours of each instance, and a function: which of those of a row have a label."""
+        neighbours = nearest_rows(self.X_, X, self.n_neighbors_)
+        columns = sparse.csc_array(self.Y_)
+
+        def has(label: int, row: int) -> NDArray[np.bool_]:
+            having = columns.indices[columns.indptr[label] : columns.indptr[label + 1]]
+            return np.isin(neighbours[row], having)
+
+        return neighbours, has
+
+    @property
+    def _names(self) -> NDArray[Any]:
+        """What explanations call the training instances."""
+        return self.instances_ if self.instance_ids_ is None else self.instance_ids_
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        if not np.any(self.constant_ == 0):
+            return
+        once = sparse.csr_array(self.Y_, copy=True)
+        once.sum_duplicates()
+        if not is_sparse(self.Y_) or not (once.data == 1).all():
+            raise InvalidInputError("Y_ must be a sparse table of ones")
+        k, n = self.n_neighbors_, self.Y_.shape[0]
+        if type(k) is not int or not 0 <= k <= n:
+            raise InvalidInputError(f"n_neighbors_ is {k}, expected a whole number from 0 to {n}")
+
+
+def label_counts(neighbours: NDArray[np.int64], Y: sparse.csr_array) -> sparse.csr_array:
+    """Return how many neighbours of each instance have each label, shape (n, L); counts of 0 are not stored.
+
+    Examples
+    --------
+    >>> label_counts(np.array([[0, 1], [1, 2]]), sparse.csr_array([[1, 0], [1, 1], [0, 1]])).toarray()
+    array([[2, 1],
+           [1, 2]])
+    """
+    n, k = neighbours.shape
+    indptr = k * np.arange(n + 1)
+    near = sparse.csr_array((np.ones(n * k, np.int64), neighbours.ravel(), indptr), shape=(n, Y.shape[0]))
+    return sparse.csr_array(near @ Y.astype(np.int64))
+
+
+def _sizes(n: int) -> tuple[int, ...]:
+    """Return the numbers of neighbours that "auto" compares.
+
+    An instance is not its own neighbour, so of a label that many neighbours share it counts one less where it has the
+    label. With neighbours from a large part of all instances this alone tells on from off in training, not later.
+    """
+    most = max(1, int(n * _LARGEST_SHARE))
+    return tuple(dict.fromkeys(min(size, most) for size in _SIZES))
+
+
+def _graph(data: FitInput, k: int) -> NDArray[np.int64]:
+    """Return the k nearest other instances of each, or all others; a `FeatureSpace` keeps those that were found."""
+    k = min(k, data.n_instances - 1)
+    near = None if data.space is None else data.space.neighbours
+    if near is None or near.shape[1] < k:
+        near = nearest_rows(data.features, data.features, k, exclude_self=True)
+        if data.space is not None:
+            data.space.neighbours = near
+    return np.ascontiguousarray(near[:, :k])
+
+
+def _errors(near: NDArray[np.int64], Y: sparse.csr_array) -> dict[int, float]:
+    """Return for numbers of neighbours the squared error of their shares which have each label."""
+    errors = {}
+    for k in dict.fromkeys(min(size, near.shape[1]) for size in _SIZES):
+        counts = label_counts(np.ascontiguousarray(near[:, :k]), Y)
+        hits = float(counts.multiply(Y).sum())
+        errors[k] = float(np.square(counts.data / k).sum()) - 2 * hits / k  # and the number of ones
+    return errors

@@ -1,0 +1,145 @@
+"""BR-kNN and IBLR against counting by hand and scikit-learn; one neighbour graph for all models of neighbours."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+
+import cofactor
+from cofactor.errors import InvalidInputError
+from cofactor.labels import IBLR, BRkNN, FeatureSpace, MLkNN
+from cofactor.labels.adaptation import neighbour_model
+from cofactor.persistence import ModelFileError, read_model, write_model
+
+from .test_mlknn import toy
+
+
+def votes_of(X: np.ndarray, Y: np.ndarray, x: np.ndarray, k: int) -> np.ndarray:
+    return Y[np.argsort(((X - x) ** 2).sum(axis=1), kind="stable")[:k]].sum(axis=0)
+
+
+def sets_by_hand(X: np.ndarray, Y: np.ndarray, new: np.ndarray, k: int, extension: str | None) -> np.ndarray:
+    """One instance after another, labels in the order of votes, then of their share, then of their number."""
+    found = np.zeros((len(new), Y.shape[1]), dtype=int)
+    for row, x in zip(found, new, strict=True):
+        votes = votes_of(X, Y, x, k)
+        order = sorted(range(len(votes)), key=lambda j: (-votes[j], -Y[:, j].sum(), j))
+        row[votes >= k / 2] = 1
+        if extension == "a" and not row.any():
+            row[order[0]] = 1
+        if extension == "b":
+            row[:] = 0
+            row[order[: int(np.floor(votes.sum() / k + 0.5))]] = 1
+    return found
+
+
+@pytest.mark.parametrize("extension", [None, "a", "b"])
+@pytest.mark.parametrize("k", [1, 4, 5])
+def test_votes_by_hand(k: int, extension: str | None) -> None:
+    X, Y, new = toy(seed=k)
+    Y[:, 2] &= Y[:, 0] ^ 1  # some neighbourhoods agree on nothing
+    expected = sets_by_hand(X, Y, new, k, extension)
+    for form in (np.asarray, sparse.csr_array):
+        model = BRkNN.paper(k, extension=extension).fit(form(X), Y)
+        assert np.array_equal(model.predict(form(new)), expected)
+
+
+def test_an_odd_number_of_votes_is_scikit_learns() -> None:
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(60, 3)), rng.normal(size=(30, 3))
+    Y = (X @ rng.normal(size=(3, 4)) > 0).astype(int)
+    theirs = KNeighborsClassifier(7).fit(X, Y)
+    ours = BRkNN.paper(7).fit(X, Y)
+    assert np.array_equal(ours.predict(new), theirs.predict(new))
+    shares = np.column_stack([p[:, 1] for p in theirs.predict_proba(new)])
+    np.testing.assert_allclose(ours.decision_function(new), shares + 0.25 / 7 - 0.5, atol=1e-12)
+
+
+def test_extension_a_fills_no_set_that_a_constant_label_fills() -> None:
+    X, Y, new = toy()
+    wide = np.hstack([np.ones((len(Y), 1), int), Y])
+    assert np.array_equal(
+        BRkNN.paper(5, extension="a").fit(X, wide).predict(new)[:, 1:], BRkNN.paper(5).fit(X, Y).predict(new)
+    )
+    assert np.array_equal(
+        BRkNN.paper(5, extension="b").fit(X, wide).predict(new)[:, 1:],
+        BRkNN.paper(5, extension="b").fit(X, Y).predict(new),
+    )
+
+
+def test_where_all_are_equally_near_the_shares_decide() -> None:
+    """Rows of one length, and an instance without features: it got the votes of the first rows."""
+    X = np.eye(4)[[0, 1, 2, 3, 0, 1]]
+    Y = np.array([[0, 1], [0, 1], [1, 0], [1, 0], [1, 0], [1, 0]])
+    model = BRkNN.paper(2).fit(X, Y)
+    assert model.predict(np.zeros((1, 4))).tolist() == [[1, 0]]
+    assert model.predict(X[:1]).tolist() == [[1, 1]]
+    explained = model.explain(np.zeros((1, 4)), labels=[0])
+    assert explained.columns["contribution"].sum() == pytest.approx(explained.columns["score"][0])
+    assert BRkNN.paper(2).fit(X * [[1], [2], [1], [1], [1], [1]], Y).predict(np.zeros((1, 4))).tolist() == [[1, 1]]
+
+
+def test_an_extension_decides_label_sets(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    X, Y, new = toy()
+    with pytest.raises(InvalidInputError, match="extension='b': an extension makes label sets.*threshold='joint'"):
+        BRkNN(extension="b").fit(X, Y)
+    with pytest.raises(InvalidInputError, match="extension='c'"):
+        BRkNN.paper(extension="c").fit(X, Y)
+    model = BRkNN.paper(3, extension="b").fit(X, Y)
+    model.save(tmp_path / "model")
+    assert np.array_equal(cofactor.load(tmp_path / "model").predict(new), model.predict(new))
+
+
+@pytest.mark.parametrize("with_features", [False, True])
+def test_iblr_is_scikit_learns_regression_on_shares(with_features: bool) -> None:
+    rng = np.random.default_rng(1)
+    X, new = rng.normal(size=(50, 3)), rng.normal(size=(9, 3))
+    Y = (X @ rng.normal(size=(3, 3)) + 0.3 * rng.normal(size=(50, 3)) > 0).astype(int)
+    k, regression = 4, LogisticRegression(C=2.0)
+    shares = np.array([votes_of(np.delete(X, i, axis=0), np.delete(Y, i, axis=0), X[i], k) for i in range(50)]) / k
+    asked = np.array([votes_of(X, Y, x, k) for x in new]) / k
+    if with_features:
+        shares, asked = np.hstack([shares, X]), np.hstack([asked, new])
+    expected = np.column_stack([regression.fit(shares, y).predict_proba(asked)[:, 1] for y in Y.T])
+    model = IBLR.paper(k, estimator=LogisticRegression(C=2.0), with_features=with_features).fit(X, Y)
+    np.testing.assert_allclose(model.predict_proba(new), expected, atol=1e-5)
+
+
+def test_labels_speak_for_each_other() -> None:
+    """The second label is on where the neighbours have the first one, though they rarely have the second."""
+    rng = np.random.default_rng(0)
+    X = rng.random((300, 1))
+    first = X[:, 0] > 0.7
+    Y = np.column_stack([first, first & (rng.random(300) < 0.3)]).astype(int)
+    model = IBLR(10, random_state=0).fit(X, Y)
+    assert model.cost_ > 0
+    assert model.learners_.coef[0, 1] > 0
+
+
+def test_models_fitted_to_one_space_search_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, Y, new = toy()
+    alone = [kind.paper(k).fit(X, Y).decision_function(new) for kind, k in ((BRkNN, 5), (MLkNN, 3), (IBLR, 5))]
+    calls = []
+    search = neighbour_model.nearest_rows
+    monkeypatch.setattr(neighbour_model, "nearest_rows", lambda *a, **k: calls.append(k) or search(*a, **k))
+    space = FeatureSpace(X)
+    models = [kind.paper(k).fit(space, Y) for kind, k in ((BRkNN, 5), (MLkNN, 3), (IBLR, 5))]
+    assert calls == [{"exclude_self": True}]
+    for model, expected in zip(models, alone, strict=True):
+        np.testing.assert_array_equal(model.decision_function(new), expected)
+
+
+@pytest.mark.parametrize("name", ["n_neighbors_", "cost_", "learners_"])
+def test_a_forged_file(name: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    X, Y, _ = toy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        IBLR(3).fit(X, Y).save(tmp_path / "model")
+    header, arrays = read_model(tmp_path / "model")
+    header["learned"][name] = {"n_neighbors_": 31, "cost_": -1.0, "learners_": None}[name]
+    write_model(tmp_path / "model", header, arrays)
+    with pytest.raises(ModelFileError):
+        cofactor.load(tmp_path / "model")
