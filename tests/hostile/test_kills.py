@@ -24,7 +24,7 @@ from tests.hostile.programs import Ended, Program
 from cofactor.datasets import make_ratings, write_table
 from cofactor.evaluation import ResultStore
 
-N_TRIALS = int(os.environ.get("COFACTOR_HOSTILE", "3"))
+N_TRIALS = int(os.environ.get("COFACTOR_HOSTILE", "2"))
 ALONE = float(os.environ.get("COFACTOR_ALONE", "20"))  #: seconds until all processes have ended; 5 on a quiet machine
 
 COMPARED = ["-m", "als", "-m", "hmf", "--alpha", "5", "--factors", "3", "--splits", "5", "--seeds", "0,1"]

@@ -13,8 +13,14 @@ from .reference import Pattern, cuttings, random_pattern
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-12}
 shapes = pytest.mark.parametrize(("n", "m"), [(9, 7), (1, 6), (6, 1), (1, 1), (40, 30)])
 widths = pytest.mark.parametrize("d", [1, 3, 7, 100])
-compiled = pytest.mark.parametrize("own", [False, True], ids=["any-width", "this-width"])
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+#: Width, precision, and whether the loops are compiled for this width, which takes half a second each.
+loops = pytest.mark.parametrize(
+    ("d", "dtype", "own"),
+    [(d, dtype, False) for d in (1, 3, 7, 100) for dtype in (np.float32, np.float64)]
+    + [(d, np.float32, True) for d in (1, 3, 7, 100)]
+    + [(7, np.float64, True)],
+)
 
 
 def setting(n: int, m: int, d: int, dtype: type) -> tuple[Pattern, dict[str, np.ndarray]]:
@@ -25,9 +31,7 @@ def setting(n: int, m: int, d: int, dtype: type) -> tuple[Pattern, dict[str, np.
 
 
 @shapes
-@widths
-@dtypes
-@compiled
+@loops
 def test_scores(n: int, m: int, d: int, dtype: type, own: bool) -> None:
     p, a = setting(n, m, d, dtype)
     scores, _ = observed.passes(d if own else 0)
@@ -43,9 +47,7 @@ def test_scores(n: int, m: int, d: int, dtype: type, own: bool) -> None:
 
 
 @shapes
-@widths
-@dtypes
-@compiled
+@loops
 def test_accumulate(n: int, m: int, d: int, dtype: type, own: bool) -> None:
     p, a = setting(n, m, d, dtype)
     _, accumulate = observed.passes(d if own else 0)

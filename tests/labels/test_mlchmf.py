@@ -330,9 +330,9 @@ def saved(model: MLCHMF) -> dict[str, Any]:
 
 
 def test_bits_depend_on_no_number_of_jobs_or_threads() -> None:
-    X, Y = noisy(300, 8)
+    X, Y = noisy(150, 8)
     reference = saved(MLCHMF.paper(alpha=5.0, n_jobs=1).fit(X, Y))
-    for n_jobs in (2, 3, -1, None):
+    for n_jobs in (3, None):
         assert saved(MLCHMF.paper(alpha=5.0, n_jobs=n_jobs).fit(X, Y)) == reference
     for limit in (1, 3):
         with thread_limit(limit):
