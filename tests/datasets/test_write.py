@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cofactor import files as _bytes
-from cofactor.datasets import read_pairs, read_ratings, write_table
+from cofactor.datasets import load_labels, read_pairs, read_ratings, write_table
 from cofactor.errors import InvalidInputError
 
 COLUMNS = {
@@ -41,6 +41,12 @@ def test_missing_numbers_are_empty_cells(tmp_path):
         write_table(tmp_path / "a.csv", {"name": ["x", "y"], "value": [np.nan, 0.5]}, safe=safe)
         assert pd.read_csv(tmp_path / "a.csv").equals(pd.DataFrame({"name": ["x", "y"], "value": [np.nan, 0.5]}))
         assert "nan" not in (tmp_path / "a.csv").read_text()
+
+
+@pytest.mark.parametrize("name", ["tag a|b|c", "tag\ta", "tag a::b", "tag a;b;c", 'tag "a", b'])
+def test_separators_in_names_do_not_part_columns(name, tmp_path):
+    write_table(tmp_path / "a.csv", {"x": [0.5, 1.5, 2.0], name: [1, 0, 1]})
+    assert load_labels(tmp_path / "a.csv", "tag").label_names == (name,)
 
 
 def test_standard_output(capsys):

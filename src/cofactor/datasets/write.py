@@ -19,6 +19,9 @@ from cofactor.text import one_line
 
 __all__ = ["write_table"]
 
+#: By these a reader may guess the separator from the first line, where they stand outside quotation marks.
+_SEPARATORS = (",", ";", "|", "\t", "::")
+
 #: With these a formula begins, in some spreadsheets also after blanks, and in full width.
 _FORMULAS = tuple("=+-@\t\r\n＝＋－＠")
 
@@ -107,7 +110,9 @@ def _delimited(arrays: Mapping[str, NDArray], sep: str, safe: bool) -> str:
         writer.writerow(map(_harmless, arrays))
         writer.writerows(map(_harmless, row) for row in rows)
     else:
-        writer.writerow(arrays)
+        unclear = any(mark in name for mark in _SEPARATORS for name in arrays)
+        header = csv.writer(buffer, delimiter=sep, lineterminator=_Lines.END, quoting=csv.QUOTE_ALL)
+        (header if unclear else writer).writerow(arrays)
         writer.writerows(rows)
     return buffer.getvalue()
 
