@@ -219,7 +219,8 @@ class LabelRidge(LabelModel):
 
     def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return the leave-one-out scores that the fit kept; see `LabelModel._held_out`."""
-        return data.by_products.held_out or super()._held_out(data)
+        found, data.by_products.held_out = data.by_products.held_out, None  # so that the caller can free it
+        return found or super()._held_out(data)
 
     def _fit_bytes(self, data: FitInput) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
