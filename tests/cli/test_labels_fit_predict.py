@@ -207,6 +207,19 @@ def test_probabilities_of_labels(run, fitted: Path, tags: LabelDataset, table: P
     assert "leave out --scores" in run("predict", fitted, table, "--proba", "--scores").error
 
 
+def test_sets_of_a_stated_coverage(run, fitted: Path, tags: LabelDataset, table: Path, tmp_path: Path) -> None:
+    model = cofactor.load(fitted)
+    del model.feature_names_in_
+    expected = model.predict_set(np.asarray(tags.X), coverage=0.8).toarray()
+    found = rows(run("predict", fitted, table, "--coverage", 0.8, "--form", "table").out)
+    assert [[int(row[name]) for name in model.label_names_] for row in found] == expected.tolist()
+    assert run("predict", fitted, table, "--coverage", 0.8, "--top", 2).error.endswith("leave out --top")
+    assert "at most 1" in run("predict", fitted, table, "--coverage", 80).error
+    assert run("fit", table, "--labels", "tag", *FAST, "--threshold", 0, "-o", tmp_path / "cut").status == 0
+    error = run("predict", tmp_path / "cut", table, "--coverage", 0.8).error
+    assert error.endswith("has learned no probabilities from held-out instances; fit it with --threshold auto")
+
+
 def test_features_are_matched_by_name(run, tags: LabelDataset, fitted: Path, tmp_path: Path) -> None:
     whole = columns(tags)
     shuffled = {name: whole[name] for name in ("f3", "f0", "tag b", "f5", "f1", "f2", "f4")}

@@ -20,6 +20,7 @@ from cofactor import persistence
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.calibration import Calibration
+from cofactor.labels.conformal import predict_set
 from cofactor.labels.data import LabelForm
 from cofactor.labels.decoding import (
     AIMS,
@@ -298,7 +299,13 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         -----
         Works on blocks of instances, so that the scores of all instances are never in memory at the same time.
         """
-        blocks = [self._decoded(block) for block in self._blocks(self._features(X))]
+        return self._in_form(X, self._decoded)
+
+    predict_set = predict_set
+
+    def _in_form(self, X: Features, decide: Callable[[CheckedFeatures], NDArray[np.bool_]]) -> Any:
+        """Return what is decided of blocks of instances, in the form of the y that `fit` was given."""
+        blocks = [decide(block) for block in self._blocks(self._features(X))]
         index = getattr(X, "index", None) if hasattr(X, "iloc") else None
         if self.form_.is_sparse:
             on = sparse.vstack([sparse.csr_array(block) for block in blocks], format="csr")

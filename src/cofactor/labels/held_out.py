@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import blas_limit
-from cofactor.labels.calibration import Calibration, learn_calibrated, learn_calibration
+from cofactor.labels.calibration import Calibration, learn_calibrated, learn_calibration, with_set_cuts
 from cofactor.labels.copies import warn_of_copies
 from cofactor.labels.data import relative_weights
 from cofactor.labels.decoding import AUTO, Cut, Decoder, check_decision, check_threshold, learn_threshold
@@ -137,6 +137,7 @@ def learn_decision(
         learned = learn_calibrated(decide_for, scores, labels, weights, recorded, context=context)
         return learned.calibration, learned.decoder
     calibration = learn_calibration(scores, labels, weights, context=context)
+    calibration = with_set_cuts(calibration, calibration.logits(scores), scores, labels, weights, context=context)
     return calibration, learn_threshold(threshold, scores, labels, weights)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import Argument, InvalidInputError, Text
+from cofactor.labels.conformal import sets_by_scores
 from cofactor.labels.scoring import on_by_scores
 from cofactor.tasks.words import shortest
 
@@ -48,8 +49,9 @@ class Answers:
     @classmethod
     def of(cls, model: Any, X: Any, options: Mapping[str, Any]) -> Answers:
         """Return those of features of a file."""
-        scores = model.decision_function(X)
-        return cls(scores, on_by_scores(model, scores), model.predict_proba(X) if options["proba"] else None)
+        scores, coverage = model.decision_function(X), options["coverage"]
+        on = on_by_scores(model, scores) if coverage is None else sets_by_scores(model, scores, coverage)
+        return cls(scores, on, model.predict_proba(X) if options["proba"] else None)
 
     @property
     def shown(self) -> tuple[str, NDArray[Any]]:

@@ -18,6 +18,7 @@ from cofactor.datasets.registry import KNOWN
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation.labels import decodings, measure_labels, unknown_labels
 from cofactor.labels import LabelModel
+from cofactor.labels.conformal import require_set_cuts
 from cofactor.labels.decoding import AIMS, AUTO, check_decision
 from cofactor.metrics import LABEL_METRICS, LabelTally, micro_f1
 from cofactor.model.convergence import NothingPredictedWarning, predicts_none
@@ -177,6 +178,8 @@ class LabelTask(Task):
             raise InvalidInputError(("writes labels with their scores: leave out ", out), argument="top", found=top)
         if options["proba"]:
             _require_probabilities(model, scores, called)
+        if options["coverage"] is not None:
+            _require_sets(model, options)
         data = label_files.read_features(file, model, options)
         plain = without_names(model)
         answers = Answers.of(plain, data.X, options)
@@ -398,6 +401,14 @@ def _require_probabilities(model: LabelModel, scores: bool, called: str) -> None
     if not hasattr(model, "predict_proba"):
         why = f": {called} cuts scores and has learned no probabilities; fit with "
         raise InvalidInputError((asked, why, Argument("threshold", AUTO)))
+
+
+def _require_sets(model: LabelModel, options: Mapping[str, Any]) -> None:
+    """Refuse a model without sets of a stated coverage, and options that write numbers of all labels."""
+    for other in ("top", "scores", "proba"):
+        if options[other]:
+            raise InvalidInputError((Argument("coverage"), " writes sets of labels: leave out ", Argument(other)))
+    require_set_cuts(model, "coverage")
 
 
 def _decisions(settings: Settings) -> dict[str, Any]:

@@ -341,6 +341,14 @@ SCORES = Option("scores", "Scores instead: a column for each label.", kind=bool,
 TOP = Option(
     "top", "The N labels with the highest scores, in rows of their own.", kind=int, group=_OUTPUT, unit="N", low=1
 )
+COVERAGE = Option(
+    "coverage",
+    "Sets of labels instead, which hold all labels of an instance with this probability (0.9, for example).",
+    kind=float,
+    group=_OUTPUT,
+    low=0,
+    high=1,
+)
 BY_LABEL = Option(
     "by_label",
     "Also a row for each label: what it costs, precision, recall, F1, average precision, calibration, and the label "
@@ -389,6 +397,6 @@ LABELS: OptionTable = {
     "fit": (*_READ_LABELS, WEIGHTS, RECORDED),
     "compare": _READ_LABELS,
     "evaluate": (*_READ_LABELS, BY_LABEL),
-    "predict": (DROP, ID, FORMAT, ZERO_BASED, *_AS_TOLD, FORM, SCORES, PROBA, TOP),
+    "predict": (DROP, ID, FORMAT, ZERO_BASED, *_AS_TOLD, FORM, SCORES, PROBA, TOP, COVERAGE),
     "explain": (DROP, ID, FORMAT, ZERO_BASED, *_AS_TOLD),
 }

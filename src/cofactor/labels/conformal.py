@@ -1,0 +1,135 @@
+r"""Sets of labels with a stated coverage, by conformal prediction.
+
+The labels of an instance whose calibrated probability is at least a cut t form a set. With m held-out instances, i of
+which has the labels :math:`y_i` on, t is the largest cut with
+
+.. math:: \frac{1}{m + 1} \Bigl(1 + \sum_i \ell_i(t)\Bigr) \le 1 - \text{coverage}
+
+where :math:`\ell_i` is 1 if a label of :math:`y_i` is below t, or the share of its labels that are. For a new
+instance drawn like these, :math:`\ell` is then at most 1 - coverage on average. A label that is on for held-out
+instances alone counts as missed by any cut, as labels of new instances are of which the training data have none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.labels.decoding import AUTO, FAR
+from cofactor.model.checks import check_choice, check_number
+from cofactor.typing import Features
+
+if TYPE_CHECKING:
+    from cofactor.labels.base import LabelModel
+
+__all__ = ["COVERS", "STEPS", "learn_set_cuts", "predict_set", "require_set_cuts", "sets_by_scores"]
+
+#: What a set may cover, in the order of the rows of cuts.
+COVERS = ("all", "share")
+
+#: Cuts are learned for shares 0, 1 / STEPS, ... 1 of what may be missed.
+STEPS = 1000
+
+_EVERY = FAR / 2  # beyond all logits but those of constant labels
+
+
+def learn_set_cuts(
+    logits: NDArray[Any], labels: sparse.csr_array, weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Return the cuts of logits by what the sets cover and how much they may miss, shape (2, STEPS + 1).
+
+    Parameters
+    ----------
+    logits : ndarray of shape (n, L)
+        Calibrated, of held-out instances; ±1e9 for labels that were constant where the model learned.
+    labels : csr_array of shape (n, L)
+        Ones where a label is on.
+    weights : ndarray of shape (n,), optional
+        Weights of the instances, of mean 1.
+
+    Examples
+    --------
+    >>> logits = np.linspace(-3, 3, 99)[:, None]
+    >>> learn_set_cuts(logits, sparse.csr_array(np.ones((99, 1))))[:, 100].round(2)  # nine of the 99 may be missed
+    array([-2.45, -2.45])
+    """
+    n = len(logits)
+    w = np.ones(n) if weights is None else weights
+    rows = np.repeat(np.arange(n), np.diff(labels.indptr))
+    z = np.clip(logits[rows, labels.indices].astype(np.float64), -_EVERY, _EVERY)
+    least = np.full(n, _EVERY)
+    np.minimum.at(least, rows, z)
+    share = w[rows] / np.diff(labels.indptr)[rows]
+    return np.array([_cuts(least, w, w), _cuts(z, share, w)])
+
+
+def _cuts(z: NDArray[np.float64], loss: NDArray[np.float64], w: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the largest cuts for what may be missed, where all z below a cut are missed, each with its loss."""
+    order = np.argsort(z, kind="stable")
+    z, missed = np.append(z[order], _EVERY), np.cumsum(loss[order])
+    heaviest = float(w.max(initial=0.0))  # the new instance may weigh as much
+    allowed = np.arange(STEPS + 1) / STEPS * (float(w.sum()) + heaviest) - heaviest
+    cuts = z[np.searchsorted(missed, allowed * (1 + 1e-12), side="right")]
+    return np.where(allowed < 0, -_EVERY, cuts)
+
+
+def predict_set(self: LabelModel, X: Features, *, coverage: float = 0.9, cover: str = "all") -> Any:
+    """Predict sets of labels which hold the true ones with a stated coverage.
+
+    Parameters
+    ----------
+    {features}
+    coverage : float, default=0.9
+        From 0 to 1: how often the set of an instance holds all its labels, or which share of them it holds on average.
+    cover : {"all", "share"}, default="all"
+        "all": every label of the instance is in its set, for this share of the instances. "share": the mean share of an
+        instance's labels in its set, which needs smaller sets where instances have many labels.
+
+    Returns
+    -------
+    array, sparse matrix or array, or frame, of shape (n, L)
+        In the form of the y that `fit` was given; on where a label is in the set.
+
+    Raises
+    ------
+    InvalidInputError
+        If the coverage is not from 0 to 1, or the model has learned no probabilities from held-out instances.
+
+    Notes
+    -----
+    Split conformal prediction, and conformal risk control (Angelopoulos et al., 2024), on the scores that calibration
+    learns from: see `cofactor.labels.conformal` for the rule. It holds for new instances that are drawn like those of
+    the training data; coverage over all of them, not for each label or each kind of instance. The same held-out scores
+    teach the calibration, but up to 256 of them are calibrated for this by what others teach. A coverage of 1 gives all
+    labels.
+
+    Measured on new instances for a coverage of .9 (nine folds of emotions, medical, llog and cal500 each): `LabelRidge`
+    covered .88 to .91, `OMF` .90 to .93. Fewer were covered where 60 to 240 held-out instances have up to 174 labels:
+    `GroPLE` .86 on llog and .87 on cal500, `BinaryRelevance` .83 on cal500.
+    """
+    check_is_fitted(self)
+    check_number("coverage", coverage, low=0, high=1)
+    check_choice("cover", cover, COVERS)
+    require_set_cuts(self, "coverage")
+    return self._in_form(X, lambda block: sets_by_scores(self, self._all_scores(block), coverage, cover))
+
+
+def require_set_cuts(model: Any, argument: str) -> None:
+    """Refuse a fitted model that has learned no cuts for sets of a stated coverage."""
+    if model.calibration_ is None or model.calibration_.set_cuts is None:
+        raise InvalidInputError(
+            f"this {type(model).__name__} has learned no probabilities from held-out instances",
+            argument=argument,
+            advice=("fit it with ", Argument("threshold", AUTO)),
+        )
+
+
+def sets_by_scores(model: Any, scores: NDArray[Any], coverage: float, cover: str = "all") -> NDArray[np.bool_]:
+    """Return which labels are in the sets of instances with these scores of all labels, see `predict_set`."""
+    cut = model.calibration_.set_cuts[COVERS.index(cover), int((1 - coverage) * STEPS + 1e-9)]
+    return np.asarray(model.calibration_.logits(scores) >= cut)
