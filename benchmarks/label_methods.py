@@ -19,14 +19,29 @@ from common import table
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.svm import LinearSVC
 
 from cofactor.datasets import load_labels
-from cofactor.labels import IBLR, BRkNN, LabelModel, MLkNN
+from cofactor.labels import (
+    IBLR,
+    BinaryRelevance,
+    BRkNN,
+    CalibratedLabelRanking,
+    ClassifierChain,
+    EnsembleOfChains,
+    LabelModel,
+    LabelPowerset,
+    MLkNN,
+    RAkEL,
+)
 from cofactor.metrics import label_report
 from cofactor.text import without_zero
 
 SETS = ("emotions", "medical", "medical raw", "cal500")
 MEASURES = ("accuracy", "example_f1", "macro_f1", "micro_f1", "hamming")
+
+#: The support vector machine of the documents; ours have the squared hinge.
+HINGE = LinearSVC(loss="hinge", dual=True, max_iter=10_000)
 
 #: How each method is made: from the number of labels.
 METHODS: dict[str, Callable[[int], LabelModel]] = {
@@ -38,6 +53,18 @@ METHODS: dict[str, Callable[[int], LabelModel]] = {
     "IBLR+": lambda L: IBLR.paper(with_features=True),
     "IBLR, cost chosen": lambda L: IBLR(scale="none", threshold=0),
     "IBLR+, cost chosen": lambda L: IBLR(with_features=True, scale="none", threshold=0),
+    "BR": lambda L: BinaryRelevance.paper(),
+    "BR of hinges": lambda L: BinaryRelevance.paper(HINGE),
+    "CC": lambda L: ClassifierChain.paper(),
+    "CC of hinges": lambda L: ClassifierChain.paper(HINGE),
+    "CC by pearson": lambda L: ClassifierChain.paper(order="pearson"),
+    "ECC": lambda L: EnsembleOfChains.paper(),
+    "LP": lambda L: LabelPowerset.paper(),
+    "LP of hinges": lambda L: LabelPowerset.paper(HINGE),
+    "RAkEL-o": lambda L: RAkEL.paper(),
+    "RAkEL-d": lambda L: RAkEL.paper(overlapping=False),
+    "CLR": lambda L: CalibratedLabelRanking.paper(),
+    "CLR of hinges": lambda L: CalibratedLabelRanking.paper(HINGE),
 }
 
 

@@ -19,11 +19,16 @@ from cofactor.labels import (
     PLST,
     BinaryRelevance,
     BRkNN,
+    CalibratedLabelRanking,
+    ClassifierChain,
+    EnsembleOfChains,
     FAiE,
     GroPLE,
     LabelModel,
+    LabelPowerset,
     LabelRidge,
     MLkNN,
+    RAkEL,
 )  # fmt: skip
 
 CASES: dict[str, LabelModel] = {
@@ -47,6 +52,11 @@ CASES: dict[str, LabelModel] = {
     "BinaryRelevance": BinaryRelevance.paper(random_state=0),
     "BinaryRelevance of ridge": BinaryRelevance.paper(Ridge(), random_state=0),
     "BinaryRelevance of logistic regression": BinaryRelevance.paper(LogisticRegression(tol=1e-6), random_state=0),
+    "ClassifierChain": ClassifierChain.paper(order="pearson", random_state=0),
+    "EnsembleOfChains": EnsembleOfChains.paper(n_estimators=3, random_state=0),
+    "LabelPowerset": LabelPowerset.paper(random_state=0),
+    "RAkEL": RAkEL.paper(voting="soft", n_estimators=4, random_state=0),
+    "CalibratedLabelRanking": CalibratedLabelRanking.paper(random_state=0),
 }
 
 #: Cases that learn from one instance after the other, so that their order has some influence.

@@ -25,11 +25,35 @@ from cofactor.labels.reduction.mnmtf import MNMTF
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.ridge.model import LabelRidge
 from cofactor.labels.transformation.binary_relevance import BinaryRelevance
+from cofactor.labels.transformation.calibrated_ranking import CalibratedLabelRanking
+from cofactor.labels.transformation.classifier_chain import ClassifierChain
+from cofactor.labels.transformation.ensemble_of_chains import EnsembleOfChains
+from cofactor.labels.transformation.label_powerset import LabelPowerset
+from cofactor.labels.transformation.rakel import RAkEL
 
 #: Every model by its class name.
 MODELS: dict[str, type[LabelModel]] = {
     model.__name__: model
-    for model in (LabelRidge, OMF, MLCHMF, GroPLE, LEML, PLST, CPLST, CSSP, FAiE, MLkNN, BRkNN, IBLR, BinaryRelevance)
+    for model in (
+        LabelRidge,
+        OMF,
+        MLCHMF,
+        GroPLE,
+        LEML,
+        PLST,
+        CPLST,
+        CSSP,
+        FAiE,
+        MLkNN,
+        BRkNN,
+        IBLR,
+        BinaryRelevance,
+        ClassifierChain,
+        EnsembleOfChains,
+        LabelPowerset,
+        RAkEL,
+        CalibratedLabelRanking,
+    )
 }
 
 #: Every transformer by its class name.
@@ -48,8 +72,11 @@ __all__ = [
     "TRANSFORMERS",
     "BRkNN",
     "BinaryRelevance",
+    "CalibratedLabelRanking",
+    "ClassifierChain",
     "Cut",
     "Decoder",
+    "EnsembleOfChains",
     "Explanation",
     "FAiE",
     "FeatureSpace",
@@ -57,8 +84,10 @@ __all__ = [
     "GroPLE",
     "Joint",
     "LabelModel",
+    "LabelPowerset",
     "LabelRidge",
     "MLkNN",
+    "RAkEL",
     "TopK",
     "learn_threshold",
     "micro_f1_curve",

@@ -7,10 +7,12 @@ since a file may be forged. Code of this package computes their scores from plai
 the version of scikit-learn; only the index of nearest neighbours is built again, from the training instances. Any other
 estimator can be fitted too, but not saved.
 
-`LabelLearners` hold a learner for each of many labels, for binary relevance.
+`LabelLearners` hold a learner for each of many labels, for binary relevance and pairs of labels; `ChainLearners` hold
+learners of which each sees the labels before it. `fit_tasks` fits many of them.
 """
 
 from cofactor.labels.learners.base import Learner
+from cofactor.labels.learners.chain import ChainLearners, LinearChain, SeparateChain, chain_of, with_labels
 from cofactor.labels.learners.fitting import (
     SAVABLE,
     Fitted,
@@ -26,39 +28,63 @@ from cofactor.labels.learners.linear import LinearLearner
 from cofactor.labels.learners.neighbours import NeighbourIndex, NeighboursLearner
 from cofactor.labels.learners.opaque import OpaqueLearner
 from cofactor.labels.learners.per_label import (
-    LEARNERS,
     LabelLearners,
     LinearLabelLearners,
     NeighbourLabelLearners,
     SeparateLabelLearners,
     check_label_learners,
     fit_label_learners,
-    warn_of_stopped,
+    stacked,
 )
+from cofactor.labels.learners.tasks import Task, fit_tasks, warn_of_stopped
 from cofactor.labels.learners.trees import TreesLearner
+
+#: Learners that a model file may hold, by class name.
+LEARNERS: dict[str, type[Learner] | type[LabelLearners] | type[ChainLearners]] = {
+    kind.__name__: kind
+    for kind in (
+        LinearLearner,
+        GaussianLearner,
+        TreesLearner,
+        NeighboursLearner,
+        LinearLabelLearners,
+        NeighbourLabelLearners,
+        SeparateLabelLearners,
+        LinearChain,
+        SeparateChain,
+    )
+}
 
 __all__ = [
     "LEARNERS",
     "SAVABLE",
+    "ChainLearners",
     "Fitted",
     "GaussianLearner",
     "LabelLearners",
     "Learner",
+    "LinearChain",
     "LinearLabelLearners",
     "LinearLearner",
     "NeighbourIndex",
     "NeighbourLabelLearners",
     "NeighboursLearner",
     "OpaqueLearner",
+    "SeparateChain",
     "SeparateLabelLearners",
+    "Task",
     "TreesLearner",
+    "chain_of",
     "check_estimator",
     "check_label_learners",
     "check_savable",
     "check_weights",
     "fit_label_learners",
     "fit_learner",
+    "fit_tasks",
     "is_savable",
     "learner_from_state",
+    "stacked",
     "warn_of_stopped",
+    "with_labels",
 ]

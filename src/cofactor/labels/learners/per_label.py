@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
 
 from cofactor.errors import InvalidInputError
@@ -20,15 +17,12 @@ from cofactor.labels.class_weights import ClassWeights
 from cofactor.labels.learners import linear
 from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader, put_pattern
 from cofactor.labels.learners.fitting import Fitted, check_weights, fit_learner, learner_from_state, neighbour_index
-from cofactor.labels.learners.gaussian import GaussianLearner
 from cofactor.labels.learners.linear import LINKS, LinearLearner
-from cofactor.labels.learners.neighbours import NeighbourIndex, NeighboursLearner, is_plain
-from cofactor.labels.learners.trees import TreesLearner
-from cofactor.model.callers import callers_level
+from cofactor.labels.learners.neighbours import NeighbourIndex, is_plain
+from cofactor.labels.learners.tasks import of_one_step
 from cofactor.model.parallel import in_processes
 
 __all__ = [
-    "LEARNERS",
     "FittedLabels",
     "LabelLearners",
     "LinearLabelLearners",
@@ -36,7 +30,9 @@ __all__ = [
     "SeparateLabelLearners",
     "check_label_learners",
     "fit_label_learners",
-    "warn_of_stopped",
+    "learners_of_state",
+    "stacked",
+    "state_of_learners",
 ]
 
 
@@ -230,28 +226,13 @@ class SeparateLabelLearners(LabelLearners):
         return np.column_stack([learner.probabilities(X)[:, 1] for learner in self.learners])
 
     def _to_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return the states of all learners; the names of the arrays of label k start with k and a dot."""
-        headers: list[dict[str, Any]] = []
-        arrays: Arrays = {}
-        for k, learner in enumerate(self.learners):
-            header, own = learner._to_state()
-            headers.append(header)
-            arrays |= {f"{k}.{name}": array for name, array in own.items()}
-        return {"learners": headers}, arrays
+        return state_of_learners(self.learners)
 
     @classmethod
     def _from_state(
         cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], models: Mapping[str, Any] | None = None
     ) -> Self:
-        headers = StateReader(header, arrays).member("learners", list)
-        if not headers or not all(isinstance(each, dict) for each in headers):
-            raise InvalidInputError("the state of learners: expected a state for each label")
-        parts: list[dict[str, NDArray[Any]]] = [{} for _ in headers]
-        for name, array in arrays.items():
-            number, _, own = name.partition(".")
-            if number.isascii() and number.isdigit() and int(number) < len(parts):
-                parts[int(number)][own] = array
-        learners = [learner_from_state(each, own) for each, own in zip(headers, parts, strict=True)]
+        learners = learners_of_state(header, arrays)
         for learner in learners:
             if learner.n_features != learners[0].n_features or learner.classes.tolist() != [0, 1]:
                 raise InvalidInputError(
@@ -259,6 +240,30 @@ class SeparateLabelLearners(LabelLearners):
                     f"{learner.classes.tolist()} of {learner.n_features}"
                 )
         return cls(learners)
+
+
+def state_of_learners(learners: Sequence[Learner]) -> tuple[dict[str, Any], Arrays]:
+    """Return the states of all learners; the names of the arrays of the k-th start with k and a dot."""
+    headers: list[dict[str, Any]] = []
+    arrays: Arrays = {}
+    for k, learner in enumerate(learners):
+        header, own = learner._to_state()
+        headers.append(header)
+        arrays |= {f"{k}.{name}": array for name, array in own.items()}
+    return {"learners": headers}, arrays
+
+
+def learners_of_state(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> list[Learner]:
+    """Return the learners that `state_of_learners` described, at least one; each is checked."""
+    headers = StateReader(header, arrays).member("learners", list)
+    if not headers or not all(isinstance(each, dict) for each in headers):
+        raise InvalidInputError("the state of learners: expected a state for each label")
+    parts: list[dict[str, NDArray[Any]]] = [{} for _ in headers]
+    for name, array in arrays.items():
+        number, _, own = name.partition(".")
+        if number.isascii() and number.isdigit() and int(number) < len(parts):
+            parts[int(number)][own] = array
+    return [learner_from_state(each, own) for each, own in zip(headers, parts, strict=True)]
 
 
 class FittedLabels(NamedTuple):
@@ -332,7 +337,7 @@ def fit_label_learners(
         on_label(n_labels)
         return FittedLabels(NeighbourLabelLearners(index, Y), 0)
     columns = sparse.csc_array(Y)
-    short = _of_one_step(estimator)
+    short = of_one_step(estimator)
 
     def instances_of(k: int) -> tuple[CheckedFeatures, sparse.csc_array, NDArray[Any] | None]:
         column = columns[:, [k]]
@@ -340,36 +345,17 @@ def fit_label_learners(
         return _known_part(X, column, weights, None if known is None else known[:, k])
 
     tasks = ((short if stopped() else estimator, *instances_of(k), int(seeds[k])) for k in range(n_labels))
-    learners: list[Learner] = []
-    stacked: LinearLabelLearners | None = None
     n_stopped = 0
-    for k, (learner, converged) in enumerate(in_processes(_fit_label, tasks, n_jobs)):
-        if isinstance(learner, LinearLearner):
-            if stacked is None:
-                stacked = _room_for(learner, n_labels)
-            stacked.coef[:, k], stacked.intercept[k] = learner.coef[:, 0], learner.intercept[0]
-        else:
-            learners.append(learner)
-        n_stopped += not converged
-        on_label(k + 1)
-    return FittedLabels(SeparateLabelLearners(learners) if stacked is None else stacked, n_stopped)
 
+    def learners() -> Iterator[Learner]:
+        nonlocal n_stopped
+        for k, (learner, converged) in enumerate(in_processes(_fit_label, tasks, n_jobs)):
+            yield learner
+            n_stopped += not converged
+            on_label(k + 1)
 
-def warn_of_stopped(estimator: Any, n_stopped: int, n_labels: int) -> None:
-    """Warn that the solver stopped early for some labels, if it did.
-
-    Warns
-    -----
-    ConvergenceWarning
-        One warning, with their number.
-    """
-    if n_stopped:
-        warnings.warn(
-            f"the solver of {type(estimator).__name__} stopped early for {n_stopped} of {n_labels} labels: raise "
-            "its max_iter, lower its C, or scale the features",
-            ConvergenceWarning,
-            stacklevel=callers_level(),
-        )
+    table = stacked(learners(), n_labels)
+    return FittedLabels(table, n_stopped)
 
 
 def check_label_learners(model: Any, n_labels: int, n_features: int) -> None:
@@ -411,15 +397,37 @@ def _known_part(
     return X[rows], column[rows], None if weights is None else weights[rows]
 
 
-def _of_one_step(estimator: Any) -> Any:
-    """Return a copy of an estimator with one iteration, or itself if it has none."""
-    return clone(estimator).set_params(max_iter=1) if "max_iter" in estimator.get_params(deep=False) else estimator
-
-
 def _fit_label(
     estimator: Any, X: CheckedFeatures, column: sparse.csc_array, sample_weight: NDArray[Any] | None, seed: int
 ) -> Fitted:
     return fit_learner(estimator, X, column.toarray().ravel(), sample_weight, seed=seed)
+
+
+def stacked(learners: Iterable[Learner], n_labels: int) -> LabelLearners:
+    """Return learners of the classes 0 and 1 as one; linear ones of one estimator then score with one product.
+
+    Parameters
+    ----------
+    learners : iterable of Learner
+        Taken one by one, so that linear ones need not all be in memory beside the table of them.
+    n_labels : int
+        How many there are.
+
+    Examples
+    --------
+    >>> two = (LinearLearner(np.array([[w]]), np.zeros(1), np.array([0, 1])) for w in (1.0, -1.0))
+    >>> stacked(two, 2).scores(np.array([[2.0]]))
+    array([[ 2., -2.]])
+    """
+    others: list[Learner] = []
+    table: LinearLabelLearners | None = None
+    for k, learner in enumerate(learners):
+        if isinstance(learner, LinearLearner):
+            table = _room_for(learner, n_labels) if table is None else table
+            table.coef[:, k], table.intercept[k] = learner.coef[:, 0], learner.intercept[0]
+        else:
+            others.append(learner)
+    return SeparateLabelLearners(others) if table is None else table
 
 
 def _room_for(learner: LinearLearner, n_labels: int) -> LinearLabelLearners:
@@ -430,18 +438,3 @@ def _room_for(learner: LinearLearner, n_labels: int) -> LinearLabelLearners:
         link=learner.link,
         binarize=learner.binarize,
     )
-
-
-#: Learners that a model file may hold, by class name.
-LEARNERS: dict[str, type[Learner] | type[LabelLearners]] = {
-    kind.__name__: kind
-    for kind in (
-        LinearLearner,
-        GaussianLearner,
-        TreesLearner,
-        NeighboursLearner,
-        LinearLabelLearners,
-        NeighbourLabelLearners,
-        SeparateLabelLearners,
-    )
-}

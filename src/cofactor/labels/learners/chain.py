@@ -1,0 +1,226 @@
+"""Learners in a chain: each sees the features, and the labels before it in the chain."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader, wrong_state
+from cofactor.labels.learners.linear import LINKS, LinearLearner, linked
+from cofactor.labels.learners.per_label import learners_of_state, state_of_learners
+
+__all__ = ["ChainLearners", "LinearChain", "SeparateChain", "chain_of", "with_labels"]
+
+
+def with_labels(X: CheckedFeatures, labels: NDArray[Any]) -> CheckedFeatures:
+    """Return features with labels, 0 and 1, as more features behind them.
+
+    Examples
+    --------
+    >>> with_labels(np.array([[0.5], [2.0]]), np.array([[True], [False]]))
+    array([[0.5, 1. ],
+           [2. , 0. ]])
+    """
+    if isinstance(X, np.ndarray):
+        return np.ascontiguousarray(np.hstack([X, labels.astype(X.dtype)]))
+    more = sparse.csr_array(labels.astype(X.dtype))
+    return sparse.csr_array(sparse.hstack([X, more], format="csr"))
+
+
+class ChainLearners(ABC):
+    """Fitted learners of T labels in a chain: the t-th has seen D features and the t labels before it.
+
+    Attributes
+    ----------
+    n_labels, n_features : int
+        T and D.
+    """
+
+    n_labels: int
+    n_features: int
+
+    @property
+    @abstractmethod
+    def has_probabilities(self) -> bool:
+        """Whether `probabilities` works."""
+
+    @abstractmethod
+    def seen(self, X: CheckedFeatures) -> Any:
+        """Return what the features say to all learners, once for all labels; the methods below take it."""
+
+    @abstractmethod
+    def link_scores(self, seen: Any, earlier: NDArray[Any], t: int) -> NDArray[Any]:
+        """Return scores of the t-th label, shape (n,), given those before it, shape (n, t), of 0 and 1."""
+
+    @abstractmethod
+    def link_probabilities(self, seen: Any, earlier: NDArray[Any], t: int) -> NDArray[np.float64]:
+        """Return the probability of the t-th label, shape (n,), given those before it."""
+
+    @abstractmethod
+    def repeated(self, seen: Any, rows: NDArray[np.int64]) -> Any:
+        """Return what `seen` says of some rows, perhaps several times of one."""
+
+    @abstractmethod
+    def _to_state(self) -> tuple[dict[str, Any], Arrays]:
+        """Return the whole state, as JSON values and arrays."""
+
+    @classmethod
+    @abstractmethod
+    def _from_state(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], models: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Rebuild learners from what `_to_state` returned, after checking all of it; `models` is not used."""
+
+    def decide(self, X: CheckedFeatures) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Return scores and labels, shape (n, T): each label follows from those that were decided before it.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n, D)
+            Checked features.
+        """
+        seen = self.seen(X)
+        scores = np.empty((X.shape[0], self.n_labels))
+        labels = np.zeros((X.shape[0], self.n_labels))
+        for t in range(self.n_labels):
+            scores[:, t] = self.link_scores(seen, labels[:, :t], t)
+            labels[:, t] = scores[:, t] > 0
+        return scores, labels > 0
+
+
+class LinearChain(ChainLearners):
+    """Linear learners: one product says what the features say to all of them.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (D, T)
+        Coefficients of the features, a column for each label.
+    label_coef : ndarray of shape (T, T)
+        Coefficients of the labels; only those above the diagonal count.
+    intercept : ndarray of shape (T,)
+    link : {"none", "logistic", "modified_huber"}, default="none"
+        How probabilities follow from scores.
+
+    Examples
+    --------
+    >>> chain = LinearChain(np.array([[1.0, 0.0]]), np.array([[0.0, 2.0], [0.0, 0.0]]), np.array([0.0, -1.0]))
+    >>> chain.decide(np.array([[3.0], [-3.0]]))
+    (array([[ 3.,  1.],
+           [-3., -1.]]), array([[ True,  True],
+           [False, False]]))
+    """
+
+    def __init__(
+        self, coef: NDArray[Any], label_coef: NDArray[Any], intercept: NDArray[Any], *, link: str = "none"
+    ) -> None:
+        self.coef, self.label_coef, self.intercept, self.link = coef, label_coef, intercept, link
+        self.n_features, self.n_labels = coef.shape
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether `link_probabilities` works."""
+        return self.link != "none"
+
+    def seen(self, X: CheckedFeatures) -> NDArray[Any]:
+        """Return X coef + intercept."""
+        return np.asarray(X @ self.coef) + self.intercept
+
+    def link_scores(self, seen: Any, earlier: NDArray[Any], t: int) -> NDArray[Any]:
+        """Return scores of the t-th label given those before it."""
+        return np.asarray(seen[:, t] + earlier @ self.label_coef[:t, t])
+
+    def link_probabilities(self, seen: Any, earlier: NDArray[Any], t: int) -> NDArray[np.float64]:
+        """Return the probability of the t-th label given those before it."""
+        return linked(self.link_scores(seen, earlier, t), self.link)
+
+    def repeated(self, seen: Any, rows: NDArray[np.int64]) -> Any:
+        """Return some rows of what is seen."""
+        return seen[rows]
+
+    def _to_state(self) -> tuple[dict[str, Any], Arrays]:
+        header = {"n_features": self.n_features, "n_labels": self.n_labels, "link": self.link}
+        return header, {"coef": self.coef, "label_coef": self.label_coef, "intercept": self.intercept}
+
+    @classmethod
+    def _from_state(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], models: Mapping[str, Any] | None = None
+    ) -> Self:
+        state = StateReader(header, arrays)
+        D, T = state.whole("n_features", low=1), state.whole("n_labels", low=1)
+        return cls(
+            state.floats("coef", (D, T)),
+            state.floats("label_coef", (T, T)),
+            state.floats("intercept", (T,)),
+            link=state.choice("link", [link for link in LINKS if link != "softmax"]),
+        )
+
+
+class SeparateChain(ChainLearners):
+    """Learners of any kind.
+
+    Parameters
+    ----------
+    learners : sequence of Learner
+        The t-th, counted from 0, has D + t features.
+    """
+
+    def __init__(self, learners: Sequence[Learner]) -> None:
+        self.learners = tuple(learners)
+        self.n_labels, self.n_features = len(self.learners), self.learners[0].n_features
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether `link_probabilities` works."""
+        return all(learner.has_probabilities for learner in self.learners)
+
+    def seen(self, X: CheckedFeatures) -> CheckedFeatures:
+        """Return the features."""
+        return X
+
+    def link_scores(self, seen: Any, earlier: NDArray[Any], t: int) -> NDArray[Any]:
+        """Return scores of the t-th label given those before it."""
+        return self.learners[t].scores(with_labels(seen, earlier))
+
+    def link_probabilities(self, seen: Any, earlier: NDArray[Any], t: int) -> NDArray[np.float64]:
+        """Return the probability of the t-th label given those before it."""
+        return self.learners[t].probabilities(with_labels(seen, earlier))[:, 1]
+
+    def repeated(self, seen: Any, rows: NDArray[np.int64]) -> Any:
+        """Return some rows of the features."""
+        return seen[rows]
+
+    def _to_state(self) -> tuple[dict[str, Any], Arrays]:
+        return state_of_learners(self.learners)
+
+    @classmethod
+    def _from_state(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], models: Mapping[str, Any] | None = None
+    ) -> Self:
+        learners = learners_of_state(header, arrays)
+        for t, learner in enumerate(learners):
+            if learner.n_features != learners[0].n_features + t or learner.classes.tolist() != [0, 1]:
+                raise wrong_state(f"the learner at place {t} of a chain has {learner.n_features} features")
+        return cls(learners)
+
+
+def chain_of(learners: Sequence[Learner]) -> ChainLearners:
+    """Return learners of the labels of a chain as one, linear ones as one table.
+
+    Parameters
+    ----------
+    learners : sequence of Learner
+        The t-th, counted from 0, learned from D + t features.
+    """
+    linear = [one for one in learners if isinstance(one, LinearLearner) and one.binarize is None]
+    if len(linear) < len(learners) or len({one.link for one in linear}) > 1:
+        return SeparateChain(learners)
+    D, T = linear[0].n_features, len(linear)
+    coef, label_coef, intercept = np.empty((D, T)), np.zeros((T, T)), np.empty(T)
+    for t, one in enumerate(linear):
+        coef[:, t], label_coef[:t, t], intercept[t] = one.coef[:D, 0], one.coef[D:, 0], one.intercept[0]
+    return LinearChain(coef, label_coef, intercept, link=linear[0].link)

@@ -1,0 +1,129 @@
+"""What models share that make other problems of the labels, and fit copies of an estimator to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.svm import LinearSVC
+from sklearn.utils.validation import has_fit_parameter
+
+from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.learners import (
+    SAVABLE,
+    Learner,
+    Task,
+    check_estimator,
+    check_savable,
+    fit_tasks,
+    warn_of_stopped,
+)
+from cofactor.labels.penalty import AUTO, ridge_penalty
+from cofactor.labels.scaling import Scaling
+from cofactor.model.checks import check_jobs
+
+__all__ = ["LearnerModel"]
+
+
+class LearnerModel(LabelModel):
+    """A model which fits copies of an estimator to problems that it makes of the labels.
+
+    A subclass has the parameters ``estimator`` and ``n_jobs``.
+
+    Attributes
+    ----------
+    cost_ : float or None
+        C of the default estimator; None where the estimator was given.
+    """
+
+    known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
+
+    estimator: BaseEstimator | None
+    n_jobs: int | None
+    cost_: float | None
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.estimator is not None:
+            check_estimator(self.estimator)
+        check_jobs(self.n_jobs)
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """Return default estimators of several C, unless the estimator is given; see `LabelModel.default_grid`."""
+        return {} if self.estimator is not None else {"estimator": [self._of_cost(cost) for cost in (0.01, 0.1, 1.0)]}
+
+    @property
+    def takes_weights(self) -> str:
+        """Which weights the model takes: "any" if the estimator takes weights, otherwise "whole" numbers."""
+        takes = self.estimator is None or has_fit_parameter(self.estimator, "sample_weight")
+        return "any" if takes else "whole"
+
+    @staticmethod
+    def _of_cost(cost: float) -> BaseEstimator:
+        """Return the default estimator with this C."""
+        return LinearSVC(C=cost)
+
+    def _cost(self, data: FitInput) -> float:
+        """Return C of the default estimator: its penalty is that of ridge regression of the labels."""
+        return 0.5 / ridge_penalty(data)
+
+    def _chosen_estimator(self, data: FitInput) -> BaseEstimator:
+        """Return the estimator that was given, or the default one; note its cost."""
+        self.cost_ = None if self.estimator is not None else self._cost(data)
+        return self.estimator if self.cost_ is None else self._of_cost(self.cost_)
+
+    def _fit_tasks(
+        self,
+        estimator: BaseEstimator,
+        X: CheckedFeatures,
+        tasks: Sequence[Task],
+        data: FitInput,
+        generator: np.random.Generator,
+        *,
+        what: str = "labels",
+        done: int = 0,
+        most: int | None = None,
+    ) -> list[Learner]:
+        """Return the learner of each task, and report them as steps; `done` of `most` came before them."""
+        most = len(tasks) if most is None else most
+        learners, n_stopped = fit_tasks(
+            estimator,
+            X,
+            tasks,
+            data.weights,
+            seeds=generator.integers(np.iinfo(np.int32).max, size=len(tasks)),
+            n_jobs=self.n_jobs,
+            on_task=lambda k: data.monitor.note(what, done + k, most, float(most - done - k)),
+            stopped=lambda: data.monitor.stopped,
+        )
+        if not data.monitor.stopped:
+            warn_of_stopped(estimator, n_stopped, len(tasks), what)
+        return learners
+
+    def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
+        if self.scale != AUTO or self.estimator is None or data.space is not None:
+            return super()._with_scaling(data, stream=stream)
+        self.scaling_ = Scaling("none")
+        return data
+
+    def _settled(self) -> dict[str, Any]:
+        return {} if self.cost_ is None else {"estimator": self._of_cost(self.cost_)}
+
+    @classmethod
+    def paper(cls, *args: Any, **params: Any) -> Self:
+        """Return the model with the default estimator at C = 1, features as they are; see `LabelModel.paper`.
+
+        Parameters
+        ----------
+        *args, **params
+            Other parameters, or other values, as the constructor takes them.
+        """
+        return super().paper(*args, **({} if args else {"estimator": cls._of_cost(1.0)}) | params)
+
+    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        if self.estimator is not None:
+            check_savable(self.estimator)
+        return super()._to_state()

@@ -1,0 +1,172 @@
+"""What all models of chains share: the order of the labels, and how their learners are fitted."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import StratifiedKFold
+
+from cofactor import correlation
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.labels.base import FitInput
+from cofactor.labels.learners import ChainLearners, Learner, Task, chain_of, with_labels
+from cofactor.labels.transformation.base import LearnerModel
+
+__all__ = ["EARLIER", "ORDERS", "chain_bytes", "check_order", "fit_chain", "order_of", "refuse_order"]
+
+#: Where the labels before a label come from in training.
+EARLIER = ("true", "predicted", "out-of-fold")
+
+#: Measures by which `cofactor.correlation` tells how labels go together.
+_MEASURES = {"cosine": correlation.cosine, "jaccard": correlation.jaccard, "pearson": correlation.pearson}
+
+#: Names of orders.
+ORDERS = ("given", "random", *_MEASURES)
+
+
+def check_order(order: Any) -> None:
+    """Refuse an order that is neither a name nor a permutation.
+
+    Examples
+    --------
+    >>> check_order([0, 0])
+    Traceback (most recent call last):
+    cofactor.errors.InvalidInputError: order=[0, 0]: expected each of the numbers 0 to 1 once
+    """
+    if isinstance(order, str):
+        if order not in ORDERS:
+            raise InvalidInputError(
+                f"expected one of {', '.join(map(repr, ORDERS))}, or positions of the labels",
+                argument="order",
+                found=order,
+            )
+        return
+    places = np.asarray(order) if order is not None else np.empty(0)
+    if places.ndim != 1 or not len(places) or places.dtype.kind not in "iu":
+        raise InvalidTypeError("expected a name, or positions of the labels", argument="order", found=order)
+    if not np.array_equal(np.sort(places), np.arange(len(places))):
+        raise InvalidInputError(
+            f"expected each of the numbers 0 to {len(places) - 1} once", argument="order", found=order
+        )
+
+
+def order_of(
+    order: Any, data: FitInput, constant: NDArray[np.int8], generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return the positions of the labels that vary, among themselves, in the order of a chain.
+
+    Parameters
+    ----------
+    order : str or array-like of int
+        The parameter, which holds positions among all labels.
+    data : FitInput
+        With the labels that vary.
+    constant : ndarray of shape (L,)
+        Not 0 for labels that do not vary.
+    generator : Generator
+        Draws a random order.
+    """
+    n_labels = data.labels.shape[1]
+    if not isinstance(order, str):
+        if len(order) != len(constant):
+            raise InvalidInputError(
+                f"there are {len(order)} positions for {len(constant)} labels", argument="order", found=order
+            )
+        return _among_varying(np.asarray(order), constant)
+    if order == "given":
+        return np.arange(n_labels)
+    if order == "random":
+        return generator.permutation(n_labels)
+    Y = data.labels if data.weights is None else data.labels.multiply(np.sqrt(data.weights)[:, None])
+    return np.argsort(-np.abs(_MEASURES[order](Y)).sum(axis=0), kind="stable")
+
+
+def _among_varying(order: NDArray[Any], constant: NDArray[np.int8]) -> NDArray[np.int64]:
+    """Return an order of all labels as one of those that vary.
+
+    Examples
+    --------
+    >>> _among_varying(np.array([2, 0, 1]), np.array([0, 1, 0]))
+    array([1, 0])
+    """
+    place = np.cumsum(constant == 0) - 1
+    return np.asarray(place[order[constant[order] == 0]], dtype=np.int64)
+
+
+def refuse_order(order: Any, n_labels: int) -> None:
+    """Refuse an order read from a file that is no permutation of the labels."""
+    if order.dtype.kind not in "iu" or not np.array_equal(np.sort(order), np.arange(n_labels)):
+        raise InvalidInputError(f"an order of {n_labels} labels must hold each of them once")
+
+
+def chain_bytes(data: FitInput, n_chains: int = 1) -> int:
+    """Return what chains take at least: coefficients of features and of labels, and the labels of all instances."""
+    (n, D), L = data.features.shape, data.labels.shape[1]
+    return 8 * n_chains * L * (D + L) + n * L
+
+
+def fit_chain(
+    model: LearnerModel,
+    estimator: BaseEstimator,
+    data: FitInput,
+    order: NDArray[np.int64],
+    generator: np.random.Generator,
+    *,
+    earlier: str = "true",
+    n_folds: int = 5,
+    done: int = 0,
+    most: int | None = None,
+) -> ChainLearners:
+    """Fit the learners of a chain.
+
+    Parameters
+    ----------
+    model : LearnerModel
+        It fits the tasks.
+    estimator : BaseEstimator
+    data : FitInput
+    order : ndarray of shape (T,)
+        Labels of the data in the order of the chain.
+    generator : Generator
+        Draws the seeds of the learners.
+    earlier : {"true", "predicted", "out-of-fold"}, default="true"
+        Where the labels before a label come from.
+    n_folds : int, default=5
+        Number of folds of "out-of-fold".
+    done, most : int, optional
+        How many labels were fitted before these, of how many.
+    """
+    Y = np.asarray(data.labels[:, order].toarray() > 0, dtype=np.int8, order="F")
+    n, T = Y.shape
+    D, most = data.features.shape[1], T if most is None else most
+    if earlier == "true":
+        tasks = [Task(Y[:, t], n_features=D + t) for t in range(T)]
+        X = with_labels(data.features, Y[:, :-1])
+        return chain_of(model._fit_tasks(estimator, X, tasks, data, generator, done=done, most=most))
+    learners: list[Learner] = []
+    before = np.zeros((n, T))
+    for t in range(T):
+        X, y = with_labels(data.features, before[:, :t]), Y[:, t]
+        folds = _folds(y, n_folds) if earlier == "out-of-fold" and t < T - 1 else []
+        tasks = [Task(y), *(Task(y[train], train) for train, _ in folds if 0 < y[train].sum() < len(train))]
+        first, *others = model._fit_tasks(estimator, X, tasks, data, generator, what=f"label {done + t + 1} of {most}")
+        learners.append(first)
+        before[:, t] = first.predict(X) if earlier == "predicted" else 0
+        for train, test in folds:
+            varies = 0 < y[train].sum() < len(train)
+            before[test, t] = others.pop(0).predict(X[test]) if varies else y[train[0]]
+    return chain_of(learners)
+
+
+def _folds(y: NDArray[np.int8], n_folds: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the folds that scikit-learn takes for a label, fewer where fewer instances are on or off."""
+    most = min(n_folds, max(int(y.sum()), int(len(y) - y.sum())))
+    if most < 2:
+        return [(np.arange(len(y)), np.arange(len(y)))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a class has fewer members than there are folds
+        return list(StratifiedKFold(most).split(np.zeros(len(y)), y))

@@ -1,0 +1,158 @@
+"""The label powerset: every label set of training is a class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from cofactor.errors import InvalidInputError
+from cofactor.labels.base import CheckedFeatures, FitInput
+from cofactor.labels.features import is_sparse
+from cofactor.labels.learners import Learner, Task
+from cofactor.labels.transformation.base import LearnerModel
+from cofactor.labels.transformation.votes import class_scores, set_margins
+from cofactor.model.checks import make_generator
+from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
+
+
+class LabelPowerset(LearnerModel):
+    r"""Every distinct label set of training is a class of one multi-class problem.
+
+    .. math:: \hat y = y^{(\hat k)}, \quad \hat k = \arg\max_k s_k(x), \qquad
+        f_l(x) = \max_{k : y_l^{(k)} = 1} s_k(x) - \max_{k : y_l^{(k)} = 0} s_k(x)
+
+    with the label sets :math:`y^{(k)}` of training and the scores :math:`s_k` of a multi-class learner. The score
+    :math:`f_l` of a label is above 0 where the best set holds it, so the plain cut predicts that set. Only label sets
+    of training are predicted; probabilities (``threshold="auto"``) decide about each label, and may make others.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor of scikit-learn, optional
+        By default ``LinearSVC(C=cost_)``, one set against all others, with the cost of `BinaryRelevance`; ``C=1`` in
+        `paper`.
+    {n_jobs}
+    {scale}
+        With an estimator that is given, "auto" is "none": some want features as they are.
+    {threshold}
+        "joint" predicts the best set also where several are equally good: the first of them.
+    {decide_for}
+    {random_state}
+        It draws a seed for the estimator, if that has a ``random_state``, and the quarter of the instances on which
+        probabilities are learned.
+    {callback}
+        A step is the whole problem.
+    {verbose}
+
+    Attributes
+    ----------
+    sets_ : csr_array of shape (K, L')
+        The distinct label sets, of the L' labels that vary in training.
+    learner_ : Learner
+        Its classes are the rows of `sets_`.
+    cost_ : float or None
+        C of the default estimator; None where the estimator was given.
+    n_features_in_, label_names_, constant_, threshold_
+        See `LabelModel`.
+
+    Notes
+    -----
+    Where nearly every instance has a label set of its own, as on cal500, nothing is learned: take `RAkEL`.
+
+    References
+    ----------
+    G. Tsoumakas & I. Katakis, "Multi-label classification: an overview", International Journal of Data Warehousing and
+    Mining 3, 2007, doi:10.4018/jdwm.2007070101.
+
+    Examples
+    --------
+    >>> X = np.arange(9.0)[:, None]
+    >>> y = np.hstack([X > 2, X > 5])
+    >>> model = LabelPowerset.paper().fit(X, y)
+    >>> model.sets_.toarray().astype(int)
+    array([[0, 0],
+           [1, 0],
+           [1, 1]])
+    >>> model.predict([[0.0], [8.0]])
+    array([[False, False],
+           [ True,  True]])
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = ("sets_", "learner_", "cost_")
+    _shapes: ClassVar[Mapping[str, str]] = {"sets_": "KL"}
+
+    sets_: sparse.csr_array
+    learner_: Learner
+
+    def __init__(
+        self,
+        estimator: BaseEstimator | None = None,
+        *,
+        n_jobs: int | None = None,
+        scale: str = "auto",
+        threshold: float | str = "auto",
+        decide_for: str = "micro",
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_jobs = n_jobs
+        self.scale = scale
+        self.threshold = threshold
+        self.decide_for = decide_for
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _fit_bytes(self, data: FitInput) -> int:
+        _, classes = distinct_sets(data.labels)
+        return 8 * data.features.shape[1] * (int(classes.max()) + 1)
+
+    def _fit(self, data: FitInput) -> None:
+        rows, classes = distinct_sets(data.labels)
+        self.sets_ = data.labels[rows]
+        estimator, generator = self._chosen_estimator(data), make_generator(self.random_state)
+        (self.learner_,) = self._fit_tasks(
+            estimator, data.features, [Task(classes)], data, generator, what="label sets"
+        )
+
+    def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        (scores,) = class_scores([self.learner_], X)
+        return set_margins(scores, self.sets_.toarray() > 0)
+
+    def _label_sets(self, X: CheckedFeatures) -> NDArray[np.bool_]:
+        return np.asarray(self.sets_[self.learner_.predict(X)].toarray() > 0)
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        if not np.any(self.constant_ == 0):
+            return
+        learner = getattr(self, "learner_", None)
+        if not is_sparse(self.sets_) or not isinstance(learner, Learner) or learner.n_features != self.n_features_in_:
+            raise InvalidInputError(f"expected label sets, and a learner of {self.n_features_in_} features")
+        K = self.sets_.shape[0]
+        if not np.array_equal(learner.classes, np.arange(K)):
+            raise InvalidInputError(f"expected a learner of the classes 0 to {K - 1}")
+        share = (self.sets_.toarray() > 0).mean(axis=0)
+        if not ((share > 0) & (share < 1)).all():
+            raise InvalidInputError("each label must be in some of the label sets, and not in others")
+
+
+def distinct_sets(Y: sparse.csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return a row of each distinct label set, ordered as the rows of their table, and which of them each row has.
+
+    Examples
+    --------
+    >>> distinct_sets(sparse.csr_array([[1, 0], [0, 1], [1, 0]]))
+    (array([1, 0]), array([1, 0, 1]))
+    """
+    packed = np.packbits(Y.toarray() > 0, axis=1)
+    whole = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
+    _, rows, classes = np.unique(whole, return_index=True, return_inverse=True)
+    return rows.astype(np.int64), classes.astype(np.int64)

@@ -1,0 +1,252 @@
+"""Random k-label sets: label powersets of small sets of labels, which vote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from math import comb
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from cofactor.errors import InvalidInputError
+from cofactor.labels.base import CheckedFeatures, FitInput
+from cofactor.labels.features import is_sparse
+from cofactor.labels.learners import Learner, Task
+from cofactor.labels.transformation.base import LearnerModel
+from cofactor.labels.transformation.votes import VOTING, class_scores, set_margins
+from cofactor.model.checks import check_choice, check_flag, check_number, make_generator
+from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
+
+AUTO = "auto"
+
+#: Most labels in a set: each of them is a bit of a class.
+_MOST_LABELS = 60
+
+
+class RAkEL(LearnerModel):
+    r"""Label powersets of random sets of k labels, which vote (RAkEL: random k-label sets).
+
+    .. math:: f_l(x) = \frac{1}{|S_l|} \sum_{s \in S_l} \hat y_l^{(s)}(x) - \frac12 + \frac{1}{4 |S_l|}
+
+    with the sets :math:`S_l` that hold label l, and the labels that their powersets predict; half of the votes are
+    enough. By "soft" voting it is the mean of the scores that `LabelPowerset` gives to the label.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor of scikit-learn, optional
+        By default ``LinearSVC(C=cost_)``, one set against all others, with the cost of `BinaryRelevance`; ``C=1`` in
+        `paper`.
+    labelset_size : int, default=3
+        k, from 1 (binary relevance) to 60; all labels if there are fewer, which is `LabelPowerset`.
+    n_estimators : int or "auto", default="auto"
+        Number m of sets that overlap; "auto" takes twice the number of labels. There are never more than distinct sets
+        of k labels.
+    overlapping : bool, default=True
+        Whether sets overlap, as RAkEL-o has them, or the labels are cut into ⌈L / k⌉ disjoint ones (RAkEL-d), of which
+        the last one may be smaller.
+    voting : {"soft", "hard"}, default="soft"
+        Whether scores are averaged, which tells more, or labels are counted, as in the paper.
+    {n_jobs}
+    {scale}
+        With an estimator that is given, "auto" is "none": some want features as they are.
+    {threshold}
+    {decide_for}
+    {random_state}
+        It draws the sets, a seed for each estimator, if that has a ``random_state``, and the quarter of the instances
+        on which probabilities are learned.
+    {callback}
+        Powersets that are still to be fitted get one iteration each if the estimator has a ``max_iter``.
+    {verbose}
+
+    Attributes
+    ----------
+    labelsets_ : csr_array of shape (m, L')
+        The sets, of the L' labels that vary in training.
+    learners_ : list of Learner
+        Of each set. A class is the number whose binary digits say which labels of the set are on, the last digit the
+        first label.
+    cost_ : float or None
+        C of the default estimator; None where the estimator was given.
+    n_features_in_, label_names_, constant_, threshold_
+        See `LabelModel`.
+
+    Notes
+    -----
+    The first sets cut a random order of the labels, so that each label is in a set if m allows it; where it does not,
+    a label without a set has one of its own, which is binary relevance.
+
+    References
+    ----------
+    G. Tsoumakas, I. Katakis & I. Vlahavas, "Random k-labelsets for multilabel classification", IEEE Transactions on
+    Knowledge and Data Engineering 23, 2011, doi:10.1109/TKDE.2010.164.
+
+    Examples
+    --------
+    >>> X = np.arange(9.0)[:, None]
+    >>> y = np.hstack([X > 2, X > 5, X < 4])
+    >>> model = RAkEL.paper(labelset_size=2, random_state=0).fit(X, y)
+    >>> model.labelsets_.toarray().astype(int)
+    array([[1, 0, 1],
+           [1, 1, 0],
+           [0, 1, 1]])
+    >>> model.predict([[0.0], [8.0]])
+    array([[False, False,  True],
+           [ True,  True, False]])
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = ("labelsets_", "learners_", "cost_")
+    _shapes: ClassVar[Mapping[str, str]] = {"labelsets_": "mL"}
+    _paper: ClassVar[Mapping[str, Any]] = {"voting": "hard"}
+
+    labelsets_: sparse.csr_array
+    learners_: list[Learner]
+
+    def __init__(
+        self,
+        estimator: BaseEstimator | None = None,
+        *,
+        labelset_size: int = 3,
+        n_estimators: int | str = "auto",
+        overlapping: bool = True,
+        voting: str = "soft",
+        n_jobs: int | None = None,
+        scale: str = "auto",
+        threshold: float | str = "auto",
+        decide_for: str = "micro",
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.labelset_size = labelset_size
+        self.n_estimators = n_estimators
+        self.overlapping = overlapping
+        self.voting = voting
+        self.n_jobs = n_jobs
+        self.scale = scale
+        self.threshold = threshold
+        self.decide_for = decide_for
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number("labelset_size", self.labelset_size, low=1, high=_MOST_LABELS, whole=True)
+        check_flag("overlapping", self.overlapping)
+        check_choice("voting", self.voting, VOTING)
+        if self.n_estimators == AUTO:
+            return
+        check_number("n_estimators", self.n_estimators, low=1, whole=True)
+        if not self.overlapping:
+            raise InvalidInputError(
+                "disjoint sets are as many as it takes to hold all labels",
+                argument="n_estimators",
+                found=self.n_estimators,
+                advice="leave it out, or let sets overlap",
+            )
+
+    def _n_sets(self, n_labels: int) -> int:
+        """Return how many sets there are, beside those of labels that are in none of them."""
+        k = min(self.labelset_size, n_labels)
+        if not self.overlapping:
+            return -(-n_labels // k)
+        wanted = 2 * n_labels if self.n_estimators == AUTO else int(self.n_estimators)
+        return min(wanted, comb(n_labels, k))
+
+    def _fit_bytes(self, data: FitInput) -> int:
+        (n, D), L = data.features.shape, data.labels.shape[1]
+        return 8 * D * self._n_sets(L) * min(2 ** min(self.labelset_size, L), n)
+
+    def _fit(self, data: FitInput) -> None:
+        generator, L = make_generator(self.random_state), data.labels.shape[1]
+        sets = random_sets(L, min(self.labelset_size, L), self._n_sets(L), self.overlapping, generator)
+        self.labelsets_ = _table(sets, L)
+        columns = sparse.csc_array(data.labels, dtype=np.int64)
+        estimator = self._chosen_estimator(data)
+        tasks = [Task(columns[:, one] @ (1 << np.arange(len(one)))) for one in sets]
+        self.learners_ = self._fit_tasks(estimator, data.features, tasks, data, generator, what="sets of labels")
+
+    def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        total = np.zeros((X.shape[0], self.labelsets_.shape[1]))
+        each = class_scores(self.learners_, X)
+        for learner, scores, labels in zip(self.learners_, each, self._sets(), strict=True):
+            sets = (learner.classes[:, None] >> np.arange(len(labels))) % 2 == 1
+            if self.voting == "soft":
+                total[:, labels] += set_margins(scores, sets)
+            else:
+                total[:, labels] += sets[np.argmax(scores, axis=1)] - 0.5
+        n_votes = np.bincount(self.labelsets_.indices, minlength=total.shape[1])
+        return (total if self.voting == "soft" else total + 0.25) / n_votes
+
+    def _sets(self) -> list[NDArray[Any]]:
+        """Return the labels of each set, in increasing order."""
+        return np.split(self.labelsets_.indices, self.labelsets_.indptr[1:-1])
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        if not np.any(self.constant_ == 0):
+            return
+        learners = getattr(self, "learners_", None)
+        if not isinstance(learners, list) or not all(isinstance(one, Learner) for one in learners):
+            raise InvalidInputError("expected a list of learners")
+        if not is_sparse(self.labelsets_) or self.labelsets_.shape[0] != len(learners):
+            raise InvalidInputError(f"expected {len(learners)} sets of labels")
+        if not np.bincount(self.labelsets_.indices, minlength=self.labelsets_.shape[1]).all():
+            raise InvalidInputError("each label must be in a set")
+        for learner, labels in zip(learners, self._sets(), strict=True):
+            bits = (learner.classes[:, None] >> np.arange(max(len(labels), 1))) % 2
+            fits = 1 <= len(labels) <= _MOST_LABELS and len(set(labels.tolist())) == len(labels)
+            if not fits or learner.classes[0] < 0 or learner.classes[-1] >= 1 << len(labels):
+                raise InvalidInputError("the classes of a learner are not subsets of its set of labels")
+            if learner.n_features != self.n_features_in_ or not ((bits.min(axis=0) == 0) & bits.any(axis=0)).all():
+                raise InvalidInputError("a learner does not fit the features, or says nothing of a label of its set")
+
+
+def random_sets(
+    n_labels: int, size: int, n_sets: int, overlapping: bool, generator: np.random.Generator
+) -> list[NDArray[np.int64]]:
+    """Return distinct sets of labels, each in increasing order; a label that is in none has one of its own.
+
+    Parameters
+    ----------
+    n_labels, size, n_sets : int
+        There must be that many distinct sets of this size.
+    overlapping : bool
+        Whether sets overlap; otherwise they cut a random order of the labels.
+
+    Examples
+    --------
+    >>> random_sets(5, 2, 3, False, np.random.default_rng(0))
+    [array([2, 4]), array([0, 3]), array([1])]
+    """
+    order = generator.permutation(n_labels)
+    cut = [np.sort(order[k : k + size]) for k in range(0, n_labels, size)]
+    if not overlapping:
+        return cut
+    found = {tuple(one.tolist()): None for one in cut[:n_sets] if len(one) == size}
+    if comb(n_labels, size) <= 4 * n_sets:  # few are left out: draw from all
+        others = [one for one in combinations(range(n_labels), size) if one not in found]
+        for k in generator.permutation(len(others))[: n_sets - len(found)]:
+            found[others[k]] = None
+    elif n_labels % size and len(found) < n_sets:  # the labels that are left over come first, with others
+        rest = set(cut[-1].tolist())
+        more = generator.permutation([k for k in range(n_labels) if k not in rest])
+        found[tuple(sorted([*rest, *more[: size - len(rest)].tolist()]))] = None
+    while len(found) < n_sets:
+        found[tuple(sorted(generator.choice(n_labels, size, replace=False).tolist()))] = None
+    held = {label for one in found for label in one}
+    alone = [(label,) for label in range(n_labels) if label not in held]
+    return [np.array(one, dtype=np.int64) for one in (*found, *alone)]
+
+
+def _table(sets: list[NDArray[np.int64]], n_labels: int) -> sparse.csr_array:
+    """Return sets as a table of ones."""
+    starts = np.concatenate(([0], np.cumsum([len(one) for one in sets])))
+    members = np.concatenate(sets)
+    return sparse.csr_array((np.ones(len(members), np.float32), members, starts), shape=(len(sets), n_labels))
