@@ -24,6 +24,8 @@ from sklearn.svm import LinearSVC
 from cofactor.datasets import load_labels
 from cofactor.labels import (
     IBLR,
+    AdaBoostMH,
+    AdaBoostMR,
     BinaryRelevance,
     BRkNN,
     CalibratedLabelRanking,
@@ -51,6 +53,9 @@ METHODS: dict[str, Callable[[int], LabelModel]] = {
     "BR-kNN-b": lambda L: BRkNN.paper(extension="b"),
     "IBLR": lambda L: IBLR.paper(),
     "IBLR+": lambda L: IBLR.paper(with_features=True),
+    "AdaBoost.MH": lambda L: AdaBoostMH.paper(),
+    "AdaBoost.MH, 400 rounds": lambda L: AdaBoostMH.paper(400),
+    "AdaBoost.MR": lambda L: AdaBoostMR.paper(threshold=0),
     "IBLR, cost chosen": lambda L: IBLR(scale="none", threshold=0),
     "IBLR+, cost chosen": lambda L: IBLR(with_features=True, scale="none", threshold=0),
     "BR": lambda L: BinaryRelevance.paper(),

@@ -7,6 +7,8 @@ features which use the labels; in a `Pipeline` they come before a model.
 
 from typing import Any
 
+from cofactor.labels.adaptation.adaboost_mh import AdaBoostMH
+from cofactor.labels.adaptation.adaboost_mr import AdaBoostMR
 from cofactor.labels.adaptation.brknn import BRkNN
 from cofactor.labels.adaptation.iblr import IBLR
 from cofactor.labels.adaptation.mlknn import MLkNN
@@ -53,6 +55,8 @@ MODELS: dict[str, type[LabelModel]] = {
         LabelPowerset,
         RAkEL,
         CalibratedLabelRanking,
+        AdaBoostMH,
+        AdaBoostMR,
     )
 }
 
@@ -70,6 +74,8 @@ __all__ = [
     "OMF",
     "PLST",
     "TRANSFORMERS",
+    "AdaBoostMH",
+    "AdaBoostMR",
     "BRkNN",
     "BinaryRelevance",
     "CalibratedLabelRanking",

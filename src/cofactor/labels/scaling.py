@@ -31,6 +31,7 @@ __all__ = [
     "choose_scaling",
     "compared_scalings",
     "dense_features",
+    "is_thin",
     "learn_scaling",
     "rows_to_compare",
     "share_filled",
@@ -266,10 +267,10 @@ def candidate_scalings(
     X: CheckedFeatures, weights: NDArray[np.float64] | None = None, of_dense: Sequence[str] = OF_DENSE
 ) -> list[Scaling]:
     """Return the scalings among which "auto" chooses, learned from all instances; see `choose_scaling`."""
-    return [learn_scaling(kind, X, weights) for kind in (_OF_SPARSE if _is_thin(X) else of_dense)]
+    return [learn_scaling(kind, X, weights) for kind in (_OF_SPARSE if is_thin(X) else of_dense)]
 
 
-def _is_thin(X: CheckedFeatures) -> bool:
+def is_thin(X: CheckedFeatures) -> bool:
     """Return whether features are many, and mostly 0, as those of text are."""
     return share_filled(X) < SPARSE and X.shape[1] > _NARROW
 
@@ -386,7 +387,7 @@ def stream_scaling(scale: str, X: CheckedFeatures, weights: NDArray[np.float64] 
             found=scale,
             advice="begin with fit, or take 'auto', 'none' or 'rows'",
         )
-    if scale != AUTO or _is_thin(X):
+    if scale != AUTO or is_thin(X):
         return Scaling("none" if scale == AUTO else scale)
     if X.shape[0] < _FIRST:
         told = (
