@@ -69,8 +69,8 @@ def measure(file: Path, sets: list[str], models: list[str]) -> None:
 def shown(cell: dict[str, Any] | None) -> str:
     if cell is None:
         return "–"
-    ratio = cell["decided"] / cell["plain"]
-    return f"{cell['plain']:.3f}, {cell['decided']:.3f} ({ratio:.1f}), {cell['default']:.2f}"
+    extra = cell["decided"] - cell["plain"]
+    return f"{cell['plain']:.3f}, {extra:.3f} ({extra / cell['plain']:.1f}), {cell['default']:.2f}"
 
 
 def costs_table(found: dict[str, Any]) -> str:
