@@ -151,7 +151,8 @@ def _small(kind: type[Any], settings: Mapping[str, Any]) -> Any:
     least: dict[str, Any] = {key: value for key, value in _LEAST.items() if key in params}
     if params.get("alpha") == "auto":
         least["alpha"] = 1.0
-    return model.set_params(**{**least, "random_state": 0, **settings})
+    seed = {"random_state": 0} if "random_state" in params else {}
+    return model.set_params(**{**least, **seed, **settings})
 
 
 def _run_ratings(model: RatingModel) -> None:

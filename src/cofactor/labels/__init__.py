@@ -23,7 +23,12 @@ from cofactor.labels.embedding.mlchmf import MLCHMF
 from cofactor.labels.embedding.omf import OMF
 from cofactor.labels.embedding.plst import PLST
 from cofactor.labels.explaining import Explanation
+from cofactor.labels.reduction.cca import CCA
+from cofactor.labels.reduction.mddm import MDDM
+from cofactor.labels.reduction.mlda import MLDA
+from cofactor.labels.reduction.mlsi import MLSI
 from cofactor.labels.reduction.mnmtf import MNMTF
+from cofactor.labels.reduction.nmf import FeatureNMF
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.ridge.model import LabelRidge
 from cofactor.labels.transformation.binary_relevance import BinaryRelevance
@@ -61,14 +66,20 @@ MODELS: dict[str, type[LabelModel]] = {
 }
 
 #: Every transformer by its class name.
-TRANSFORMERS: dict[str, type[Any]] = {"MNMTF": MNMTF}
+TRANSFORMERS: dict[str, type[Any]] = {
+    transformer.__name__: transformer for transformer in (MNMTF, MDDM, MLSI, MLDA, CCA, FeatureNMF)
+}
 
 __all__ = [
+    "CCA",
     "CPLST",
     "CSSP",
     "IBLR",
     "LEML",
+    "MDDM",
     "MLCHMF",
+    "MLDA",
+    "MLSI",
     "MNMTF",
     "MODELS",
     "OMF",
@@ -85,6 +96,7 @@ __all__ = [
     "EnsembleOfChains",
     "Explanation",
     "FAiE",
+    "FeatureNMF",
     "FeatureSpace",
     "FitInput",
     "GroPLE",

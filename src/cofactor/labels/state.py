@@ -18,7 +18,7 @@ from cofactor.labels.scaling import Scaling
 from cofactor.model.state import check_course, from_plain, member, packed, plain, unpacked
 from cofactor.recipe import Recipe
 
-__all__ = ["check_answers", "check_shapes", "label_state", "take_state"]
+__all__ = ["check_answers", "check_learned_shapes", "check_shapes", "label_state", "take_state"]
 
 
 def label_state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -116,10 +116,25 @@ def check_shapes(model: Any) -> None:
     elif model.decision_.takes == "probabilities":
         raise InvalidInputError(f"the rule {model.decision_.rule!r} takes probabilities, but there is no calibration")
     check_course(model)
-    sizes = {"D": D, "L": int(np.count_nonzero(model.constant_ == 0))}
+    n_varying = int(np.count_nonzero(model.constant_ == 0))
+    check_learned_shapes(model, {"D": D, "L": n_varying}, nothing_learned=not n_varying)
+
+
+def check_learned_shapes(model: Any, sizes: dict[str, int], *, nothing_learned: bool = False) -> None:
+    """Refuse what a class declares in `_shapes` if a file has something else there.
+
+    Parameters
+    ----------
+    model : object
+        With `_shapes` and `_optional`, see `LabelModel`.
+    sizes : dict of str to int
+        Lengths that are known, by their letters; others are noted in it.
+    nothing_learned : bool, default=False
+        Whether there need be nothing at all.
+    """
     for name, letters in model._shapes.items():
         value = getattr(model, name, None)
-        if value is None and (not sizes["L"] or name in model._optional):  # nothing is learned of constant labels alone
+        if value is None and (nothing_learned or name in model._optional):
             continue
         numbers = np.asarray(value.data if is_sparse(value) else value)
         texts = name == "instance_ids_" and numbers.dtype == object  # `unpacked` makes nothing else of object dtype

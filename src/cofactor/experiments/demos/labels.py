@@ -36,8 +36,9 @@ __all__ = ["LabelDemo"]
 
 _PROTOCOL = (
     "Figures are {folds}. Parameters and thresholds are chosen on a fifth of each training part for micro-F1; the test "
-    "parts choose nothing. Dense features are standardised (from 0 to 1 for MNMTF), sparse ones left as they are. "
-    "Seconds are those of one fit with the parameters chosen. Macro-F1 counts labels without any instance as 0."
+    "parts choose nothing. Dense features are standardised (from 0 to 1 before transformers), sparse ones left as "
+    "they are. Seconds are those of one fit with the parameters chosen. Macro-F1 counts labels without any instance as "
+    "0."
 )
 _PUBLISHED = (
     "Published, below each method: Kumar's thesis, tables 5.9 and 5.10 (ten folds; BSVM beside binary relevance) and "
@@ -122,7 +123,7 @@ class LabelDemo(Demo):
         }
         n_bases = max(1, min(data.n_labels, int(_BASES * data.n_features)))
         for name, transformer in TRANSFORMERS.items():
-            reduce = transformer(n_components=n_bases, random_state=seed)
+            reduce = transformer(**_settings(transformer, n_bases, seed))
             models[f"{name} + MLkNN"] = Pipeline([("reduce", reduce), ("mlknn", MLkNN.paper(random_state=seed))])
         models[_BASELINE] = MODELS[_BASELINE].paper(random_state=seed)
         return {name: _method(model, data, extent) for name, model in models.items()}
@@ -231,6 +232,12 @@ class LabelDemo(Demo):
 
 
 # ---------------------------------------------------------------- methods
+
+
+def _settings(transformer: type[Any], n_bases: int, seed: int) -> dict[str, Any]:
+    """Return the number of bases of a factorization; other transformers choose how many directions they take."""
+    seeded = "random_state" in transformer().get_params()
+    return {"n_components": n_bases, "random_state": seed} if seeded else {}
 
 
 def _method(model: Any, data: LabelDataset, extent: Extent) -> Method:

@@ -216,7 +216,7 @@ def scatter(Y: sparse.csr_array, weights: NDArray[np.float64] | None = None) -> 
     array([[1.]])
     """
     if weights is None:
-        mean = Y.sum(axis=0) / Y.shape[0]
+        mean = label_means(Y)
         return (Y.T @ Y).toarray().astype(np.float64) - Y.shape[0] * np.outer(mean, mean)
     mean = label_means(Y, weights)
     return np.asarray((Y.T @ Y.multiply(weights[:, None])).toarray() - weights.sum() * np.outer(mean, mean))

@@ -2,52 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
-from cofactor import persistence
 from cofactor.correlation import co_occurrence
-from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures
-from cofactor.labels.data import as_labels
-from cofactor.labels.features import as_features
-from cofactor.labels.fit_input import check_lengths
-from cofactor.labels.tags import label_tags
-from cofactor.model.callers import callers_level
-from cofactor.model.checks import (
-    check_callback,
-    check_choice,
-    check_number,
-    check_size,
-    check_verbose,
-    make_generator,
-)
+from cofactor.labels.reduction.base import NonnegativeReduction
+from cofactor.labels.regression import FeatureSpace
+from cofactor.model.checks import check_choice, check_number, check_size, make_generator
 from cofactor.model.commit import committed
 from cofactor.model.convergence import warn_if_unfinished
-from cofactor.model.docs import fill_docs
-from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
-from cofactor.model.state import check_array, member, plain
 from cofactor.problems.tri_factorization import TriFactorizationProblem
 from cofactor.solvers.multiplicative import repeat_updates
-from cofactor.solvers.nnls import nonnegative_least_squares
 from cofactor.solvers.result import Callback
 from cofactor.typing import Features, Labels, RandomState
 
 
-@fill_docs
-@refuses_unknown_parameters
-class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MNMTF(NonnegativeReduction):
     r"""Non-negative features of lower dimension: coefficients on bases which are learned with the labels.
 
     .. math:: \min_{S, B \ge 0}\; \|X - Y S B\|_F^2
@@ -145,8 +122,10 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ((60, 3), True)
     """
 
-    #: Whether `fit` takes sparse labels; see `LabelModel`.
-    takes_sparse_labels: ClassVar[bool] = True
+    _learned: ClassVar[tuple[str, ...]] = ("components_", "label_codes_", "objective_", "history_", "n_iter_")
+    _shapes: ClassVar[Mapping[str, str]] = {
+        "components_": "JD", "label_codes_": "LJ", "objective_": "", "history_": "t", "n_iter_": "",
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -173,24 +152,6 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Features, y: Labels) -> Self:
-        """Learn the bases.
-
-        Parameters
-        ----------
-        {features}
-            Not negative.
-        {labels}
-
-        Returns
-        -------
-        self
-        """
-        self._check_params()
-        with committed(self) as fitted:
-            fitted._learn(X, y)
-        return self
-
     def fit_transform(self, X: Features, y: Labels = None) -> NDArray[np.float64]:
         """Learn the bases and return codes of the training instances: see `training_codes`.
 
@@ -209,72 +170,10 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             features, labels = fitted._learn(X, y)
         if self.training_codes == "labels":
             return np.asarray(labels @ self.label_codes_)
-        return self._project(features)
-
-    def transform(self, X: Features) -> NDArray[np.float64]:
-        """Return the non-negative coefficients of instances on the bases.
-
-        Parameters
-        ----------
-        {features}
-            Not negative.
-
-        Returns
-        -------
-        ndarray of shape (n, J)
-        """
-        check_is_fitted(self)
-        return self._project(self._features(X, reset=False))
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-    def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's description of the estimator."""
-        tags = label_tags(super().__sklearn_tags__())
-        tags.input_tags.positive_only = True
-        return tags
-
-    def save(self, path: str | Path) -> None:
-        """Write the transformer to a file for `cofactor.load`, which never executes anything from it.
-
-        Parameters
-        ----------
-        {path}
-        """
-        check_is_fitted(self)
-        persistence.save(path, self)
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return a header which JSON can hold, and arrays."""
-        header = {
-            "params": {k: plain(v) for k, v in self.get_params(deep=False).items() if k != "callback"},
-            "feature_names": [str(name) for name in getattr(self, "feature_names_in_", [])],
-            "objective": self.objective_,
-            "history": self.history_,
-        }
-        return header, {"components": self.components_, "label_codes": self.label_codes_}
-
-    @classmethod
-    def _from_state(
-        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any] | None = None
-    ) -> Self:
-        """Rebuild a transformer from what `_to_state` returned, and refuse parts that do not fit together."""
-        model = cls(**member(header, "params", dict))
-        model._check_params()
-        model.components_, model.label_codes_ = arrays["components"], arrays["label_codes"]
-        J, D = model.components_.shape
-        check_array("components", model.components_, (J, D), np.float64)
-        check_array("label_codes", model.label_codes_, (len(model.label_codes_), J), np.float64)
-        model.n_features_in_ = D
-        if names := member(header, "feature_names", list):
-            model.feature_names_in_ = np.array(names, dtype=object)
-        model.objective_, model.history_ = member(header, "objective", float), member(header, "history", list)
-        model.n_iter_ = len(model.history_) - 1
-        return model
+        return self._transformed(features)
 
     def _check_params(self) -> None:
+        super()._check_params()
         if self.n_components is not None:
             check_size("n_components", self.n_components)
         check_number("alpha", self.alpha, low=0)
@@ -283,29 +182,9 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_number("start_scale", self.start_scale, low=0, inclusive=False)
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
-        check_callback(self.callback)
-        check_verbose(self.verbose)
 
-    def _features(self, X: Any, *, reset: bool) -> CheckedFeatures:
-        """Return checked features, none below 0."""
-        table = as_features(X, self, reset=reset)
-        values = table.data if sparse.issparse(table) else table
-        lowest = float(values.min(initial=0))
-        if lowest < 0:
-            raise InvalidInputError(
-                f"Negative values in data passed to {type(self).__name__}: X holds {lowest:g}, but features must not "
-                "be negative",
-                argument="X",
-                advice="put sklearn.preprocessing.MinMaxScaler(clip=True) before it, or shift them",
-            )
-        return table
-
-    def _learn(self, X: Any, y: Any) -> tuple[CheckedFeatures, sparse.csr_array]:
-        """Check the data and minimise the objective; return checked features and labels."""
-        features = self._features(X, reset=True)
-        labels, _, _ = as_labels(y)
-        check_lengths(features, labels)
-        problem = self._problem(features, labels)
+    def _fit(self, X: CheckedFeatures, Y: sparse.csr_array, space: FeatureSpace | None) -> None:
+        problem = self._problem(X, Y)
         generator = make_generator(self.random_state)
         shapes = problem.layout.shapes
         # Multiplicative updates never leave 0; 1 - u is always above 0.
@@ -327,7 +206,6 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.components_ = arrays["B"] / np.where(length > 0, length, 1)[:, None]
         self.label_codes_ = arrays["S"] * length
         self.objective_, self.history_, self.n_iter_ = result.objective, result.history, result.n_iter
-        return features, labels
 
     def _problem(self, X: CheckedFeatures, Y: sparse.csr_array) -> TriFactorizationProblem:
         D, L = X.shape[1], Y.shape[1]
@@ -345,16 +223,3 @@ class MNMTF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.alpha,
             self.rule == "scale-invariant",
         )
-
-    def _project(self, X: CheckedFeatures) -> NDArray[np.float64]:
-        """Return v(x) for each row."""
-        B = self.components_
-        V, unfinished = nonnegative_least_squares(B @ B.T, np.asarray(X @ B.T))
-        if unfinished:
-            warnings.warn(
-                f"MNMTF: {unfinished} of {len(V)} rows have inexact coefficients, since the bases are nearly linearly "
-                "dependent: take a smaller n_components",
-                ConvergenceWarning,
-                stacklevel=callers_level(),
-            )
-        return V

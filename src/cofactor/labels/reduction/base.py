@@ -1,0 +1,242 @@
+"""Reductions of features: what they share, from checked input to files."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from cofactor import persistence
+from cofactor.errors import InvalidInputError
+from cofactor.kernels.threads import blas_limit
+from cofactor.labels.base import CheckedFeatures
+from cofactor.labels.data import as_labels
+from cofactor.labels.features import as_features, check_n_features
+from cofactor.labels.fit_input import check_lengths
+from cofactor.labels.regression import FeatureSpace
+from cofactor.labels.scaling import Scaling
+from cofactor.labels.state import check_learned_shapes
+from cofactor.labels.tags import label_tags
+from cofactor.model.callers import callers_level
+from cofactor.model.checks import check_callback, check_verbose
+from cofactor.model.commit import committed
+from cofactor.model.docs import fill_docs
+from cofactor.model.parameters import refuses_unknown_parameters
+from cofactor.model.state import check_course, from_plain, member, packed, plain, unpacked
+from cofactor.solvers.nnls import nonnegative_least_squares
+from cofactor.typing import Features, Labels
+
+__all__ = ["FeatureReduction", "NonnegativeReduction"]
+
+
+@fill_docs
+@refuses_unknown_parameters
+class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    """A transformer which makes fewer features of many, for use in a `Pipeline` before a label model.
+
+    A subclass says how to learn (`_fit`) and how to transform (`_transformed`); it sees checked features, and labels as
+    a sparse array of ones. `_learned`, `_shapes` and `_optional` say what a file holds, as in `LabelModel`.
+    """
+
+    #: Whether `fit` takes sparse labels; see `LabelModel`.
+    takes_sparse_labels: ClassVar[bool] = True
+    #: Whether it learns from labels.
+    _supervised: ClassVar[bool] = True
+
+    _learned: ClassVar[tuple[str, ...]] = ()
+    _shapes: ClassVar[Mapping[str, str]] = {}
+    _optional: ClassVar[frozenset[str]] = frozenset()
+
+    n_features_in_: int
+    scaling_: Scaling
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        fill_docs(cls)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's description of the estimator."""
+        tags = label_tags(super().__sklearn_tags__())
+        tags.target_tags.required = self._supervised
+        return tags
+
+    # ---------------------------------------------------------------- what a subclass provides
+
+    @abstractmethod
+    def _fit(self, X: CheckedFeatures, Y: sparse.csr_array, space: FeatureSpace | None) -> None:
+        """Learn; `space` is the decomposition of the features, if the caller of `fit` gave one."""
+
+    @abstractmethod
+    def _transformed(self, X: CheckedFeatures) -> NDArray[np.float64]:
+        """Return the new features of instances, shape (n, J)."""
+
+    @property
+    @abstractmethod
+    def _n_features_out(self) -> int:
+        """Return the number J of new features."""
+
+    def _check_params(self) -> None:
+        """Refuse parameters out of their range."""
+        check_callback(getattr(self, "callback", None))
+        check_verbose(getattr(self, "verbose", 0))
+
+    def _features(self, X: Any, *, reset: bool) -> CheckedFeatures:
+        """Return checked features, scaled if they are not to be learned from."""
+        if isinstance(X, FeatureSpace):
+            if reset:
+                self.n_features_in_ = X.shape[1]
+            check_n_features(X, self)
+            return X.X
+        features = as_features(X, self, reset=reset)
+        return features if reset or not hasattr(self, "scaling_") else self.scaling_.apply(features)
+
+    # ---------------------------------------------------------------- the contract
+
+    def fit(self, X: Features | FeatureSpace, y: Labels | None = None) -> Self:
+        """Learn how to reduce features.
+
+        Parameters
+        ----------
+        {features}
+        {labels}
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        with committed(self) as fitted:
+            fitted._learn(X, y)
+        return self
+
+    def transform(self, X: Features) -> NDArray[np.float64]:
+        """Return the new features of instances.
+
+        Parameters
+        ----------
+        {features}
+
+        Returns
+        -------
+        ndarray of shape (n, J)
+        """
+        check_is_fitted(self)
+        features = self._features(X, reset=False)
+        with blas_limit(*features.shape):
+            return self._transformed(features)
+
+    def _learn(self, X: Any, y: Any) -> tuple[CheckedFeatures, sparse.csr_array]:
+        """Check the data and learn; return checked features and labels."""
+        features = self._features(X, reset=True)
+        labels = sparse.csr_array((features.shape[0], 0)) if not self._supervised else as_labels(y)[0]
+        check_lengths(features, labels)
+        with blas_limit(*features.shape):
+            self._fit(features, labels, X if isinstance(X, FeatureSpace) else None)
+        return features, labels
+
+    # ---------------------------------------------------------------- saving
+
+    def save(self, path: str | Path) -> None:
+        """Write the transformer to a file for `cofactor.load`, which never executes anything from it.
+
+        Parameters
+        ----------
+        {path}
+        """
+        check_is_fitted(self)
+        persistence.save(path, self)
+
+    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return a header which JSON can hold, and arrays."""
+        arrays: dict[str, NDArray[Any]] = {}
+        header = {
+            "params": {k: plain(v) for k, v in self.get_params(deep=False).items() if k != "callback"},
+            "n_features": int(self.n_features_in_),
+            "feature_names": [str(name) for name in getattr(self, "feature_names_in_", [])],
+            "learned": {name: packed(getattr(self, name), f"learned.{name}", arrays) for name in self._learned},
+        }
+        if hasattr(self, "scaling_"):
+            header["scaling"] = packed(self.scaling_.to_plain(), "scaling", arrays)
+        return header, arrays
+
+    @classmethod
+    def _from_state(
+        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Rebuild a transformer from what `_to_state` returned, and refuse parts that do not fit together."""
+        model = cls(**{k: from_plain(v, {}) for k, v in member(header, "params", dict).items()})
+        model._check_params()
+        D = member(header, "n_features", int)
+        if isinstance(D, bool) or not 1 <= D < 1 << 63:
+            raise InvalidInputError(f"n_features is {D}, expected a whole number from 1")
+        model.n_features_in_ = D
+        if names := member(header, "feature_names", list):
+            model.feature_names_in_ = np.array(names, dtype=object)
+            if model.feature_names_in_.shape != (D,) or len(set(names)) != D:
+                raise InvalidInputError(f"feature_names must be {D} distinct names")
+        learned = member(header, "learned", dict)
+        for name in cls._learned:
+            if name not in learned:
+                raise InvalidInputError(f"{name} is missing")
+            setattr(model, name, unpacked(learned[name], arrays))
+        if "scaling" in header:
+            model.scaling_ = Scaling.of_plain(unpacked(header["scaling"], arrays), D)
+        model._check_learned()
+        return model
+
+    def _check_learned(self) -> None:
+        """Refuse what was read from a file if it does not fit together."""
+        check_course(self)
+        check_learned_shapes(self, {"D": self.n_features_in_})
+
+
+class NonnegativeReduction(FeatureReduction):
+    """New features are the non-negative coefficients of instances on the rows of `components_`, which are the bases."""
+
+    components_: NDArray[np.float64]
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's description of the estimator."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
+
+    def _features(self, X: Any, *, reset: bool) -> CheckedFeatures:
+        """Return checked features, none below 0."""
+        table = super()._features(X, reset=reset)
+        values = table.data if sparse.issparse(table) else table
+        lowest = float(values.min(initial=0))
+        if lowest < 0:
+            raise InvalidInputError(
+                f"Negative values in data passed to {type(self).__name__}: X holds {lowest:g}, but features must not "
+                "be negative",
+                argument="X",
+                advice="put sklearn.preprocessing.MinMaxScaler(clip=True) before it, or shift them",
+            )
+        return table
+
+    def _transformed(self, X: CheckedFeatures) -> NDArray[np.float64]:
+        """Return the coefficients of least squared error for each row."""
+        B = self.components_
+        V, unfinished = nonnegative_least_squares(B @ B.T, np.asarray(X @ B.T))
+        if unfinished:
+            warnings.warn(
+                f"{type(self).__name__}: {unfinished} of {len(V)} rows have inexact coefficients, since the bases are "
+                "nearly linearly dependent: take a smaller n_components",
+                ConvergenceWarning,
+                stacklevel=callers_level(),
+            )
+        return V

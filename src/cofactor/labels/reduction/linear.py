@@ -1,0 +1,147 @@
+"""Linear reductions of features: directions in which features tell labels, found by one eigenproblem."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.labels.base import CheckedFeatures
+from cofactor.labels.reduction.base import FeatureReduction
+from cofactor.labels.reduction.eigenproblem import Directions
+from cofactor.labels.regression import FeatureSpace, linear
+from cofactor.labels.scaling import AUTO, check_scale, choose_scaling
+from cofactor.model.callers import callers_level
+from cofactor.model.checks import check_flag, check_size, resolve_size
+from cofactor.model.size import refuse_too_large
+
+__all__ = ["LinearReduction"]
+
+_EXPLAINED = 0.999  #: share of the sum of the eigenvalues that "auto" keeps
+
+
+class LinearReduction(FeatureReduction):
+    """New features are (x - x̄) Pᵀ, where the rows of P solve a generalized eigenproblem in the space of the features.
+
+    Subclasses state the problem in the principal coordinates of the features (`_directions`), which a `FeatureSpace`
+    has. There are no more directions than the rank of the problem, mostly the number of labels: with more, the others
+    would be arbitrary vectors of eigenvalue 0, which only disturb neighbours.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (d, D)
+        Directions P, those of the largest eigenvalues first; the number of the largest absolute value of each is above
+        0.
+    eigenvalues_ : ndarray of shape (d,)
+        Their eigenvalues.
+    mean_ : ndarray of shape (D,)
+        Means x̄ of the scaled features.
+    n_components_ : int
+        Number d of directions.
+    n_features_in_ : int
+        Number D of features.
+    scaling_ : Scaling
+        How features are scaled.
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = ("components_", "eigenvalues_", "mean_")
+    _shapes: ClassVar[Mapping[str, str]] = {"components_": "JD", "eigenvalues_": "J", "mean_": "D"}
+
+    n_components: int | float | str
+    whiten: bool
+    scale: str
+    components_: NDArray[np.float64]
+    eigenvalues_: NDArray[np.float64]
+    mean_: NDArray[np.float64]
+
+    @abstractmethod
+    def _directions(self, Y: sparse.csr_array, space: FeatureSpace) -> Directions:
+        """Return all directions in principal coordinates of the features; each label of Y is on and off somewhere."""
+
+    @property
+    def n_components_(self) -> int:
+        """Number d of directions."""
+        return len(self.eigenvalues_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if not (isinstance(self.n_components, str) and self.n_components == AUTO):
+            check_size("n_components", self.n_components)
+        check_flag("whiten", self.whiten)
+        check_scale(self.scale)
+
+    def _fit(self, X: CheckedFeatures, Y: sparse.csr_array, space: FeatureSpace | None) -> None:
+        varying = varying_labels(Y)
+        r, L = min(X.shape), varying.shape[1]
+        refuse_too_large(self, 8 * (r * r + 2 * r * L + X.shape[1] * min(self._wanted(X.shape[1]), r)), X.size)
+        if space is None:
+            space = FeatureSpace(X, scale=choose_scaling(X, varying, scale=self.scale))
+        elif not space.fit_intercept:
+            raise InvalidInputError("features must be centred", argument="X", advice="FeatureSpace(fit_intercept=True)")
+        self.scaling_ = space.scaling_for(self.scale)
+        values, vectors = self._kept(self._directions(varying, space), X.shape[1])
+        P = space.lift(vectors).T
+        if not self.whiten:
+            P /= np.linalg.norm(P, axis=1, keepdims=True)
+        largest = np.argmax(np.abs(P).round(9), axis=1)
+        self.components_ = np.ascontiguousarray(P * np.sign(P[np.arange(len(P)), largest])[:, None])
+        self.eigenvalues_, self.mean_ = values, space.mean
+
+    def _wanted(self, D: int) -> int:
+        """Return how many directions are asked for; D where the fit chooses."""
+        return D if isinstance(self.n_components, str) else resolve_size(self.n_components, D)
+
+    def _kept(self, found: Directions, D: int) -> Directions:
+        """Return as many directions as `n_components` says; warn if there are fewer."""
+        values, rank = found.values, len(found.values)
+        if not rank:
+            raise InvalidInputError(
+                f"{type(self).__name__} found no direction: no feature varies with a label", argument="X"
+            )
+        if isinstance(self.n_components, str):
+            total = np.cumsum(values)
+            d = min(1 + int(np.searchsorted(total, _EXPLAINED * total[-1])), rank)
+        else:
+            d = min(self._wanted(D), rank)
+            if d < self._wanted(D):
+                warnings.warn(
+                    InputWarning(
+                        f"{type(self).__name__}: {self._wanted(D)} directions were asked for, but labels and features "
+                        f"have {rank}, all others would be arbitrary; {rank} are taken"
+                    ),
+                    stacklevel=callers_level(),
+                )
+        return Directions(values[:d], found.vectors[:, :d])
+
+    def _transformed(self, X: CheckedFeatures) -> NDArray[np.float64]:
+        return linear(X, self.components_.T, -(self.components_ @ self.mean_))
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        if not hasattr(self, "scaling_"):
+            raise InvalidInputError("scaling is missing")
+
+
+def varying_labels(Y: sparse.csr_array) -> sparse.csr_array:
+    """Return the labels that are on for some instances and off for others.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are none.
+    """
+    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    varying = np.flatnonzero((counts > 0) & (counts < Y.shape[0]))
+    if not len(varying):
+        raise InvalidInputError("no label is on for some instances and off for others", argument="y")
+    return Y if len(varying) == Y.shape[1] else sparse.csr_array(Y[:, varying])

@@ -1,0 +1,111 @@
+"""Non-negative matrix factorization of the features, by scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.decomposition import NMF
+
+from cofactor.labels.base import CheckedFeatures
+from cofactor.labels.reduction.base import NonnegativeReduction
+from cofactor.labels.regression import FeatureSpace
+from cofactor.model.checks import check_number, check_size, make_generator, resolve_size
+from cofactor.model.size import refuse_too_large
+from cofactor.typing import RandomState
+
+
+class FeatureNMF(NonnegativeReduction):
+    r"""Non-negative matrix factorization of the features; it does not look at the labels.
+
+    .. math:: \min_{V, B \ge 0} \|X - V B\|_F^2, \qquad v(x) = \operatorname{argmin}_{v \ge 0} \|x - v B\|^2
+
+    The bases B are those of `sklearn.decomposition.NMF`. New features are the non-negative coefficients v(x), for
+    training instances as for new ones: what a classifier learns from them holds for both.
+
+    Parameters
+    ----------
+    n_components : int or float, default=0.3
+        Number J of bases, or its share of the number of features, in (0, 1]; at most the number of instances, or of
+        features if there are fewer.
+    max_iter : int, default=200
+        Largest number of iterations.
+    tol : float, default=1e-4
+        Tolerance of scikit-learn's solver, coordinate descent.
+    {random_state}
+        It draws the singular vectors from which the bases start (scikit-learn's "nndsvda").
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (J, D)
+        Bases B.
+    n_iter_ : int
+        Number of iterations.
+    n_features_in_ : int
+        Number D of features.
+
+    Raises
+    ------
+    InvalidInputError
+        If features are negative.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_iter` ended the fit, or the coefficients of some rows cannot be found exactly.
+
+    Notes
+    -----
+    For features that are non-negative by nature, such as counts of words. Standardised features that were shifted lose
+    much by it: ML-kNN on emotions had an accuracy of .37 after it, and of .56 without. `MNMTF` learns bases with the
+    labels. A row of zeros has the coefficients 0.
+
+    References
+    ----------
+    D. D. Lee & H. S. Seung, "Learning the parts of objects by non-negative matrix factorization", Nature 401, 1999,
+    doi:10.1038/44565.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((30, 2)) @ rng.random((2, 6))
+    >>> V = FeatureNMF(2, random_state=0).fit_transform(X)
+    >>> V.shape, bool(V.min() >= 0)
+    ((30, 2), True)
+    """
+
+    _supervised: ClassVar[bool] = False
+    _learned: ClassVar[tuple[str, ...]] = ("components_", "n_iter_")
+    _shapes: ClassVar[Mapping[str, str]] = {"components_": "JD", "n_iter_": ""}
+
+    n_iter_: int
+
+    def __init__(
+        self,
+        n_components: int | float = 0.3,
+        *,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        random_state: RandomState = None,
+    ) -> None:
+        self.n_components = n_components
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_size("n_components", self.n_components)
+        check_number("max_iter", self.max_iter, low=1, whole=True)
+        check_number("tol", self.tol, low=0)
+
+    def _fit(self, X: CheckedFeatures, Y: sparse.csr_array, space: FeatureSpace | None) -> None:
+        n, D = X.shape
+        J = min(resolve_size(self.n_components, D), n, D)
+        refuse_too_large(self, 8 * J * (n + D), X.size)
+        seed = int(make_generator(self.random_state).integers(np.iinfo(np.int32).max))
+        solver = NMF(J, init="nndsvda", tol=self.tol, max_iter=self.max_iter, random_state=seed)
+        solver.fit(X)
+        self.components_, self.n_iter_ = solver.components_.astype(np.float64), int(solver.n_iter_)
