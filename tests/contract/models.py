@@ -56,8 +56,8 @@ CASES: dict[str, Case] = {
     "RatingNMF, kl": Case(RatingNMF(3, 0.1, loss="kl", tol=1e-5, max_iter=2000, random_state=0)),
     "RatingSVD": Case(RatingSVD(3, damping=1.0, random_state=0)),
     "RatingSVD, item means": Case(RatingSVD(3, fill="item-mean", random_state=0)),
-    "IPMMMF": Case(IPMMMF(3, 0.5, random_state=0)),
-    "IPMMMF, learned prior": Case(IPMMMF(3, 1.0, item_prior="learned", alpha_bias=1.0, max_iter=500, random_state=0)),
+    "IPMMMF": Case(IPMMMF(3, 0.5, tol=1e-3, random_state=0)),
+    "IPMMMF, learned prior": Case(IPMMMF(3, 1.0, item_prior="learned", alpha_bias=1.0, tol=1e-3, random_state=0)),
     "OrdinalProbit": Case(OrdinalProbit(3, n_implicit=4, n_sweeps=40, burn_in=20, random_state=0)),
     "OrdinalProbit, sparse link": Case(OrdinalProbit(3, implicit="sparse", n_sweeps=40, burn_in=20, random_state=0)),
     "BPMF": Case(BPMF(3, n_sweeps=40, burn_in=20, random_state=0)),
@@ -83,6 +83,11 @@ CASES: dict[str, Case] = {
 
 #: Runs a test for each case; the test gets its name.
 every = pytest.mark.parametrize("name", CASES)
+
+#: Runs a test for the first case of each class: of what a class does whatever its settings are.
+every_class = pytest.mark.parametrize(
+    "name", {type(case.model): name for name, case in reversed(CASES.items())}.values()
+)
 
 #: The case that stands for all models whose class inherits what a test is about.
 PROBE = "MMMF"

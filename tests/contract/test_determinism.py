@@ -12,7 +12,7 @@ import pytest
 from cofactor.kernels.threads import parallel_for, thread_limit
 from cofactor.ratings import RatingModel
 
-from .models import CASES, all_pairs, bits, data, every, fitted, fresh, having, overriding, planted
+from .models import CASES, all_pairs, bits, data, every, every_class, fitted, fresh, having, overriding, planted
 
 parallel = pytest.mark.parametrize("name", [n for n, case in CASES.items() if hasattr(case.model, "n_jobs")])
 
@@ -70,7 +70,7 @@ def test_same_seed_same_bits(name):
     assert bits(model.fit(*data(name))) == bits(fitted(name))  # fitting again starts anew
 
 
-@every
+@every_class
 def test_another_seed_another_model(name):
     assert bits(fresh(name).set_params(random_state=1).fit(*data(name))) != bits(fitted(name))
 
@@ -149,7 +149,7 @@ def learned_bits(model: RatingModel) -> dict[str, tuple[str, bytes]]:
     return {key: a for key, a in bits(model).items() if "learned." in key and not re.search(r"\.(users|items)\.", key)}
 
 
-@every
+@every_class
 def test_names_in_the_same_order_change_nothing_but_names(name):
     X, y = data(name)
     texts = [(f"user {u:04d}", f"item {i:04d}") for u, i in X.tolist()]

@@ -13,7 +13,19 @@ import cofactor
 from cofactor.persistence import ModelFileError, read_model, write_model
 from cofactor.ratings import RatingModel
 
-from .models import CASES, bits, data, every, fitted, fresh, parts_of, probed, simple_models, with_chosen_alpha
+from .models import (
+    CASES,
+    bits,
+    data,
+    every,
+    every_class,
+    fitted,
+    fresh,
+    parts_of,
+    probed,
+    simple_models,
+    with_chosen_alpha,
+)
 
 
 def saved(name: str, folder: Path, **options: Any) -> Path:
@@ -51,7 +63,7 @@ def test_a_loaded_model_is_the_saved_one(name, with_ratings, tmp_path):
     assert bits(loaded.fit(X, y)) == bits(model)
 
 
-@every
+@every_class
 def test_ratings_are_saved_on_request(name, tmp_path):
     X, _ = data(name)
     model = fitted(name)
@@ -107,7 +119,7 @@ def test_ids_that_a_file_cannot_hold(name, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@every
+@every_class
 def test_a_folded_in_model_survives(name, tmp_path):
     X, y = data(name)
     new = X[:, 0] > 120
@@ -119,7 +131,7 @@ def test_a_folded_in_model_survives(name, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@every
+@every_class
 def test_the_choice_of_alpha_survives(name, tmp_path):
     if not hasattr(simple_models(fitted(name))[0], "validation_"):
         return
@@ -235,7 +247,7 @@ def test_crafted_files_are_refused(name, crafted, tmp_path):
     refused(name, *CRAFTED[crafted], tmp_path)
 
 
-@every
+@every_class
 @pytest.mark.parametrize("misfit", MISFITS)
 def test_parts_that_do_not_fit_together_are_refused(name, misfit, tmp_path):
     refused(name, *MISFITS[misfit], tmp_path)
@@ -286,7 +298,7 @@ def test_unknown_members_do_not_become_attributes(name, tmp_path):
     assert bits(loaded) == bits(fitted(name))
 
 
-@every
+@every_class
 def test_parts_of_the_wrong_kind(name, tmp_path):
     model, key = fitted(name), parts_of(fitted(name))
     if not key:

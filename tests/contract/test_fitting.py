@@ -23,6 +23,7 @@ from .models import (
     bits,
     data,
     every,
+    every_class,
     fitted,
     fresh,
     having,
@@ -62,7 +63,7 @@ def test_callback_gets_progress(name):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@every
+@every_class
 def test_callback_is_told_about_validation(name):
     if not hasattr(simple_models(fitted(name))[0], "validation_"):
         return
@@ -72,7 +73,7 @@ def test_callback_is_told_about_validation(name):
     assert all(0 <= p.objective <= 1 for p in tried)
 
 
-@every
+@every_class
 def test_an_exception_in_the_callback_comes_out_and_changes_nothing(name):
     model = fresh(name).set_params(callback=stop)
     with pytest.raises(StopError):
@@ -143,12 +144,12 @@ def test_invalid_data_leave_a_fitted_model_as_it_was(name):
     assert bits(model) == bits(fitted(name))
 
 
-@every
+@every_class
 def test_verbose_changes_nothing(name):
     assert bits(fresh(name).set_params(verbose=1).fit(*data(name))) == bits(fitted(name))
 
 
-@every
+@every_class
 def test_verbose_shows_progress_after_a_second(name, monkeypatch, caplog):
     """Off a terminal these are lines of a log."""
     clock = time.perf_counter
@@ -168,7 +169,7 @@ def test_too_few_iterations_are_a_warning_with_advice(name):
     assert {simple.n_iter_ for simple in simple_models(model)} == {1}
 
 
-@every
+@every_class
 def test_fit_does_not_change_its_input(name):
     X, y = (a.copy() for a in data(name))
     model = fresh(name, levels=None)

@@ -13,7 +13,7 @@ from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.ratings import BPMF, Ratings, as_ratings
 from cofactor.solvers import SolverMismatchError
 
-from .models import CASES, all_pairs, bits, data, every, fitted, fresh, planted, probed, simple_models
+from .models import CASES, all_pairs, bits, data, every, every_class, fitted, fresh, planted, probed, simple_models
 
 HALF_STARS = tuple(np.arange(1, 11) / 2)
 UNEVEN = (-3.0, 0.0, 1.0, 10.0)
@@ -112,7 +112,7 @@ def test_ids_of_any_hashable_type(name, user, item):
 # ---------------------------------------------------------------- scales
 
 
-@every
+@every_class
 @pytest.mark.parametrize("scale", [HALF_STARS, UNEVEN, (0.1, 0.2, 0.7)], ids=["half stars", "uneven", "fractions"])
 def test_any_increasing_scale(name, scale):
     if len(CASES[name].scale) == 2:
@@ -126,7 +126,7 @@ def test_any_increasing_scale(name, scale):
     assert -model.score(X, y) < np.mean(np.abs(y - np.median(y)))
 
 
-@every
+@every_class
 def test_values_of_a_scale_do_not_matter_to_models_of_ranks(name):
     scale = CASES[name].scale
     X, y = planted(scale)
@@ -232,7 +232,7 @@ def test_duplicates(name):
 # ---------------------------------------------------------------- unknown ids
 
 
-@every
+@every_class
 def test_unknown_ids_fall_back(name):
     model = fitted(name)
     user, item = model.users_.ids[3], model.items_.ids[5]
@@ -451,7 +451,7 @@ BAD_VALUES: dict[str, list[Any]] = {
 }
 
 
-@every
+@every_class
 def test_bad_parameters(name):
     X, y = data(name)
     params = set(fresh(name).get_params())
@@ -466,7 +466,7 @@ def test_bad_parameters(name):
             assert not hasattr(model, "users_")
 
 
-@every
+@every_class
 def test_margins_without_a_gradient_name_the_way_out(name):
     if "margin" in fresh(name).get_params():
         for margin in ("hinge", "zero-one"):

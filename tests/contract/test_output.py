@@ -13,12 +13,12 @@ from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.ratings import RatingModel
 from cofactor.ratings.sampled.base import SampledModel
 
-from .models import CASES, all_pairs, bits, data, every, fitted, fresh, overriding, probed, simple_models
+from .models import CASES, all_pairs, bits, data, every, every_class, fitted, fresh, overriding, probed, simple_models
 
 # ---------------------------------------------------------------- predictions
 
 
-@every
+@every_class
 def test_outputs_have_their_documented_forms(name):
     X, _ = data(name)
     model = fitted(name)
@@ -32,7 +32,7 @@ def test_outputs_have_their_documented_forms(name):
             assert method(nothing).shape == shape
 
 
-@every
+@every_class
 def test_rows_are_predicted_one_by_one(name):
     X, _ = data(name)
     model = fitted(name)
@@ -65,7 +65,7 @@ def test_margins_decode_to_predictions(name):
     assert np.array_equal((margins[:, 0] < 0)[clear], at_most[clear])
 
 
-@every
+@every_class
 def test_complete_keeps_ratings_and_predicts_the_rest(name):
     X, y = data(name)
     model = fitted(name)
@@ -124,7 +124,7 @@ def test_recommendations_are_the_best_by_brute_force(name, n, exclude_seen, some
     assert_best(model, users, n, seen, candidates, found)
 
 
-@every
+@every_class
 def test_recommendations_in_several_blocks_of_users_and_items(name, monkeypatch):
     X, _ = data(name)
     model = fitted(name)
@@ -205,7 +205,7 @@ def test_fold_in_of_a_user_does_not_depend_on_the_others(name):
 
 
 @pytest.mark.filterwarnings("ignore:none of the .* users was in training")
-@every
+@every_class
 def test_fold_in_learns_and_leaves_the_model_as_it_was(name):
     X, y = data(name)
     new, model = X[:, 0] >= 122, exact(name)
@@ -225,7 +225,7 @@ def test_fold_in_learns_and_leaves_the_model_as_it_was(name):
         assert np.array_equal(simple.item_bias_, old.item_bias_)
 
 
-@every
+@every_class
 def test_a_folded_in_model_is_a_whole_one(name):
     X, y = data(name)
     new, model = X[:, 0] >= 122, exact(name)
@@ -244,7 +244,7 @@ def test_a_folded_in_model_is_a_whole_one(name):
     assert np.array_equal(cold, folded.decision_function([("nobody", i) for i in items]))
 
 
-@every
+@every_class
 def test_users_of_training_are_folded_in_only_as_the_caller_says(name):
     """Their ratings of training would be forgotten without a word, and items they know recommended."""
     X, y = data(name)

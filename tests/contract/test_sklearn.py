@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from cofactor.evaluation import FoldInScorer, Holdout, KFold, StrongGeneralization, WeakGeneralization
 from cofactor.ratings import MODELS
 
-from .models import CASES, bits, data, every, fitted, fresh, having, probed
+from .models import CASES, bits, data, every, every_class, fitted, fresh, having, probed
 
 #: Checks of scikit-learn that a model of pairs cannot pass, by the reason.
 EXPECTED_FAILURES = {
@@ -56,7 +56,7 @@ def test_every_model_is_under_contract():
 
 @pytest.mark.filterwarnings("ignore:.*all factors are zero")
 @pytest.mark.filterwarnings("ignore:none of the .* users was in training")
-@every
+@every_class
 def test_check_estimator(name):
     results = check_estimator(fresh(name), expected_failed_checks=REASONS, on_fail=None, on_skip=None)
     failed = [f"{r['check_name']}: {r['exception']!r}" for r in results if r["status"] == "failed"]
@@ -79,7 +79,7 @@ def test_parameters_are_kept_as_given(name):
         model.set_params(colour="red")
 
 
-@every
+@every_class
 def test_clone_is_unfitted_and_fits_the_same(name):
     model = fitted(name)
     copied = clone(model)
@@ -88,7 +88,7 @@ def test_clone_is_unfitted_and_fits_the_same(name):
     assert bits(copied.fit(*data(name))) == bits(model)
 
 
-@every
+@every_class
 def test_nothing_works_before_fit(name):
     model, X = fresh(name), data(name)[0]
     for call in (
@@ -104,7 +104,7 @@ def test_nothing_works_before_fit(name):
             call()
 
 
-@every
+@every_class
 def test_score_is_minus_the_mean_absolute_error(name):
     X, y = data(name)
     model = fitted(name)
@@ -146,7 +146,7 @@ def test_grid_search(name):
     assert bits(search.best_estimator_) == bits(fresh(name, **search.best_params_).fit(X, y))
 
 
-@every
+@every_class
 def test_copies_by_pickle_joblib_and_copy(name, tmp_path):
     X, _ = data(name)
     model = fitted(name)

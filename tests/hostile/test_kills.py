@@ -63,8 +63,6 @@ class Place:
         }
         self.said.mkdir(parents=True)
         self.clear()
-        self.start().end()  # loads what a first run loads
-        self.clear()
         self.right = self.start().end()
         assert self.right.status == 0, self.right.err
         self.files, self.kept = self.outcome(), self.stored()
