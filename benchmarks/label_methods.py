@@ -23,6 +23,7 @@ from sklearn.svm import LinearSVC
 
 from cofactor.datasets import load_labels
 from cofactor.labels import (
+    BPMLL,
     IBLR,
     AdaBoostMH,
     AdaBoostMR,
@@ -56,6 +57,8 @@ METHODS: dict[str, Callable[[int], LabelModel]] = {
     "AdaBoost.MH": lambda L: AdaBoostMH.paper(),
     "AdaBoost.MH, 400 rounds": lambda L: AdaBoostMH.paper(400),
     "AdaBoost.MR": lambda L: AdaBoostMR.paper(threshold=0),
+    "BP-MLL": lambda L: BPMLL.paper(),
+    "BP-MLL, less decay": lambda L: BPMLL.paper(decay=0.01),
     "IBLR, cost chosen": lambda L: IBLR(scale="none", threshold=0),
     "IBLR+, cost chosen": lambda L: IBLR(with_features=True, scale="none", threshold=0),
     "BR": lambda L: BinaryRelevance.paper(),

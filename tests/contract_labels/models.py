@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from cofactor.labels import (
+    BPMLL,
     CPLST,
     CSSP,
     IBLR,
@@ -53,6 +54,7 @@ CASES: dict[str, LabelModel] = {
     "IBLR+": IBLR.paper(3, estimator=LogisticRegression(tol=1e-6, max_iter=1000), with_features=True, random_state=0),
     "AdaBoostMH": AdaBoostMH.paper(10, random_state=0),
     "AdaBoostMR": AdaBoostMR.paper(10, threshold=0, random_state=0),
+    "BPMLL": BPMLL.paper(5, learning_rate=0.01, decay=0.0, max_iter=200, random_state=0),
     "BinaryRelevance": BinaryRelevance.paper(random_state=0),
     "BinaryRelevance of ridge": BinaryRelevance.paper(Ridge(), random_state=0),
     "BinaryRelevance of logistic regression": BinaryRelevance.paper(LogisticRegression(tol=1e-6), random_state=0),
@@ -64,7 +66,7 @@ CASES: dict[str, LabelModel] = {
 }
 
 #: Cases that learn from one instance after the other, so that their order has some influence.
-ONE_BY_ONE = {"OMF by sgd"}
+ONE_BY_ONE = {"OMF by sgd", "BPMLL"}
 
 #: Runs a test for each case; the test gets its name.
 every = pytest.mark.parametrize("name", CASES)

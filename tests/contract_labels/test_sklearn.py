@@ -108,9 +108,12 @@ _BY_LABEL = {"check_class_weight_classifiers": "its class_weight is by label, an
 #: Checks that a model may fail, and why.
 DECLARED = {
     **dict.fromkeys(("LabelRidge", "BinaryRelevance of ridge", "BinaryRelevance of logistic regression"), _BY_LABEL),
-    "OMF by sgd": dict.fromkeys(
-        _WEIGHTS, "it learns from one instance after another, and the check repeats them in another order"
-    ),
+    **{
+        name: dict.fromkeys(
+            _WEIGHTS, "it learns from one instance after another, and the check repeats them in another order"
+        )
+        for name in ("OMF by sgd", "BPMLL")
+    },
     "BinaryRelevance": _BY_LABEL
     | dict.fromkeys(_WEIGHTS, "liblinear stops once it is near enough, at another point where instances are repeated"),
 }

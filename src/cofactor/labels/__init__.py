@@ -9,6 +9,7 @@ from typing import Any
 
 from cofactor.labels.adaptation.adaboost_mh import AdaBoostMH
 from cofactor.labels.adaptation.adaboost_mr import AdaBoostMR
+from cofactor.labels.adaptation.bpmll import BPMLL
 from cofactor.labels.adaptation.brknn import BRkNN
 from cofactor.labels.adaptation.iblr import IBLR
 from cofactor.labels.adaptation.mlknn import MLkNN
@@ -62,6 +63,7 @@ MODELS: dict[str, type[LabelModel]] = {
         CalibratedLabelRanking,
         AdaBoostMH,
         AdaBoostMR,
+        BPMLL,
     )
 }
 
@@ -71,6 +73,7 @@ TRANSFORMERS: dict[str, type[Any]] = {
 }
 
 __all__ = [
+    "BPMLL",
     "CCA",
     "CPLST",
     "CSSP",
