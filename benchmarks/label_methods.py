@@ -24,6 +24,7 @@ from sklearn.svm import LinearSVC
 from cofactor.datasets import load_labels
 from cofactor.labels import (
     BPMLL,
+    HOMER,
     IBLR,
     AdaBoostMH,
     AdaBoostMR,
@@ -34,7 +35,9 @@ from cofactor.labels import (
     EnsembleOfChains,
     LabelModel,
     LabelPowerset,
+    MetaLabels,
     MLkNN,
+    ProbabilisticChain,
     RAkEL,
 )
 from cofactor.metrics import label_report
@@ -71,6 +74,11 @@ METHODS: dict[str, Callable[[int], LabelModel]] = {
     "LP of hinges": lambda L: LabelPowerset.paper(HINGE),
     "RAkEL-o": lambda L: RAkEL.paper(),
     "RAkEL-d": lambda L: RAkEL.paper(overlapping=False),
+    "PCC": lambda L: ProbabilisticChain.paper(threshold="joint"),
+    "PCC for example F1": lambda L: ProbabilisticChain.paper(threshold="joint", best_for="example"),
+    "HOMER": lambda L: HOMER.paper(),
+    "MLSF": lambda L: MetaLabels.paper(),
+    "MLSF of hinges": lambda L: MetaLabels.paper(HINGE),
     "CLR": lambda L: CalibratedLabelRanking.paper(),
     "CLR of hinges": lambda L: CalibratedLabelRanking.paper(HINGE),
 }

@@ -13,6 +13,7 @@ from cofactor.labels import (
     BPMLL,
     CPLST,
     CSSP,
+    HOMER,
     IBLR,
     LEML,
     MLCHMF,
@@ -30,7 +31,9 @@ from cofactor.labels import (
     LabelModel,
     LabelPowerset,
     LabelRidge,
+    MetaLabels,
     MLkNN,
+    ProbabilisticChain,
     RAkEL,
 )  # fmt: skip
 
@@ -60,9 +63,12 @@ CASES: dict[str, LabelModel] = {
     "BinaryRelevance of logistic regression": BinaryRelevance.paper(LogisticRegression(tol=1e-6), random_state=0),
     "ClassifierChain": ClassifierChain.paper(order="pearson", random_state=0),
     "EnsembleOfChains": EnsembleOfChains.paper(n_estimators=3, random_state=0),
+    "ProbabilisticChain": ProbabilisticChain.paper(LogisticRegression(tol=1e-6, max_iter=1000), random_state=0),
     "LabelPowerset": LabelPowerset.paper(random_state=0),
     "RAkEL": RAkEL.paper(voting="soft", n_estimators=4, random_state=0),
     "CalibratedLabelRanking": CalibratedLabelRanking.paper(random_state=0),
+    "HOMER": HOMER.paper(n_groups=2, random_state=0),
+    "MetaLabels": MetaLabels.paper(group_size=3, random_state=0),
 }
 
 #: Cases that learn from one instance after the other, so that their order has some influence.

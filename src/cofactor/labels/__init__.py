@@ -36,7 +36,10 @@ from cofactor.labels.transformation.binary_relevance import BinaryRelevance
 from cofactor.labels.transformation.calibrated_ranking import CalibratedLabelRanking
 from cofactor.labels.transformation.classifier_chain import ClassifierChain
 from cofactor.labels.transformation.ensemble_of_chains import EnsembleOfChains
+from cofactor.labels.transformation.homer import HOMER
 from cofactor.labels.transformation.label_powerset import LabelPowerset
+from cofactor.labels.transformation.meta_labels import MetaLabels
+from cofactor.labels.transformation.probabilistic_chain import ProbabilisticChain
 from cofactor.labels.transformation.rakel import RAkEL
 
 #: Every model by its class name.
@@ -58,12 +61,15 @@ MODELS: dict[str, type[LabelModel]] = {
         BinaryRelevance,
         ClassifierChain,
         EnsembleOfChains,
+        ProbabilisticChain,
         LabelPowerset,
         RAkEL,
         CalibratedLabelRanking,
         AdaBoostMH,
         AdaBoostMR,
         BPMLL,
+        HOMER,
+        MetaLabels,
     )
 }
 
@@ -77,6 +83,7 @@ __all__ = [
     "CCA",
     "CPLST",
     "CSSP",
+    "HOMER",
     "IBLR",
     "LEML",
     "MDDM",
@@ -108,6 +115,8 @@ __all__ = [
     "LabelPowerset",
     "LabelRidge",
     "MLkNN",
+    "MetaLabels",
+    "ProbabilisticChain",
     "RAkEL",
     "TopK",
     "learn_threshold",

@@ -22,6 +22,7 @@ from cofactor.labels.decoding.cuts import (
     learn_threshold,
     micro_f1_curve,
 )
+from cofactor.labels.decoding.expected_f1 import f1_sets, f1_sets_of_draws
 from cofactor.labels.decoding.probable import (
     BestSets,
     LikelySets,
@@ -50,6 +51,8 @@ __all__ = [
     "check_threshold",
     "decoder_of",
     "expected_decoder",
+    "f1_sets",
+    "f1_sets_of_draws",
     "first_decoder",
     "learn_decoder",
     "learn_threshold",

@@ -14,11 +14,15 @@ from sklearn.utils.validation import has_fit_parameter
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.learners import (
     SAVABLE,
+    LabelLearners,
     Learner,
+    LinearLearner,
+    SeparateLabelLearners,
     Task,
     check_estimator,
     check_savable,
     fit_tasks,
+    stacked,
     warn_of_stopped,
 )
 from cofactor.labels.penalty import AUTO, ridge_penalty
@@ -103,6 +107,31 @@ class LearnerModel(LabelModel):
             warn_of_stopped(estimator, n_stopped, len(tasks), what)
         return learners
 
+    def _fit_binary(
+        self,
+        estimator: BaseEstimator,
+        X: CheckedFeatures,
+        problems: Sequence[Task],
+        data: FitInput,
+        generator: np.random.Generator,
+        *,
+        what: str,
+    ) -> LabelLearners:
+        """Return learners of problems of 0 and 1, some of which may have one class only, or no instances.
+
+        Those score 1 where all there is is 1, -1 where it is 0, and 0 where there is nothing. One at least varies.
+        """
+        sure = np.full(len(problems), np.nan)
+        for p, (target, _, _) in enumerate(problems):
+            if not len(target) or target.min() == target.max():
+                sure[p] = 2.0 * target[0] - 1 if len(target) else 0.0
+        vary = np.flatnonzero(np.isnan(sure)).tolist()
+        found = self._fit_tasks(estimator, X, [problems[p] for p in vary], data, generator, what=what)
+        varying = iter(found)
+        learners = [next(varying) if np.isnan(score) else _constant(score, found[0]) for score in sure.tolist()]
+        linear = all(isinstance(one, LinearLearner) for one in learners)
+        return stacked(learners, len(learners)) if linear else SeparateLabelLearners(learners)
+
     def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
         if self.scale != AUTO or self.estimator is None or data.space is not None:
             return super()._with_scaling(data, stream=stream)
@@ -127,3 +156,11 @@ class LearnerModel(LabelModel):
         if self.estimator is not None:
             check_savable(self.estimator)
         return super()._to_state()
+
+
+def _constant(score: float, like: Learner) -> LinearLearner:
+    """Return a learner with the same score for all instances, and the settings of another one."""
+    coef, known = np.zeros((like.n_features, 1)), np.array([0, 1])
+    if isinstance(like, LinearLearner):
+        return LinearLearner(coef, np.array([score]), known, link=like.link, binarize=like.binarize)
+    return LinearLearner(coef, np.array([score]), known)

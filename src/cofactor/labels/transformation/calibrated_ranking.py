@@ -12,7 +12,7 @@ from sklearn.utils import gen_batches
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
-from cofactor.labels.learners import LabelLearners, Learner, LinearLearner, SeparateLabelLearners, Task, stacked
+from cofactor.labels.learners import LabelLearners, Task
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.model.checks import make_generator
 from cofactor.solvers.result import Callback
@@ -119,30 +119,14 @@ class CalibratedLabelRanking(LearnerModel):
         return 8 * data.features.shape[1] * (L * (L + 1) // 2)
 
     def _fit(self, data: FitInput) -> None:
-        Y = np.asarray(data.labels.toarray() > 0, order="F")
-        n_labels = Y.shape[1]
-        kept, tasks = [], []
-        first, second = np.triu_indices(n_labels, 1)
-        sure = np.zeros(len(first) + n_labels)  # 1 or -1 where one class is all there is
-        for p, (j, k) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        Y = np.asarray(data.labels.toarray() > 0, dtype=np.int8, order="F")
+        problems = []
+        for j, k in zip(*(one.tolist() for one in np.triu_indices(Y.shape[1], 1)), strict=True):
             rows = np.flatnonzero(Y[:, j] != Y[:, k])
-            target = Y[rows, j].astype(np.int8)
-            if len(rows) and target.min() < target.max():
-                kept.append(p)
-                tasks.append(Task(target, rows))
-            elif len(rows):
-                sure[p] = 1.0 if target[0] else -1.0
-        kept += range(len(first), len(sure))
-        tasks += [Task(column.astype(np.int8)) for column in Y.T]
+            problems.append(Task(Y[rows, j], rows))
+        problems += [Task(column) for column in Y.T]
         estimator, generator = self._chosen_estimator(data), make_generator(self.random_state)
-        found = self._fit_tasks(estimator, data.features, tasks, data, generator, what="pairs of labels")
-        learners: list[Any] = [None] * len(sure)
-        for p, learner in zip(kept, found, strict=True):
-            learners[p] = learner
-        for p in np.flatnonzero([one is None for one in learners]).tolist():
-            learners[p] = _constant(sure[p], found[0])
-        linear = all(isinstance(one, LinearLearner) for one in learners)
-        self.pairs_ = stacked(learners, len(learners)) if linear else SeparateLabelLearners(learners)
+        self.pairs_ = self._fit_binary(estimator, data.features, problems, data, generator, what="pairs of labels")
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         blocks = gen_batches(X.shape[0], max(1, _SCORES // self.pairs_.n_labels))
@@ -154,12 +138,11 @@ class CalibratedLabelRanking(LearnerModel):
         n_labels = _n_labels(self.pairs_.n_labels)
         n_pairs = self.pairs_.n_labels - n_labels
         first, second = np.triu_indices(n_labels, 1)
-        pairs = np.arange(n_pairs)
         signs = sparse.csr_array(
             (np.tile([0.5, -0.5], n_pairs), np.column_stack([first, second]).ravel(), 2 * np.arange(n_pairs + 1)),
             shape=(n_pairs, n_labels),
         )
-        own = scores[:, pairs.size :]
+        own = scores[:, n_pairs:]
         votes = np.sign(scores[:, :n_pairs]) @ signs + (n_labels - 1) / 2 + (own > 0)
         virtual = n_labels - np.count_nonzero(own > 0, axis=1)
         return np.asarray(votes - virtual[:, None] - 0.25 + 0.2 * np.tanh(own))
@@ -183,11 +166,3 @@ def _n_labels(n_learners: int) -> int:
     174
     """
     return round(((8 * n_learners + 1) ** 0.5 - 1) / 2)
-
-
-def _constant(score: float, like: Learner) -> LinearLearner:
-    """Return a learner with the same score for all instances, and the settings of another one."""
-    coef, known = np.zeros((like.n_features, 1)), np.array([0, 1])
-    if isinstance(like, LinearLearner):
-        return LinearLearner(coef, np.array([score]), known, link=like.link, binarize=like.binarize)
-    return LinearLearner(coef, np.array([score]), known)

@@ -92,8 +92,8 @@ class RAkEL(LearnerModel):
     >>> model = RAkEL.paper(labelset_size=2, random_state=0).fit(X, y)
     >>> model.labelsets_.toarray().astype(int)
     array([[1, 0, 1],
-           [1, 1, 0],
-           [0, 1, 1]])
+           [0, 1, 1],
+           [1, 1, 0]])
     >>> model.predict([[0.0], [8.0]])
     array([[False, False,  True],
            [ True,  True, False]])
