@@ -75,7 +75,8 @@ def shown(cell: dict[str, Any] | None) -> str:
 
 def costs_table(found: dict[str, Any]) -> str:
     sets = [data for data in SETS if any(cell.startswith(f"{data}|") for cell in found)]
-    return table(["model", *sets], [[m, *(shown(found.get(f"{data}|{m}")) for data in sets)] for m in MODELS])
+    models = [m for m in MODELS if any(f"{data}|{m}" in found for data in sets)]
+    return table(["model", *sets], [[m, *(shown(found.get(f"{data}|{m}")) for data in sets)] for m in models])
 
 
 if __name__ == "__main__":
