@@ -26,6 +26,7 @@ from cofactor.labels import (
     BPMLL,
     HOMER,
     IBLR,
+    LIFT,
     AdaBoostMH,
     AdaBoostMR,
     BinaryRelevance,
@@ -81,6 +82,8 @@ METHODS: dict[str, Callable[[int], LabelModel]] = {
     "MLSF of hinges": lambda L: MetaLabels.paper(HINGE),
     "CLR": lambda L: CalibratedLabelRanking.paper(),
     "CLR of hinges": lambda L: CalibratedLabelRanking.paper(HINGE),
+    "LIFT": lambda L: LIFT.paper(),
+    "LIFT, cost chosen": lambda L: LIFT(scale="none", threshold=0),
 }
 
 

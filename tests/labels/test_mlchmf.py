@@ -350,32 +350,6 @@ def test_progress_names_the_node() -> None:
     assert np.all(np.diff(objectives) <= 0)
 
 
-# ---------------------------------------------------------------- the start of k-means
-
-
-@pytest.mark.parametrize("k", [2, 3, 5])
-def test_first_centres_find_groups_that_lie_apart(k: int) -> None:
-    rng = np.random.default_rng(0)
-    centres = 10 * rng.normal(size=(k, 6))
-    X = np.repeat(centres, 20, axis=0) + 0.1 * rng.normal(size=(20 * k, 6))
-    means = X.reshape(k, 20, 6).mean(axis=1)
-    for form in (np.asarray, sparse.csr_array):
-        found = tree.first_centres(form(X), k)
-        near = np.argmin(distances(found, means), axis=1)
-        assert sorted(near) == list(range(k))
-        np.testing.assert_allclose(found, means[near], atol=1e-9)
-    shuffled = tree.first_centres(X[rng.permutation(len(X))], k)
-    np.testing.assert_allclose(shuffled, tree.first_centres(X, k), atol=1e-9)
-
-
-def test_first_centres_of_rows_that_nearly_agree() -> None:
-    """Rows that differ by less than rounding errors are still cut in two."""
-    X = np.array([[1e8, 0.0], [1e8, 1e-9], [1e8, 0.0]])
-    centres = tree.first_centres(X, 2)
-    assert np.all(np.isfinite(centres))
-    assert centres.shape == (2, 2)
-
-
 # ---------------------------------------------------------------- bad parameters, files
 
 

@@ -32,6 +32,7 @@ from cofactor.labels.reduction.mnmtf import MNMTF
 from cofactor.labels.reduction.nmf import FeatureNMF
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.ridge.model import LabelRidge
+from cofactor.labels.specific.lift import LIFT
 from cofactor.labels.transformation.binary_relevance import BinaryRelevance
 from cofactor.labels.transformation.calibrated_ranking import CalibratedLabelRanking
 from cofactor.labels.transformation.classifier_chain import ClassifierChain
@@ -70,6 +71,7 @@ MODELS: dict[str, type[LabelModel]] = {
         BPMLL,
         HOMER,
         MetaLabels,
+        LIFT,
     )
 }
 
@@ -86,6 +88,7 @@ __all__ = [
     "HOMER",
     "IBLR",
     "LEML",
+    "LIFT",
     "MDDM",
     "MLCHMF",
     "MLDA",

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.cluster import KMeans
 from sklearn.utils import gen_batches
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit, thread_limit
+from cofactor.labels.clusters import k_means
 from cofactor.labels.features import is_sparse
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.state import check_array, last_length, member
@@ -26,7 +26,6 @@ Rows = NDArray[np.int64]
 Embedding = dict[str, Any]  #: "node", and arrays "features", "U", "V" as in `embed`
 
 _SCORES_PER_BLOCK = 1 << 22
-_POWER_STEPS = 20  #: k-means only starts from the longest axis, so it need not be exact
 
 
 @dataclass(frozen=True)
@@ -181,67 +180,8 @@ def cluster(points: Any, rows: Rows, growth: Growth) -> list[Rows]:
     """Split rows into clusters by k-means: none if there are too few rows, a single one if all rows are equal."""
     if len(rows) < growth.min_size:
         return []
-    mine = points[rows]
-    k = _n_distinct(mine, growth.n_clusters)
-    if k == 1:
-        return [rows]
-    labels = KMeans(k, init=first_centres(mine, k).astype(mine.dtype), n_init=1).fit_predict(mine)
-    return [rows[labels == c] for c in range(k)]
-
-
-def first_centres(X: Any, k: int) -> NDArray[np.float64]:
-    """Return k points from which k-means starts, shape (k, D); they depend neither on a seed nor on the order of rows.
-
-    All rows are one part at first. The part with the largest sum of squared distances from its mean is cut in two, at
-    the mean and across its longest axis, until there are k parts; their means are the centres (T. Su & J. G. Dy, "In
-    search of deterministic methods for initializing K-means and Gaussian mixture clustering", Intelligent Data
-    Analysis 11, 2007).
-    """
-    parts = [np.arange(X.shape[0])]
-    while len(parts) < k:
-        widest = parts.pop(int(np.argmax([_scatter(X[part]) if len(part) > 1 else -1.0 for part in parts])))
-        right = _longest_axis_scores(X[widest]) > 0
-        if right.all() or not right.any():  # the rows differ by less than rounding errors
-            right = np.arange(len(widest)) == 0
-        parts += [widest[~right], widest[right]]
-    return np.stack([_mean(X[part]) for part in parts])
-
-
-def _mean(X: Any) -> NDArray[np.float64]:
-    return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-
-
-def _scatter(X: Any) -> float:
-    values = (X.data if is_sparse(X) else X.ravel()).astype(np.float64)
-    mean = _mean(X)
-    return float(values @ values - X.shape[0] * (mean @ mean))
-
-
-def _longest_axis_scores(X: Any) -> NDArray[np.float64]:
-    """Return the centred coordinates of rows along nearly their longest axis, whose largest weight is positive."""
-    X, mean = X.astype(np.float64), _mean(X)
-    squares = np.asarray((X * X).sum(axis=1)).ravel() - 2 * (X @ mean)
-    far = X[[int(np.argmax(squares))]]
-    axis = (far.toarray() if is_sparse(X) else far).ravel() - mean
-    for _ in range(_POWER_STEPS):
-        scores = X @ axis - mean @ axis
-        axis = X.T @ scores - scores.sum() * mean
-        axis /= np.linalg.norm(axis) or 1.0
-    return (X @ axis - mean @ axis) * np.sign(axis[np.argmax(np.abs(axis))])
-
-
-def _n_distinct(X: Any, most: int) -> int:
-    """Return the number of distinct rows, or `most` if there are more."""
-    found: set[bytes] = set()
-    for i in range(X.shape[0]):
-        if is_sparse(X):
-            here = slice(X.indptr[i], X.indptr[i + 1])
-            found.add(X.indices[here].tobytes() + X.data[here].tobytes())
-        else:
-            found.add(X[i].tobytes())
-        if len(found) == most:
-            break
-    return len(found)
+    centres, labels = k_means(points[rows], growth.n_clusters)
+    return [rows[labels == c] for c in range(len(centres))]
 
 
 def draw(nodes: Sequence[Mapping[str, Any]]) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import gen_batches
 
+from cofactor.labels.clusters import squared_distances
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.leave_one_out import DualRidge, PrimalRidge
 
@@ -47,7 +48,7 @@ def kernel(X: NDArray[np.float64], Z: NDArray[np.float64], gamma: float) -> NDAr
     array([[1.   , 0.368],
            [0.018, 0.368]])
     """
-    values = _distances(X, Z)
+    values = squared_distances(X, Z)
     values *= -gamma
     return np.asarray(np.exp(values, out=values))
 
@@ -115,7 +116,7 @@ def fit_kernel(
     n = len(X)
     generator = np.random.default_rng(0)
     few = np.arange(n) if n <= _ROWS else np.sort(generator.choice(n, _ROWS, replace=False))
-    distances = _distances(X[few], X[few])
+    distances = squared_distances(X[few], X[few])
     middle = float(np.median(distances[np.triu_indices(len(few), 1)])) if len(few) > 1 else 0.0
     if not middle > 0:
         return None
@@ -196,12 +197,3 @@ def _by_landmarks(
     held_out = fitted.held_out(Y, rows, coef)
     intercept = label_means(Y, weights) - problem.mean @ coef
     return KernelFit(gamma, chosen, Z, root @ coef, intercept, alpha, held_out)
-
-
-def _distances(X: NDArray[np.float64], Z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return squared distances of rows."""
-    product = X @ Z.T
-    product *= -2
-    product += np.einsum("ij,ij->i", X, X)[:, None]
-    product += np.einsum("ij,ij->i", Z, Z)
-    return np.asarray(np.maximum(product, 0.0, out=product))

@@ -1,0 +1,1 @@
+"""Models which give each label features of its own."""

@@ -1,0 +1,47 @@
+"""The start of k-means, clusters of few distinct rows, and distances."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from cofactor.labels.clusters import first_centres, k_means, squared_distances
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_first_centres_find_groups_that_lie_apart(k: int) -> None:
+    rng = np.random.default_rng(0)
+    centres = 10 * rng.normal(size=(k, 6))
+    X = np.repeat(centres, 20, axis=0) + 0.1 * rng.normal(size=(20 * k, 6))
+    means = X.reshape(k, 20, 6).mean(axis=1)
+    for form in (np.asarray, sparse.csr_array):
+        found = first_centres(form(X), k)
+        near = np.argmin(squared_distances(found, means), axis=1)
+        assert sorted(near) == list(range(k))
+        np.testing.assert_allclose(found, means[near], atol=1e-9)
+    shuffled = first_centres(X[rng.permutation(len(X))], k)
+    np.testing.assert_allclose(shuffled, first_centres(X, k), atol=1e-9)
+
+
+def test_first_centres_of_rows_that_nearly_agree() -> None:
+    """Rows that differ by less than rounding errors are still cut in two."""
+    X = np.array([[1e8, 0.0], [1e8, 1e-9], [1e8, 0.0]])
+    centres = first_centres(X, 2)
+    assert np.all(np.isfinite(centres))
+    assert centres.shape == (2, 2)
+
+
+def test_there_are_no_more_centres_than_distinct_rows() -> None:
+    X = np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 1.0]])
+    for form in (np.asarray, sparse.csr_array):
+        centres, labels = k_means(form(X), 5)
+        assert np.array_equal(centres[labels], X)
+        assert len(centres) == 2
+
+
+def test_distances_of_dense_and_sparse_rows() -> None:
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(6, 4)), rng.normal(size=(3, 4))
+    expected = ((X[:, None] - Z) ** 2).sum(axis=2)
+    for form in (np.asarray, sparse.csr_array):
+        np.testing.assert_allclose(squared_distances(form(X), Z), expected, atol=1e-13)
+    assert np.all(squared_distances(X.astype(np.float32), X.astype(np.float32)) >= 0)
