@@ -15,12 +15,14 @@ from cofactor.labels.adaptation.iblr import IBLR
 from cofactor.labels.adaptation.mlknn import MLkNN
 from cofactor.labels.base import FitInput, LabelModel
 from cofactor.labels.decoding import Cut, Decoder, Joint, TopK, learn_threshold, micro_f1_curve
+from cofactor.labels.embedding.compressed_sensing import CompressedSensing
 from cofactor.labels.embedding.cplst import CPLST
 from cofactor.labels.embedding.cssp import CSSP
 from cofactor.labels.embedding.faie import FAiE
 from cofactor.labels.embedding.grople import GroPLE
 from cofactor.labels.embedding.leml import LEML
 from cofactor.labels.embedding.mlchmf import MLCHMF
+from cofactor.labels.embedding.mme import MME
 from cofactor.labels.embedding.omf import OMF
 from cofactor.labels.embedding.plst import PLST
 from cofactor.labels.explaining import Explanation
@@ -56,6 +58,8 @@ MODELS: dict[str, type[LabelModel]] = {
         CPLST,
         CSSP,
         FAiE,
+        CompressedSensing,
+        MME,
         MLkNN,
         BRkNN,
         IBLR,
@@ -93,6 +97,7 @@ __all__ = [
     "MLCHMF",
     "MLDA",
     "MLSI",
+    "MME",
     "MNMTF",
     "MODELS",
     "OMF",
@@ -104,6 +109,7 @@ __all__ = [
     "BinaryRelevance",
     "CalibratedLabelRanking",
     "ClassifierChain",
+    "CompressedSensing",
     "Cut",
     "Decoder",
     "EnsembleOfChains",

@@ -60,6 +60,8 @@ class LowRankProblem(PenalizedProblem):
     known : ndarray of shape (N, L), bool, optional
         Which labels are known: losses of the others do not count. The squared loss then needs all scores, as the others
         do.
+    positive_weights : ndarray of shape (L,), optional
+        How much losses of positive labels count, for margin losses.
     dtype : dtype, default=float32
         Of the vector of parameters.
     scores_per_block : int, default=1048576
@@ -105,6 +107,7 @@ class LowRankProblem(PenalizedProblem):
         fixed: Mapping[str, np.ndarray] | None = None,
         weights: np.ndarray | None = None,
         known: np.ndarray | None = None,
+        positive_weights: np.ndarray | None = None,
         dtype: np.typing.DTypeLike = np.float32,
         scores_per_block: int = _SCORES_PER_BLOCK,
     ) -> None:
@@ -130,6 +133,9 @@ class LowRankProblem(PenalizedProblem):
         self._known = known
         if known is not None and known.shape != self._Y.shape:
             raise InvalidInputError(f"known has shape {known.shape}, expected {self._Y.shape}")
+        self._positive_weights = positive_weights
+        if positive_weights is not None and (isinstance(loss, Squared) or positive_weights.shape != (self._n_labels,)):
+            raise InvalidInputError("positive_weights are one for each label, for margin losses")
         self._closed = isinstance(loss, Squared) and known is None  # whether inner products do
         if self._closed:
             self._wY = self._weighted(self._Y)
@@ -211,6 +217,13 @@ class LowRankProblem(PenalizedProblem):
             if self._known is not None:
                 scores *= self._known[rows]
                 slopes *= self._known[rows]
+            if self._positive_weights is not None:
+                where, heavier = (
+                    self._positives_of(first, n_rows),
+                    self._positive_weights[self._columns_of(first, n_rows)],
+                )
+                scores.reshape(-1)[where] *= heavier
+                slopes.reshape(-1)[where] *= heavier
             total += float(np.add.reduce(scores, axis=None, dtype=np.float64))
             np.matmul(slopes, V.T, out=d_codes[rows])
             d_V += E[rows].T @ slopes
@@ -256,6 +269,10 @@ class LowRankProblem(PenalizedProblem):
         """Return where labels of some rows are on, in the flattened block of their scores."""
         where = slice(self._first_positive[first], self._first_positive[first + n_rows])
         return self._positives[where] - first * self._n_labels
+
+    def _columns_of(self, first: int, n_rows: int) -> np.ndarray:
+        """Return of which label each of `_positives_of` is."""
+        return self._Y.indices[self._first_positive[first] : self._first_positive[first + n_rows]]
 
     def _squared(self, E: np.ndarray, V: np.ndarray, c: np.ndarray | None, out: Mapping[str, np.ndarray]) -> float:
         """Squared loss and its gradients by U, V, c, where E = X U, from inner products alone."""

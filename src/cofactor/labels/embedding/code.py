@@ -170,11 +170,14 @@ class CodeModel(LabelModel):
         n, L = data.labels.shape
         rows = sampled(np.arange(n), L, make_generator(self.random_state))
         found = space.leave_one_out(self.alpha_).held_out(codes, None if len(rows) == n else rows)
-        scores = found.astype(np.float32) @ self.decoder_.astype(np.float32)
-        return rows, scores + self.offset_.astype(np.float32)
+        return rows, self._of_codes(found.astype(np.float32))
+
+    def _of_codes(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """Return scores, shape (n, L'), in the precision of the codes."""
+        return codes @ self.decoder_.astype(codes.dtype) + self.offset_.astype(codes.dtype)
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
-        return linear(X, self.coef_, self.intercept_) @ self.decoder_ + self.offset_
+        return self._of_codes(linear(X, self.coef_, self.intercept_))
 
     def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
         part = LinearPart(X, self.coef_, self.decoder_)

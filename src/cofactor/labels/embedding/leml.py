@@ -124,7 +124,16 @@ class LEML(LabelModel):
     """
 
     _takes_unknown: ClassVar[bool] = True
-    _learned = ("alpha_", "U_", "V_", "intercept_", "objective_", "history_", "certificate_", "n_iter_")
+    _learned: ClassVar[tuple[str, ...]] = (
+        "alpha_",
+        "U_",
+        "V_",
+        "intercept_",
+        "objective_",
+        "history_",
+        "certificate_",
+        "n_iter_",
+    )
     _shapes: ClassVar[Mapping[str, str]] = {
         "alpha_": "", "U_": "Dd", "V_": "dL", "intercept_": "L",
         "objective_": "", "history_": "t", "certificate_": "", "n_iter_": "",
@@ -266,6 +275,7 @@ class LEML(LabelModel):
             fit_intercept=self.fit_intercept,
             weights=None if data.weights is None else data.weights / unit,
             known=data.known,
+            positive_weights=self._positive_weights(data),
             dtype=np.float64,
         )
         result = lbfgs(problem, problem.start(), **settings)
@@ -273,6 +283,10 @@ class LEML(LabelModel):
         self.U_, self.V_ = arrays["U"].copy(), arrays["V"].copy()
         self.intercept_ = arrays.get("c", np.zeros(data.labels.shape[1])) - (0.5 if squared else 0.0)
         return result
+
+    def _positive_weights(self, data: FitInput) -> NDArray[np.float64] | None:
+        """Return for each label how much an instance that has it counts; None if all count alike."""
+        return None
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return linear(X, self.U_) @ self.V_ + self.intercept_
