@@ -111,8 +111,10 @@ class LabelPowerset(LearnerModel):
         self.verbose = verbose
 
     def _fit_bytes(self, data: FitInput) -> int:
-        _, classes = distinct_sets(data.labels)
-        return 8 * data.features.shape[1] * (int(classes.max()) + 1)
+        (n, D), Y = data.features.shape, data.labels
+        ends = zip(Y.indptr[:-1].tolist(), Y.indptr[1:].tolist(), strict=True)
+        n_sets = len({Y.indices[begin:end].tobytes() for begin, end in ends})
+        return 8 * D * n_sets + n * Y.shape[1]
 
     def _fit(self, data: FitInput) -> None:
         rows, classes = distinct_sets(data.labels)
