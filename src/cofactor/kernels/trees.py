@@ -42,3 +42,33 @@ def add_leaf_values_of_sparse(  # type: ignore[no-untyped-def]
                 out[i, k] += values[node, k]
         for a in range(indptr[i], indptr[i + 1]):
             row[indices[a]] = 0
+
+
+@exact
+def find_leaves(X, roots, left, right, feature, threshold, out):  # type: ignore[no-untyped-def]
+    """Write the leaf of each tree that each row of X reaches; rows go as in `add_leaf_values`."""
+    for t in range(len(roots)):
+        for i in range(len(X)):
+            node = roots[t]
+            while left[node] >= 0:
+                below = np.float32(X[i, feature[node]]) <= threshold[node]
+                node = np.int64(left[node] if below else right[node])
+            out[i, t] = node
+
+
+@exact
+def find_leaves_of_sparse(  # type: ignore[no-untyped-def]
+    indptr, indices, data, n_features, roots, left, right, feature, threshold, out
+):
+    """Do the same for the rows of a CSR matrix without doubled entries."""
+    row = np.zeros(n_features, np.float32)
+    for i in range(len(indptr) - 1):
+        for a in range(indptr[i], indptr[i + 1]):
+            row[indices[a]] = np.float32(data[a])
+        for t in range(len(roots)):
+            node = roots[t]
+            while left[node] >= 0:
+                node = np.int64(left[node] if row[feature[node]] <= threshold[node] else right[node])
+            out[i, t] = node
+        for a in range(indptr[i], indptr[i + 1]):
+            row[indices[a]] = 0

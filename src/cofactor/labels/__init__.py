@@ -13,6 +13,7 @@ from cofactor.labels.adaptation.bpmll import BPMLL
 from cofactor.labels.adaptation.brknn import BRkNN
 from cofactor.labels.adaptation.iblr import IBLR
 from cofactor.labels.adaptation.mlknn import MLkNN
+from cofactor.labels.adaptation.trees import MLDecisionTree, MLForest
 from cofactor.labels.base import FitInput, LabelModel
 from cofactor.labels.decoding import Cut, Decoder, Joint, TopK, learn_threshold, micro_f1_curve
 from cofactor.labels.embedding.compressed_sensing import CompressedSensing
@@ -76,6 +77,8 @@ MODELS: dict[str, type[LabelModel]] = {
         HOMER,
         MetaLabels,
         LIFT,
+        MLDecisionTree,
+        MLForest,
     )
 }
 
@@ -123,6 +126,8 @@ __all__ = [
     "LabelModel",
     "LabelPowerset",
     "LabelRidge",
+    "MLDecisionTree",
+    "MLForest",
     "MLkNN",
     "MetaLabels",
     "ProbabilisticChain",

@@ -24,6 +24,7 @@ from cofactor.labels.learners.fitting import (
     learner_from_state,
 )
 from cofactor.labels.learners.gaussian import GaussianLearner
+from cofactor.labels.learners.label_trees import GrownTree, TreeLabelLearners, grow_tree
 from cofactor.labels.learners.linear import LinearLearner
 from cofactor.labels.learners.neighbours import NeighbourIndex, NeighboursLearner
 from cofactor.labels.learners.opaque import OpaqueLearner
@@ -50,6 +51,7 @@ LEARNERS: dict[str, type[Learner] | type[LabelLearners] | type[ChainLearners]] =
         LinearLabelLearners,
         NeighbourLabelLearners,
         SeparateLabelLearners,
+        TreeLabelLearners,
         LinearChain,
         SeparateChain,
     )
@@ -61,6 +63,7 @@ __all__ = [
     "ChainLearners",
     "Fitted",
     "GaussianLearner",
+    "GrownTree",
     "LabelLearners",
     "Learner",
     "LinearChain",
@@ -73,6 +76,7 @@ __all__ = [
     "SeparateChain",
     "SeparateLabelLearners",
     "Task",
+    "TreeLabelLearners",
     "TreesLearner",
     "chain_of",
     "check_estimator",
@@ -82,6 +86,7 @@ __all__ = [
     "fit_label_learners",
     "fit_learner",
     "fit_tasks",
+    "grow_tree",
     "is_savable",
     "learner_from_state",
     "stacked",

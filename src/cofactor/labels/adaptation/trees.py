@@ -1,0 +1,340 @@
+"""Decision trees that all labels share, and forests of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+
+from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.held_out import PARTS
+from cofactor.labels.learners import GrownTree, TreeLabelLearners, check_label_learners, grow_tree
+from cofactor.labels.scaling import AUTO, Scaling
+from cofactor.model.checks import check_choice, check_jobs, check_number, make_generator
+from cofactor.model.parallel import in_processes
+from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
+
+#: Least numbers of instances in a leaf among which "auto" chooses.
+_LEAVES = (1, 2, 5, 10)
+_LARGEST_SEED = np.iinfo(np.int32).max
+
+
+class TreeModel(LabelModel):
+    """A model of trees which split for all labels at once.
+
+    A subclass says which trees (`_trees`).
+
+    Attributes
+    ----------
+    learners_ : TreeLabelLearners
+        The trees, with shares of the labels in their leaves.
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = ("learners_",)
+
+    criterion: str
+    max_depth: int | None
+    min_samples_leaf: int | str
+    learners_: TreeLabelLearners
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_choice("criterion", self.criterion, ("entropy", "gini"))
+        if self.max_depth is not None:
+            check_number("max_depth", self.max_depth, low=1, whole=True)
+        if self.min_samples_leaf != AUTO:
+            check_number("min_samples_leaf", self.min_samples_leaf, low=1, whole=True)
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """See `LabelModel.default_grid`."""
+        return {"min_samples_leaf": list(_LEAVES)}
+
+    def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
+        if self.scale != AUTO or data.space is not None:
+            return super()._with_scaling(data, stream=stream)
+        self.scaling_ = Scaling("none")  # splits move with the scale of a feature
+        return data
+
+    def _fit_bytes(self, data: FitInput) -> int:
+        n, L = data.labels.shape
+        smallest = 1 if isinstance(self.min_samples_leaf, str) else self.min_samples_leaf
+        return 8 * n * L + 16 * L * max(1, 2 * n // smallest)  # scikit-learn's table of the nodes of one tree
+
+    def _seed(self) -> int:
+        """Return the seed of scikit-learn's trees: the number that was given, if it is one."""
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        return int(make_generator(self.random_state).integers(_LARGEST_SEED))
+
+    def _grown(self, data: FitInput, trees: Iterator[tuple[Any, NDArray[np.int64] | None]], n_jobs: Any = None) -> Any:
+        """Yield trees that were fitted to the data; each comes with how often instances count, or None."""
+        table: Any = data.features
+        X = table.astype(np.float32)  # what scikit-learn's trees compare
+        Y = data.labels.toarray()
+        tasks = ((tree, X, Y, data.labels, counts) for tree, counts in trees)
+        return in_processes(grow_tree, tasks, n_jobs)
+
+    def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        return self.learners_.scores(X)
+
+    def _check_learned(self) -> None:
+        check_label_learners(self, int(np.count_nonzero(self.constant_ == 0)), self.n_features_in_)
+        super()._check_learned()
+
+
+class MLDecisionTree(TreeModel):
+    r"""A decision tree for all labels at once: ML-DT (Clare & King 2001).
+
+    A split is the one with the least weighted impurity of its two sides, where a node has the impurity
+
+    .. math:: \sum_l h(p_l), \qquad h(p) = -p \log p - (1 - p) \log (1 - p),
+
+    and :math:`p_l` is the share of its instances with label l. An instance has the shares of the leaf it comes to as
+    its probabilities; the score is :math:`p_l - \tfrac12`, so a label is on if more than half of the leaf have it.
+
+    Parameters
+    ----------
+    criterion : {"entropy", "gini"}, default="entropy"
+        h above; "gini" is 2 p (1 - p).
+    max_depth : int, optional
+        Largest number of splits on the way to a leaf; by default any.
+    min_samples_leaf : int or "auto", default="auto"
+        Least number of instances in a leaf. "auto" takes that one of 1, 2, 5 and 10 whose shares have the least squared
+        error on a quarter of the instances, which is held out. The paper prunes as C4.5 does, which binary splits of
+        scikit-learn do not have; `paper` takes 1.
+    {scale}
+        Here "auto" is "none": splits move with the scale of a feature.
+    {threshold}
+    {decide_for}
+    {random_state}
+        It decides between splits that are equally good, and draws the instances that are held out. A number gives the
+        tree that scikit-learn grows with it.
+    {callback}
+        This fit is direct: it has no steps to report.
+    {verbose}
+
+    Attributes
+    ----------
+    min_samples_leaf_ : int
+        The least number of instances in a leaf.
+    learners_
+        See `TreeModel`.
+
+    Notes
+    -----
+    The tree is that of ``DecisionTreeClassifier`` with a table of labels; it is kept as plain numbers, with shares that
+    are not 0 alone. Weights of instances must be whole numbers: an instance is repeated as often.
+
+    References
+    ----------
+    A. Clare & R. D. King, "Knowledge discovery in multi-label phenotype data", PKDD 2001,
+    doi:10.1007/3-540-44794-6_4.
+
+    Examples
+    --------
+    >>> X = np.arange(8.0)[:, None]
+    >>> Y = np.hstack([X > 3, X < 2])
+    >>> MLDecisionTree.paper().fit(X, Y).predict([[0.0], [3.0], [7.0]])
+    array([[False,  True],
+           [False, False],
+           [ True, False]])
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = ("min_samples_leaf_", *TreeModel._learned)
+    _shapes: ClassVar[Mapping[str, str]] = {"min_samples_leaf_": ""}
+    _paper: ClassVar[Mapping[str, Any]] = {"min_samples_leaf": 1}
+
+    min_samples_leaf_: int
+
+    def __init__(
+        self,
+        criterion: str = "entropy",
+        *,
+        max_depth: int | None = None,
+        min_samples_leaf: int | str = "auto",
+        scale: str = "auto",
+        threshold: float | str = "auto",
+        decide_for: str = "micro",
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.scale = scale
+        self.threshold = threshold
+        self.decide_for = decide_for
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _tree(self, data: FitInput, smallest: int, seed: int) -> TreeLabelLearners:
+        tree = DecisionTreeClassifier(
+            criterion=self.criterion, max_depth=self.max_depth, min_samples_leaf=smallest, random_state=seed
+        )
+        return TreeLabelLearners.of_trees(self._grown(data, iter([(tree, None)])), data.features.shape[1])
+
+    def _fit(self, data: FitInput) -> None:
+        seed = self._seed()
+        chosen = isinstance(self.min_samples_leaf, str)
+        self.min_samples_leaf_ = self._chosen_leaf(data, seed) if chosen else int(self.min_samples_leaf)
+        self.learners_ = self._tree(data, self.min_samples_leaf_, seed)
+
+    def _chosen_leaf(self, data: FitInput, seed: int) -> int:
+        """Return the least number of instances in a leaf with the least squared error on a quarter of them."""
+        n = data.n_instances
+        if n < PARTS:
+            return 1
+        test = np.sort(np.array_split(np.random.default_rng(seed).permutation(n), PARTS)[0])
+        train = data.rows(np.setdiff1d(np.arange(n), test))
+        truth, asked = data.labels[test].toarray(), data.features[test]
+        errors = [
+            np.square(self._tree(train, smallest, seed).probabilities(asked) - truth).sum() for smallest in _LEAVES
+        ]
+        return _LEAVES[int(np.argmin(errors))]
+
+    def _settled(self) -> dict[str, Any]:
+        return {"min_samples_leaf": self.min_samples_leaf_}
+
+
+class MLForest(TreeModel):
+    r"""A forest of decision trees, each for all labels at once: random forest or extra trees.
+
+    A tree is that of `MLDecisionTree`, but looks at a random part of the features in each node. Probabilities are means
+    over the trees; the score is the probability less ½.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    trees : {"random-forest", "extra-trees"}, default="random-forest"
+        Trees of a random forest learn from as many instances as there are, drawn with replacement, and take the best
+        split. Extra trees learn from all, and take the best of splits at random places, one for each feature.
+    criterion : {"entropy", "gini"}, default="entropy"
+        As in `MLDecisionTree`.
+    max_depth : int, optional
+        Largest number of splits on the way to a leaf; by default any.
+    min_samples_leaf : int, default=1
+        Least number of instances in a leaf.
+    max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
+        Number of features that a node looks at, or its share of all features.
+    n_jobs : int, optional
+        Number of processes, as in joblib.
+    {scale}
+        Here "auto" is "none": splits move with the scale of a feature.
+    {threshold}
+    {decide_for}
+    {random_state}
+        It draws features, instances and splits. A number gives the forest that scikit-learn grows with it.
+    {callback}
+        A step is a tree; its objective is the number of trees that are not grown yet. A fit that it ends has fewer.
+    {verbose}
+
+    Attributes
+    ----------
+    learners_
+        See `TreeModel`.
+
+    Notes
+    -----
+    The forest is that of ``RandomForestClassifier`` or ``ExtraTreesClassifier`` with a table of labels. Shares that are
+    not 0 alone are kept of each tree, so that many labels take little memory: a tree holds at most as many as there are
+    labels of instances. Weights of instances must be whole numbers: an instance is repeated as often.
+
+    References
+    ----------
+    L. Breiman, "Random forests", Machine Learning 45, 2001, doi:10.1023/A:1010933404324. P. Geurts, D. Ernst & L.
+    Wehenkel, "Extremely randomized trees", Machine Learning 63, 2006, doi:10.1007/s10994-006-6226-1. D. Kocev, C. Vens,
+    J. Struyf & S. Džeroski, "Ensembles of multi-objective decision trees", ECML 2007, doi:10.1007/978-3-540-74958-5_61.
+
+    Examples
+    --------
+    >>> X = np.arange(8.0)[:, None]
+    >>> Y = np.hstack([X > 3, X < 2])
+    >>> MLForest.paper(20, random_state=0).fit(X, Y).predict([[0.0], [7.0]])
+    array([[False,  True],
+           [ True, False]])
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        trees: str = "random-forest",
+        criterion: str = "entropy",
+        max_depth: int | None = None,
+        min_samples_leaf: int = 1,
+        max_features: str | int | float | None = "sqrt",
+        n_jobs: int | None = None,
+        scale: str = "auto",
+        threshold: float | str = "auto",
+        decide_for: str = "micro",
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.trees = trees
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.n_jobs = n_jobs
+        self.scale = scale
+        self.threshold = threshold
+        self.decide_for = decide_for
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number("n_estimators", self.n_estimators, low=1, whole=True)
+        check_choice("trees", self.trees, ("random-forest", "extra-trees"))
+        check_number("min_samples_leaf", self.min_samples_leaf, low=1, whole=True)
+        if isinstance(self.max_features, str) or self.max_features is None:
+            check_choice("max_features", self.max_features, ("sqrt", "log2"), or_none=True)
+        elif isinstance(self.max_features, float):
+            check_number("max_features", self.max_features, low=0, high=1, inclusive=False)
+        else:
+            check_number("max_features", self.max_features, low=1, whole=True)
+        check_jobs(self.n_jobs)
+
+    def _fit_bytes(self, data: FitInput) -> int:
+        kept = 12 * self.n_estimators * int(data.labels.nnz)  # a share and its place for each label of an instance
+        return super()._fit_bytes(data) + kept
+
+    def _fit(self, data: FitInput) -> None:
+        grown: list[GrownTree] = []
+        T = self.n_estimators
+        for tree in self._grown(data, self._planted(data.n_instances, data.features.shape[1]), self.n_jobs):
+            grown.append(tree)
+            data.monitor.note("trees", len(grown), T, float(T - len(grown)))
+            if data.monitor.stopped:
+                break
+        self.learners_ = TreeLabelLearners.of_trees(grown, data.features.shape[1])
+
+    def _planted(self, n: int, n_features: int) -> Iterator[tuple[Any, NDArray[np.int64] | None]]:
+        """Yield the trees that are to be grown, seeded as scikit-learn seeds those of a forest."""
+        of_forest = self.trees == "random-forest"
+        kind = DecisionTreeClassifier if of_forest else ExtraTreeClassifier
+        features = self.max_features
+        if isinstance(features, int | np.integer):
+            features = min(int(features), n_features)
+        for seed in np.random.RandomState(self._seed()).randint(_LARGEST_SEED, size=self.n_estimators):
+            counts = None
+            if of_forest:
+                counts = np.bincount(np.random.RandomState(seed).randint(0, n, n), minlength=n)
+            tree = kind(
+                criterion=self.criterion,
+                max_depth=self.max_depth,
+                min_samples_leaf=self.min_samples_leaf,
+                max_features=features,
+                random_state=int(seed),
+            )
+            yield tree, counts
