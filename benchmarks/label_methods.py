@@ -18,22 +18,30 @@ import numpy as np
 from common import table
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.svm import LinearSVC
 
 from cofactor.datasets import load_labels
 from cofactor.labels import (
     BPMLL,
+    CCA,
     HOMER,
     IBLR,
     LIFT,
+    MDDM,
+    MLDA,
+    MLSI,
+    MME,
     AdaBoostMH,
     AdaBoostMR,
     BinaryRelevance,
     BRkNN,
     CalibratedLabelRanking,
     ClassifierChain,
+    CompressedSensing,
     EnsembleOfChains,
+    FeatureNMF,
     LabelModel,
     LabelPowerset,
     MetaLabels,
@@ -53,7 +61,7 @@ MEASURES = ("accuracy", "example_f1", "macro_f1", "micro_f1", "hamming")
 HINGE = LinearSVC(loss="hinge", dual=True, max_iter=10_000)
 
 #: How each method is made: from the number of labels.
-METHODS: dict[str, Callable[[int], LabelModel]] = {
+METHODS: dict[str, Callable[[int], LabelModel | Pipeline]] = {
     "ML-kNN": lambda L: MLkNN.paper(),
     "BR-kNN": lambda L: BRkNN.paper(),
     "BR-kNN-a": lambda L: BRkNN.paper(extension="a"),
@@ -90,7 +98,26 @@ METHODS: dict[str, Callable[[int], LabelModel]] = {
     "CLR of hinges": lambda L: CalibratedLabelRanking.paper(HINGE),
     "LIFT": lambda L: LIFT.paper(),
     "LIFT, cost chosen": lambda L: LIFT(scale="none", threshold=0),
+    "MDDMp+ML-kNN": lambda L: before_neighbours(MDDM(scale="none")),
+    "MDDMf+ML-kNN": lambda L: before_neighbours(MDDM(form="features", scale="none")),
+    "MLSI+ML-kNN": lambda L: before_neighbours(MLSI(scale="none")),
+    "MLDA+ML-kNN": lambda L: before_neighbours(MLDA(scale="none")),
+    "CCA+ML-kNN": lambda L: before_neighbours(CCA(scale="none")),
+    "NMF+ML-kNN": lambda L: before_neighbours(FeatureNMF(0.1, random_state=0)),
+    "MME": lambda L: MME(50, scale="none", threshold=0),
+    "CS-omp": lambda L: CompressedSensing(decoder="omp", scale="none", threshold=0),
+    "CS-cosamp": lambda L: CompressedSensing(scale="none", threshold=0),
 }
+
+
+def before_neighbours(reduction: Any) -> Pipeline:
+    """Return a reduction of the features before ML-kNN."""
+    return Pipeline([("reduce", reduction), ("mlknn", MLkNN.paper())])
+
+
+def model_of(made: LabelModel | Pipeline) -> LabelModel:
+    """Return the model, which may be the last step of a pipeline."""
+    return made.steps[-1][1] if isinstance(made, Pipeline) else made
 
 
 def parts(name: str) -> list[tuple[Any, ...]]:
@@ -106,13 +133,14 @@ def parts(name: str) -> list[tuple[Any, ...]]:
     return found
 
 
-def measured(make: Callable[[int], LabelModel], name: str, *, learned: bool) -> list[float]:
+def measured(make: Callable[[int], LabelModel | Pipeline], name: str, *, learned: bool) -> list[float]:
     """Return the means of both folds: measures, then seconds."""
     found = []
     for X, Y, new, truth in parts(name):
-        model = make(Y.shape[1]).set_params(random_state=0)
+        model = make(Y.shape[1])
+        model_of(model).set_params(random_state=0)
         if learned:
-            model.set_params(threshold="global")
+            model_of(model).set_params(threshold="global")
         began = time.process_time()
         predicted = model.fit(X, Y).predict(new)
         seconds = time.process_time() - began
@@ -132,7 +160,7 @@ def main() -> None:
     for name in chosen.sets:
         for method in chosen.methods:
             make = METHODS[method]
-            joint = make(2).threshold == "joint"
+            joint = model_of(make(2)).threshold == "joint"
             measured(make, name, learned=False)  # compiles
             for learned in (False,) if joint or chosen.plain else (False, True):
                 *figures, seconds = measured(make, name, learned=learned)
