@@ -66,9 +66,9 @@ def fitted(X: Any, Y: Any) -> tuple[LabelRidge, tuple[Any, ...]]:
     kept = []
     learn = held_out.learn_decision
 
-    def keep(threshold: str, decide_for: str, *rest: Any, context: bool) -> Any:
+    def keep(threshold: str, decide_for: str, *rest: Any, known: Any) -> Any:
         kept.append(rest)
-        return learn(threshold, decide_for, *rest, context=context)
+        return learn(threshold, decide_for, *rest, known=known)
 
     with warnings.catch_warnings(), mock.patch.object(held_out, "learn_decision", keep):
         warnings.simplefilter("ignore")

@@ -31,12 +31,13 @@ from cofactor.kernels.calibration import apply_context, context_sums, log_partit
 from cofactor.labels.conformal import COVERS, STEPS, learn_set_cuts
 from cofactor.labels.decoding import FAR, Decoder, expected_decoder, learn_decoder
 
-__all__ = ["Calibrated", "Calibration", "learn_calibration", "with_set_cuts"]
+__all__ = ["Calibrated", "Calibration", "learn_calibration", "usable_scores", "with_set_cuts"]
 
 _POOLED = 1 << 19  # scores on which what all labels have in common is learned
 _COARSE = 1 << 17  # scores beyond which Newton's method first goes over a part of the instances,
 _FEW = 256  # instances up to which sets of labels are learned from logits by
 _PARTS = 8  # calibrations of all parts but one
+_NEVER = 1e-6  # a chance below which an unknown label is taken as off
 _PART = 16  # one of so many: one or two passes over all are left
 _WIDE = 100.0  # variance of the prior of the common slope and offset, for scores of deviation 1
 _EM_STEPS = 4
@@ -147,19 +148,26 @@ def learn_calibrated(
     weights: NDArray[np.float64] | None = None,
     recorded: NDArray[np.float64] | None = None,
     *,
-    context: bool = True,
+    known: NDArray[np.bool_] | None = None,
 ) -> Calibrated:
     """Learn a calibration and a decision from the same held-out scores; see `learn_calibration`, `learn_decoder`.
 
-    If only a share of the labels that are on is recorded, decisions rest on probabilities alone, see
-    `expected_decoder`.
+    Scores of labels that are not known, by a mask of the shape of `labels`, do not count. If only a share of the labels
+    that are on is recorded, decisions rest on probabilities alone, see `expected_decoder`.
     """
-    calibration = replace(learn_calibration(scores, labels, weights, context=context), recorded=recorded)
-    logits = calibration.logits(scores)
-    calibration = with_set_cuts(calibration, logits, scores, labels, weights, context=context)
+    usable = usable_scores(scores, known)
+    calibration = learn_calibration(usable, labels, weights, context=known is None)
+    calibration = replace(calibration, recorded=recorded)
+    logits = calibration.logits(usable)
+    calibration = with_set_cuts(calibration, logits, scores, labels, weights, known)
     if recorded is not None:
         return Calibrated(calibration, expected_decoder(decide_for, logits, weights))
     return Calibrated(calibration, learn_decoder(decide_for, logits, labels, weights))
+
+
+def usable_scores(scores: NDArray[Any], known: NDArray[np.bool_] | None) -> NDArray[Any]:
+    """Return scores with -1e9 for labels that are not known, so that they do not count."""
+    return scores if known is None else np.where(known, scores, np.asarray(-FAR, dtype=scores.dtype))
 
 
 def with_set_cuts(
@@ -168,22 +176,48 @@ def with_set_cuts(
     scores: NDArray[Any],
     labels: sparse.csr_array,
     weights: NDArray[np.float64] | None = None,
-    *,
-    context: bool = True,
+    known: NDArray[np.bool_] | None = None,
 ) -> Calibration:
     """Return the calibration with cuts for sets of labels; with few instances by logits that left them out.
 
     A calibration knows the labels from which it was learned: of 84 instances with 174 labels its sets of coverage .9
     held all labels of .64 of new instances.
     """
+    recorded = calibration.recorded
     if _PARTS <= len(scores) <= _FEW:
-        logits, part = np.empty_like(logits), np.arange(len(scores)) % _PARTS
+        logits, part, usable = np.empty_like(logits), np.arange(len(scores)) % _PARTS, usable_scores(scores, known)
         for k in range(_PARTS):
             some, others = np.flatnonzero(part == k), np.flatnonzero(part != k)
             w = None if weights is None else weights[others]
-            learned = learn_calibration(scores[others], labels[others], w, context=context)
-            logits[some] = replace(learned, recorded=calibration.recorded).logits(scores[some])
-    return replace(calibration, set_cuts=learn_set_cuts(logits, labels, weights))
+            learned = learn_calibration(usable[others], labels[others], w, context=known is None)
+            logits[some] = replace(learned, recorded=recorded).logits(scores[some])
+    elif known is not None:
+        logits = calibration.logits(scores)
+    if known is None and recorded is None:
+        return replace(calibration, set_cuts=learn_set_cuts(logits, labels, weights))
+    step = slice(None, None, -(-logits.size // _POOLED) or 1)
+    unknown = None if known is None else ~known[step]
+    on = _perhaps_on(logits[step], labels[step], unknown, recorded)
+    return replace(calibration, set_cuts=learn_set_cuts(logits[step], on, None if weights is None else weights[step]))
+
+
+def _perhaps_on(
+    logits: NDArray[Any],
+    labels: sparse.csr_array,
+    unknown: NDArray[np.bool_] | None,
+    recorded: NDArray[np.float64] | None,
+) -> sparse.csr_array:
+    """Return 1 for labels that are on, and the chance that they are for those not known, or perhaps not recorded."""
+    p = expit(logits.astype(np.float64))
+    chances = p
+    if recorded is not None:  # of a label that is not recorded
+        chances = p * (1 - recorded) / np.maximum(1 - p * recorded, 1e-12)
+    if unknown is not None:
+        chances = np.where(unknown, p, chances if recorded is not None else 0.0)
+    chances[chances < _NEVER] = 0.0
+    rows = np.repeat(np.arange(len(p)), np.diff(labels.indptr))
+    chances[rows, labels.indices] = 1.0
+    return sparse.csr_array(chances)
 
 
 def learn_calibration(

@@ -12,7 +12,6 @@ from sklearn import config_context
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.data import as_weights
-from cofactor.labels.decoding import FAR
 from cofactor.labels.features import CheckedFeatures
 from cofactor.labels.filling import known_shares
 from cofactor.labels.known import KnownLabels
@@ -178,10 +177,6 @@ class FitInput:
             return self
         some = self.known.any(axis=1)
         return self if some.all() else self.rows(np.flatnonzero(some))
-
-    def without_unknown(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Return scores with -1e9 for labels that are not known, so that they do not count."""
-        return scores if self.known is None else np.where(self.known, scores, np.asarray(-FAR, dtype=scores.dtype))
 
     def expected_labels(self) -> sparse.csr_array:
         """Return the labels, with the share of the known instances that have it where a label is not known."""

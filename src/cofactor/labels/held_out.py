@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import blas_limit
-from cofactor.labels.calibration import Calibration, learn_calibrated, learn_calibration, with_set_cuts
+from cofactor.labels.calibration import Calibration, learn_calibrated, learn_calibration, usable_scores, with_set_cuts
 from cofactor.labels.copies import warn_of_copies
 from cofactor.labels.data import relative_weights
 from cofactor.labels.decoding import AUTO, Cut, Decoder, check_decision, check_threshold, learn_threshold
@@ -112,7 +112,7 @@ def learn_decision(
     weights: NDArray[np.float64] | None = None,
     recorded: NDArray[np.float64] | None = None,
     *,
-    context: bool = True,
+    known: NDArray[np.bool_] | None = None,
 ) -> tuple[Calibration, Decoder]:
     """Learn calibration and decision from scores of instances that the model did not learn from.
 
@@ -129,16 +129,17 @@ def learn_decision(
         Weights of the instances, of which only the ratios count.
     recorded : ndarray of shape (L,), optional
         Share of the labels that are on which is recorded; only with "auto".
-    context : bool, default=True
-        As in `learn_calibration`.
+    known : ndarray of shape (n, L), bool, optional
+        Which labels are known; scores of the others do not count.
     """
     weights = relative_weights(weights)
     if threshold == AUTO:
-        learned = learn_calibrated(decide_for, scores, labels, weights, recorded, context=context)
+        learned = learn_calibrated(decide_for, scores, labels, weights, recorded, known=known)
         return learned.calibration, learned.decoder
-    calibration = learn_calibration(scores, labels, weights, context=context)
-    calibration = with_set_cuts(calibration, calibration.logits(scores), scores, labels, weights, context=context)
-    return calibration, learn_threshold(threshold, scores, labels, weights)
+    usable = usable_scores(scores, known)
+    calibration = learn_calibration(usable, labels, weights, context=known is None)
+    calibration = with_set_cuts(calibration, calibration.logits(usable), scores, labels, weights, known)
+    return calibration, learn_threshold(threshold, usable, labels, weights)
 
 
 def decide(model: Any, threshold: str, data: FitInput, recorded: NDArray[np.float64] | None = None) -> None:
@@ -163,10 +164,10 @@ def decide(model: Any, threshold: str, data: FitInput, recorded: NDArray[np.floa
         # An exact leave-one-out is that of a regression that all labels share.
         rows, scores = model._held_out(data) if data.known is None else holdout_scores(model, data)
     data = data.rows(rows)
-    scores = of_all_labels(data.without_unknown(scores), constant)
-    labels = with_constant(data.labels, constant)
+    known = None if data.known is None else of_all_labels(data.known, constant, True, True)
+    scores, labels = of_all_labels(scores, constant), with_constant(data.labels, constant)
     model.calibration_, model.decision_ = learn_decision(
-        threshold, model.decide_for, scores, labels, data.weights, recorded, context=data.known is None
+        threshold, model.decide_for, scores, labels, data.weights, recorded, known=known
     )
 
 
@@ -209,9 +210,8 @@ def fit_threshold(
     data = model._receive(X, y, sample_weight, reset=False, weights="any")
     if isinstance(rule, str):
         scores = np.concatenate([model._all_scores(block) for block in model._blocks(data.features)])
-        scores = data.without_unknown(scores)
         model.calibration_, model.decision_ = learn_decision(
-            rule, model.decide_for, scores, data.labels, data.weights, context=data.known is None
+            rule, model.decide_for, scores, data.labels, data.weights, known=data.known
         )
     else:
         model.decision_ = Cut(float(rule))

@@ -57,9 +57,9 @@ class Search(BaseEstimator):
     prediction_grid : dict of str to list, or a list of such dicts, optional
         Values of parameters that only matter to predictions, such as ``alpha_predict`` of `OMF`: every cell is fitted
         once, and measured with each.
-    thresholds : sequence of str or None, default=("plain",)
-        Of labels: some of "plain", "global", "per-label", "top-k", "cardinality". None: the model decides by itself,
-        with the threshold that it has, in each fit.
+    thresholds : sequence of str, optional
+        Of labels: some of "plain", "global", "per-label", "top-k", "cardinality", "auto", among which it chooses. By
+        default the model decides by itself, with the threshold that it has, in each fit.
     validation : str, float, int or splitter, optional
         How to hold data out: a protocol ("holdout", "weak", "strong" or "kfold" of ratings; "kfold", "holdout" or
         "stratified" of labels), a share, a number of folds, or an object with ``split(X, y)``. By default "holdout" for
@@ -124,7 +124,7 @@ class Search(BaseEstimator):
         *,
         metric: str | LabelMetric | None = None,
         prediction_grid: Grid | None = None,
-        thresholds: Sequence[str] | None = (PLAIN,),
+        thresholds: Sequence[str] | None = None,
         validation: Any = None,
         n_splits: int = 3,
         levels: ArrayLike | None = None,
