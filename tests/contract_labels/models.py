@@ -88,6 +88,12 @@ ONE_BY_ONE = {"OMF by sgd", "BPMLL"}
 #: Runs a test for each case; the test gets its name.
 every = pytest.mark.parametrize("name", CASES)
 
+#: The first case of each class.
+CLASSES = list({type(model): name for name, model in reversed(CASES.items())}.values())[::-1]
+
+#: Runs a test for them: of what a class does whatever its settings are.
+every_class = pytest.mark.parametrize("name", CLASSES)
+
 #: The case that stands for all models whose class inherits what a test is about.
 PROBE = "PLST"
 

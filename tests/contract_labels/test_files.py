@@ -8,12 +8,12 @@ from scipy import sparse
 import cofactor
 from cofactor.persistence import ModelFileError, read_model, write_model
 
-from .models import CASES, NAMES, bits, data, every, fitted, fresh, overriding, probed
+from .models import CLASSES, NAMES, bits, data, every_class, fitted, fresh, overriding, probed
 
-#: Decisions by probabilities for every model; all kinds for those that read or write files in another way.
+#: Decisions by probabilities for every class; all kinds for those that read or write files in another way.
 RULES = dict.fromkeys(
     [
-        *((name, "auto") for name in CASES),
+        *((name, "auto") for name in CLASSES),
         *(
             (name, rule)
             for name in overriding("save", "_to_state", "_from_state")
@@ -80,7 +80,7 @@ def test_names_of_features_survive(name, tmp_path):
         loaded.predict(table[list("gfedcba")])
 
 
-@every
+@every_class
 def test_a_model_of_constant_labels_survives(name, tmp_path):
     X, Y = data()
     constant = np.tile([1, 0], (len(X), 1))
@@ -102,7 +102,7 @@ def test_a_truncated_file(name, tmp_path):
             cofactor.load(tmp_path / "cut")
 
 
-@every
+@every_class
 def test_parts_that_do_not_fit_together(name, tmp_path):
     fitted(name).save(tmp_path / "model")
     header, arrays = read_model(tmp_path / "model")

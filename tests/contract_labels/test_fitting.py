@@ -1,5 +1,6 @@
 """What a fit does and does not: determinism, constant labels, thresholds, atomicity, progress."""
 
+import copy
 import gc
 import weakref
 
@@ -14,7 +15,20 @@ from cofactor.labels.decoding import AIMS, FAR
 from cofactor.metrics.labels import label_report
 from cofactor.solvers import Progress
 
-from .models import CASES, ONE_BY_ONE, PROBE, bits, data, every, fitted, fresh, overriding, planted, probed
+from .models import (
+    CLASSES,
+    ONE_BY_ONE,
+    PROBE,
+    bits,
+    data,
+    every,
+    every_class,
+    fitted,
+    fresh,
+    overriding,
+    planted,
+    probed,
+)
 
 
 @every
@@ -33,10 +47,10 @@ def test_same_bits_where_everything_is_chosen(name):
     assert bits(first) == bits(second)
 
 
-#: One kind for every model, all of them for the probe.
+#: One kind for every class, all of them for the probe.
 SEEDS = dict.fromkeys(
     [
-        *((name, np.random.RandomState) for name in CASES),
+        *((name, np.random.RandomState) for name in CLASSES),
         *((name, make) for name in overriding("fit") for make in (np.random.default_rng, np.int64)),
     ]
 )
@@ -68,19 +82,19 @@ def test_single_and_double_precision_agree(name):
 
 @every
 def test_fit_does_not_change_its_input(name):
-    for convert in (np.array, sparse.csr_array):
-        X, Y = (convert(a) for a in data())
-        model = fresh(name)
-        before = {k: repr(v) for k, v in model.get_params().items()}
-        assert model.fit(X, Y) is model
-        assert {k: repr(v) for k, v in model.get_params().items()} == before
-        model.predict(X)
-        for given, kept in zip((X, Y), data(), strict=True):
-            assert np.array_equal(given.toarray() if sparse.issparse(given) else given, kept)
-    assert not data()[0].flags.writeable  # the cached model was fitted on arrays that cannot be written
+    assert not any(a.flags.writeable for a in data())  # the cached model was fitted on dense arrays
+    fitted(name)
+    X, Y = (sparse.csr_array(a) for a in data())
+    model = fresh(name)
+    before = {k: repr(v) for k, v in model.get_params().items()}
+    assert model.fit(X, Y) is model
+    assert {k: repr(v) for k, v in model.get_params().items()} == before
+    model.predict(X)
+    for given, kept in zip((X, Y), data(), strict=True):
+        assert np.array_equal(given.toarray(), kept)
 
 
-@every
+@every_class
 def test_a_model_keeps_no_reference_to_its_input(name):
     X, Y = (a.copy() for a in data())
     watched = [weakref.ref(X), weakref.ref(Y)]
@@ -115,7 +129,7 @@ def stop(progress: Progress) -> None:
 def test_an_exception_in_the_callback_comes_out_and_changes_nothing(name):
     X, Y = data()
     seen: list[Progress] = []
-    assert bits(fresh(name, callback=seen.append).fit(X, Y)) == bits(fitted(name))
+    assert bits(fresh(name, callback=seen.append, verbose=1).fit(X, Y)) == bits(fitted(name))
     assert all(type(p) is Progress and p.stage and p.elapsed >= 0 for p in seen)
     for stage in {p.stage for p in seen}:
         steps = [(p.iteration, p.max_iter) for p in seen if p.stage == stage]
@@ -129,9 +143,9 @@ def test_an_exception_in_the_callback_comes_out_and_changes_nothing(name):
         model.fit(X, Y)
     with pytest.raises(NotFittedError):
         model.predict(X)
-    model.set_params(callback=None).fit(X, Y)
+    model = copy.deepcopy(fitted(name)).set_params(callback=stop)
     with pytest.raises(StopError):
-        model.set_params(callback=stop).fit(X[:50], Y[:50])
+        model.fit(X[:50], Y[:50])
     assert bits(model) == bits(fitted(name))
 
 
@@ -160,11 +174,6 @@ def test_a_callback_that_returns_true_ends_the_fit(name):
 
 
 @every
-def test_verbose_changes_nothing(name):
-    assert bits(fresh(name, verbose=1).fit(*data())) == bits(fitted(name))
-
-
-@every
 def test_constant_labels_are_repeated_not_learned(name):
     X, Y = data()
     wide = np.hstack([np.ones((len(Y), 1), int), Y[:, :3], np.zeros((len(Y), 1), int), Y[:, 3:]])
@@ -176,9 +185,19 @@ def test_constant_labels_are_repeated_not_learned(name):
     assert np.all(scores[:, 0] == FAR)
     assert np.all(scores[:, 4] == -FAR)
     for rule in ("global", "per-label", "cardinality"):
-        predicted = fresh(name, threshold=rule).fit(X, wide).predict(X)
+        predicted = model.fit_threshold(X, wide, rule).predict(X)
         assert predicted[:, 0].all()
         assert not predicted[:, 4].any()
+
+
+@probed("fit", "_held_out")
+@pytest.mark.parametrize("rule", ["global", "per-label", "cardinality"])
+def test_a_fit_that_learns_a_threshold_repeats_constant_labels(name, rule):
+    X, Y = data()
+    wide = np.hstack([np.ones((len(Y), 1), int), Y, np.zeros((len(Y), 1), int)])
+    predicted = fresh(name, threshold=rule).fit(X, wide).predict(X)
+    assert predicted[:, 0].all()
+    assert not predicted[:, -1].any()
 
 
 @every
@@ -192,6 +211,15 @@ def test_nothing_but_constant_labels(name, tmp_path):
 
 
 @every
+def test_a_threshold_to_learn_changes_no_score(name):
+    X, Y = data()
+    model = fresh(name, threshold="global").fit(X, Y)
+    assert np.array_equal(model.decision_function(X), fitted(name).decision_function(X))
+    assert np.array_equal(model.predict(X), model.decision_function(X) > model.threshold_)
+    assert model.score(X, Y) > fitted(name).score(X, Y) - 0.1
+
+
+@probed("fit", "_held_out")
 def test_learned_thresholds_keep_their_promises(name):
     X, Y = planted(300)
     new, truth = planted(300, seed=0)[0] + 0.01, Y

@@ -9,7 +9,7 @@ from scipy import sparse
 from cofactor.errors import InvalidInputError
 from cofactor.labels import FeatureSpace
 
-from .models import CASES, NAMES, bits, data, dense_of, every, fitted, fresh, overriding, planted, probed
+from .models import CASES, NAMES, bits, data, dense_of, every, every_class, fitted, fresh, overriding, planted, probed
 
 FORMATS = ["csr_array", "csr_matrix", "csc_array", "csc_matrix", "coo_array", "coo_matrix", "lil_array"]
 
@@ -164,7 +164,7 @@ def test_fortran_order(name):
     assert bits(fresh(name).fit(np.asfortranarray(X), np.asfortranarray(Y))) == bits(fitted(name))
 
 
-@every
+@every_class
 def test_a_feature_space_in_place_of_features(name):
     X, Y = data()
     space = FeatureSpace(X, fit_intercept=fresh(name).get_params().get("fit_intercept", True))
@@ -186,15 +186,21 @@ def test_blocks_of_rows_change_nothing(name, rule, monkeypatch):
 
 @every
 def test_predictions_are_scores_above_the_threshold(name):
-    X, Y = data()
     new, truth = planted(seed=1)
     model = fitted(name)
     assert model.threshold_ == 0
     assert np.array_equal(model.predict(new), model.decision_function(new) > 0)
+    assert dense_of(truth).shape == model.predict(new).shape
+
+
+@probed("fit", "predict", "_decoded")
+def test_predictions_are_scores_above_a_threshold_that_is_given(name):
+    X, Y = data()
+    new, _ = planted(seed=1)
+    model = fitted(name)
     other = fresh(name, threshold=0.07).fit(X, Y)
     assert np.array_equal(other.decision_function(new), model.decision_function(new))
     assert np.array_equal(other.predict(new), model.decision_function(new) > 0.07)
-    assert dense_of(truth).shape == model.predict(new).shape
 
 
 @every

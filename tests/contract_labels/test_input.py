@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.features import LARGEST, SMALLEST
 
-from .models import CASES, data, every, fitted, fresh, probed
+from .models import CASES, CLASSES, data, every, every_class, fitted, fresh, probed
 
 BAD_LABELS = {
     "fractions": (lambda Y: Y * 0.5, r"y holds 0\.5 \(row \d+, label \d+\): labels must be 0 and 1"),
@@ -156,7 +156,7 @@ BAD_PARAMETERS = [
 
 @pytest.mark.parametrize(
     ("name", "params", "error"),
-    [(name, *bad) for name in CASES for bad in BAD_PARAMETERS if set(bad[0]) <= set(CASES[name].get_params())],
+    [(name, *bad) for name in CLASSES for bad in BAD_PARAMETERS if set(bad[0]) <= set(CASES[name].get_params())],
 )
 def test_bad_parameters(name, params, error):
     (key,) = params
@@ -234,7 +234,7 @@ def test_features_at_the_ends_of_their_range(name, largest):
         assert np.isfinite(model.decision_function(sparse.csr_array(X))).all()
 
 
-@every
+@every_class
 def test_a_cell_that_dwarfs_the_other_features_is_told_once(name):
     X, Y = data()
     X = X.copy()
@@ -251,7 +251,7 @@ def test_a_cell_that_dwarfs_the_other_features_is_told_once(name):
         assert not any("vary so little" in text for text in told)
 
 
-@every
+@probed("fit", "_receive", "_features")
 def test_features_far_beyond_their_range_are_refused_at_once(name):
     X, Y = data()
     for scale in (1e100, 1e300, 1e-16, 1e-100):

@@ -12,7 +12,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.labels import CPLST, CSSP, LEML, MODELS, PLST, BinaryRelevance, FAiE, FeatureSpace, LabelRidge
 from cofactor.labels.decoding import RULES
 
-from .models import CASES, bits, data, every, fitted, fresh
+from .models import CASES, bits, data, fitted, fresh, probed
 
 WEIGHTS = np.random.default_rng(3).integers(0, 4, len(data()[0]))
 
@@ -22,6 +22,8 @@ TIGHT = {
     "OMF": {"tol": 1e-13, "max_iter": 20_000},
 }
 ANY = [name for name in CASES if CASES[name].takes_weights == "any"]
+WHOLE = [name for name in CASES if name not in ANY]
+FORMS: dict[str, Any] = {"dense": np.asarray, "sparse": sparse.csr_array}
 
 
 def tight(name: str) -> Any:
@@ -33,18 +35,23 @@ def test_the_ridge_family_takes_any_weights() -> None:
     assert {CASES[name].takes_weights for name in CASES} == {"any", "whole"}
 
 
-@every
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-def test_weight_2_is_an_instance_twice_and_weight_0_none(name: str, form: Any) -> None:
-    X, Y = data()
-    weighted = tight(name).fit(form(X), Y, sample_weight=WEIGHTS).decision_function(X)
-    repeated = tight(name).fit(form(np.repeat(X, WEIGHTS, axis=0)), np.repeat(Y, WEIGHTS, axis=0)).decision_function(X)
-    without = tight(name).fit(form(X), Y).decision_function(X)
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        *((name, "dense") for name in CASES),
+        *((name, "sparse") for name in (*ANY, WHOLE[0])),  # the base repeats instances for the others
+    ],
+)
+def test_weight_2_is_an_instance_twice_and_weight_0_none(name: str, form: str) -> None:
+    (X, Y), taken = data(), FORMS[form]
+    weighted = tight(name).fit(taken(X), Y, sample_weight=WEIGHTS).decision_function(X)
+    repeated = tight(name).fit(taken(np.repeat(X, WEIGHTS, axis=0)), np.repeat(Y, WEIGHTS, axis=0)).decision_function(X)
+    without = fitted(name).decision_function(X)
     assert np.abs(weighted - repeated).max() < 2e-3 * repeated.std()
     assert np.abs(weighted - without).max() > 0.05 * without.std()
 
 
-@every
+@pytest.mark.parametrize("name", [*ANY, WHOLE[0]])
 def test_weights_of_1_change_no_bit(name: str) -> None:
     assert bits(fresh(name).fit(*data(), sample_weight=np.ones(len(data()[0])))) == bits(fitted(name))
 
@@ -161,7 +168,7 @@ def test_weights_that_repeat_instances_beyond_memory_are_refused() -> None:
         fresh("MLkNN").fit(*data(), sample_weight=np.full(80, 1e8))
 
 
-@every
+@probed("fit", "_receive")
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
@@ -180,7 +187,7 @@ def test_weights_that_make_no_sense(name: str, weights: Any, message: str) -> No
         fresh(name).fit(*data(), sample_weight=weights)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in ANY])
+@pytest.mark.parametrize("name", WHOLE)
 def test_fractions_are_refused_where_instances_are_repeated(name: str) -> None:
     with pytest.raises(ValueError, match=f"holds 0.5, but {type(CASES[name]).__name__} repeats instances"):
         fresh(name).fit(*data(), sample_weight=np.full(80, 0.5))
