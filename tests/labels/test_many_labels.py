@@ -8,22 +8,32 @@ from scipy import sparse
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels import (
+    BPMLL,
     CPLST,
     CSSP,
     HOMER,
+    IBLR,
     LEML,
+    LIFT,
     MLCHMF,
+    MME,
     MODELS,
     OMF,
     PLST,
+    AdaBoostMH,
+    AdaBoostMR,
     BinaryRelevance,
+    BRkNN,
     ClassifierChain,
+    CompressedSensing,
     EnsembleOfChains,
     FAiE,
     GroPLE,
     LabelPowerset,
     LabelRidge,
     MetaLabels,
+    MLDecisionTree,
+    MLForest,
     MLkNN,
     ProbabilisticChain,
     RAkEL,
@@ -33,6 +43,10 @@ FITTING = {
     "PLST": PLST(20, alpha=1.0, threshold=0, random_state=0),
     "MLkNN": MLkNN(threshold=0),
     "OMF": OMF(5, threshold=0, max_iter=2, tol=1, random_state=0),
+    "BRkNN": BRkNN(threshold=0),
+    "AdaBoostMH": AdaBoostMH(1, threshold=0),
+    "AdaBoostMR": AdaBoostMR(1, threshold=0),
+    "MME": MME(1, alpha=1.0, cost="unit", threshold=0, max_iter=2),
 }
 #: Models which have tables of instance × label or label × label, or maps which are too large.
 REFUSED = {
@@ -51,6 +65,12 @@ REFUSED = {
     "RAkEL": RAkEL(),
     "HOMER": HOMER(),
     "MetaLabels": MetaLabels(),
+    "IBLR": IBLR(),
+    "BPMLL": BPMLL(),
+    "LIFT": LIFT(),
+    "CompressedSensing": CompressedSensing(20),
+    "MLDecisionTree": MLDecisionTree(),
+    "MLForest": MLForest(),
 }
 #: Models which count pairs of labels, and have a test of their own.
 PAIRS = {"CalibratedLabelRanking"}

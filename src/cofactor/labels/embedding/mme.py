@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from cofactor.labels.base import FitInput
+from cofactor.labels.calibration import usable_scores
 from cofactor.labels.embedding.leml import LEML
 from cofactor.labels.scaling import AUTO
 from cofactor.metrics.labels import accuracy
@@ -146,7 +147,7 @@ class MME(LEML):
             }
             model = type(self)(**{**params, "callback": None, "verbose": 0})
             model.fit(learned.features, learned.labels, learned.weights, mask=learned.known)
-            scores = rest_data.without_unknown(model.decision_function(rest_data.features))
+            scores = usable_scores(model.decision_function(rest_data.features), rest_data.known)
             found.append(accuracy(rest_data.labels, scores > 0))
         return COSTS[int(np.argmax(found))]
 
