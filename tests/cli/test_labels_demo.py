@@ -14,12 +14,11 @@ from sklearn.base import clone
 from cofactor.cli.demo import TerminalReporter
 from cofactor.datasets import make_labels
 from cofactor.experiments.demos.base import Extent, Finding, Trial, run_demo
-from cofactor.experiments.demos.labels import LabelDemo
-from cofactor.labels import MODELS, TRANSFORMERS
+from cofactor.experiments.demos.labels import SHOWN, LabelDemo
 from cofactor.metrics import LABEL_METRICS, micro_f1
 
 PICTURES = {"labels.png", "sparsity.png", "thresholds.png", "tree.png"}
-METHODS = [*(set(MODELS) - {"BinaryRelevance"}), *(f"{name} + MLkNN" for name in TRANSFORMERS), "BinaryRelevance"]
+METHODS = [*SHOWN, "MNMTF + MLkNN", "BinaryRelevance"]
 
 
 def check_tables(results: dict, text: str) -> None:

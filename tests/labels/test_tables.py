@@ -127,7 +127,7 @@ def test_texts_of_medical_are_as_good_as_its_features(data_dir: Path) -> None:
     lists = ["|".join(tags[Y.indices[a:b]]) for a, b in pairwise(Y.indptr)]
     frame = pd.DataFrame({"body": texts, "tags": lists})
     data = load_labels(frame[train], "tags", label_sep="|", text="body")
-    search = Search(PLST(1.0), {"alpha": [0.03, 0.1, 0.3, 1, 3]}, random_state=0)
+    search = Search(PLST(1.0), {"alpha": [0.03, 0.1, 0.3, 1, 3]}, thresholds=("plain",), random_state=0)
     predicted = search.fit(data.X, data.Y).predict(load_labels(frame[~train], [], recipe=data.recipe).X)
     known = [tags.tolist().index(name) for name in data.label_names]
     hits = Y[~train][:, known].multiply(predicted).sum()

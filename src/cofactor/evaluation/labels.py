@@ -240,6 +240,7 @@ def measure_labels(
     `keep` is called with the copy when it is fitted. A label model may have names of labels, and X may be a
     `LabelDataset`: then messages have the names of the data.
     """
+    Y = np.asarray(Y) if isinstance(Y, list | tuple) else Y
     taught, truth, features = _safe_indexing(Y, train), _safe_indexing(Y, test), _rows(X, test)
     names = label_names if label_names is not None else getattr(Y, "columns", range(taught.shape[1]))
     left_out = unknown_labels(taught)

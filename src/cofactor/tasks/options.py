@@ -346,6 +346,7 @@ COVERAGE = Option(
     "Sets of labels instead, which hold all labels of an instance with this probability (0.9, for example).",
     kind=float,
     group=_OUTPUT,
+    unit="SHARE",
     low=0,
     high=1,
 )

@@ -17,7 +17,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from cofactor.datasets import DatasetNotFoundError, LabelDataset, load_labels, make_labels
 from cofactor.evaluation import Search
 from cofactor.experiments.demos.base import Demo, Extent, Finding, Method, Picture, Reporter, Trial
-from cofactor.labels import MODELS, TRANSFORMERS, MLkNN
+from cofactor.labels import MNMTF, MODELS, MLkNN
 from cofactor.labels.data import as_labels
 from cofactor.labels.decoding import micro_f1_curve
 from cofactor.metrics import LABEL_METRICS
@@ -54,6 +54,9 @@ _LEARNED = (
 )
 _SETS = ("emotions", "medical", "cal500")
 _BASELINE = "BinaryRelevance"
+
+#: The models of a demo, which shall take less than two minutes; `compare` takes any.
+SHOWN = ("LabelRidge", "OMF", "MLCHMF", "GroPLE", "LEML", "PLST", "CPLST", "CSSP", "FAiE", "MLkNN")
 _FOLDS = 5
 _BASES = 0.3  #: share of the features which the paper of MNMTF takes as bases, no more than there are labels here
 _MANY = 100  #: labels, from which on the largest C of the baseline takes most of the time and is never chosen
@@ -116,15 +119,12 @@ class LabelDemo(Demo):
         return found, reasons
 
     def methods(self, data: Any, extent: Extent) -> dict[str, Method]:
-        """Return the models of the registry, and the transformers before ML-kNN, binary relevance last."""
+        """Return the models, and factorization of the features before ML-kNN, binary relevance last."""
         seed = extent.seed
-        models: dict[str, Any] = {
-            name: kind.paper(random_state=seed) for name, kind in MODELS.items() if name != _BASELINE
-        }
+        models: dict[str, Any] = {name: MODELS[name].paper(random_state=seed) for name in SHOWN}
         n_bases = max(1, min(data.n_labels, int(_BASES * data.n_features)))
-        for name, transformer in TRANSFORMERS.items():
-            reduce = transformer(**_settings(transformer, n_bases, seed))
-            models[f"{name} + MLkNN"] = Pipeline([("reduce", reduce), ("mlknn", MLkNN.paper(random_state=seed))])
+        reduce = MNMTF(n_components=n_bases, random_state=seed)
+        models["MNMTF + MLkNN"] = Pipeline([("reduce", reduce), ("mlknn", MLkNN.paper(random_state=seed))])
         models[_BASELINE] = MODELS[_BASELINE].paper(random_state=seed)
         return {name: _method(model, data, extent) for name, model in models.items()}
 
@@ -232,12 +232,6 @@ class LabelDemo(Demo):
 
 
 # ---------------------------------------------------------------- methods
-
-
-def _settings(transformer: type[Any], n_bases: int, seed: int) -> dict[str, Any]:
-    """Return the number of bases of a factorization; other transformers choose how many directions they take."""
-    seeded = "random_state" in transformer().get_params()
-    return {"n_components": n_bases, "random_state": seed} if seeded else {}
 
 
 def _method(model: Any, data: LabelDataset, extent: Extent) -> Method:
