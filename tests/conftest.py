@@ -2,7 +2,6 @@
 
 import gc
 import os
-from collections.abc import Generator
 from pathlib import Path
 
 # Small products gain nothing from BLAS threads, and lose minutes where other work keeps the cores busy. This must stand
@@ -28,13 +27,6 @@ def pytest_collection_finish() -> None:
     """Leave the modules and tests that are there by now out of every later search for garbage, half a second each."""
     gc.collect()
     gc.freeze()
-
-
-@pytest.hookimpl(optionalhook=True, wrapper=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int, int]:
-    """Take one worker more than there are cores for all evidence: some of it waits until processes have ended."""
-    workers = yield
-    return workers + (not config.option.markexpr)
 
 
 @pytest.hookimpl(optionalhook=True)

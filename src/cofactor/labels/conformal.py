@@ -111,7 +111,9 @@ def predict_set(self: LabelModel, X: Features, *, coverage: float = 0.9, cover: 
     learns from: see `cofactor.labels.conformal` for the rule. It holds for new instances that are drawn like those of
     the training data; coverage over all of them, not for each label or each kind of instance. The same held-out scores
     teach the calibration, but up to 256 of them are calibrated for this by what others teach. A coverage of 1 gives all
-    labels. Labels of held-out instances that are not known, or perhaps not recorded, count by the chance that they are
+    labels. In a pipeline of scikit-learn: ``pipeline[-1].predict_set(pipeline[:-1].transform(X))``.
+
+    Labels of held-out instances that are not known, or perhaps not recorded, count by the chance that they are
     on.
 
     Measured on new instances for a coverage of .9 (nine folds of emotions, medical, llog and cal500 each): `LabelRidge`
