@@ -9,16 +9,7 @@ from scipy.special import expit, logit
 
 from cofactor.kernels.calibration import context_sums
 from cofactor.labels import PLST, LabelRidge
-from cofactor.labels.calibration import (
-    Calibration,
-    _move,
-    _rows,
-    _Scale,
-    _sums,
-    _targets,
-    learn_calibrated,
-    learn_calibration,
-)
+from cofactor.labels.calibration import Calibration, learn_calibrated, learn_calibration
 from cofactor.labels.decoding import (
     AIMS,
     FAR,
@@ -30,6 +21,8 @@ from cofactor.labels.decoding import (
     probable,
 )
 from cofactor.labels.held_out import learn_decision
+from cofactor.labels.platt import Scale, _move, _sums, _targets
+from cofactor.labels.row_context import context_rows
 from cofactor.metrics.labels import example_f1, label_report, macro_f1, micro_f1
 
 
@@ -114,7 +107,7 @@ def test_it_makes_no_difference_where_scores_begin():
 
 def test_newtons_method_does_not_jump_to_and_fro_over_the_top():
     scores, on, w = np.full((100, 1), 10.0), sparse.csr_array(np.arange(100.0)[:, None] % 2), np.ones(100)
-    scale = _Scale(0.0, 1.0)
+    scale = Scale(0.0, 1.0)
     targets, T = _targets(scores, on, w, scale), np.diag([100.0, 1e-4])
     first = np.array([[1.0], [-4.0]])
     for guarded in (False, True):
@@ -229,7 +222,7 @@ def test_sums_for_the_context_are_those_of_all_labels():
     rng = np.random.default_rng(0)
     logits, w, beta = rng.normal(size=(20, 4)), rng.random(20), np.array([0.9, -0.3, 0.2, 0.1])
     logits[3, 1], logits[5, 2:] = FAR, -FAR
-    rows = _rows(logits)
+    rows = context_rows(logits)
     by_row, hessian = np.zeros((20, 4)), np.zeros((4, 4))
     context_sums(logits, rows, w, beta, FAR, by_row, hessian)
     for i, k in itertools.product(range(20), range(4)):
@@ -244,7 +237,7 @@ def test_sums_for_the_context_are_those_of_all_labels():
 def test_a_start_from_a_part_ends_where_one_from_nothing_does(monkeypatch):
     scores, labels, _, _ = drawn(2000, 4)
     whole = learn_calibration(scores, labels)
-    monkeypatch.setattr("cofactor.labels.calibration._COARSE", 1000)
+    monkeypatch.setattr("cofactor.labels.platt.COARSE", 1000)
     parts = learn_calibration(scores, labels)
     np.testing.assert_allclose(parts.slope, whole.slope, rtol=1e-6)
     np.testing.assert_allclose(parts.offset, whole.offset, rtol=1e-6)

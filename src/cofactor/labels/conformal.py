@@ -38,9 +38,7 @@ STEPS = 1000
 _EVERY = FAR / 2  # beyond all logits but those of constant labels
 
 
-def learn_set_cuts(
-    logits: NDArray[Any], on: sparse.csr_array, weights: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
+def learn_set_cuts(logits: NDArray[Any], on: sparse.csr_array, w: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the cuts of logits by what the sets cover and how much they may miss, shape (2, STEPS + 1).
 
     Parameters
@@ -48,19 +46,18 @@ def learn_set_cuts(
     logits : ndarray of shape (n, L)
         Calibrated, of held-out instances; ±1e9 for labels that were constant where the model learned.
     on : csr_array of shape (n, L)
-        1 where a label is on. Where nobody knows, the chance that it is; losses are expected ones then, as if these
-        labels were independent.
-    weights : ndarray of shape (n,), optional
+        1 where a label is on. Where that is not known, the chance that it is; losses are expected ones then, as if
+        these labels were independent.
+    w : ndarray of shape (n,)
         Weights of the instances, of mean 1.
 
     Examples
     --------
-    >>> logits = np.linspace(-3, 3, 99)[:, None]
-    >>> learn_set_cuts(logits, sparse.csr_array(np.ones((99, 1))))[:, 100].round(2)  # nine of the 99 may be missed
+    >>> logits, on = np.linspace(-3, 3, 99)[:, None], sparse.csr_array(np.ones((99, 1)))
+    >>> learn_set_cuts(logits, on, np.ones(99))[:, 100].round(2)  # nine of the 99 may be missed
     array([-2.45, -2.45])
     """
     n = len(logits)
-    w = np.ones(n) if weights is None else weights
     rows = np.repeat(np.arange(n), np.diff(on.indptr))
     z = np.clip(logits[rows, on.indices].astype(np.float64), -_EVERY, _EVERY)
     order = np.lexsort((z, rows))

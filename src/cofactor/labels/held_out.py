@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import blas_limit
-from cofactor.labels.calibration import Calibration, learn_calibrated, learn_calibration, usable_scores, with_set_cuts
+from cofactor.labels.calibration import Calibration, learn_calibrated, learn_with_sets, usable_scores
 from cofactor.labels.copies import warn_of_copies
 from cofactor.labels.data import relative_weights
 from cofactor.labels.decoding import AUTO, Cut, Decoder, check_decision, check_threshold, learn_threshold
@@ -136,10 +136,8 @@ def learn_decision(
     if threshold == AUTO:
         learned = learn_calibrated(decide_for, scores, labels, weights, recorded, known=known)
         return learned.calibration, learned.decoder
-    usable = usable_scores(scores, known)
-    calibration = learn_calibration(usable, labels, weights, context=known is None)
-    calibration = with_set_cuts(calibration, calibration.logits(usable), scores, labels, weights, known)
-    return calibration, learn_threshold(threshold, usable, labels, weights)
+    calibration, _ = learn_with_sets(scores, labels, weights, recorded, known)
+    return calibration, learn_threshold(threshold, usable_scores(scores, known), labels, weights)
 
 
 def decide(model: Any, threshold: str, data: FitInput, recorded: NDArray[np.float64] | None = None) -> None:
