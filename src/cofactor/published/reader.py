@@ -120,7 +120,7 @@ class Misprint:
     def said(self) -> str:
         """What is wrong, without the place.
 
-        >>> Misprint(data="plant", method="BP-MLL", metric="micro_f1", field="mean", printed="0.000", why="hits").said
+        >>> Misprint(data="plant", method="BPMLL", metric="micro_f1", field="mean", printed="0.000", why="hits").said
         '0.000 cannot be right (hits)'
         """
         if self.field == "bold":

@@ -14,18 +14,19 @@ from cofactor.experiments.mnmtf.tables import (
     PRINTED_RULE,
     better_than_all_features,
     no_gain_by_nmf,
+    worst_of_all,
 )
 
 TABLE, FIGURE = EXPERIMENTS
 PRINTED = published.load("mnmtf-2")
 
 
-def as_printed(methods=("MLkNN", "MNMTF")):
-    """Return results with the printed numbers of two columns, taken for ML-kNN on all features and after MNMTF."""
+def as_printed(columns=("MLkNN", "MNMTF"), methods=("MLkNN", "MNMTF")):
+    """Return results with the printed numbers of some columns, taken for these methods."""
     return [
         result(method, data, {metric: PRINTED.get(data, column, metric).mean for metric in PRINTED.metrics})
         for data in FEATURES
-        for method, column in zip(("MLkNN", "MNMTF"), methods, strict=True)
+        for method, column in zip(methods, columns, strict=True)
     ]
 
 
@@ -48,9 +49,9 @@ def test_gain_along_dimensions():
         }
         return {"yahoo-arts": {"MLkNN": {1.0: Sample(0.06)}, **reduced}}
 
-    assert [claim.holds for claim in no_gain_by_nmf(curves((0.05, 0.055), (0.06, 0.07)))] == [True, True]
-    assert [claim.holds for claim in no_gain_by_nmf(curves((0.07, 0.06), (0.05, 0.05)))] == [False, False]
-    assert [claim.holds for claim in no_gain_by_nmf({})] == [None, None]
+    assert [claim.holds for claim in no_gain_by_nmf(curves((0.05, 0.055), (0.06, 0.07)))] == [True, True, None]
+    assert [claim.holds for claim in no_gain_by_nmf(curves((0.07, 0.06), (0.05, 0.05)))] == [False, False, None]
+    assert [claim.holds for claim in no_gain_by_nmf({})] == [None, None, None]
 
 
 def test_picture_has_a_line_for_each_method():
@@ -60,10 +61,15 @@ def test_picture_has_a_line_for_each_method():
     assert sorted(picture.draw().get_legend_handles_labels()[1]) == ["MNMTF", "NMF", "all features"]
 
 
-def test_methods_that_are_not_here_stay_in_the_table():
-    rows = TABLE.outcome(as_printed()).rows
-    assert {row.reason for row in rows if row.method == "MDDM"} == {"not in this package"}
-    assert len(rows) == len(PRINTED.rows)
+def test_ranks_and_the_worst():
+    claims = TABLE.outcome(as_printed(PRINTED.methods, PRINTED.methods)).claims
+    ranks = [claim for claim in claims if "average rank" in claim.statement]
+    assert len(ranks) == 8
+    assert all(claim.holds for claim in ranks)
+    assert worst_of_all(PRINTED, as_printed(PRINTED.methods, PRINTED.methods)).holds
+    swapped = [{"MLDA": "NMF", "NMF": "MLDA"}.get(name, name) for name in PRINTED.methods]
+    assert worst_of_all(PRINTED, as_printed(swapped, PRINTED.methods)).holds is False
+    assert worst_of_all(PRINTED, as_printed()).holds is None
 
 
 @pytest.mark.parametrize("data", FEATURES)

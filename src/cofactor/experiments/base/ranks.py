@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cofactor.errors import InvalidInputError
+from cofactor.evaluation.run.cells import Result
 from cofactor.evaluation.stats.rank_tests import Friedman, Nemenyi, friedman, nemenyi
 from cofactor.evaluation.stats.scores import Scores
+from cofactor.experiments.base.beside import samples
 from cofactor.experiments.base.experiment import Claim, Origin, Picture, Row, Sample
 from cofactor.plots import plot_critical_difference
 from cofactor.published import METRICS, Published
@@ -25,6 +27,7 @@ __all__ = [
     "best_rank",
     "both_tests",
     "diagrams",
+    "measured_scores",
     "methods_differ",
     "printed_scores",
     "statistic_rows",
@@ -52,6 +55,35 @@ def printed_scores(table: Published, metric: str, protocol: str = "") -> Scores:
     found = [[table.get(name, method, metric, protocol) for method in methods] for name in data]
     values = [[np.nan if row is None else row.mean for row in line] for line in found]
     return Scores(values, methods, data, greater_is_better=METRICS[metric].better == "higher")
+
+
+def measured_scores(
+    table: Published, results: Sequence[Result], metric: str, methods: Sequence[str], variant: str = ""
+) -> Scores | None:
+    """Return our numbers of a metric, data sets × methods, on the sets where every method has one; None without any.
+
+    They are rounded to the three digits that are printed, so that ties are as likely as there.
+
+    Parameters
+    ----------
+    table : Published
+        Whose data sets, in its order.
+    results : sequence of Result
+        What was measured.
+    metric : str
+        Its name.
+    methods : sequence of str
+        The columns.
+    variant : str, default=""
+        How ours was measured, as in `Row`.
+    """
+    found = samples(results, [metric])
+    lines = {
+        data: [found.get((data, "", method, metric), {}).get(variant) for method in methods] for data in table.data
+    }
+    whole = {data: [round(one.mean, 3) for one in line if one] for data, line in lines.items() if all(line)}
+    better = METRICS[metric].better == "higher"
+    return Scores(list(whole.values()), list(methods), list(whole), greater_is_better=better) if whole else None
 
 
 class Tested(NamedTuple):
@@ -125,15 +157,18 @@ def _f_of_rounded(test: Friedman) -> float:
     return (n - 1) * chi_squared / (n * (k - 1) - chi_squared)
 
 
-def methods_differ(tests: Sequence[Tested]) -> list[Claim]:
-    """Return, for each table, the claim that the methods differ; on few data sets none can be refuted."""
+def methods_differ(tests: Sequence[Tested], origin: Origin = "source") -> list[Claim]:
+    """Return, for each table, the claim that the methods differ; on few data sets none can be refuted.
+
+    `origin` says who makes the claim on our numbers.
+    """
     return [
         Claim(
             f"{METRICS[metric].title}, {words}: the methods differ.",
             differences.differ or (None if differences.n_data < _ENOUGH else False),
             f"F_F = {differences.f:.3f}, critical value {differences.critical_value:.3f}, p = {differences.p:.2g}; "
             f"{len(differences.methods)} methods, {differences.n_data} data sets",
-            origin=_origin(words),
+            origin=_origin(words, origin),
         )
         for metric, words, differences, _ in tests
     ]
@@ -153,8 +188,8 @@ def best_rank(tests: Sequence[Tested], champion: str) -> list[Claim]:
     ]
 
 
-def _origin(words: str) -> Origin:
-    return "print" if words == PRINTED else "source"
+def _origin(words: str, ours: Origin = "source") -> Origin:
+    return "print" if words == PRINTED else ours
 
 
 def diagrams(tests: Sequence[Tested], figure: str) -> list[Picture]:
