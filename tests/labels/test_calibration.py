@@ -113,7 +113,7 @@ def test_newtons_method_does_not_jump_to_and_fro_over_the_top():
     for guarded in (False, True):
         theta, move = first, None
         for _ in range(20):
-            sums = _sums(scores, w, theta, scale)
+            sums = _sums(scores, w, scale, theta)
             move = _move(sums, targets, theta - first, T, move if guarded else None)
             theta = theta + move.step
         assert (np.abs(move.step).max() < 1e-6) == guarded

@@ -112,7 +112,7 @@ def test_chains_survive_a_file_and_forged_ones_do_not(estimator, tmp_path):
                 cofactor.load(tmp_path / "bad")
 
 
-def test_a_single_chain_in_a_large_table_is_refused(monkeypatch):
+def test_an_ensemble_too_large_for_memory_is_refused(monkeypatch):
     monkeypatch.setenv("COFACTOR_MAX_FIT", "1000")
     with pytest.raises(InvalidInputError, match="EnsembleOfChains: a fit on 90 instances, 5 features, 4 labels"):
         EnsembleOfChains.paper(n_estimators=1000).fit(X, Y)

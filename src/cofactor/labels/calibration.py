@@ -257,11 +257,10 @@ def _left_out(
     A calibration knows the labels from which it was learned: of 84 instances with 174 labels its sets of coverage .9
     held all labels of .64 of new instances. What all labels have in common is left as it is.
     """
-    logits, part = np.empty_like(scores), np.arange(len(scores)) % _PARTS
-    for k in range(_PARTS):
-        some, others = np.flatnonzero(part == k), np.flatnonzero(part != k)
-        slope, offset = platt.of_others(usable[others], labels[others], w[others]).line()
-        logits[some] = replace(calibration, slope=slope, offset=offset).logits(scores[some])
+    logits = np.empty_like(scores)
+    for k, others in enumerate(platt.without_each(_PARTS, usable, labels, w)):
+        slope, offset = others.line()
+        logits[k::_PARTS] = replace(calibration, slope=slope, offset=offset).logits(scores[k::_PARTS])
     return logits
 
 

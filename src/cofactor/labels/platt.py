@@ -5,6 +5,8 @@ See `cofactor.labels.calibration` for the model. Newton's method runs on scores 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,12 +48,29 @@ class Platt(NamedTuple):
         slope = self.theta[0] / self.scale.unit
         return slope, self.theta[1] - slope * self.scale.middle
 
-    def of_others(self, scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64]) -> Platt:
-        """Return what labels learn from a part of the instances, with the prior of all."""
-        scores, n_steps = np.ascontiguousarray(scores), _NEWTON_STEPS + 1
-        targets = _targets(scores, labels, w, self.scale)
-        theta = _climbed(scores, targets, w, self.scale, self.theta, self.prior, n_steps)[0]
-        return self._replace(theta=_raised(theta, scores, labels, w, self.scale))
+    def without_each(
+        self, n_parts: int, scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64]
+    ) -> list[Platt]:
+        """Return what labels learn without every `n_parts`-th instance, from the first, the second, ... on.
+
+        Newton's method goes on from what they learned of all. The prior stays, and so do labels whose slope would fall
+        below the least one.
+        """
+        n, L, scores = *scores.shape, np.ascontiguousarray(scores)
+        others = w * (np.arange(n) % n_parts != np.arange(n_parts)[:, None])
+        rows, columns, entries = _of_entries(scores, labels, w, self.scale)
+        of_part = rows % n_parts * L + columns
+        targets = np.array([np.bincount(of_part, entry, n_parts * L).reshape(n_parts, L) for entry in entries])
+        targets = (targets.sum(axis=1, keepdims=True) - targets).reshape(2, n_parts * L)
+
+        def sums(theta: NDArray[np.float64]) -> NDArray[np.float64]:
+            each = theta.reshape(2, n_parts, L).swapaxes(0, 1)
+            return np.concatenate([_sums(scores, others[k], self.scale, each[k]) for k in range(n_parts)], axis=1)
+
+        start = np.tile(self.theta, n_parts)
+        theta = _climbed(sums, targets, start, self.prior, _NEWTON_STEPS + 1)[0]
+        theta = np.where(theta[0] < _LEAST, start, theta)
+        return [self._replace(theta=theta[:, k * L : (k + 1) * L]) for k in range(n_parts)]
 
 
 def learn_platt(scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64]) -> Platt:
@@ -78,7 +97,7 @@ def learn_platt(scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.fl
     scale = _scale(few, w_few)
     theta, prior = _common(few, of_few, w_few, scale)
     n_steps = 1 if len(few) == len(scores) else _NEWTON_STEPS
-    theta = _climbed(scores, _targets(scores, labels, w, scale), w, scale, theta, prior, n_steps)[0]
+    theta = _climbed(partial(_sums, scores, w, scale), _targets(scores, labels, w, scale), theta, prior, n_steps)[0]
     return Platt(_raised(theta, scores, labels, w, scale), prior, scale)
 
 
@@ -109,7 +128,7 @@ def _scale(scores: NDArray[Any], w: NDArray[np.float64]) -> Scale:
 
 
 def _sums(
-    scores: NDArray[Any], w: NDArray[np.float64], theta: NDArray[np.float64], scale: Scale
+    scores: NDArray[Any], w: NDArray[np.float64], scale: Scale, theta: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return what `platt_sums` adds up, which would be compiled anew for each order of arrays in memory."""
     out = np.zeros((5, scores.shape[1]))
@@ -118,16 +137,23 @@ def _sums(
     return out
 
 
-def _targets(
+def _of_entries(
     scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64], scale: Scale
-) -> NDArray[np.float64]:
-    """Return Σ w s and Σ w over the instances that have each label, shape (2, L)."""
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
+    """Return row and column of each label that is on, and w s and w, shape (2, nnz)."""
     rows = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
     s = scores[rows, labels.indices].astype(np.float64)
     weight = w[rows] * (np.abs(s) < FAR)
     s = np.where(weight > 0, (s - scale.middle) / scale.unit, 0.0)
-    L = scores.shape[1]
-    return np.array([np.bincount(labels.indices, part, L) for part in (weight * s, weight)])
+    return rows, labels.indices, np.array([weight * s, weight])
+
+
+def _targets(
+    scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64], scale: Scale
+) -> NDArray[np.float64]:
+    """Return Σ w s and Σ w over the instances that have each label, shape (2, L)."""
+    _, columns, parts = _of_entries(scores, labels, w, scale)
+    return np.array([np.bincount(columns, part, scores.shape[1]) for part in parts])
 
 
 class _Move(NamedTuple):
@@ -182,7 +208,7 @@ def _pooled(
         theta = _pooled(part, of_part, w_part, scale)
     move = None
     for _ in range(30):
-        sums = _sums(scores, w, np.repeat(theta, scores.shape[1], axis=1), scale).sum(axis=1, keepdims=True)
+        sums = _sums(scores, w, scale, np.repeat(theta, scores.shape[1], axis=1)).sum(axis=1, keepdims=True)
         move = _move(sums, targets, theta, _WIDE * np.eye(2), move)
         theta = theta + move.step
         if np.abs(move.step).max() < 1e-4:
@@ -206,7 +232,7 @@ def _common(
     targets = _targets(scores, labels, w, scale)
     theta, prior = np.repeat(pooled, L, axis=1), Prior(pooled, np.eye(2))
     for _ in range(_EM_STEPS):
-        theta, curvature, covariance = _climbed(scores, targets, w, scale, theta, prior, _NEWTON_STEPS)
+        theta, curvature, covariance = _climbed(partial(_sums, scores, w, scale), targets, theta, prior, _NEWTON_STEPS)
         informed = curvature > 0
         if not informed.any():
             break
@@ -217,10 +243,8 @@ def _common(
 
 
 def _climbed(
-    scores: NDArray[Any],
+    sums_at: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     targets: NDArray[np.float64],
-    w: NDArray[np.float64],
-    scale: Scale,
     theta: NDArray[np.float64],
     prior: Prior,
     n_steps: int,
@@ -228,7 +252,7 @@ def _climbed(
     """Return slopes and offsets after Newton steps; Σ w p (1 - p) of each label, and posterior covariances."""
     last = None
     for _ in range(n_steps):
-        sums = _sums(scores, w, theta, scale)
+        sums = sums_at(theta)
         last = move = _move(sums, targets, theta - prior.mean, prior.T, last)
         theta = theta + move.step
     return theta, sums[4], move.covariance
@@ -252,7 +276,7 @@ def _raised(
     some, few = scores[:, low], np.array([np.full(len(low), _LEAST), np.zeros(len(low))])
     targets = _targets(some, labels[:, low], w, scale)[1]
     for _ in range(15):
-        sums = _sums(some, w, few, scale)
+        sums = _sums(some, w, scale, few)
         step = (targets - sums[1] - few[1] / _WIDE) / (sums[4] + 1 / _WIDE)
         few[1] += np.clip(step, -_LONGEST, _LONGEST)
         if np.abs(step).max() < 1e-4:

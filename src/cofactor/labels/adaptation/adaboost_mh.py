@@ -8,8 +8,6 @@ from scipy import sparse
 
 from cofactor.kernels.boosting import reweigh
 from cofactor.labels.adaptation.boosting import Course, Sides, StumpBoosting, labels_of
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 
 class AdaBoostMH(StumpBoosting):
@@ -68,27 +66,6 @@ class AdaBoostMH(StumpBoosting):
            [False, False],
            [ True, False]])
     """
-
-    def __init__(
-        self,
-        n_estimators: int | str = "auto",
-        *,
-        stumps: str = "auto",
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.stumps = stumps
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
 
     def _course(self, Y: sparse.csr_array) -> Course:
         return HammingCourse(Y)

@@ -12,8 +12,6 @@ from scipy import sparse
 from cofactor.labels.adaptation.adaboost_mh import HammingCourse, squared_error
 from cofactor.labels.adaptation.boosting import Course, Sides, StumpBoosting, labels_of
 from cofactor.metrics.labels import ranking_loss
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 _LARGEST = 5.0  #: α of a cut that leaves no pair in the wrong order
 _ROUNDING = 1e-12  #: of sums of weights
@@ -79,27 +77,6 @@ class AdaBoostMR(StumpBoosting):
     """
 
     _paper: ClassVar[Mapping[str, Any]] = {"threshold": "global"}
-
-    def __init__(
-        self,
-        n_estimators: int | str = "auto",
-        *,
-        stumps: str = "auto",
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.stumps = stumps
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
 
     def _course(self, Y: sparse.csr_array) -> Course:
         return HammingCourse(Y) if Y.shape[1] == 1 else _RankingCourse(Y)

@@ -19,6 +19,8 @@ from cofactor.labels.features import is_sparse
 from cofactor.labels.held_out import ENOUGH, PARTS
 from cofactor.labels.scaling import AUTO, Scaling, is_thin
 from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 __all__ = ["Boosting", "Course", "Sides", "StumpBoosting"]
 
@@ -148,6 +150,27 @@ class StumpBoosting(LabelModel):
     presence_: bool
     n_iter_: int
     history_: list[float]
+
+    def __init__(
+        self,
+        n_estimators: int | str = "auto",
+        *,
+        stumps: str = "auto",
+        scale: str = "auto",
+        threshold: float | str = "auto",
+        decide_for: str = "micro",
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.stumps = stumps
+        self.scale = scale
+        self.threshold = threshold
+        self.decide_for = decide_for
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
 
     @abstractmethod
     def _course(self, Y: sparse.csr_array) -> Course:

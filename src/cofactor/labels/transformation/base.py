@@ -28,6 +28,8 @@ from cofactor.labels.learners import (
 from cofactor.labels.penalty import AUTO, ridge_penalty
 from cofactor.labels.scaling import Scaling
 from cofactor.model.checks import check_jobs
+from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 __all__ = ["LearnerModel"]
 
@@ -35,7 +37,7 @@ __all__ = ["LearnerModel"]
 class LearnerModel(LabelModel):
     """A model which fits copies of an estimator to problems that it makes of the labels.
 
-    A subclass has the parameters ``estimator`` and ``n_jobs``.
+    A subclass has the parameters ``estimator`` and ``n_jobs``, and mostly others beside those below.
 
     Attributes
     ----------
@@ -48,6 +50,27 @@ class LearnerModel(LabelModel):
     estimator: BaseEstimator | None
     n_jobs: int | None
     cost_: float | None
+
+    def __init__(
+        self,
+        estimator: BaseEstimator | None = None,
+        *,
+        n_jobs: int | None = None,
+        scale: str = "auto",
+        threshold: float | str = "auto",
+        decide_for: str = "micro",
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_jobs = n_jobs
+        self.scale = scale
+        self.threshold = threshold
+        self.decide_for = decide_for
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import Ridge
-from sklearn.svm import LinearSVC
-from sklearn.utils.validation import has_fit_parameter
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.class_weights import check_class_weight, class_weights, settled_weights
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.filling import known_ridge
 from cofactor.labels.learners import (
-    SAVABLE,
     LabelLearners,
     LinearLabelLearners,
-    check_estimator,
     check_label_learners,
-    check_savable,
     fit_label_learners,
     warn_of_stopped,
 )
 from cofactor.labels.learners.linear import binarized
-from cofactor.labels.penalty import AUTO, ridge_penalty
 from cofactor.labels.receiving import space_for
 from cofactor.labels.regression import FeatureSpace
-from cofactor.labels.scaling import Scaling
-from cofactor.model.checks import check_jobs, make_generator
+from cofactor.labels.transformation.base import LearnerModel
+from cofactor.model.checks import make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
 
-class BinaryRelevance(LabelModel):
+class BinaryRelevance(LearnerModel):
     r"""One learner for each label, independent of all other labels.
 
     The default learner is a support vector machine of scikit-learn,
@@ -127,10 +121,8 @@ class BinaryRelevance(LabelModel):
 
     _takes_unknown: ClassVar[bool] = True
     _learned = ("learners_", "cost_")
-    known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
 
     learners_: LabelLearners
-    cost_: float | None
 
     def __init__(
         self,
@@ -157,12 +149,6 @@ class BinaryRelevance(LabelModel):
         self.callback = callback
         self.verbose = verbose
 
-    def default_grid(self) -> dict[str, list[Any]]:
-        """Return support vector machines of several C, unless the estimator is given; see `LabelModel.default_grid`."""
-        if self.estimator is not None:
-            return {}
-        return {"estimator": [LinearSVC(C=cost) for cost in (0.01, 0.1, 1.0)]}
-
     def _feature_space(self, varied: Collection[str]) -> Callable[[Any, Any], FeatureSpace] | None:
         if self.estimator is None or type(self.estimator) is not Ridge:
             return None
@@ -172,9 +158,6 @@ class BinaryRelevance(LabelModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.estimator is not None:
-            check_estimator(self.estimator)
-        check_jobs(self.n_jobs)
         check_class_weight(self.class_weight)
         if self.class_weight is not None and self.takes_weights != "any":
             raise InvalidInputError(
@@ -198,12 +181,6 @@ class BinaryRelevance(LabelModel):
             return learners
         raise AttributeError(f"only linear learners have coefficients, and only after fit: {self!r}")
 
-    @property
-    def takes_weights(self) -> str:
-        """Which weights the model takes: "any" if the estimator takes weights, otherwise "whole" numbers."""
-        takes = self.estimator is None or has_fit_parameter(self.estimator, "sample_weight")
-        return "any" if takes else "whole"
-
     def _has_probabilities(self) -> bool:
         """Whether the learners have probabilities; before `fit`, whether the estimator has `predict_proba`."""
         learners = getattr(self, "learners_", None)
@@ -217,11 +194,7 @@ class BinaryRelevance(LabelModel):
         return 8 * data.features.shape[1] * data.labels.shape[1] if linear else 0
 
     def _fit(self, data: FitInput) -> None:
-        estimator, self.cost_ = self.estimator, None
-        classes = class_weights(self, data)
-        if estimator is None:
-            self.cost_ = 0.5 / ridge_penalty(data)
-            estimator = LinearSVC(C=self.cost_)
+        estimator, classes = self._chosen_estimator(data), class_weights(self, data)
         if type(estimator) is Ridge:
             space = data.feature_space(bool(estimator.fit_intercept))
             if data.known is None and classes is None:
@@ -248,26 +221,8 @@ class BinaryRelevance(LabelModel):
         if not data.monitor.stopped:
             warn_of_stopped(estimator, n_stopped, n_labels)
 
-    def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
-        if self.scale != AUTO or self.estimator is None or data.space is not None:
-            return super()._with_scaling(data, stream=stream)
-        self.scaling_ = Scaling("none")
-        return data
-
     def _settled(self) -> dict[str, Any]:
-        chosen = {} if self.cost_ is None else {"estimator": LinearSVC(C=self.cost_)}
-        return {**chosen, **settled_weights(self)}
-
-    @classmethod
-    def paper(cls, *args: Any, **params: Any) -> Self:
-        """Return the model with ``LinearSVC()``, features as they are, and scores cut at 0; see `LabelModel.paper`.
-
-        Parameters
-        ----------
-        *args, **params
-            Other parameters, or other values, as the constructor takes them.
-        """
-        return super().paper(*args, **({} if args else {"estimator": LinearSVC()}) | params)
+        return super()._settled() | settled_weights(self)
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return self.learners_.scores(X)
@@ -277,11 +232,6 @@ class BinaryRelevance(LabelModel):
             return super()._score_parts(X)
         seen = binarized(X, self.learners_.binarize)
         return ScoreParts((LinearPart(seen, self.learners_.coef),), self.learners_.intercept)
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        if self.estimator is not None:
-            check_savable(self.estimator)
-        return super()._to_state()
 
     def _check_learned(self) -> None:
         check_label_learners(self, int(np.count_nonzero(self.constant_ == 0)), self.n_features_in_)

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
 
 from cofactor.errors import InvalidInputError
@@ -15,8 +14,6 @@ from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.learners import LabelLearners, Task
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.model.checks import make_generator
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 #: Most pairs of labels, those of 1,000 labels, and most of their scores in memory.
 _MOST_PAIRS = 500_000
@@ -86,27 +83,6 @@ class CalibratedLabelRanking(LearnerModel):
     _learned: ClassVar[tuple[str, ...]] = ("pairs_", "cost_")
 
     pairs_: LabelLearners
-
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        *,
-        n_jobs: int | None = None,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
 
     def _fit_bytes(self, data: FitInput) -> int:
         L = data.labels.shape[1]

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
@@ -17,8 +16,6 @@ from cofactor.labels.learners import Learner, Task
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.votes import class_scores, set_margins
 from cofactor.model.checks import make_generator
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 
 class LabelPowerset(LearnerModel):
@@ -88,27 +85,6 @@ class LabelPowerset(LearnerModel):
 
     sets_: sparse.csr_array
     learner_: Learner
-
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        *,
-        n_jobs: int | None = None,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
 
     def _fit_bytes(self, data: FitInput) -> int:
         (n, D), Y = data.features.shape, data.labels
