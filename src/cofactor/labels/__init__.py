@@ -36,6 +36,7 @@ from cofactor.labels.reduction.nmf import FeatureNMF
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.ridge.model import LabelRidge
 from cofactor.labels.specific.lift import LIFT
+from cofactor.labels.specific.llsf import LLSF
 from cofactor.labels.transformation.binary_relevance import BinaryRelevance
 from cofactor.labels.transformation.calibrated_ranking import CalibratedLabelRanking
 from cofactor.labels.transformation.classifier_chain import ClassifierChain
@@ -77,6 +78,7 @@ MODELS: dict[str, type[LabelModel]] = {
         HOMER,
         MetaLabels,
         LIFT,
+        LLSF,
         MLDecisionTree,
         MLForest,
     )
@@ -96,6 +98,7 @@ __all__ = [
     "IBLR",
     "LEML",
     "LIFT",
+    "LLSF",
     "MDDM",
     "MLCHMF",
     "MLDA",
