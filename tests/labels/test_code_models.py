@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
 from cofactor.datasets import load_labels
-from cofactor.labels import CPLST, CSSP, PLST, FAiE, FeatureSpace
+from cofactor.labels import CPLST, CSSP, PLST, FAiE, FeatureSpace, regression
 from cofactor.labels.embedding.code import CodeModel, top_eigenvectors
 from cofactor.metrics.labels import accuracy, micro_f1
 
@@ -175,6 +175,20 @@ def test_a_whole_grid_on_one_decomposition(kind):
             a = kind.paper(d, alpha, random_state=0).fit(space, Y).decision_function(X)
             b = kind.paper(d, alpha, random_state=0).fit(X, Y).decision_function(X)
             assert np.abs(a - b).max() < 1e-7
+
+
+@pytest.mark.parametrize("D", [8, 90])
+def test_plst_by_an_inverse_is_that_by_a_decomposition(monkeypatch, D):
+    """Sparse features of many rows and columns are not decomposed; weights count all the same."""
+    rng = np.random.default_rng(0)
+    X, Y = sparse.csr_array(rng.random((60, D)) * (rng.random((60, D)) < 0.5)), rng.random((60, 7)) < 0.4
+    weights = rng.uniform(0.5, 2, 60)
+    expected = PLST(alpha=0.5, scale="none", random_state=0).fit(X, Y, sample_weight=weights)
+    monkeypatch.setattr(regression, "_EAGER", 1)
+    monkeypatch.setattr(FeatureSpace, "_decompose", lambda self: pytest.fail("was decomposed"))
+    model = PLST(alpha=0.5, scale="none", random_state=0).fit(X, Y, sample_weight=weights)
+    assert model.n_components_ == expected.n_components_
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-7)
 
 
 def test_eigenvectors_have_a_sign():

@@ -51,6 +51,19 @@ def test_subspace_iteration_loses_next_to_nothing(monkeypatch: pytest.MonkeyPatc
     assert principal_directions(Y, 10_000).shape[1] <= min(shape) // 2
 
 
+def test_so_many_directions_that_they_are_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(principal, "LARGEST", 10)
+    Y = labels(150, 300)
+    V = principal_directions(Y, 20)
+    monkeypatch.setattr(principal, "_DOUBLE", 10)
+    single = principal_directions(Y, 20)
+    assert single.dtype == np.float32
+    assert np.abs(single.T @ single - np.eye(20)).max() < 1e-5
+    energy, best = (float(((centred(Y, None) @ each) ** 2).sum()) for each in (single, V))
+    assert energy > 0.999 * best
+    assert principal_directions(labels(150, 300)[:, [0, 1] * 100], 20).shape == (200, 2)
+
+
 def test_the_rank_bounds_the_directions(monkeypatch: pytest.MonkeyPatch) -> None:
     Y = sparse.csr_array(np.repeat(labels(30, 4).toarray(), 20, axis=1))
     for largest in (3000, 50, 10):

@@ -22,13 +22,15 @@ def example(n: int, n_features: int, seed: int = 0) -> tuple[np.ndarray, np.ndar
 
 
 SHAPES = [(40, 9), (9, 40), (20, 20)]
-ROUTES = ["dense", "sparse", "iterative"]
+ROUTES = ["dense", "sparse", "inverse", "iterative"]
 
 
 @pytest.fixture(params=ROUTES)
 def route(request, monkeypatch):
     if request.param == "iterative":
         monkeypatch.setattr(regression, "_LARGEST", 1)
+    if request.param == "inverse":
+        monkeypatch.setattr(regression, "_EAGER", 1)
     return request.param
 
 

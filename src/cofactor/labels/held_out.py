@@ -41,8 +41,8 @@ ENOUGH = 80
 RECENT = 1000
 _RECENT_SCORES = 1 << 22
 
-#: Most scores, instances times labels, from which calibration and decision are learned: half a gigabyte.
-BUDGET = 1 << 26
+#: Most scores, instances times labels, from which calibration and decision are learned: a quarter of a gigabyte.
+BUDGET = 1 << 25
 
 
 def sampled(

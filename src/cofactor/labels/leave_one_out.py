@@ -42,7 +42,8 @@ _CELLS = 1 << 22  # numbers of a block of errors
 _FEW = 0.03  # share of targets that are not 0 up to which a sparse product is faster than a dense one
 _HIGHEST = 1 - 1e-6  # leverages above it are rounding errors, or of instances that nothing else is like
 _SKETCH = 256  # combinations of labels that stand for all, where there are too many
-_LARGE_TABLE = 1 << 25  # errors of more instances × labels are estimated from the combinations
+_LARGE_TABLE = 1 << 25  # errors of more instances × labels, or of more than
+_MANY = 2048  # labels, are estimated from the combinations
 _SINGLE = 1500  # sides above which inverses for the choice of a penalty are in single precision
 _SAFE = 1e-3  # relative error of such an inverse up to which it will do
 
@@ -92,10 +93,16 @@ class RidgeAt:
         coef : ndarray, optional
             What `coefficients` returned of these targets, if that is known.
         """
+        part: Any = T if rows is None else T[rows]
+        return np.asarray((part.toarray() if is_sparse(part) else part) - self.errors(T, rows, coef))
+
+    def errors(
+        self, T: CheckedFeatures, rows: NDArray[Any] | None = None, coef: NDArray[Any] | None = None
+    ) -> NDArray[np.float64]:
+        """Return targets less their leave-one-out predictions; see `held_out`."""
         left = self.problem.residuals(self.coefficients(T) if coef is None else coef, self.alpha, T, rows)
         left /= 1 - (self.leverage if rows is None else self.leverage[rows])[:, None]
-        part: Any = T if rows is None else T[rows]
-        return np.asarray((part.toarray() if is_sparse(part) else part) - left)
+        return left
 
     def error(self, T: CheckedFeatures) -> float:
         """Return the mean over the instances of the squared leave-one-out errors, summed over the targets."""
@@ -173,10 +180,10 @@ class RidgeProblem(ABC):
         """Choose the penalty with the least squared leave-one-out error of targets T, of `GRID` times `unit`.
 
         From place `start`, steps of four places, then of two, then of one, are taken for as long as the error falls.
-        Where T has more than 33 million numbers, 256 seeded combinations of its columns with signs at random stand for
-        them: their squared errors have the same expectation.
+        Where T has more than 2,048 columns or 33 million numbers, 256 seeded combinations of its columns with signs at
+        random stand for them: their squared errors have the same expectation.
         """
-        few = sketched(T) if T.shape[0] * T.shape[1] > _LARGE_TABLE else T
+        few = sketched(T) if T.shape[1] > _MANY or T.shape[0] * T.shape[1] > _LARGE_TABLE else T
         known: dict[int, float] = {}
 
         def error(place: int) -> float:
@@ -220,9 +227,11 @@ class PrimalRidge(RidgeProblem):
         root = None if weights is None else np.sqrt(weights)
         if is_sparse(X):
             scaled: Any = _times(X, root)
-            product: Any = scaled.T @ scaled
-            gram = product.toarray()
-            gram -= (n if weights is None else weights.sum()) * np.outer(self.mean, self.mean)
+            gram, total = np.empty((D, D)), n if weights is None else weights.sum()
+            turned: Any = scaled.T.tocsr()
+            for rows in gen_batches(D, max(1, _CELLS // D)):  # the sparse product would take more than the dense one
+                gram[rows] = (turned[rows] @ scaled).toarray()
+                gram[rows] -= total * np.outer(self.mean[rows], self.mean)
         else:
             centred = _times(X - self.mean, root)
             gram = centred.T @ centred

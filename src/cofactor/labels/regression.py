@@ -34,6 +34,8 @@ from cofactor.typing import Features
 __all__ = ["FeatureSpace", "linear", "scaled_rows"]
 
 _LARGEST = 5000  # rows of the largest Gram matrix: 200 MB, and about 20 s to decompose
+_EAGER = 2000  # rows of the largest one that is decomposed even if an inverse, a sixth of the time, will do
+_LEAST = 1e-8  # share of the sum of eigenvalues above which a penalty makes an inverse exact enough
 _CONSTANT = 1e-12  # share of a column's squares up to which what is left by centring them may be rounding errors
 
 
@@ -108,6 +110,8 @@ class FeatureSpace:
     (D × D or n × n, 8 bytes a number) is formed by a sparse product, centred by a rank-one term, and decomposed. Then
     directions below about 1e-6 of the largest singular value are rounding errors, and dropped. A sparse X with more
     than 5,000 rows and more than 5,000 columns is not decomposed: `ridge` uses conjugate gradients on products with X.
+    One with more than 2,000 of both is decomposed when that is needed: `ridge` with a penalty above 0 and leave-one-out
+    share an inverse of the Gram matrix, in single precision where that will do.
 
     Examples
     --------
@@ -148,7 +152,7 @@ class FeatureSpace:
         self._basis: NDArray[np.float64] | None = None
         self._singular: NDArray[np.float64] = np.zeros(0)
         self._iterative = self.too_large(self.X)
-        if not self._iterative:
+        if not self._iterative and (not is_sparse(self.X) or min(self.shape) <= _EAGER):
             self._decompose()
 
     def other(self, X: Features) -> CheckedFeatures:
@@ -202,8 +206,13 @@ class FeatureSpace:
             return product - np.outer(self.mean, T.sum(axis=0, dtype=np.float64))
         return self._transposed(self._centred_targets(T))
 
+    def inverts(self, alpha: float) -> bool:
+        """Whether `ridge` goes by the inverse that leave-one-out has, which a small penalty would lose in rounding."""
+        lazy = not self._iterative and self._basis is None
+        return lazy and alpha > _LEAST * float(np.trace(self.problem().gram))
+
     def ridge(
-        self, T: CheckedFeatures, alpha: float, *, tol: float = 1e-12
+        self, T: CheckedFeatures, alpha: float, *, tol: float = 1e-12, solved: NDArray[Any] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Regress targets on the features.
 
@@ -215,6 +224,9 @@ class FeatureSpace:
             Weight of the penalty, at least 0; with 0 the solution of least norm.
         tol : float, default=1e-12
             Relative residual at which conjugate gradients end, where X is too large to be decomposed.
+        solved : ndarray of shape (m, d), optional
+            What ``leave_one_out(alpha).coefficients(T)`` returned, if that is known: it is taken where the space
+            `inverts`.
 
         Returns
         -------
@@ -230,6 +242,9 @@ class FeatureSpace:
         self._check(T, alpha)
         if self._iterative:
             coef = self._solve(T, alpha, tol)
+        elif self.inverts(alpha):
+            found = self.leave_one_out(alpha).coefficients(T) if solved is None else solved
+            coef = found if self._by_columns else np.asarray(self.X.T @ found)
         else:
             s, targets = self.principal(T)
             coef = self.lift(targets * (s / (s**2 + alpha))[:, None])
@@ -256,7 +271,8 @@ class FeatureSpace:
     def leave_one_out(self, alpha: float) -> RidgeAt:
         """Return the regression with a penalty, for its leave-one-out predictions; the last one is kept."""
         if self._last is None or self._last.alpha != alpha:
-            self._last = self.problem().at(alpha)
+            problem = self.problem()
+            self._last = problem.at(alpha, problem.precision(alpha) if self.inverts(alpha) else np.float64)
         return self._last
 
     def principal(self, T: CheckedFeatures) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -27,9 +27,10 @@ from cofactor.typing import RandomState
 class Code(NamedTuple):
     """Encoded labels: codes @ decoder + offset are scores of the labels."""
 
-    codes: NDArray[np.float64]  # (n, d)
-    decoder: NDArray[np.float64]  # (d, L)
+    codes: NDArray[Any]  # (n, d)
+    decoder: NDArray[Any]  # (d, L)
     offset: NDArray[np.float64] | float  # (L,)
+    solved: NDArray[Any] | None = None  # their coefficients by leave-one-out, if these are known
 
 
 class CodeModel(LabelModel):
@@ -140,7 +141,7 @@ class CodeModel(LabelModel):
         code = self._encode(labels, n_wanted(self.n_components, n_labels), space)
         if self.n_components == AUTO and data.known is None:
             code = self._shortened(code, space)
-        self.coef_, self.intercept_ = space.ridge(code.codes, self.alpha_)
+        self.coef_, self.intercept_ = space.ridge(code.codes, self.alpha_, solved=code.solved)
         self.decoder_ = code.decoder
         self.offset_ = np.broadcast_to(code.offset, n_labels).copy()
         self.n_components_ = len(code.decoder)
@@ -155,7 +156,7 @@ class CodeModel(LabelModel):
         """Return a code without components whose prediction adds more error than it removes."""
         return code
 
-    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> NDArray[np.float64] | None:
+    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> NDArray[Any] | None:
         """Return the codes that `_fit` regressed; None if the features had a part in them."""
         return None
 
@@ -169,12 +170,17 @@ class CodeModel(LabelModel):
             return super()._held_out(data)
         n, L = data.labels.shape
         rows = sampled(np.arange(n), L, make_generator(self.random_state))
-        found = space.leave_one_out(self.alpha_).held_out(codes, None if len(rows) == n else rows)
+        solved = self.coef_ if space.inverts(self.alpha_) and n >= space.shape[1] else None
+        found = space.leave_one_out(self.alpha_).held_out(codes, None if len(rows) == n else rows, solved)
+        del space
+        data.spaces.clear()  # scores of many labels want the memory of the decomposition
         return rows, self._of_codes(found.astype(np.float32))
 
     def _of_codes(self, codes: NDArray[Any]) -> NDArray[Any]:
         """Return scores, shape (n, L'), in the precision of the codes."""
-        return codes @ self.decoder_.astype(codes.dtype) + self.offset_.astype(codes.dtype)
+        scores = np.asarray(codes @ self.decoder_.astype(codes.dtype, copy=False))
+        scores += self.offset_.astype(codes.dtype)
+        return scores
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return self._of_codes(linear(X, self.coef_, self.intercept_))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from cofactor.labels.base import FitInput
 from cofactor.labels.embedding.code import Code, CodeModel, label_means, n_wanted
@@ -12,6 +15,8 @@ from cofactor.labels.embedding.principal import principal_bytes, principal_direc
 from cofactor.labels.regression import FeatureSpace
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
+
+_BLOCK = 256  #: components at a time, whose errors are compared
 
 
 class PLST(CodeModel):
@@ -102,18 +107,29 @@ class PLST(CodeModel):
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
         V = principal_directions(Y, d, space.weights)
         mean = label_means(Y, space.weights)
-        return Code(Y @ V - mean @ V, V.T, mean - 0.5)
+        return Code(_codes(Y, V, mean), V.T, mean - 0.5)
 
     def _shortened(self, code: Code, space: FeatureSpace) -> Code:
         if self.alpha_ == 0 or len(code.codes) < 3 or FeatureSpace.too_large(space.X):
             return code
-        n, weights = len(code.codes), 1.0 if space.weights is None else space.weights[:, None]
-        held_out = space.leave_one_out(self.alpha_).held_out(code.codes)
-        with_it = (weights * (held_out - code.codes) ** 2).sum(axis=0)
-        without = (weights * (code.codes * n / (n - 1)) ** 2).sum(axis=0)  # the mean of the others is predicted
-        d = 1 + int(np.argmin(np.cumsum(with_it - without)))
-        return Code(code.codes[:, :d], code.decoder[:d], code.offset)
+        n, d = code.codes.shape
+        weights = np.ones(n) if space.weights is None else space.weights
+        fitted, errors = space.leave_one_out(self.alpha_), np.empty((2, d))
+        solved = fitted.coefficients(code.codes)
+        for some in gen_batches(d, _BLOCK):
+            codes = code.codes[:, some]
+            left = fitted.errors(codes, coef=solved[:, some])
+            for k, each in enumerate((left, codes * (n / (n - 1)))):  # the mean of the others is predicted
+                errors[k, some] = np.einsum("ij,ij,i->j", each, each, weights)
+        d = 1 + int(np.argmin(np.cumsum(errors[0] - errors[1])))
+        return Code(code.codes[:, :d], code.decoder[:d], code.offset, solved[:, :d])
 
-    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> NDArray[np.float64]:
-        V = self.decoder_.T
-        return np.asarray(Y @ V - (self.offset_ + 0.5) @ V)
+    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> NDArray[Any]:
+        return _codes(Y, self.decoder_.T, self.offset_ + 0.5)
+
+
+def _codes(Y: sparse.csr_array, V: NDArray[Any], mean: NDArray[np.float64]) -> NDArray[Any]:
+    """Return the codes of labels, in the precision of the directions V."""
+    codes = np.asarray(Y @ V)
+    codes -= mean.astype(V.dtype) @ V
+    return codes
