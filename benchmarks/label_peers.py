@@ -1,7 +1,8 @@
-"""Fit one method of another library and write its predictions; started by labels.py, in an environment of its own.
+"""Fit one method of another library and write its predictions; started by others, in an environment of its own.
 
-`python label_peers.py METHOD FOLDER` reads X.npz, Y.npz and T.npz (test rows), writes predicted.npz, and prints the
-processor seconds of the fit, imports not included, as JSON.
+`python label_peers.py METHOD FOLDER` reads X.npz, Y.npz, T.npz (test rows), and labelsets.npz where the random sets of
+labels are given; it writes predicted.npz, and prints the processor seconds of fit and prediction, imports not included,
+as JSON.
 """
 
 import json
@@ -24,38 +25,101 @@ def lib_multi_label(name):
     return fit
 
 
-def mlknn():
+def mlknn(folder):
     from skmultilearn.adapt import MLkNN
 
-    return lambda X, Y: MLkNN(k=10).fit(sparse.lil_matrix(X), sparse.lil_matrix(Y)).predict
+    return labels_as_lil(MLkNN(k=10))
 
 
-def rakel():
-    from sklearn.svm import LinearSVC
-    from skmultilearn.ensemble import RakelO
+def mlknn_of_others(folder):
+    """In training an instance is no neighbour of its own, as the paper has it."""
+    from skmultilearn.adapt import MLkNN
 
     def fit(X, Y):
-        model = RakelO(LinearSVC(), 2 * Y.shape[1], 3, base_classifier_require_dense=[False, True])
-        return model.fit(X, sparse.lil_matrix(Y)).predict
+        model = MLkNN(k=10, ignore_first_neighbours=1).fit(sparse.lil_matrix(X), sparse.lil_matrix(Y))
+        model.ignore_first_neighbours = 0
+        return model.predict
 
     return fit
 
 
+def brknn(name):
+    def made(folder):
+        from skmultilearn import adapt
+
+        return labels_as_lil(getattr(adapt, name)(k=9))
+
+    return made
+
+
+def linear(module, name, **params):
+    """Return a method with a linear support vector machine for each of its problems."""
+
+    def made(folder):
+        import importlib
+
+        from sklearn.svm import LinearSVC
+        from skmultilearn.cluster import RandomLabelSpaceClusterer
+
+        if (folder / "labelsets.npz").exists():
+            sets = sparse.csr_matrix(sparse.load_npz(folder / "labelsets.npz"))
+            given = [one.tolist() for one in np.split(sets.indices, sets.indptr[1:-1])]
+            RandomLabelSpaceClusterer.fit_predict = lambda self, X, y: given
+        prefix = "base_classifier" if "Rakel" in name else ""
+        params[prefix or "classifier"] = LinearSVC(random_state=0)
+        params[f"{prefix}_require_dense".lstrip("_")] = [False, True]
+        return labels_as_lil(getattr(importlib.import_module(f"skmultilearn.{module}"), name)(**params))
+
+    return made
+
+
+def logistic(name):
+    def made(folder):
+        from sklearn.linear_model import LogisticRegression
+        from skmultilearn import problem_transform
+
+        classifier = LogisticRegression(max_iter=1000)
+        return labels_as_lil(getattr(problem_transform, name)(classifier=classifier, require_dense=[False, True]))
+
+    return made
+
+
+def rakel(folder):
+    def fit(X, Y):
+        made = linear("ensemble", "RakelO", model_count=2 * Y.shape[1], labelset_size=3)
+        return made(folder)(X, Y)
+
+    return fit
+
+
+def labels_as_lil(model):
+    return lambda X, Y: model.fit(sparse.lil_matrix(X), sparse.lil_matrix(Y)).predict
+
+
 METHODS = {
-    "1vsrest": lambda: lib_multi_label("train_1vsrest"),
-    "cost_sensitive_micro": lambda: lib_multi_label("train_cost_sensitive_micro"),
+    "1vsrest": lambda folder: lib_multi_label("train_1vsrest"),
+    "cost_sensitive_micro": lambda folder: lib_multi_label("train_cost_sensitive_micro"),
     "mlknn": mlknn,
+    "mlknn_of_others": mlknn_of_others,
+    "brknn_a": brknn("BRkNNaClassifier"),
+    "brknn_b": brknn("BRkNNbClassifier"),
+    "iblr": logistic("InstanceBasedLogisticRegression"),
     "rakel": rakel,
+    "rakel_d": linear("ensemble", "RakelD", labelset_size=3),
+    "chain": linear("problem_transform", "ClassifierChain"),
+    "powerset": linear("problem_transform", "LabelPowerset"),
+    "probabilistic_chain": logistic("ProbabilisticClassifierChain"),
 }
 
 if __name__ == "__main__":
     folder = Path(sys.argv[2])
     X, Y, T = (sparse.csr_matrix(sparse.load_npz(folder / f"{name}.npz")) for name in "XYT")
-    fit = METHODS[sys.argv[1]]()
+    fit = METHODS[sys.argv[1]](folder)
     began = time.process_time()
     predict = fit(X, Y.astype(np.int64))
-    seconds = time.process_time() - began
+    fitted = time.process_time()
     found = predict(T)
+    ended = time.process_time()
     dense = found.toarray() if sparse.issparse(found) else np.asarray(found)
     sparse.save_npz(folder / "predicted.npz", sparse.csr_matrix((dense > 0).astype(np.int8)))
-    print(json.dumps({"seconds": seconds}))
+    print(json.dumps({"fit": fitted - began, "predict": ended - fitted}))

@@ -400,7 +400,7 @@ def peer_rows(data: str, python: str) -> list[list[str]]:
             print(rows[-1], flush=True)
             continue
         if found is not None:
-            add(words, *found)
+            add(words, found[0], found[1]["fit"])
     return rows
 
 
@@ -428,17 +428,17 @@ def peer_split(data: str) -> tuple[Any, Any, Any, Any]:
     return X, loaded.Y[train], scaler.transform(loaded.X[test]), loaded.Y[test]
 
 
-def peer(python: str, method: str, X: Any, Y: Any, T: Any) -> tuple[Any, float] | None:
-    """Fit another library in its own environment; None, with a message, where that fails."""
+def peer(python: str, method: str, X: Any, Y: Any, T: Any, **more: Any) -> tuple[Any, dict[str, float]] | None:
+    """Return predictions and seconds of another library in its own environment; None, with a message, if it fails."""
     with tempfile.TemporaryDirectory() as folder:
-        for name, part in (("X", X), ("Y", Y), ("T", T)):
+        for name, part in {"X": X, "Y": Y, "T": T, **more}.items():
             sparse.save_npz(Path(folder, name), sparse.csr_matrix(part))
         script = str(Path(__file__).with_name("label_peers.py"))
         done = subprocess.run([python, script, method, folder], capture_output=True, text=True, timeout=PEER_SECONDS)
         if done.returncode:
             print(f"{method} failed: {done.stderr.strip().splitlines()[-1:]}", flush=True)
             return None
-        return sparse.load_npz(Path(folder, "predicted.npz")), json.loads(done.stdout.splitlines()[-1])["seconds"]
+        return sparse.load_npz(Path(folder, "predicted.npz")), json.loads(done.stdout.splitlines()[-1])
 
 
 # ---------------------------------------------------------------- LabelRidge

