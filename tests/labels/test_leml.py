@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold
 
 from cofactor.datasets import load_labels
 from cofactor.labels import FeatureSpace
+from cofactor.labels.embedding import leml
 from cofactor.labels.embedding.leml import LEML
 from cofactor.metrics.labels import micro_f1
 
@@ -64,6 +65,26 @@ def test_both_solvers_find_one_optimum(fit_intercept: bool, data: Any) -> None:
     np.testing.assert_allclose(scores[0], scores[1], atol=1e-4)
     # At the optimum UᵀU = VVᵀ; otherwise another scale of the factors would lower the penalty.
     np.testing.assert_allclose(models[0].U_.T @ models[0].U_, models[0].V_ @ models[0].V_.T, atol=1e-3)
+
+
+@pytest.mark.parametrize(("data", "weighted"), [((X, Y), False), (WIDE, True)], ids=["tall", "wide, weighted"])
+def test_components_are_added_up_to_the_same_optimum(
+    monkeypatch: pytest.MonkeyPatch, data: Any, weighted: bool
+) -> None:
+    weights = np.random.default_rng(0).integers(1, 4, len(data[0])).astype(float) if weighted else None
+    expected = LEML.paper(1.0, 20.0, **EXACT).fit(*data, sample_weight=weights)
+    monkeypatch.setattr(leml, "_LARGE", 1)
+    monkeypatch.setattr(leml, "_FIRST", 1)
+    model = LEML.paper(1.0, 20.0, solver="lbfgs", **EXACT).fit(*data, sample_weight=weights)
+    assert model.objective_ == pytest.approx(expected.objective_, rel=1e-8)
+    assert 1 < model.U_.shape[1] < expected.U_.shape[1]
+    assert np.all(np.diff(model.history_) <= 0)
+    np.testing.assert_allclose(model.decision_function(data[0]), expected.decision_function(data[0]), atol=1e-3)
+    fewer = LEML.paper(2, 20.0, solver="lbfgs", **EXACT).fit(*data, sample_weight=weights)
+    assert fewer.U_.shape[1] == 2
+    none = LEML.paper(1.0, 1e5, solver="lbfgs").fit(*data, sample_weight=weights)
+    shares = np.average(data[1], axis=0, weights=weights)
+    np.testing.assert_allclose(none.decision_function(data[0])[0] + 0.5, shares, atol=1e-6)
 
 
 def test_gradient_vanishes_after_the_closed_form() -> None:

@@ -43,6 +43,7 @@ _RECENT_SCORES = 1 << 22
 
 #: Most scores, instances times labels, from which calibration and decision are learned: a quarter of a gigabyte.
 BUDGET = 1 << 25
+_DOUBLE = 1 << 22  #: scores up to which they keep the precision that the model gives them
 
 
 def sampled(
@@ -84,7 +85,7 @@ def holdout_scores(model: Any, data: FitInput) -> tuple[NDArray[np.int64], NDArr
         scores.append(_scores_of_others(model, data, test, rows[-1], k))
         if sum(map(len, rows)) >= ENOUGH or len(rows[-1]) < len(test):
             break
-    return np.concatenate(rows), np.concatenate(scores)
+    return np.concatenate(rows), scores[0] if len(scores) == 1 else np.concatenate(scores)
 
 
 def _scores_of_others(
@@ -101,7 +102,15 @@ def _scores_of_others(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the model itself has told
         part._fit_varying(data.rows(np.flatnonzero(train), data.monitor.inside(f"held-out part {k + 1}")))
-    return np.concatenate([part._all_scores(block) for block in part._blocks(data.features[rows])])
+    blocks = map(part._all_scores, part._blocks(data.features[rows]))
+    shape = len(rows), data.labels.shape[1]
+    if shape[0] * shape[1] <= _DOUBLE:
+        return np.concatenate(list(blocks))
+    table, done = np.empty(shape, np.float32), 0
+    for block in blocks:
+        table[done : done + len(block)] = block
+        done += len(block)
+    return table
 
 
 def learn_decision(

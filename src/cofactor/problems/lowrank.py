@@ -13,6 +13,7 @@ from cofactor.penalties import Penalty
 from cofactor.problems.penalized import PenalizedProblem
 
 _SCORES_PER_BLOCK = 1 << 20  # scores in memory at a time: 4 MB in float32, and as much for the slopes
+_SPARE, _STEPS = 10, 4  # directions beyond those wanted, and steps, of subspace iteration
 _SCORES_PER_TASK = 1 << 16  # scores that one thread turns into losses at a time
 
 
@@ -191,12 +192,50 @@ class LowRankProblem(PenalizedProblem):
         left, sizes, right = np.linalg.svd(products, full_matrices=False)
         d = min(self._n_factors, len(sizes))
         left, sizes, right = left[:, :d], slope * sizes[:d], right[:d]
-        alpha = np.sqrt(np.prod([getattr(self.penalties.get(name), "alpha", 0.0) for name in ("U", "V")]))
+        alpha = self._ridge()
         lengths = np.sum(self._weighted((self._X @ left) ** 2), axis=0)
         steps = np.maximum(sizes - alpha, 0.01 * sizes) / (curvature * np.where(lengths > 0, lengths, np.inf))
         U, V = np.zeros((len(left), self._n_factors)), np.zeros((self._n_factors, self._n_labels))
         U[:, :d], V[:d] = left * np.sqrt(steps), np.sqrt(steps)[:, None] * right
         return self.pack({"U": U, "V": V, "c": mean})
+
+    def with_more(self, x: np.ndarray, n_more: int) -> dict[str, np.ndarray] | None:
+        r"""Return U, V and c with components more, along which the objective falls from `x`; None where there are none.
+
+        With R the residuals of the squared loss these are the singular triplets of :math:`X^\top R` whose σ exceeds
+        the weight of the ridges, at most `n_more` of the largest, each with about its best length. Where there is none
+        a stationary `x` is the minimum over any number of components, since the ridges of both factors are the trace
+        norm of their product. Subspace iteration finds them nearly, from products with X and Y; components of `x` that
+        are 0 are left out.
+        """
+        arrays = self.arrays(x)
+        used = arrays["U"].any(axis=0)
+        U, V, c = arrays["U"][:, used], arrays["V"][used], arrays.get("c", np.zeros(self._n_labels))
+        E, ones = self._weighted(self._X @ U), self._weighted(np.ones((self._n, 1)))
+
+        def times(Q: np.ndarray) -> np.ndarray:
+            return np.asarray(self._XT @ (self._wY @ Q - E @ (V @ Q) - ones * (c @ Q)))
+
+        def transposed(P: np.ndarray) -> np.ndarray:
+            P = self._X @ P
+            return np.asarray(self._YT @ P - V.T @ (E.T @ P) - np.outer(c, ones[:, 0] @ P))
+
+        P = np.random.default_rng(0).normal(size=(len(U), min(n_more + _SPARE, len(U))))
+        for _ in range(_STEPS):
+            P = np.linalg.qr(times(transposed(P)))[0]
+        right, sizes, turn = np.linalg.svd(transposed(P), full_matrices=False)
+        alpha = self._ridge()
+        found = np.flatnonzero(2 * sizes[:n_more] > alpha)
+        left, right, slopes = P @ turn.T[:, found], right[:, found], 2 * sizes[found]
+        lengths = np.sum(self._weighted((self._X @ left) ** 2), axis=0)
+        steps = np.sqrt(np.divide(slopes - alpha, 2 * lengths, out=np.zeros(len(found)), where=lengths > 0))
+        if not steps.any():
+            return None
+        return arrays | {"U": np.hstack([U, left * steps]), "V": np.vstack([V, (right * steps).T])}
+
+    def _ridge(self) -> float:
+        """Return the weight of the trace norm that the ridges of U and V amount to."""
+        return float(np.sqrt(np.prod([getattr(self.penalties.get(name), "alpha", 0.0) for name in ("U", "V")])))
 
     def _margins(self, E: np.ndarray, V: np.ndarray, c: np.ndarray | None, out: Mapping[str, np.ndarray]) -> float:
         """Losses of margins and their gradients by U, V, c, where E = X U."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,6 +33,10 @@ _LOSSES: dict[str, type[MarginLoss] | type[Squared]] = {
     "smooth-hinge": SmoothHinge,
 }
 
+_LARGE = 1 << 22  # parameters of all components beyond which L-BFGS begins with few of them,
+_FIRST = 32  # at most so many
+_DECOMPOSED = 1 << 23  # rank of the features times labels up to which "auto" alternates
+
 
 class LEML(LabelModel):
     r"""Low-rank empirical risk minimisation (Yu, Jain, Kar & Dhillon 2014).
@@ -57,8 +62,9 @@ class LEML(LabelModel):
         The loss ℓ.
     solver : {"auto", "als", "lbfgs"}, default="auto"
         "als" minimises exactly over U and over V in turn, after one decomposition of the features; only for the
-        squared loss. "lbfgs" is L-BFGS, for all losses. "auto" takes "als" for the squared loss, unless X is sparse
-        with more than 5,000 rows and columns, since its decomposition would take much time and memory.
+        squared loss. "lbfgs" is L-BFGS, for all losses. "auto" takes "als" for the squared loss, unless its
+        decomposition would take much time and memory: if X is sparse with more than 5,000 rows and columns, or if its
+        shorter side times the number of labels is above 8 million.
     fit_intercept : bool, default=True
         Whether there is an intercept b.
     max_iter : int, default=500
@@ -106,7 +112,9 @@ class LEML(LabelModel):
     then "lbfgs", since the closed forms of "als" need all labels.
 
     With "als" the decomposition takes 8 r min(N, D) bytes, where r is the rank of X, at most min(N, D), and there are
-    two arrays of shape (r, L). L-BFGS never forms an array of shape (N, L).
+    two arrays of shape (r, L). L-BFGS never forms an array of shape (N, L). With the squared loss, and more than four
+    million parameters for d components, it begins with those singular triplets of XcᵀYc that exceed alpha, and adds
+    others for as long as the objective falls: 20,000 labels may need five components, of 5,000 that are allowed.
 
     References
     ----------
@@ -206,23 +214,31 @@ class LEML(LabelModel):
 
     def _fit_bytes(self, data: FitInput) -> int:
         r, L = min(data.features.shape), data.labels.shape[1]
-        return super()._fit_bytes(data) + (8 * (2 * r * L + r * r) if self._decomposes(data) else 0)
+        if self._decomposes(data):
+            return super()._fit_bytes(data) + 8 * (2 * r * L + r * r)
+        d = self._n_wanted(data)
+        return data.bytes_of(min(_FIRST, d)) if self._grows(data, d) else super()._fit_bytes(data)
+
+    def _n_wanted(self, data: FitInput) -> int:
+        """Return d, of which there are at most as many as features or labels."""
+        L = data.labels.shape[1]
+        return min(resolve_size(self.n_components, L), data.features.shape[1], L)
 
     def _fit(self, data: FitInput) -> None:
-        X, Y = data.features, data.labels
-        L = Y.shape[1]
         auto = self.alpha == AUTO
         # The losses grow with the weights w as the penalty must, and α* does: √(α* w̄).
         penalty = ridge_penalty(data, bool(self.fit_intercept)) * data.mean_weight if auto else 0.0
         self.alpha_ = 2 * math.sqrt(penalty) if auto else float(self.alpha)
-        d = min(resolve_size(self.n_components, L), X.shape[1], L)
+        d = self._n_wanted(data)
         settings: dict[str, Any] = {
             "max_iter": self.max_iter,
             "tol": self.tol,
             "callback": data.monitor.stage(self.loss),
         }
         space = data.feature_space(self.fit_intercept) if self._decomposes(data) else None
-        result = self._alternate(space, Y, d, settings) if space is not None else self._descend(data, d, settings)
+        result = (
+            self._alternate(space, data.labels, d, settings) if space is not None else self._descend(data, d, settings)
+        )
         warn_if_unfinished(result, self)
         scale = _unit(data) if space is None else 1.0
         scale *= 0.5 if self.loss == "squared" and space is None else 1.0  # the problem has the loss without its ½
@@ -239,7 +255,13 @@ class LEML(LabelModel):
                 "it needs all labels", argument="solver", found=self.solver, advice="take 'lbfgs' or 'auto'"
             )
         if self.solver == "auto":
-            return self.loss == "squared" and data.known is None and not FeatureSpace.too_large(data.features)
+            (n, D), L = data.features.shape, data.labels.shape[1]
+            return (
+                self.loss == "squared"
+                and data.known is None
+                and not FeatureSpace.too_large(data.features)
+                and min(n, D) * L <= _DECOMPOSED
+            )
         return self.solver == "als"
 
     def _alternate(self, space: FeatureSpace, Y: sparse.csr_array, d: int, settings: dict[str, Any]) -> Result:
@@ -264,9 +286,22 @@ class LEML(LabelModel):
 
     def _descend(self, data: FitInput, d: int, settings: dict[str, Any]) -> Result:
         """Minimise by L-BFGS."""
-        squared, unit = self.loss == "squared", _unit(data)
-        ridge = L2((2 if squared else 1) * self.alpha_ / unit)
-        problem = LowRankProblem(
+        squared = self.loss == "squared"
+        if self._grows(data, d):
+            problem, result = self._grow(data, d, settings)
+        else:
+            problem = self._problem(data, d)
+            result = lbfgs(problem, problem.start(), **settings)
+        arrays = problem.arrays(result.x)
+        self.U_, self.V_ = arrays["U"].copy(), arrays["V"].copy()
+        self.intercept_ = arrays.get("c", np.zeros(data.labels.shape[1])) - (0.5 if squared else 0.0)
+        return result
+
+    def _problem(self, data: FitInput, d: int) -> LowRankProblem:
+        """Return the objective of d components."""
+        unit = _unit(data)
+        ridge = L2((2 if self.loss == "squared" else 1) * self.alpha_ / unit)
+        return LowRankProblem(
             data.features,
             data.labels,
             _LOSSES[self.loss](),
@@ -278,11 +313,35 @@ class LEML(LabelModel):
             positive_weights=self._positive_weights(data),
             dtype=np.float64,
         )
-        result = lbfgs(problem, problem.start(), **settings)
-        arrays = problem.arrays(result.x)
-        self.U_, self.V_ = arrays["U"].copy(), arrays["V"].copy()
-        self.intercept_ = arrays.get("c", np.zeros(data.labels.shape[1])) - (0.5 if squared else 0.0)
-        return result
+
+    def _grows(self, data: FitInput, d: int) -> bool:
+        """Whether L-BFGS begins with few components, since all that may be wanted would take much memory."""
+        size = d * (data.features.shape[1] + data.labels.shape[1])
+        return self.loss == "squared" and data.known is None and size > _LARGE
+
+    def _grow(self, data: FitInput, d: int, settings: dict[str, Any]) -> tuple[LowRankProblem, Result]:
+        """Minimise over few components, then over more, until more would lower the objective by next to nothing.
+
+        Where fewer than d are used then, the minimum is that of d components.
+        """
+        shapes = {"U": (data.features.shape[1], 1), "V": (1, data.labels.shape[1])}
+        start = {name: np.zeros(shape) for name, shape in shapes.items()}
+        problem = self._problem(data, 1)
+        result = lbfgs(problem, problem.pack(start | {"c": label_means(data.labels, data.weights)}), **settings)
+        more, history, n_iter = _FIRST, result.history, result.n_iter
+        while n_iter < self.max_iter and not result.stopped:
+            used = int(np.count_nonzero(problem.arrays(result.x)["U"].any(axis=0)))
+            arrays = problem.with_more(result.x, min(more, d - used)) if used < d else None
+            if arrays is None:
+                break
+            found, before = arrays["U"].shape[1], result.objective
+            problem = self._problem(data, found)
+            result = lbfgs(problem, problem.pack(arrays), **settings | {"max_iter": self.max_iter - n_iter})
+            history, n_iter = history + result.history[1:], n_iter + result.n_iter
+            if before - result.objective <= self.tol * abs(before):
+                break
+            more *= 2 if found - used == more else 1
+        return problem, replace(result, history=history, n_iter=n_iter)
 
     def _positive_weights(self, data: FitInput) -> NDArray[np.float64] | None:
         """Return for each label how much an instance that has it counts; None if all count alike."""
