@@ -1,4 +1,4 @@
-"""LLSF against the lasso and its own objective, and what it does where that has no minimum."""
+"""LLSF and LLSF-DL against the lasso and their own objectives, and what LLSF does where that has no minimum."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
 from cofactor.correlation import cosine, positive_part
-from cofactor.labels import LLSF
+from cofactor.labels import LLSF, LLSFDL
 from cofactor.labels.regression import FeatureSpace
 
 from .test_mlknn import toy
@@ -76,3 +76,39 @@ def test_chosen_weights_follow_the_scale_of_the_features() -> None:
     one, other = (LLSF(scale="none", threshold=0, tol=1e-10).fit(factor * X, Y) for factor in (1.0, 100.0))
     assert other.alpha_ == pytest.approx(1e4 * one.alpha_, rel=0.01)
     np.testing.assert_allclose(other.decision_function(100 * new), one.decision_function(new), atol=1e-2)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("other_labels", ["predicted", "true"])
+def test_labels_are_regressed_on_labels(other_labels: str, fit_intercept: bool) -> None:
+    X, Y, new = toy()
+    X, new = (np.hstack([table, np.sin(3 * table)]) for table in (X, new))
+    alpha, beta, gamma = 0.5, 2.0, 0.05
+    model = LLSFDL.paper(alpha, beta, gamma, other_labels=other_labels, fit_intercept=fit_intercept, **EXACT).fit(X, Y)
+    base = LLSF.paper(alpha, beta, fit_intercept=fit_intercept, **EXACT).fit(X, Y)
+    np.testing.assert_allclose(model.base_coef_, base.coef_, atol=1e-6)
+    W, S = model.coef_, model.label_coef_
+    np.testing.assert_allclose(np.diag(S), 0)
+    assert np.abs(S).max() > 0.05
+    said = np.clip(X @ model.base_coef_ + model.base_intercept_ + 0.5, 0, 1)
+    seen = Y if other_labels == "true" else said
+    errors = X @ W + seen @ S + model.intercept_ + 0.5 - Y
+    R = positive_part(1 - cosine(Y))
+    if fit_intercept:
+        np.testing.assert_allclose(errors.mean(axis=0), 0, atol=1e-9)
+        X, seen = X - X.mean(axis=0), seen - seen.mean(axis=0)
+    for coef, gradient, weight in ((W, X.T @ errors + alpha * W @ R, beta), (S, seen.T @ errors, gamma)):
+        np.testing.assert_allclose(gradient[coef != 0], -weight * np.sign(coef[coef != 0]), atol=1e-3)
+        free = (coef == 0) & ((coef is W) | ~np.eye(len(coef), dtype=bool)[:, : coef.shape[1]])
+        assert (np.abs(gradient[free]) <= weight + 1e-3).all()
+    expected = np.sum(errors**2) / 2 + alpha / 2 * np.sum(W @ R * W) + beta * np.abs(W).sum() + gamma * np.abs(S).sum()
+    assert model.label_objective_ == pytest.approx(expected)
+    said = np.clip(new @ model.base_coef_ + model.base_intercept_ + 0.5, 0, 1)
+    np.testing.assert_allclose(model.decision_function(new), new @ W + said @ S + model.intercept_, atol=1e-9)
+
+
+def test_labels_that_cost_too_much_are_not_used() -> None:
+    X, Y, new = toy()
+    model, plain = LLSFDL.paper(gamma=1e3, **EXACT).fit(sparse.csr_array(X), Y), LLSF.paper(**EXACT).fit(X, Y)
+    assert not model.label_coef_.any()
+    np.testing.assert_allclose(model.decision_function(new), plain.decision_function(new), atol=1e-6)

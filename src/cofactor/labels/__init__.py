@@ -37,6 +37,7 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.ridge.model import LabelRidge
 from cofactor.labels.specific.lift import LIFT
 from cofactor.labels.specific.llsf import LLSF
+from cofactor.labels.specific.llsf_dl import LLSFDL
 from cofactor.labels.transformation.binary_relevance import BinaryRelevance
 from cofactor.labels.transformation.calibrated_ranking import CalibratedLabelRanking
 from cofactor.labels.transformation.classifier_chain import ClassifierChain
@@ -79,6 +80,7 @@ MODELS: dict[str, type[LabelModel]] = {
         MetaLabels,
         LIFT,
         LLSF,
+        LLSFDL,
         MLDecisionTree,
         MLForest,
     )
@@ -99,6 +101,7 @@ __all__ = [
     "LEML",
     "LIFT",
     "LLSF",
+    "LLSFDL",
     "MDDM",
     "MLCHMF",
     "MLDA",

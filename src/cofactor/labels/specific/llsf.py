@@ -14,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 from cofactor.correlation import cosine, positive_part
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
-from cofactor.labels.features import is_sparse
 from cofactor.labels.leave_one_out import column_means
 from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
@@ -198,10 +197,13 @@ class LLSF(LabelModel):
         return {"alpha": self.alpha_, "beta": self.beta_, "max_iter": max(1, self.n_iter_)}
 
     def _fit(self, data: FitInput) -> None:
+        self._regress(data, products_of(data, bool(self.fit_intercept)))
+
+    def _regress(self, data: FitInput, products: Products) -> None:
+        """Choose the weights, and minimise."""
         best = ridge_penalty(data, bool(self.fit_intercept)) if AUTO in (self.alpha, self.beta) else 0.0
         self.alpha_ = _ALPHA * best if self.alpha == AUTO else float(self.alpha)
         self.beta_ = _BETA * math.sqrt(best) if self.beta == AUTO else float(self.beta)
-        products = products_of(data, bool(self.fit_intercept))
         R = 1 - cosine(data.labels)
         problem = _Watched(
             products.gram,
@@ -273,7 +275,11 @@ def products_of(data: FitInput, fit_intercept: bool) -> Products:
     X, Y, n = data.features, data.labels, data.n_instances
     mean = column_means(X, None) if fit_intercept else np.zeros(X.shape[1])
     share = column_means(Y, None) if fit_intercept else np.zeros(Y.shape[1])
-    cross: Any = X.T @ Y
-    cross = np.asarray(cross.toarray() if is_sparse(X) else cross, dtype=np.float64) - n * np.outer(mean, share)
+    cross = dense(X.T @ Y) - n * np.outer(mean, share)
     norm = float(Y.nnz - n * (share @ share))
     return Products(feature_gram(X, mean if fit_intercept else None), cross, norm, mean, share)
+
+
+def dense(table: Any) -> NDArray[np.float64]:
+    """Return a product of dense or sparse tables as a dense one."""
+    return np.asarray(table.toarray() if hasattr(table, "toarray") else table, dtype=np.float64)
