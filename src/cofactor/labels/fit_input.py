@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -43,7 +44,7 @@ class ByProducts:
     """
 
     held_out: tuple[NDArray[np.int64], NDArray[Any]] | None = None
-    neighbours: NDArray[np.int64] | None = None
+    neighbours: Callable[[], NDArray[np.int64]] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -136,7 +136,7 @@ class BRkNN(NeighbourModel):
                 advice=("it needs ", Argument("threshold", JOINT)),
             )
 
-    def _learn(self, counts: sparse.csr_array, data: FitInput) -> None:
+    def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
         self.prior_ = np.bincount(data.labels.indices, minlength=data.labels.shape[1]) / data.n_instances
 
     def _of_counts(self, counts: sparse.csr_array, X: CheckedFeatures) -> NDArray[Any]:

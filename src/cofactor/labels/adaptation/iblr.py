@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -154,8 +154,8 @@ class IBLR(NeighbourModel):
         L = data.labels.shape[1]
         return 8 * L * (L + (data.features.shape[1] if self.with_features else 0))
 
-    def _learn(self, counts: sparse.csr_array, data: FitInput) -> None:
-        columns, L = self._columns(counts, data.features), data.labels.shape[1]
+    def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
+        columns, L = self._columns(counts(), data.features), data.labels.shape[1]
         estimator, self.cost_ = self.estimator, None
         if estimator is None:
             self.cost_ = 4 / ridge_penalty(FitInput(columns, data.labels))

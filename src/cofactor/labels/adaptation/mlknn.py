@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -110,11 +110,11 @@ class MLkNN(NeighbourModel):
         super()._check_params()
         check_number("smoothing", self.smoothing, low=0, inclusive=False)
 
-    def _learn(self, counts: sparse.csr_array, data: FitInput) -> None:
-        Y, n, k = data.labels, data.n_instances, self.n_neighbors_
+    def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
+        Y, n, k, found = data.labels, data.n_instances, self.n_neighbors_, counts()
         n_on = np.bincount(Y.indices, minlength=Y.shape[1])
-        on = _histogram(counts * Y.astype(np.int64), n_on, k)  # the product keeps instances with the label
-        off = _histogram(counts, np.full(Y.shape[1], n), k) - on
+        on = _histogram(found * Y.astype(np.int64), n_on, k)  # the product keeps instances with the label
+        off = _histogram(found, np.full(Y.shape[1], n), k) - on
         s = self.smoothing
         prior = ((s + n_on) / (2 * s + n))[:, None]
         likely_on = prior * (s + on) / (s * (k + 1) + n_on[:, None])

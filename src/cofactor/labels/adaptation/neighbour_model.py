@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,9 +51,10 @@ class NeighbourModel(LabelModel):
     of itself, but its duplicates are. Distances depend on the scale of the features: see `scale`.
 
     Weights of instances must be whole numbers: an instance is repeated as often. The model holds the training data;
-    sparse data stay sparse. A fit computes the distances between all instances in blocks of 16 MB, in O(N² D)
-    operations or fewer for sparse rows. Models which are fitted to one `cofactor.labels.FeatureSpace` find the
-    neighbours of its instances once, if the first asks for the most.
+    sparse data stay sparse. Where anything is learned from the neighbours of training instances, a fit computes the
+    distances between all instances in blocks of 16 MB, in O(N² D) operations or fewer for sparse rows. Models which
+    are fitted to one `cofactor.labels.FeatureSpace` find the neighbours of its instances once, if the first asks for
+    the most.
     """
 
     _learned: ClassVar[tuple[str, ...]] = ("n_neighbors_", "X_", "Y_", "instances_", "instance_ids_")
@@ -68,8 +70,11 @@ class NeighbourModel(LabelModel):
     instance_ids_: NDArray[Any] | None
 
     @abstractmethod
-    def _learn(self, counts: sparse.csr_array, data: FitInput) -> None:
-        """Learn from how many neighbours of each training instance have each label; `n_neighbors_` is set."""
+    def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
+        """Learn from how many neighbours of each training instance have each label; `n_neighbors_` is set.
+
+        They are searched where `counts` is called.
+        """
 
     @abstractmethod
     def _of_counts(self, counts: sparse.csr_array, X: CheckedFeatures) -> NDArray[Any]:
@@ -96,27 +101,30 @@ class NeighbourModel(LabelModel):
         return data.scaled(self.scaling_)
 
     def _fit(self, data: FitInput) -> None:
-        n = data.n_instances
-        near = _graph(data, max(_sizes(n)) if self.n_neighbors == AUTO else int(self.n_neighbors))
-        if self.n_neighbors == AUTO:
-            errors = _errors(near, data.labels)
-            near = np.ascontiguousarray(near[:, : min(errors, key=errors.__getitem__)])
-        data.by_products.neighbours = near
-        self.n_neighbors_ = near.shape[1]
+        n, given = data.n_instances, self.n_neighbors != AUTO
+        most = min(int(self.n_neighbors) if given else max(_sizes(n)), n - 1)
+        graph = cache(partial(_graph, data, most))
+        errors = {most: 0.0} if given else _errors(graph(), data.labels)
+        self.n_neighbors_ = k = min(errors, key=errors.__getitem__)
+
+        def neighbours() -> NDArray[np.int64]:
+            return np.ascontiguousarray(graph()[:, :k])
+
+        data.by_products.neighbours = neighbours
         self.X_, self.Y_ = data.features.copy(), data.labels
         self.instances_, self.instance_ids_ = data.called(np.arange(n))
-        self._learn(label_counts(near, data.labels), data)
+        self._learn(lambda: label_counts(neighbours(), data.labels), data)
 
     def _settled(self) -> dict[str, Any]:
         return {"n_neighbors": max(1, self.n_neighbors_)}
 
     def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        near = data.by_products.neighbours
-        if near is None or data.weights is not None or data.n_instances < 3:  # its copy would be a neighbour
+        neighbours = data.by_products.neighbours
+        if neighbours is None or data.weights is not None or data.n_instances < 3:  # its copy would be a neighbour
             return super()._held_out(data)
         n, L = data.labels.shape
         rows = sampled(np.arange(n), L, make_generator(self.random_state))
-        return rows, self._of_counts(label_counts(near[rows], data.labels), data.features[rows])
+        return rows, self._of_counts(label_counts(neighbours()[rows], data.labels), data.features[rows])
 
     def _counts(self, X: CheckedFeatures) -> sparse.csr_array:
         """Return how many of the nearest training instances of each instance have each label."""
