@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from cofactor.labels import (
+    ANMF,
     BPMLL,
     CPLST,
     CSSP,
@@ -21,6 +22,7 @@ from cofactor.labels import (
     LLSFDL,
     MLCHMF,
     MME,
+    MNMF,
     OMF,
     PLST,
     AdaBoostMH,
@@ -60,6 +62,8 @@ CASES: dict[str, LabelModel] = {
     "CompressedSensing": CompressedSensing.paper(6, n_nonzero=3, random_state=0),
     "CompressedSensing by lasso": CompressedSensing.paper(6, decoder="lasso", random_state=0),
     "MME": MME.paper(3, cost="root", random_state=0),
+    "ANMF": ANMF.paper(3, threshold=0, random_state=0),
+    "MNMF": MNMF.paper(3, max_iter=2000, threshold=0, random_state=0),
     "MLCHMF": MLCHMF.paper(3, random_state=0),
     "MLkNN": MLkNN.paper(3, random_state=0),
     "BRkNN": BRkNN.paper(3, random_state=0),

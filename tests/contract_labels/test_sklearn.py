@@ -105,8 +105,12 @@ _WEIGHTS = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weigh
 
 _BY_LABEL = {"check_class_weight_classifiers": "its class_weight is by label, and not by the two classes of one"}
 
+_ONE_BASE = {"check_classifiers_train": "one label has one base, and h P is x only for multiples of it"}
+
 #: Checks that a model may fail, and why.
 DECLARED = {
+    "ANMF": _ONE_BASE,
+    "MNMF": _ONE_BASE,
     "LabelRidge": _BY_LABEL,
     "BPMLL": dict.fromkeys(
         _WEIGHTS, "it learns from one instance after another, and the check repeats them in another order"

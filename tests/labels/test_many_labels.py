@@ -8,6 +8,7 @@ from scipy import sparse
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels import (
+    ANMF,
     BPMLL,
     CPLST,
     CSSP,
@@ -19,6 +20,7 @@ from cofactor.labels import (
     LLSFDL,
     MLCHMF,
     MME,
+    MNMF,
     MODELS,
     OMF,
     PLST,
@@ -73,6 +75,8 @@ REFUSED = {
     "LLSF": LLSF(),
     "LLSFDL": LLSFDL(),
     "CompressedSensing": CompressedSensing(20),
+    "ANMF": ANMF(),
+    "MNMF": MNMF(),
     "MLDecisionTree": MLDecisionTree(),
     "MLForest": MLForest(),
 }

@@ -16,6 +16,7 @@ from cofactor.labels.adaptation.mlknn import MLkNN
 from cofactor.labels.adaptation.trees import MLDecisionTree, MLForest
 from cofactor.labels.base import FitInput, LabelModel
 from cofactor.labels.decoding import Cut, Decoder, Joint, TopK, learn_threshold, micro_f1_curve
+from cofactor.labels.embedding.anmf import ANMF
 from cofactor.labels.embedding.compressed_sensing import CompressedSensing
 from cofactor.labels.embedding.cplst import CPLST
 from cofactor.labels.embedding.cssp import CSSP
@@ -24,6 +25,7 @@ from cofactor.labels.embedding.grople import GroPLE
 from cofactor.labels.embedding.leml import LEML
 from cofactor.labels.embedding.mlchmf import MLCHMF
 from cofactor.labels.embedding.mme import MME
+from cofactor.labels.embedding.mnmf import MNMF
 from cofactor.labels.embedding.omf import OMF
 from cofactor.labels.embedding.plst import PLST
 from cofactor.labels.explaining import Explanation
@@ -63,6 +65,8 @@ MODELS: dict[str, type[LabelModel]] = {
         FAiE,
         CompressedSensing,
         MME,
+        ANMF,
+        MNMF,
         MLkNN,
         BRkNN,
         IBLR,
@@ -92,6 +96,7 @@ TRANSFORMERS: dict[str, type[Any]] = {
 }
 
 __all__ = [
+    "ANMF",
     "BPMLL",
     "CCA",
     "CPLST",
@@ -107,6 +112,7 @@ __all__ = [
     "MLDA",
     "MLSI",
     "MME",
+    "MNMF",
     "MNMTF",
     "MODELS",
     "OMF",

@@ -8,6 +8,7 @@ from cofactor.problems.least_squares import LeastSquaresProblem
 from cofactor.problems.linked import LinkedProblem
 from cofactor.problems.lowrank import LowRankProblem
 from cofactor.problems.nonnegative import NonnegativeProblem
+from cofactor.problems.nonnegative_table import NonnegativeTableProblem
 from cofactor.problems.observed import ObservedProblem
 from cofactor.problems.penalized import PenalizedProblem
 from cofactor.problems.profiles import ProfileProblem
@@ -25,6 +26,7 @@ __all__ = [
     "LinkedProblem",
     "LowRankProblem",
     "NonnegativeProblem",
+    "NonnegativeTableProblem",
     "ObservedProblem",
     "PatchedMatrix",
     "PenalizedProblem",

@@ -9,7 +9,12 @@ _ROWS = 64  # rows in one task of a thread
 
 
 def nonnegative_least_squares(
-    gram: np.ndarray, cross: np.ndarray, *, tol: float = 1e-8, max_sweeps: int = 10_000
+    gram: np.ndarray,
+    cross: np.ndarray,
+    *,
+    tol: float = 1e-8,
+    max_sweeps: int = 10_000,
+    start: np.ndarray | None = None,
 ) -> tuple[np.ndarray, int]:
     r"""Minimise :math:`\|x_i - v_i B\|^2` over :math:`v_i \ge 0` for every row, from inner products alone.
 
@@ -23,11 +28,13 @@ def nonnegative_least_squares(
         A row is done when its distance from stationarity, in the largest norm, is this share of max |x_i Bᵀ|.
     max_sweeps : int, default=10000
         Largest number of passes over the coordinates of one row. Bases that are nearly linearly dependent need many.
+    start : ndarray of shape (n, J), optional
+        Where coordinate descent starts, at least 0; by default at 0.
 
     Returns
     -------
     V : ndarray of shape (n, J)
-        Solutions, by coordinate descent from 0; the same to the bit for any number of threads.
+        Solutions, by coordinate descent; the same to the bit for any number of threads.
     n_unfinished : int
         Number of rows that were not done after `max_sweeps` passes.
 
@@ -42,7 +49,7 @@ def nonnegative_least_squares(
     gram = np.ascontiguousarray(gram, dtype=np.float64)
     cross = np.ascontiguousarray(cross, dtype=np.float64)
     n = len(cross)
-    V = np.zeros(cross.shape)
+    V = np.zeros(cross.shape) if start is None else np.array(start, dtype=np.float64, order="C")
     n_blocks = -(-n // _ROWS)
     unfinished = np.zeros(n_blocks, dtype=np.int64)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import CheckedFeatures
+from cofactor.labels.bases import coefficients_on
 from cofactor.labels.data import as_labels
 from cofactor.labels.features import as_features, check_n_features
 from cofactor.labels.fit_input import check_lengths
@@ -26,13 +25,11 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import Scaling
 from cofactor.labels.state import check_learned_shapes
 from cofactor.labels.tags import label_tags
-from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_callback, check_verbose
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.state import check_course, from_plain, member, packed, plain, unpacked
-from cofactor.solvers.nnls import nonnegative_least_squares
 from cofactor.typing import Features, Labels
 
 __all__ = ["FeatureReduction", "NonnegativeReduction"]
@@ -231,12 +228,4 @@ class NonnegativeReduction(FeatureReduction):
     def _transformed(self, X: CheckedFeatures) -> NDArray[np.float64]:
         """Return the coefficients of least squared error for each row."""
         B = self.components_
-        V, unfinished = nonnegative_least_squares(B @ B.T, np.asarray(X @ B.T))
-        if unfinished:
-            warnings.warn(
-                f"{type(self).__name__}: {unfinished} of {len(V)} rows have inexact coefficients, since the bases are "
-                "nearly linearly dependent: take a smaller n_components",
-                ConvergenceWarning,
-                stacklevel=callers_level(),
-            )
-        return V
+        return coefficients_on(B @ B.T, np.asarray(X @ B.T), self)
