@@ -9,6 +9,7 @@ from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels import PLST, CompressedSensing
 from cofactor.labels.embedding.compressed_sensing import _measurements
 from cofactor.labels.embedding.sparse_recovery import cosamp, lasso, matching_pursuit
+from cofactor.metrics.labels import accuracy
 
 
 def sparse_vectors(n: int, L: int, k: int) -> np.ndarray:
@@ -93,3 +94,21 @@ def test_too_few_measurements_are_warned_of() -> None:
         CompressedSensing(decoder="best").fit(X, Y)
     with pytest.raises(InvalidInputError, match="n_nonzero=0"):
         CompressedSensing(n_nonzero=0).fit(X, Y)
+
+
+def test_the_penalty_serves_a_plain_cut() -> None:
+    X, Y = labelled(24)
+    X = X + 8 * np.random.default_rng(1).normal(size=X.shape)
+    settings = {"scale": "none", "n_nonzero": 3, "random_state": 0}
+    plain = CompressedSensing(threshold=0, **settings).fit(X, Y)
+    found, highest = [], PLST(scale="none", threshold=0).fit(X, Y).alpha_
+    for alpha in highest * 10.0 ** np.arange(0, -2.5, -0.5):
+        predicted = []
+        for i in range(len(X)):
+            rest = np.arange(len(X)) != i
+            model = CompressedSensing(alpha=alpha, threshold=0, **settings).fit(X[rest], Y[rest])
+            predicted.append(model.predict(X[[i]])[0])
+        found.append((accuracy(Y, np.array(predicted)), alpha))
+    assert plain.alpha_ == pytest.approx(max(found, key=lambda pair: pair[0])[1])
+    same = CompressedSensing(alpha=plain.alpha_, threshold=0, **settings).fit(X, Y)
+    np.testing.assert_allclose(plain.decision_function(X), same.decision_function(X), atol=1e-10)

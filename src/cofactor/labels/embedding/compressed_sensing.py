@@ -23,6 +23,7 @@ from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
+_SHARES = tuple(10.0 ** np.arange(0, -2.5, -0.5))  # of the penalty of ridge regression
 _DRAWS = 20  # until no two labels have the same code
 
 
@@ -41,7 +42,9 @@ class CompressedSensing(CodeModel):
         Number m of rows of A, or its share of the number of labels, in (0, 1]; `paper` takes 50.
     alpha : float or "auto", default="auto"
         Weight of the penalty of the regression, at least 0; "auto" takes the one with the least exact leave-one-out
-        error of ridge regression of the labels. `paper` takes 1.
+        error of ridge regression of the labels, from which calibrated scores are best. Where `threshold` is a number,
+        it takes this or a smaller share of it, whichever has the better accuracy as for `n_nonzero`: that penalty
+        draws scores towards 0, away from such a cut. `paper` takes 1.
     decoder : {"omp", "cosamp", "lasso"}, default="cosamp"
         "omp" is orthogonal matching pursuit, "cosamp" takes and drops several labels at a time, "lasso" minimises
         :math:`\tfrac12 \|A v - z\|^2 + \lambda \sum_l v_l` over v ≥ 0.
@@ -162,7 +165,13 @@ class CompressedSensing(CodeModel):
     def _fit(self, data: FitInput) -> None:
         super()._fit(data)
         L = data.labels.shape[1]
-        self.n_nonzero_ = L if self.decoder == "lasso" else self._chosen_number(data)
+        numbers = (L,) if self.decoder == "lasso" else self._numbers(data)
+        self.n_nonzero_ = numbers[0]
+        free = self.alpha == AUTO and not isinstance(self.threshold, str)
+        space = data.feature_space(self.fit_intercept)
+        exact = data.known is None and self.alpha_ > 0 and data.n_instances > 2 and not FeatureSpace.too_large(space.X)
+        if exact and (free or len(numbers) > 1):
+            self._choose(data, space, _SHARES if free else (1.0,), numbers)
         if self.decoder != "lasso" and self.n_components_ < 2 * self.n_nonzero_ and self.n_components_ < L:
             warnings.warn(
                 InputWarning(
@@ -172,31 +181,38 @@ class CompressedSensing(CodeModel):
                 stacklevel=callers_level(),
             )
 
-    def _chosen_number(self, data: FitInput) -> int:
-        """Return how many labels to decode."""
+    def _numbers(self, data: FitInput) -> tuple[int, ...]:
+        """Return how many labels may be decoded."""
         L = data.labels.shape[1]
         if not isinstance(self.n_nonzero, str):
-            return min(int(self.n_nonzero), L)
+            return (min(int(self.n_nonzero), L),)
         mean = float(np.average(np.diff(data.labels.indptr), weights=data.weights))
-        first, second = (min(max(round(times * mean), 1), L) for times in (1.0, 1.5))
-        space = data.feature_space(self.fit_intercept)
-        exact = data.known is None and self.alpha_ > 0 and data.n_instances > 2 and not FeatureSpace.too_large(space.X)
-        if first == second or not exact:
-            return first
-        rows = rows_to_compare(data.n_instances)
-        codes = space.leave_one_out(self.alpha_).held_out(self._codes_of(data.labels, space), rows)
-        truth = data.labels[rows]
-        found = [accuracy(truth, DECODERS[self.decoder](self.decoder_, codes, k) > 0.5) for k in (first, second)]
-        return second if found[1] > found[0] else first
+        return tuple(dict.fromkeys(min(max(round(times * mean), 1), L) for times in (1.0, 1.5)))
+
+    def _choose(self, data: FitInput, space: FeatureSpace, shares: tuple[float, ...], numbers: tuple[int, ...]) -> None:
+        """Take the share of the penalty and the number of labels that are most accurate by leave-one-out codes."""
+        rows, codes = rows_to_compare(data.n_instances), self._codes_of(data.labels, space)
+        truth, best, first = data.labels[rows], -1.0, self.alpha_
+        for alpha in (share * first for share in shares):
+            held_out = space.leave_one_out(alpha).held_out(codes, rows)
+            for number in numbers:
+                found = accuracy(truth, self._decoded_codes(held_out, number) > 0.5)
+                if found > best:
+                    best, self.alpha_, self.n_nonzero_ = found, alpha, number
+        if self.alpha_ != first:
+            self.coef_, self.intercept_ = space.ridge(codes, self.alpha_)
 
     def _settled(self) -> dict[str, Any]:
         return {**super()._settled(), "n_nonzero": self.n_nonzero_}
 
     def _of_codes(self, codes: NDArray[Any]) -> NDArray[Any]:
-        codes = np.asarray(codes, dtype=np.float64)
+        return self._decoded_codes(np.asarray(codes, dtype=np.float64), self.n_nonzero_) + self.offset_
+
+    def _decoded_codes(self, codes: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+        """Return vectors of so many labels."""
         if self.decoder == "lasso":
-            return lasso(self.decoder_, codes, self.penalty) + self.offset_
-        return DECODERS[self.decoder](self.decoder_, codes, self.n_nonzero_) + self.offset_
+            return lasso(self.decoder_, codes, self.penalty)
+        return DECODERS[self.decoder](self.decoder_, codes, number)
 
     def _check_learned(self) -> None:
         super()._check_learned()
