@@ -10,6 +10,7 @@ from cofactor.experiments.kumar.grople import (
     MEASURES,
     METHODS,
     comparison_cells,
+    duels,
     lead_claim,
     scores_here,
     threshold_claim,
@@ -62,8 +63,20 @@ def test_threshold_claim_tells_a_lead_of_the_cut_from_one_of_the_method():
 def test_scores_need_all_methods():
     results = [one for one in as_printed() if (one.method, one.data) != ("LEML", "bibtex")]
     assert scores_here(results, "accuracy").data == SETS[:-1]
+    assert scores_here(results, "accuracy").methods == tuple(METHODS)
+    slow = [one for one in as_printed() if (one.method, one.data) != ("MetaLabels", "bibtex")]
+    found = scores_here(slow, "accuracy")
+    assert (found.data, set(METHODS) - set(found.methods)) == (SETS, {"MetaLabels"})
     realigned = [result(name, "genbase", {"accuracy": 0.9}, variant=REALIGNED) for name in METHODS]
     assert scores_here(realigned, "accuracy") is None
+
+
+def test_duels_are_told_where_half_of_the_sets_were_run():
+    assert duels(as_printed())[0].holds
+    swapped = {"MetaLabels": "BinaryRelevance", "BinaryRelevance": "MetaLabels"}
+    exchanged = [result(swapped.get(one.method, one.method), one.data, one.measures) for one in as_printed()]
+    assert duels(exchanged)[0].holds is False
+    assert {claim.holds for claim in duels(as_printed(SETS[:3]))} == {None}
 
 
 def test_rows_have_both_cuts_and_both_alignments():
