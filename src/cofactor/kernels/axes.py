@@ -102,4 +102,5 @@ def _rotate(A, axes):  # type: ignore[no-untyped-def]
             axis = axes[k]
             for j in range(len(moved)):
                 moved[j] += a * axis[j]
-        row[:] = moved
+        for j in range(len(moved)):
+            row[j] = moved[j]

@@ -181,7 +181,8 @@ def fold_features(  # type: ignore[no-untyped-def]
         z = np.zeros(d)
         for a in range(d):
             z[a] = 1.0 if logits[a] > 0 else 0.0
-        x[:] = base
+        for k in range(n):
+            x[k] = base[k]
         for a in range(d):
             for k in range(n):
                 x[k] += z[a] * F[a, k]
@@ -196,4 +197,5 @@ def fold_features(  # type: ignore[no-untyped-def]
                 x[k] = targets[k] - residual[k]
         for a in range(d):
             out[i, a] = z[a]
-        thresholds[i] = theta
+        for r in range(len(theta)):
+            thresholds[i, r] = theta[r]

@@ -15,6 +15,9 @@ ERRORS: Literal["numpy"] = "numpy"
 #: of products in a kernel that other kernels call has another danger: see `ordered`.
 FASTMATH = {"contract", "reassoc", "arcp", "nsz"}
 
+# Kernels copy arrays element by element. For `out[:] = x`, x being an array, Numba would compile into each of them what
+# writes the message of an error, which takes longer than most kernels. So do fancy indices and expressions of arrays.
+
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile `function` for use from several threads, cached on disk.

@@ -106,11 +106,14 @@ def eliminate(A, n, inverse):  # type: ignore[no-untyped-def]
         width = min(_PIVOTS, n - lo)
         hi = lo + width
         logdet += _invert_pivots(A, lo, width, D)
-        d[:] = D
+        for p in range(_PIVOTS):
+            for q in range(_PIVOTS):
+                d[p, q] = D[p, q]
         B[:] = 0
         if inverse:
             for p in range(width):
-                B[p, :lo] = A[lo + p, :lo]
+                for i in range(lo):
+                    B[p, i] = A[lo + p, i]
         for i in range(hi, n_rows):
             for p in range(width):
                 B[p, i] = A[i, lo + p]
@@ -197,7 +200,8 @@ def user_gradient(V, items, y, kappa, rows, dlog):  # type: ignore[no-untyped-de
     d = V.shape[1]
     E = np.empty((n, n), V.dtype)
     XT, A = _process(V, items, kappa, n + 1, E)
-    A[n, :n] = y
+    for i in range(n):
+        A[n, i] = y[i]
     logdet = eliminate(A, n, _INVERSE)
     a = A[n]
     loglik = -0.5 * (logdet - a[n] + n * _LOG_2_PI)
@@ -307,7 +311,8 @@ def held_out_losses(lo, hi, users, items, targets, indptr, rated, y, V, kappa, o
         n = stop - start
         E = np.empty((1, n), V.dtype)
         XT, A = _process(V, rated[start:stop], kappa, n + 2, E)
-        A[n, :n] = y[start:stop]
+        for k in range(n):
+            A[n, k] = y[start + k]
         x = V[items[p]]
         covariances(x, XT, kappa, E[0], A[n + 1][:n])
         eliminate(A, n, _FACTORS)
@@ -332,7 +337,8 @@ def weights(lo, hi, indptr, rated, y, V, kappa, out):  # type: ignore[no-untyped
         start, stop = indptr[u], indptr[u + 1]
         n = stop - start
         _, A = _process(V, rated[start:stop], kappa, n + 1, np.empty((1, n), V.dtype))
-        A[n, :n] = y[start:stop]
+        for k in range(n):
+            A[n, k] = y[start + k]
         eliminate(A, n, _FACTORS)
         a = A[n][:n]
         for i in range(n - 1, -1, -1):
@@ -340,7 +346,8 @@ def weights(lo, hi, indptr, rated, y, V, kappa, out):  # type: ignore[no-untyped
             t = a[i]
             for j in range(len(row)):
                 a[j] -= t * row[j]
-        out[start:stop] = a
+        for k in range(n):
+            out[start + k] = a[k]
 
 
 @kernel
@@ -404,7 +411,8 @@ def _variances(items, rated, V, kappa, out):  # type: ignore[no-untyped-def]
             j = items[lo + q]
             x = V[j] if j >= 0 else origin
             covariances(x, XT, kappa, E[0], k)
-            T[:, q] = k
+            for i in range(n):
+                T[i, q] = k[i]
             out[lo + q] = prior_variance(x, kappa) + kappa[4]
         for i in range(n):
             t = T[i]

@@ -225,7 +225,8 @@ def draw_thresholds_and_latent(  # type: ignore[no-untyped-def]
         if np.log(u) < new - now + 0.5 * change:
             now = new
             n_accepted += 1
-            gaps[:] = trial
+            for r in range(n_gaps):
+                gaps[r] = trial[r]
             left, left1 = left1, left
             mass, mass1 = mass1, mass
             side, side1 = side1, side
@@ -250,7 +251,8 @@ def draw_ordinal_rows(  # type: ignore[no-untyped-def]
         _, accepted[i], value[i] = draw_thresholds_and_latent(
             stream(key, i), x, levels[here], gaps[i], gap_mean, gap_precision, proposal[i], n_tries, theta, z[here]
         )
-        thresholds[i] = theta[1:-1]
+        for r in range(thresholds.shape[1]):
+            thresholds[i, r] = theta[r + 1]
 
 
 @exact
@@ -290,8 +292,10 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
             if cycle < n_cycles // 2:
                 reach *= np.exp((accepted - 0.3) / np.sqrt(cycle + 1))
             state = draw_row(state, z, one, other, items, P, shift, True, gram, u)
-        out[i] = u
-        thresholds[i] = theta[1:-1]
+        for a in range(p):
+            out[i, a] = u[a]
+        for r in range(thresholds.shape[1]):
+            thresholds[i, r] = theta[r + 1]
 
 
 @exact
@@ -355,7 +359,8 @@ def wishart(inverse, bartlett, noise, precision, shift):  # type: ignore[no-unty
         for b in range(d):
             column[b] = bartlett[b, a]
         solve_upper(inverse, column, d)
-        T[:, a] = column
+        for b in range(d):
+            T[b, a] = column[b]
     precision[:] = 0
     add_products(T, precision)
     for a in range(d):

@@ -112,8 +112,10 @@ def fold_hinge_rows(  # type: ignore[no-untyped-def]
                 state, x, levels[here], centre, precision, c, width, theta, weights, targets, room
             )
             state = draw_row(state, targets, weights, other, items, P, shift, biased, gram, u)
-        out[i] = u
-        thresholds[i] = theta
+        for a in range(p):
+            out[i, a] = u[a]
+        for r in range(len(theta)):
+            thresholds[i, r] = theta[r]
 
 
 @exact

@@ -59,6 +59,12 @@ def shuffle(order, state):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _copy(values, out):  # type: ignore[no-untyped-def]
+    for f in range(len(out)):
+        out[f] = values[f]
+
+
+@kernel
 def _dot(a, b):  # type: ignore[no-untyped-def]
     s = 0.0
     for f in range(len(a)):
@@ -100,7 +106,7 @@ def linear_rows(  # type: ignore[no-untyped-def]
         for k in range(n):
             i = indices[start + k]
             y = levels[start + k]
-            F[k] = features[i]
+            _copy(features[i], F[k])
             squares[k] = _dot(F[k], F[k])
             sorted_kinks(thetas[i], y, width, kinks[k])
             before += cost * all_hinges(offsets[i] + _dot(F[k], out[j]), thetas[i], y, width)
@@ -141,7 +147,7 @@ def linear_rows(  # type: ignore[no-untyped-def]
             done += _PASSES_PER_CHECK
         gaps[j] = max(0.0, min(before, after) - (after - gap))
         if after < before:
-            out[j] = w
+            _copy(w, out[j])
 
 
 @kernel
@@ -236,16 +242,16 @@ def _ascend(F, offsets, levels, squares, longest, logits, psi, theta, beta, orde
         h = 0.0
         for f in range(len(psi)):
             h += psi[f] * (1 - psi[f]) * f_k[f] * f_k[f]
-        old_theta[:] = theta
-        old_beta[:] = beta[k]
+        _copy(theta, old_theta)
+        _copy(beta[k], old_beta)
         _, reach = _try_step(x, y, h, variance, width, cost, theta, beta[k])
         h = min(0.25 * squares[k], h * np.exp(min(50.0, longest[k] * reach)))
-        theta[:] = old_theta
-        beta[k] = old_beta
+        _copy(old_theta, theta)
+        _copy(old_beta, beta[k])
         t, largest = _try_step(x, y, h, variance, width, cost, theta, beta[k])
         if largest > reach:
-            theta[:] = old_theta
-            beta[k] = old_beta
+            _copy(old_theta, theta)
+            _copy(old_beta, beta[k])
             t, _ = _try_step(x, y, 0.25 * squares[k], variance, width, cost, theta, beta[k])
         if t != 0:
             for f in range(len(psi)):
@@ -279,11 +285,11 @@ def binary_rows(  # type: ignore[no-untyped-def]
         offsets = np.empty(n)
         squares = np.empty(n)
         longest = np.zeros(n)
-        logits[:] = prior
-        theta[:] = centre
+        _copy(prior, logits)
+        _copy(centre, theta)
         for k in range(n):
             j = indices[start + k]
-            F[k] = V[j]
+            _copy(V[j], F[k])
             offsets[k] = c[j]
             squares[k] = _dot(F[k], F[k])
             x[k] = c[j] + _dot(F[k], psis[i])
@@ -319,8 +325,8 @@ def binary_rows(  # type: ignore[no-untyped-def]
             done += _PASSES_PER_CHECK
         gaps[i] = max(0.0, min(before, after) - dual)
         if after < before:
-            psis[i] = psi
-            thetas[i] = best
+            _copy(psi, psis[i])
+            _copy(best, thetas[i])
 
 
 @kernel

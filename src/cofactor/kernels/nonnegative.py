@@ -112,7 +112,8 @@ def coordinate_rows(lo, hi, indptr, indices, targets, V, ridge, tol, max_sweeps,
                 break
         if not done:
             unfinished += 1
-        out[i] = u
+        for f in range(d):
+            out[i, f] = u[f]
     return unfinished
 
 
@@ -200,5 +201,6 @@ def multiplicative_rows(lo, hi, indptr, indices, targets, V, ridge, beta, least,
                 break
         if not done:
             unfinished += 1
-        out[i] = u
+        for f in range(d):
+            out[i, f] = u[f]
     return unfinished

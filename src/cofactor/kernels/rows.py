@@ -65,7 +65,8 @@ def ridge_exact(lo, hi, indptr, indices, targets, offsets, features, ridge, shar
         factorize(gram, d, eps)
         solve_lower(gram, x, d)
         solve_upper(gram, x, d)
-        out[i] = x
+        for f in range(d):
+            out[i, f] = x[f]
 
 
 @kernel
@@ -103,7 +104,9 @@ def ridge_cg(lo, hi, indptr, indices, targets, offsets, features, ridge, shares,
         F = np.empty((n, d), dtype=features.dtype)
         q = np.empty(n, dtype=features.dtype)
         for k in range(n):
-            F[k] = features[indices[start + k]]
+            j = indices[start + k]
+            for f in range(d):
+                F[k, f] = features[j, f]
         _times(F, w, q)
         for k in range(n):
             q[k] = targets[start + k] - offsets[indices[start + k]] - q[k]

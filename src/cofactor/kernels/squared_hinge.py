@@ -10,7 +10,7 @@ equations with as many unknowns as there are features, or rows within the margin
 
 import numpy as np
 
-from cofactor.kernels.compile import kernel
+from cofactor.kernels.compile import exact, kernel
 
 #: Halvings of the interval in which the length of a step is sought.
 _HALVINGS = 40
@@ -64,42 +64,83 @@ def _length(start, direction, margins, change, costs):  # type: ignore[no-untype
     return high
 
 
+@exact
+def _add(t, x, out):  # type: ignore[no-untyped-def]
+    for j in range(len(out)):
+        out[j] += t * x[j]
+
+
+@exact
+def _divide(x, t):  # type: ignore[no-untyped-def]
+    for j in range(len(x)):
+        x[j] /= t
+
+
 @kernel
-def fit_squared_hinge(X, rows, z, costs, n_columns, max_iter, w):  # type: ignore[no-untyped-def]
-    """Put the minimum into `w`, shape (n_columns + 1,), which comes as zeros, and return whether it was reached.
+def _put_within(margins, within):  # type: ignore[no-untyped-def]
+    """Write the rows within the margin to the front of `within`; return their number, and whether it held them."""
+    n = 0
+    same = True
+    for i in range(len(margins)):
+        if margins[i] < 1:
+            same = same and within[n] == i
+            within[n] = i
+            n += 1
+    return n, same
+
+
+@kernel
+def fit_squared_hinge(X, z, costs, max_iter, w):  # type: ignore[no-untyped-def]
+    """Put the minimum into `w`, shape (d,), which comes as zeros, and return whether it was reached.
 
     Parameters
     ----------
-    X : ndarray of shape (n, D), float64
-    rows : ndarray of shape (m,), int64
-        The rows to learn from.
+    X : ndarray of shape (m, d), float64
+        The rows to learn from; their last number is 1.
     z, costs : ndarray of shape (m,)
         1 or -1, and c > 0, of each of them.
-    n_columns : int
-        How many of the columns of X are features, the first ones.
     max_iter : int
         Largest number of steps.
     """
-    m = len(rows)
-    seen = np.ones((m, n_columns + 1))
-    for i in range(m):
-        seen[i, :n_columns] = X[rows[i], :n_columns]
+    m, d = X.shape
     margins = np.zeros(m)
     within = np.arange(m)
+    n = m
     for _ in range(max_iter):
-        direction = _target(seen[within], z[within], costs[within]) - w
-        change = z * (seen @ direction)
+        inside, signs, weights = np.empty((n, d)), np.empty(n), np.empty(n)
+        for k in range(n):
+            i = within[k]
+            signs[k] = z[i]
+            weights[k] = costs[i]
+            for j in range(d):
+                inside[k, j] = X[i, j]
+        direction = _target(inside, signs, weights)
+        for j in range(d):
+            direction[j] -= w[j]
+        change = X @ direction
+        for i in range(m):
+            change[i] *= z[i]
         length = _length(w, direction, margins, change, costs)
-        w += length * direction
-        margins += length * change
-        found = np.flatnonzero(margins < 1)
-        if length == 1.0 and len(found) == len(within) and np.all(found == within):
+        _add(length, direction, w)
+        _add(length, change, margins)
+        largest = longest = 0.0
+        for j in range(d):
+            longest = max(longest, abs(direction[j]))
+            largest = max(largest, abs(w[j]))
+        before = n
+        n, same = _put_within(margins, within)
+        if length == 1.0 and n == before and same:
             return True
-        if length * np.max(np.abs(direction)) <= 1e-13 * np.max(np.abs(w)):
+        if length * longest <= 1e-13 * largest:
             return True
-        if len(found) == 0:  # the objective falls until the first row is at the margin
-            found = np.array([np.argmin(margins)])
-            w /= margins[found[0]]
-            margins /= margins[found[0]]
-        within = found
+        if n == 0:  # the objective falls until the first row is at the margin
+            first = 0
+            for i in range(m):
+                if margins[i] < margins[first]:
+                    first = i
+            reach = margins[first]
+            _divide(w, reach)
+            _divide(margins, reach)
+            within[0] = first
+            n = 1
     return False

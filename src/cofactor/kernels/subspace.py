@@ -85,4 +85,5 @@ def eigenvectors(A, values, vectors):  # type: ignore[no-untyped-def]
                 best = p
         used[best] = True
         values[r] = A[best, best]
-        vectors[r] = work[best]
+        for k in range(d):
+            vectors[r, k] = work[best, k]

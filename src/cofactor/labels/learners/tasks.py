@@ -227,4 +227,6 @@ class _Newton:
         """Fit one of the columns."""
         z = np.where(self.place == column + (len(self.classes) == 2), 1.0, -1.0)
         coef = self.coef[column]
-        self.reached[column] = fit_squared_hinge(self.X, self.rows, z, self.costs, len(coef) - 1, n_steps, coef)
+        seen = np.ones((len(self.rows), len(coef)))
+        seen[:, :-1] = self.X[self.rows, : len(coef) - 1]
+        self.reached[column] = fit_squared_hinge(seen, z, self.costs, n_steps, coef)
