@@ -5,7 +5,7 @@ prox(A) = argmin_B penalty(B) + ‖B - A‖²_F / (2t).
 """
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -85,6 +85,50 @@ class L2(SmoothPenalty):
 
     def prox(self, A: np.ndarray, step: float) -> np.ndarray:  # noqa: D102
         return np.asarray(A / (1 + step * self.alpha), dtype=A.dtype)
+
+
+class GraphL2(SmoothPenalty):
+    r"""Ridge, and squared differences of the rows of X A that a graph connects.
+
+    .. math:: \frac{\alpha}{2} \|A\|_F^2 + \gamma \operatorname{tr}(A^\top X^\top \Lambda X A)
+
+    With :math:`\Lambda = \operatorname{diag}(E 1) - E` the second term is :math:`\frac{\gamma}{2} \sum_{ij} e_{ij}
+    \|(X A)_i - (X A)_j\|^2`.
+
+    Parameters
+    ----------
+    alpha : float
+        Weight of the ridge.
+    gamma : float
+        Weight of the graph.
+    X : ndarray or csr_array of shape (n, D)
+    laplacian : csr_array of shape (n, n)
+        Λ, symmetric.
+
+    Examples
+    --------
+    >>> laplacian = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    >>> GraphL2(2.0, 0.5, np.array([[1.0], [3.0]]), laplacian).value(np.array([[3.0]]))
+    27.0
+    """
+
+    def __init__(self, alpha: float, gamma: float, X: Any, laplacian: Any) -> None:
+        super().__init__(alpha)
+        self.gamma, self.X, self.laplacian = gamma, X, laplacian
+        self._transposed = X.T
+
+    def value(self, A: np.ndarray) -> float:  # noqa: D102
+        return self.add_gradient(A, np.zeros_like(A))
+
+    def add_gradient(self, A: np.ndarray, gradient: np.ndarray) -> float:  # noqa: D102
+        slope = self.alpha * A
+        if self.gamma:
+            slope += 2 * self.gamma * np.asarray(self._transposed @ (self.laplacian @ (self.X @ A)))
+        gradient += slope
+        return 0.5 * float(np.sum(slope * A, dtype=float))
+
+    def prox(self, A: np.ndarray, step: float) -> np.ndarray:  # noqa: D102
+        raise NotImplementedError("solvers for smooth penalties need no proximal map of it")
 
 
 class RowL2(SmoothPenalty):

@@ -40,6 +40,7 @@ from cofactor.labels.ridge.model import LabelRidge
 from cofactor.labels.specific.lift import LIFT
 from cofactor.labels.specific.llsf import LLSF
 from cofactor.labels.specific.llsf_dl import LLSFDL
+from cofactor.labels.specific.ssjdr import SSJDR
 from cofactor.labels.transformation.binary_relevance import BinaryRelevance
 from cofactor.labels.transformation.calibrated_ranking import CalibratedLabelRanking
 from cofactor.labels.transformation.classifier_chain import ClassifierChain
@@ -85,6 +86,7 @@ MODELS: dict[str, type[LabelModel]] = {
         LIFT,
         LLSF,
         LLSFDL,
+        SSJDR,
         MLDecisionTree,
         MLForest,
     )
@@ -117,6 +119,7 @@ __all__ = [
     "MODELS",
     "OMF",
     "PLST",
+    "SSJDR",
     "TRANSFORMERS",
     "AdaBoostMH",
     "AdaBoostMR",

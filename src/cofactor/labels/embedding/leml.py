@@ -20,7 +20,7 @@ from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.losses import Logistic, MarginLoss, SmoothHinge, Squared
 from cofactor.model.checks import check_choice, check_number, check_size, resolve_size
 from cofactor.model.convergence import warn_if_unfinished
-from cofactor.penalties import L2
+from cofactor.penalties import L2, Penalty
 from cofactor.problems import LowRankProblem
 from cofactor.problems.reduced_rank import ReducedRankProblem
 from cofactor.solvers import Result, alternating_least_squares, lbfgs
@@ -306,13 +306,17 @@ class LEML(LabelModel):
             data.labels,
             _LOSSES[self.loss](),
             d,
-            {"U": ridge, "V": ridge},
+            self._penalties(data, ridge),
             fit_intercept=self.fit_intercept,
             weights=None if data.weights is None else data.weights / unit,
             known=data.known,
             positive_weights=self._positive_weights(data),
             dtype=np.float64,
         )
+
+    def _penalties(self, data: FitInput, ridge: L2) -> dict[str, Penalty]:
+        """Return the penalties of both factors."""
+        return {"U": ridge, "V": ridge}
 
     def _grows(self, data: FitInput, d: int) -> bool:
         """Whether L-BFGS begins with few components, since all that may be wanted would take much memory."""

@@ -120,7 +120,7 @@ class LLSF(LabelModel):
     References
     ----------
     J. Huang, G. Li, Q. Huang & X. Wu, "Learning label specific features for multi-label classification", ICDM 2015,
-    doi:10.1109/ICDM.2015.67.
+    pages 181-190.
 
     Examples
     --------
