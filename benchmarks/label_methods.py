@@ -117,6 +117,8 @@ METHODS: dict[str, Callable[[int], Made]] = {
     "LLSF-DL of predicted labels": lambda L: LLSFDL.paper(other_labels="predicted"),
     "LLSF-DL, weights chosen": lambda L: LLSFDL(scale="none", threshold=0),
     "SSJDR": lambda L: SSJDR.paper(),
+    "SSJDR, moderate penalties": lambda L: SSJDR.paper(100, 10.0, 0.01, alpha_u=1.0),
+    "SSJDR, small penalties": lambda L: SSJDR.paper(100, 0.01, 1e-4),
     "SSJDR, weights chosen": lambda L: SSJDR(scale="none", threshold=0),
     "MDDMp+ML-kNN": lambda L: before_neighbours(MDDM(scale="none")),
     "MDDMf+ML-kNN": lambda L: before_neighbours(MDDM(form="features", scale="none")),
