@@ -76,13 +76,16 @@ def first_centres(X: Any, k: int) -> NDArray[np.float64]:
     search of deterministic methods for initializing K-means and Gaussian mixture clustering", Intelligent Data
     Analysis 11, 2007).
     """
-    parts = [np.arange(X.shape[0])]
+    parts, scatters = [np.arange(X.shape[0])], [0.0]
     while len(parts) < k:
-        widest = parts.pop(int(np.argmax([_scatter(X[part]) if len(part) > 1 else -1.0 for part in parts])))
+        place = int(np.argmax(scatters))
+        widest, _ = parts.pop(place), scatters.pop(place)
         right = _longest_axis_scores(X[widest]) > 0
         if right.all() or not right.any():  # the rows differ by less than rounding errors
             right = np.arange(len(widest)) == 0
-        parts += [widest[~right], widest[right]]
+        for part in (widest[~right], widest[right]):
+            parts.append(part)
+            scatters.append(_scatter(X[part]) if len(part) > 1 else -1.0)
     return np.stack([_mean(X[part]) for part in parts])
 
 

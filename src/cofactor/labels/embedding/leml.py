@@ -35,6 +35,8 @@ _LOSSES: dict[str, type[MarginLoss] | type[Squared]] = {
 
 _LARGE = 1 << 22  # parameters of all components beyond which L-BFGS begins with few of them,
 _FIRST = 32  # at most so many
+_DOUBLE = 1 << 22  # scores up to which margins are in double precision,
+_SINGLE_TOL = 1e-6  # or where the objective shall be so exact
 _DECOMPOSED = 1 << 23  # rank of the features times labels up to which "auto" alternates
 
 
@@ -293,14 +295,15 @@ class LEML(LabelModel):
             problem = self._problem(data, d)
             result = lbfgs(problem, problem.start(), **settings)
         arrays = problem.arrays(result.x)
-        self.U_, self.V_ = arrays["U"].copy(), arrays["V"].copy()
-        self.intercept_ = arrays.get("c", np.zeros(data.labels.shape[1])) - (0.5 if squared else 0.0)
+        self.U_, self.V_ = (arrays[name].astype(np.float64) for name in ("U", "V"))
+        self.intercept_ = arrays.get("c", np.zeros(data.labels.shape[1])).astype(np.float64) - (0.5 if squared else 0.0)
         return result
 
     def _problem(self, data: FitInput, d: int) -> LowRankProblem:
-        """Return the objective of d components."""
-        unit = _unit(data)
-        ridge = L2((2 if self.loss == "squared" else 1) * self.alpha_ / unit)
+        """Return the objective of d components; in single precision where a margin loss has many scores."""
+        unit, squared = _unit(data), self.loss == "squared"
+        single = not squared and data.labels.shape[0] * data.labels.shape[1] > _DOUBLE and self.tol >= _SINGLE_TOL
+        ridge = L2((2 if squared else 1) * self.alpha_ / unit)
         return LowRankProblem(
             data.features,
             data.labels,
@@ -311,7 +314,7 @@ class LEML(LabelModel):
             weights=None if data.weights is None else data.weights / unit,
             known=data.known,
             positive_weights=self._positive_weights(data),
-            dtype=np.float64,
+            dtype=np.float32 if single else np.float64,
         )
 
     def _penalties(self, data: FitInput, ridge: L2) -> dict[str, Penalty]:
