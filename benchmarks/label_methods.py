@@ -104,6 +104,7 @@ METHODS: dict[str, Callable[[int], Made]] = {
     "PCC for example F1": lambda L: ProbabilisticChain.paper(threshold="joint", best_for="example"),
     "HOMER": lambda L: HOMER.paper(),
     "MLSF": lambda L: MetaLabels.paper(),
+    "MLSF, chosen": lambda L: chosen(MetaLabels.paper(), {"gamma": [0.001, 0.01, 0.03, 0.1, 0.3, 1.0]}),
     "MLSF of hinges": lambda L: MetaLabels.paper(HINGE),
     "CLR": lambda L: CalibratedLabelRanking.paper(),
     "CLR of hinges": lambda L: CalibratedLabelRanking.paper(HINGE),
@@ -135,6 +136,7 @@ METHODS: dict[str, Callable[[int], Made]] = {
     ),
     "NMF+ML-kNN": lambda L: before_neighbours(FeatureNMF(0.1, random_state=0)),
     "MME": lambda L: MME(50, scale="none", threshold=0),
+    "MME by pairs": lambda L: MME(50, form="pairs", scale="none", threshold=0),
     "ANMF": lambda L: ANMF(scale="none", threshold=0),
     "MNMF": lambda L: MNMF(scale="none", threshold=0),
     "MNMF, chosen": lambda L: chosen(
@@ -150,7 +152,7 @@ def before_neighbours(reduction: Any) -> Pipeline:
     return Pipeline([("reduce", reduction), ("mlknn", MLkNN.paper())])
 
 
-def chosen(made: LabelModel | Pipeline, grid: dict[str, list[Any]]) -> Search:
+def chosen(made: LabelModel | Pipeline, grid: dict[str, list[Any]] | None = None) -> Search:
     """Return a search for the settings of the best accuracy, in five folds of the training instances."""
     return Search(made, grid, metric="accuracy", validation="kfold", n_splits=5)
 

@@ -3,6 +3,7 @@
 from cofactor.problems.attitudes import AttitudeProblem
 from cofactor.problems.group_embedding import GroupEmbeddingProblem
 from cofactor.problems.joint import JointLeastSquaresProblem
+from cofactor.problems.label_sets import LabelSetProblem
 from cofactor.problems.layout import Layout
 from cofactor.problems.least_squares import LeastSquaresProblem
 from cofactor.problems.linked import LinkedProblem
@@ -21,6 +22,7 @@ __all__ = [
     "AttitudeProblem",
     "GroupEmbeddingProblem",
     "JointLeastSquaresProblem",
+    "LabelSetProblem",
     "Layout",
     "LeastSquaresProblem",
     "LinkedProblem",

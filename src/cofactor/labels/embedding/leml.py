@@ -242,7 +242,7 @@ class LEML(LabelModel):
             self._alternate(space, data.labels, d, settings) if space is not None else self._descend(data, d, settings)
         )
         warn_if_unfinished(result, self)
-        scale = _unit(data) if space is None else 1.0
+        scale = unit_of(data) if space is None else 1.0
         scale *= 0.5 if self.loss == "squared" and space is None else 1.0  # the problem has the loss without its ½
         self.objective_, self.certificate_ = scale * result.objective, scale * result.certificate
         self.history_, self.n_iter_ = [scale * value for value in result.history], result.n_iter
@@ -301,7 +301,7 @@ class LEML(LabelModel):
 
     def _problem(self, data: FitInput, d: int) -> LowRankProblem:
         """Return the objective of d components; in single precision where a margin loss has many scores."""
-        unit, squared = _unit(data), self.loss == "squared"
+        unit, squared = unit_of(data), self.loss == "squared"
         single = not squared and data.labels.shape[0] * data.labels.shape[1] > _DOUBLE and self.tol >= _SINGLE_TOL
         ridge = L2((2 if squared else 1) * self.alpha_ / unit)
         return LowRankProblem(
@@ -361,7 +361,7 @@ class LEML(LabelModel):
         return ScoreParts((LinearPart(X, self.U_, self.V_),), self.intercept_)
 
 
-def _unit(data: FitInput) -> float:
+def unit_of(data: FitInput) -> float:
     """Return what L-BFGS has the objective divided by, since its steps depend on the scale of fractional weights.
 
     Whole weights count instances: they are taken as they are, with the same steps as instances that are repeated.
