@@ -83,6 +83,7 @@ METHODS: dict[str, Callable[[int], Made]] = {
     "AdaBoost.MH, 400 rounds": lambda L: AdaBoostMH.paper(400),
     "AdaBoost.MR": lambda L: AdaBoostMR.paper(threshold=0),
     "ML-DT": lambda L: MLDecisionTree.paper(),
+    "ML-DT, pruned": lambda L: MLDecisionTree.paper(min_samples_leaf=5, ccp_alpha=0.005),
     "ML-DT, leaves chosen": lambda L: MLDecisionTree.paper(min_samples_leaf="auto"),
     "random forest": lambda L: MLForest.paper(),
     "extra trees": lambda L: MLForest.paper(trees="extra-trees"),

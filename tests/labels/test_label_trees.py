@@ -30,11 +30,13 @@ def shares(theirs: Any, new: np.ndarray) -> np.ndarray:
     [
         (MLDecisionTree.paper(min_samples_leaf=2, random_state=3), DecisionTreeClassifier(
             criterion="entropy", min_samples_leaf=2, random_state=3)),
+        (MLDecisionTree.paper(ccp_alpha=0.05, random_state=3), DecisionTreeClassifier(
+            criterion="entropy", ccp_alpha=0.05, random_state=3)),
         (MLForest.paper(7, random_state=3), RandomForestClassifier(7, criterion="entropy", random_state=3)),
         (MLForest.paper(7, trees="extra-trees", criterion="gini", max_depth=4, max_features=2, random_state=3),
          ExtraTreesClassifier(7, max_depth=4, max_features=2, random_state=3)),
     ],
-    ids=["tree", "random forest", "extra trees"],
+    ids=["tree", "pruned tree", "random forest", "extra trees"],
 )  # fmt: skip
 def test_as_scikit_learn_grows_them(ours: Any, theirs: Any) -> None:
     X, Y, new = toy()
