@@ -1,8 +1,10 @@
-"""LabelRidge on large made-up sets: CPU seconds and peak memory, each in a process of its own.
+"""LabelRidge on large made-up sets, PLST and LEML on 20,000 labels: CPU seconds and peak memory.
 
     python benchmarks/label_large.py [NAME ...]      measure some of the sets, and show the rows
+    python benchmarks/label_large.py embeddings      PLST and LEML, into README.md
 
-`label_costs.py large` writes the table into README.md. All times are with one BLAS thread.
+Each is a process of its own. `label_costs.py large` writes the first table into README.md. All times are with one BLAS
+thread.
 """
 
 import json
@@ -16,9 +18,10 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+from common import publish, table
 from scipy import sparse
 
-from cofactor.labels import LabelRidge
+from cofactor.labels import MODELS
 from cofactor.metrics import label_report
 
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -68,7 +71,7 @@ def documents(size: Size) -> tuple[sparse.csr_array, sparse.csr_array]:
     return X, Y
 
 
-def fit(name: str) -> dict[str, Any]:
+def fit(name: str, model_name: str) -> dict[str, Any]:
     """Return what a fit of this process took, and how good it is on 1,000 further instances."""
     size = SETS[name]
     X, Y = documents(size)
@@ -78,22 +81,28 @@ def fit(name: str) -> dict[str, Any]:
     began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = LabelRidge(random_state=0).fit(X_train, Y_train)
+        model = MODELS[model_name](random_state=0).fit(X_train, Y_train)
     seconds = time.process_time() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
     f1 = float(label_report(Y_test, model.predict(X_test))["micro_f1"])
     return {"seconds": seconds, "peak": peak, "micro_f1": f1}
 
 
+def figures(name: str, model_name: str) -> list[str]:
+    """Return CPU seconds, peak memory and micro-F1 of a model, measured in a process of its own."""
+    command = [sys.executable, __file__, "--here", name, model_name]
+    done = subprocess.run(command, env=os.environ | ONE_THREAD, stdout=subprocess.PIPE, text=True, check=True)
+    found = json.loads(done.stdout)
+    return [f"{found[key]:.2f}" for key in ("seconds", "peak", "micro_f1")]
+
+
 def large_rows(names: Iterable[str]) -> list[list[str]]:
     """Return the rows of the table, each measured in a process of its own."""
     rows = []
     for name in names:
-        command = [sys.executable, __file__, "--here", name]
-        done = subprocess.run(command, env=os.environ | ONE_THREAD, stdout=subprocess.PIPE, text=True, check=True)
-        found, size = json.loads(done.stdout), SETS[name]
+        size = SETS[name]
         shape = f"{size.n:,} × {size.D:,} × {size.L:,}"
-        rows.append([name, shape, size.asked, *(f"{found[key]:.2f}" for key in ("seconds", "peak", "micro_f1"))])
+        rows.append([name, shape, size.asked, *figures(name, "LabelRidge")])
         print(rows[-1], file=sys.stderr, flush=True)
     return rows
 
@@ -101,6 +110,9 @@ def large_rows(names: Iterable[str]) -> list[list[str]]:
 if __name__ == "__main__":
     given = sys.argv[1:]
     if given[:1] == ["--here"]:
-        print(json.dumps(fit(given[1])))
+        print(json.dumps(fit(given[1], given[2])))
+    elif given == ["embeddings"]:
+        rows = [[name, "30 s, 1 GB", *figures("labels", name)] for name in ("PLST", "LEML")]
+        publish("label costs: 20,000 labels", table(["model", "asked", *HEADER[3:]], rows))
     else:
         large_rows(given or SETS)
