@@ -64,8 +64,8 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
 ABSENT = tuple(Reason("not in this package", method=method) for method in OTHERS)
 REASONS = (
     REALIGNMENT,
-    Reason("features scaled to variance 1, the source's perhaps not", data="cal500", method="BPMLL"),
-    Reason("features scaled to variance 1, the source's perhaps not", data="cal500", method="LIFT"),
+    Reason("features scaled to variance 1, the source's perhaps not", data="cal500", method="BPMLL", variant=""),
+    Reason("features scaled to variance 1, the source's perhaps not", data="cal500", method="LIFT", variant=""),
     Reason("rows have length 1 here, which C = 1 does not suit", data="yahoo-*", method="LIFT", verdict="worse"),
     Reason("C = 1 does not suit the scale of the features here", data="human", method="LIFT", verdict="worse"),
     Reason("the source states neither kernel nor C; here linear, by LIBLINEAR, C chosen", method="BinaryRelevance"),

@@ -67,6 +67,7 @@ REASONS = (
     Reason("taken over from another paper, the classifier is not stated; here linear SVM", method="CCA"),
     Reason("taken over from another paper, decoder and cut are not stated", method="CompressedSensing"),
     Reason("taken over from another paper, the cut is not stated", method="PLST"),
+    Reason("neither the divergence nor the start of the source are stated", method="MNMF"),
     Reason("the printed number is reached on training rows alone", data="medical", method="OMF"),
 )
 
@@ -85,7 +86,8 @@ NOTES = (
 def _cells(extent: Extent) -> list[Cell]:
     """Quick: one fold of the two small sets; normal: five folds, two of bibtex; full: five folds of all.
 
-    One cell of OMF on medical is measured on its own training rows.
+    MNMF on medical, with 350 components, is left out of the first. One cell of OMF on medical is measured on its own
+    training rows.
     """
     n_folds = {
         "quick": {"scene": 1, "medical": 1},
@@ -93,6 +95,8 @@ def _cells(extent: Extent) -> list[Cell]:
         "full": {"scene": 5, "medical": 5, "corel5k": 5, "bibtex": 5},
     }[extent]
     places = [(method, data, split) for data, n in n_folds.items() for method in METHODS for split in folds(5, n)]
+    if extent == "quick":
+        places = [place for place in places if place[:2] != ("MNMF", "medical")]
     cells = [label_cell(*place, thresholds=THRESHOLDS, **_declared(*place[:2])) for place in places]
     given = {"n_components": 70, "label_weight": 0.9, "alpha": 0.1, "alpha_predict": 0.1}
     seen = label_cell("OMF", "medical", "seen 1/5", settings=given, variant=SEEN)
@@ -150,12 +154,19 @@ def cuts(results: Sequence[Result]) -> dict[tuple[str, str], tuple[float, float]
 def best_three(reached: Mapping[tuple[str, str], tuple[float, float]]) -> Claim:
     """Return the claim that OMF is the best on three data sets, as far as its rivals are in this package."""
     data_sets = ("corel5k", "bibtex", "medical")
-    known = all((data, method) in reached for data in data_sets for method in METHODS)
-    best = [max(METHODS, key=lambda method: max(reached[data, method])) for data in data_sets] if known else []
+    rivals = [(data, method) for data in data_sets for method in METHODS if method != "OMF"]
+    known = all(place in reached for place in [*rivals, *((data, "OMF") for data in data_sets)])
+    ahead = [
+        f"{data}, {method}"
+        for data, method in rivals
+        if (data, method) in reached
+        and (data, "OMF") in reached
+        and max(reached[data, method]) > max(reached[data, "OMF"])
+    ]
     return Claim(
         "OMF has the largest micro F1 on corel5k, bibtex and medical; here among the methods of this package, "
         "each with the better of its two cuts.",
-        set(best) == {"OMF"} if known else None,
+        False if ahead else True if known else None,
         "; ".join(f"{data}, {method}: {max(values):.3f}" for (data, method), values in reached.items()),
     )
 
