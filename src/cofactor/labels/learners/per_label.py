@@ -17,6 +17,7 @@ from cofactor.labels.class_weights import ClassWeights
 from cofactor.labels.learners import linear
 from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader, put_pattern
 from cofactor.labels.learners.fitting import Fitted, check_weights, fit_learner, learner_from_state, neighbour_index
+from cofactor.labels.learners.hinges import Task, fitted_by_kernels
 from cofactor.labels.learners.linear import LINKS, LinearLearner
 from cofactor.labels.learners.neighbours import NeighbourIndex, is_plain
 from cofactor.labels.learners.tasks import of_one_step
@@ -344,12 +345,18 @@ def fit_label_learners(
         weights = sample_weight if classes is None else _with_classes(column, sample_weight, classes, k)
         return _known_part(X, column, weights, None if known is None else known[:, k])
 
-    tasks = ((short if stopped() else estimator, *instances_of(k), int(seeds[k])) for k in range(n_labels))
+    results: Iterable[Fitted] | None = None
+    if classes is None:
+        tasks = (_task(columns[:, [k]], None if known is None else known[:, k]) for k in range(n_labels))
+        results = fitted_by_kernels(estimator, X, tasks, sample_weight, stopped)
+    if results is None:
+        parts = ((short if stopped() else estimator, *instances_of(k), int(seeds[k])) for k in range(n_labels))
+        results = in_processes(_fit_label, parts, n_jobs)
     n_stopped = 0
 
     def learners() -> Iterator[Learner]:
         nonlocal n_stopped
-        for k, (learner, converged) in enumerate(in_processes(_fit_label, tasks, n_jobs)):
+        for k, (learner, converged) in enumerate(results):
             yield learner
             n_stopped += not converged
             on_label(k + 1)
@@ -395,6 +402,15 @@ def _known_part(
         return X, column, weights
     rows = np.flatnonzero(known)
     return X[rows], column[rows], None if weights is None else weights[rows]
+
+
+def _task(column: sparse.csc_array, known: NDArray[np.bool_] | None) -> Task:
+    """Return what there is to learn of a label."""
+    target = column.toarray().ravel().astype(np.int64)
+    if known is None or known.all():
+        return Task(target)
+    rows = np.flatnonzero(known)
+    return Task(target[rows], rows)
 
 
 def _fit_label(

@@ -1,0 +1,189 @@
+"""Linear support vector machines with the squared hinge for many tasks on the same features, by kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import islice
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.svm import LinearSVC
+from sklearn.utils import gen_batches
+
+from cofactor.kernels.hinge_block import fit_hinge_block
+from cofactor.kernels.squared_hinge import fit_squared_hinge
+from cofactor.kernels.threads import parallel_for
+from cofactor.labels.features import is_sparse
+from cofactor.labels.learners.base import CheckedFeatures
+from cofactor.labels.learners.fitting import Fitted
+from cofactor.labels.learners.linear import LinearLearner
+
+__all__ = ["Task", "fitted_by_kernels"]
+
+#: Most features, and most numbers of a dense table, for Newton's method, whose steps solve equations of that many
+#: unknowns. Beyond, coordinate descent, which has none to solve, is faster.
+_MOST_FEATURES = 400
+_MOST_CELLS = 1 << 24
+_MAX_STEPS = 100
+_AT_A_TIME = 128  # tasks between two reports of progress
+#: Problems that take their steps for a row together, at most, and instances times problems.
+_LANES = 64
+_BLOCK = 1 << 23
+#: Largest difference of derivatives in the minimum, in units of ``tol``: coefficients are then about as near to it as
+#: those of liblinear with this ``tol`` (bibtex: both within 1e-3).
+_LOOSER = 100.0
+_LEAST_TOL = 1e-6  # less is beyond numbers of 32 bits
+_LARGEST = 1e12  # features, whose squares are added up
+
+
+class Task(NamedTuple):
+    """Something to learn.
+
+    Parameters
+    ----------
+    target : ndarray of shape (m,)
+        Class of each row, whole numbers; at least two different ones.
+    rows : ndarray of shape (m,), int64, optional
+        The rows to learn from; by default all.
+    n_features : int, optional
+        How many of the features count, the first ones; by default all.
+    """
+
+    target: NDArray[Any]
+    rows: NDArray[np.int64] | None = None
+    n_features: int | None = None
+
+
+def fitted_by_kernels(
+    estimator: Any,
+    X: CheckedFeatures,
+    tasks: Iterable[Task],
+    weights: NDArray[Any] | None,
+    stopped: Callable[[], bool],
+) -> Iterator[Fitted] | None:
+    """Return the learner of each task, or None if this estimator is not fitted by kernels to these features.
+
+    ``LinearSVC`` with the squared hinge and the penalty "l2" has one minimum, near which liblinear ends (``tol``). Of
+    few features Newton's method finds it exactly; on sparse rows coordinate descent comes as near as liblinear.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor of scikit-learn
+    X : ndarray or csr_array of shape (n, D)
+    tasks : iterable of Task
+    weights : ndarray of shape (n,), optional
+        Of the rows of X.
+    stopped : callable
+        Says whether the tasks that are still to be fitted shall get one iteration each.
+    """
+    n, D = X.shape
+    if not _is_plain(estimator):
+        return None
+    cost = float(estimator.C)
+    costs = np.full(n, cost) if weights is None else cost * np.asarray(weights, dtype=np.float64)
+    if D <= _MOST_FEATURES and n * D <= _MOST_CELLS:
+        dense = np.ascontiguousarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
+        return _fitted(tasks, costs, D, partial(_by_newton, dense, stopped))
+    if not is_sparse(X) or not estimator.tol >= _LEAST_TOL or np.abs(X.data).max(initial=0.0) > _LARGEST:
+        return None
+    table = _Table(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.float32), D)
+    return _fitted(tasks, costs, D, partial(_by_blocks, estimator, table, costs, stopped))
+
+
+class _Table(NamedTuple):
+    """A CSR matrix as the kernel wants it."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    data: NDArray[np.float32]
+    n_columns: int
+
+
+class _Machines:
+    """A machine for each class of a task against its other classes; of two classes for the second."""
+
+    def __init__(self, task: Task, costs: NDArray[np.float64], n_features: int) -> None:
+        rows = np.arange(len(costs)) if task.rows is None else np.asarray(task.rows, dtype=np.int64)
+        self.classes, place = np.unique(task.target, return_inverse=True)
+        self.classes = self.classes.astype(np.int64)
+        kept = np.flatnonzero(costs[rows] > 0)
+        self.rows, self.place, self.costs = rows[kept], place[kept], costs[rows[kept]]
+        self.n_features = n_features if task.n_features is None else task.n_features
+        n_machines = 1 if len(self.classes) == 2 else len(self.classes)
+        self.coef = np.zeros((n_machines, self.n_features + 1))
+        self.reached = np.zeros(n_machines, dtype=bool)
+
+    def signs(self, k: int) -> NDArray[np.float64]:
+        """Return 1 for the rows of the class of a machine, -1 for others."""
+        return np.where(self.place == k + (len(self.classes) == 2), 1.0, -1.0)
+
+
+def _is_plain(estimator: Any) -> bool:
+    """Return whether the objective is that of the kernels."""
+    if type(estimator) is not LinearSVC:
+        return False
+    plain = LinearSVC()
+    for name in ("loss", "penalty", "fit_intercept", "intercept_scaling", "class_weight", "multi_class"):
+        if getattr(estimator, name) != getattr(plain, name):
+            return False
+    numbers = (estimator.C, estimator.tol, estimator.max_iter)  # what else they may be scikit-learn refuses
+    return all(isinstance(number, Real) and 0 < float(number) < np.inf for number in numbers)
+
+
+def _fitted(
+    tasks: Iterable[Task],
+    costs: NDArray[np.float64],
+    n_features: int,
+    solve: Callable[[list[tuple[_Machines, int]]], None],
+) -> Iterator[Fitted]:
+    """Yield the learner of each task; `solve` fits all machines of some tasks."""
+    rest = iter(tasks)
+    while of_tasks := [_Machines(task, costs, n_features) for task in islice(rest, _AT_A_TIME)]:
+        solve([(machines, k) for machines in of_tasks for k in range(len(machines.coef))])
+        for machines in of_tasks:
+            learner = LinearLearner(machines.coef[:, :-1].T, machines.coef[:, -1].copy(), machines.classes)
+            yield Fitted(learner, bool(machines.reached.all()))
+
+
+def _by_newton(X: NDArray[np.float64], stopped: Callable[[], bool], problems: list[tuple[_Machines, int]]) -> None:
+    """Fit machines by Newton's method, each in one thread."""
+    n_steps = 1 if stopped() else _MAX_STEPS
+
+    def task(p: int) -> None:
+        machines, k = problems[p]
+        coef = machines.coef[k]
+        seen = np.ones((len(machines.rows), len(coef)))
+        seen[:, :-1] = X[machines.rows, : len(coef) - 1]
+        machines.reached[k] = fit_squared_hinge(seen, machines.signs(k), machines.costs, n_steps, coef)
+
+    parallel_for(task, len(problems))
+
+
+def _by_blocks(
+    estimator: LinearSVC,
+    table: _Table,
+    costs: NDArray[np.float64],
+    stopped: Callable[[], bool],
+    problems: list[tuple[_Machines, int]],
+) -> None:
+    """Fit machines by coordinate descent, those of a block in one thread."""
+    n, n_passes = len(costs), 1 if stopped() else int(estimator.max_iter)
+    blocks = list(gen_batches(len(problems), min(_LANES, max(8, _BLOCK // n))))
+    each, tol = np.where(costs > 0, costs, 1.0).astype(np.float32), _LOOSER * float(estimator.tol)
+
+    def task(t: int) -> None:
+        block = problems[blocks[t]]
+        z = np.zeros((n, len(block)), np.float32)
+        for b, (machines, k) in enumerate(block):
+            z[machines.rows, b] = machines.signs(k)
+        limits = np.array([machines.n_features for machines, _ in block])
+        coef, reached = np.zeros((table.n_columns + 1, len(block)), np.float32), np.zeros(len(block), np.uint8)
+        fit_hinge_block(*table[:3], z, each, limits, tol, n_passes, coef, reached)
+        for b, (machines, k) in enumerate(block):
+            machines.coef[k, :-1], machines.coef[k, -1] = coef[: machines.n_features, b], coef[-1, b]
+            machines.reached[k] = reached[b] == 1
+
+    parallel_for(task, len(blocks))

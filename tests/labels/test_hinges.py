@@ -1,0 +1,77 @@
+"""Linear support vector machines by kernels, against liblinear."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.svm import LinearSVC
+
+from cofactor.labels.learners import hinges
+from cofactor.labels.learners.hinges import Task, fitted_by_kernels
+
+rng = np.random.default_rng(0)
+X = sparse.csr_array(rng.random((90, 12)) * (rng.random((90, 12)) < 0.4))
+signal = X @ rng.normal(size=(12, 3))
+TARGETS = [signal[:, 0] > 0.1, np.digitize(signal[:, 1], [-0.3, 0.4]), signal[:, 2] > 0.5]
+
+
+@pytest.fixture(params=[hinges._MOST_FEATURES, 0], ids=["newton", "blocks"])
+def solver(request, monkeypatch):
+    monkeypatch.setattr(hinges, "_MOST_FEATURES", request.param)
+
+
+def fitted(tasks, weights=None, *, stopped=False, **params):
+    return list(fitted_by_kernels(LinearSVC(**params), X, tasks, weights, lambda: stopped))
+
+
+def objective(coef, intercept, rows, z, costs):
+    """The formula, with a penalty of the intercept."""
+    beyond = np.maximum(0, 1 - z * (rows @ coef + intercept))
+    return 0.5 * (coef @ coef + intercept**2) + costs @ beyond**2
+
+
+def test_minima_are_those_of_liblinear(solver):
+    rows, weights = np.flatnonzero(rng.random(90) > 0.3), rng.integers(3, size=90).astype(float)
+    tasks = [Task(TARGETS[0].astype(int)), Task(TARGETS[1][rows] + 3, rows, 9), Task(TARGETS[2].astype(int), None, 10)]
+    for task, (learner, converged) in zip(tasks, fitted(tasks, weights, C=2.0, tol=1e-6), strict=True):
+        assert converged
+        of = np.arange(90) if task.rows is None else task.rows
+        part = X[of][:, : task.n_features]
+        exact = LinearSVC(C=2.0, tol=1e-10, max_iter=100_000).fit(part, task.target, weights[of])
+        assert learner.n_features == part.shape[1]
+        assert np.array_equal(learner.classes, exact.classes_)
+        np.testing.assert_allclose(learner.coef, exact.coef_.T, atol=2e-4)
+        np.testing.assert_allclose(learner.intercept, exact.intercept_, atol=2e-4)
+
+
+def test_the_default_tolerance_is_as_near_as_liblinear_s(solver):
+    target = TARGETS[0].astype(int)
+    z = np.where(target == 1, 1.0, -1.0)
+    (learner, _), near = fitted([Task(target)])[0], LinearSVC().fit(X, target)
+    exact = LinearSVC(tol=1e-10, max_iter=100_000).fit(X, target)
+    least = objective(exact.coef_[0], exact.intercept_[0], X, z, np.ones(90))
+    assert objective(learner.coef[:, 0], learner.intercept[0], X, z, np.ones(90)) <= least * (1 + 1e-4)
+    np.testing.assert_array_equal(learner.predict(X), near.predict(X))
+
+
+def test_one_step_is_not_the_minimum(solver):
+    (learner, converged), _ = fitted([Task(TARGETS[0].astype(int)), Task(TARGETS[2].astype(int))], stopped=True)
+    assert not converged
+    assert np.any(learner.coef)
+
+
+def test_machines_of_many_blocks_are_those_of_one(monkeypatch):
+    monkeypatch.setattr(hinges, "_MOST_FEATURES", 0)
+    tasks = [Task((signal[:, 0] > cut).astype(int)) for cut in np.linspace(-0.5, 0.5, 70)]
+    together = fitted(tasks, tol=1e-6)
+    monkeypatch.setattr(hinges, "_LANES", 8)
+    for one, other in zip(together, fitted(tasks, tol=1e-6), strict=True):
+        np.testing.assert_allclose(one.learner.coef, other.learner.coef, atol=2e-4)
+
+
+def test_other_estimators_are_left_to_scikit_learn(monkeypatch):
+    for estimator in (LinearSVC(loss="hinge"), LinearSVC(class_weight="balanced"), LinearSVC(fit_intercept=False)):
+        assert fitted_by_kernels(estimator, X, [], None, lambda: False) is None
+    monkeypatch.setattr(hinges, "_MOST_FEATURES", 0)
+    assert fitted_by_kernels(LinearSVC(), X.toarray(), [], None, lambda: False) is None
+    assert fitted_by_kernels(LinearSVC(), X * 1e13, [], None, lambda: False) is None
+    assert fitted_by_kernels(LinearSVC(tol=1e-8), X, [], None, lambda: False) is None
