@@ -106,7 +106,7 @@ METHODS: dict[str, Callable[[int], Made]] = {
     "PCC for example F1": lambda L: ProbabilisticChain.paper(threshold="joint", best_for="example"),
     "HOMER": lambda L: HOMER.paper(),
     "MLSF": lambda L: MetaLabels.paper(),
-    "MLSF, chosen": lambda L: chosen(MetaLabels.paper(), {"gamma": [0.001, 0.01, 0.03, 0.1, 0.3, 1.0]}),
+    "MLSF, chosen": lambda L: chosen(MetaLabels.paper()),
     "MLSF of hinges": lambda L: MetaLabels.paper(HINGE),
     "CLR": lambda L: CalibratedLabelRanking.paper(),
     "CLR of hinges": lambda L: CalibratedLabelRanking.paper(HINGE),

@@ -51,7 +51,8 @@ class MetaLabels(LearnerModel):
     estimator : classifier or regressor of scikit-learn, optional
         As in `ClassifierChain`.
     group_size : int, default=5
-        Labels in a group, on average: there are ⌈L / group_size⌉ groups. The paper tries 5, 10, 15 and 20.
+        Labels in a group, on average: there are ⌈L / group_size⌉ groups. The paper tries 5, 10, 15 and 20, and
+        so does `Search` without a grid.
     gamma : float, default=0.1
         Weight of the lasso, at least 0: the larger, the fewer features. Where none is left, all are taken; with 0 all
         are taken, and with a single group the model is `ClassifierChain`.
@@ -142,6 +143,10 @@ class MetaLabels(LearnerModel):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """Return the sizes of groups that the paper tries, and weights of the lasso; see `LabelModel.default_grid`."""
+        return {"group_size": [5, 10, 15, 20], "gamma": [0.001, 0.01, 0.1, 1.0]}
 
     def _check_params(self) -> None:
         super()._check_params()
