@@ -55,7 +55,7 @@ METHODS = {
     "ML-kNN, as it is there": Same(MLkNN.paper, "mlknn"),
     "BR-kNN-a": Same(lambda: BRkNN.paper(9), "brknn_a"),
     "BR-kNN-b": Same(lambda: BRkNN.paper(9, extension="b"), "brknn_b"),
-    "IBLR+": Same(lambda: IBLR.paper(with_features=True), "iblr", 200),
+    "IBLR+": Same(lambda: IBLR.paper(with_features=True), "iblr", 50),
     "RAkEL-o": Same(lambda: RAkEL.paper(SVM, random_state=0), "rakel"),
     "RAkEL-d": Same(lambda: RAkEL.paper(SVM, overlapping=False, random_state=0), "rakel_d"),
     "classifier chain": Same(lambda: ClassifierChain.paper(SVM, order="given"), "chain"),

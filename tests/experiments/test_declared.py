@@ -110,7 +110,10 @@ ALS_ALONE = 'methods = [{name = "ALS"}]\n'
         (DATA + "methods = ['ALS']", r"methods: must be tables, each below a line \[\[methods\]\]"),
         (DATA + "methods = [{parameters = {}}]", "methods, number 1: has no name"),
         (DATA + "methods = [{name = 'AsL'}]", r"methods, number 1 \(AsL\): there is no model 'AsL'; did you mean ALS"),
-        (DATA + "methods = [{name = 'x', model = 'xyz'}]", "there is no model 'xyz'; expected one of ALS, ANMF, AdaBoostMH"),
+        (
+            DATA + "methods = [{name = 'x', model = 'xyz'}]",
+            "there is no model 'xyz'; expected one of ALS, ANMF, AdaBoostMH",
+        ),
         (DATA + "methods = [{name = 'ALS', grids = {}}]", "methods, number 1: has no key 'grids'; did you mean grid?"),
         (DATA + "methods = [{name = 'ALS'}, {name = 'ALS'}]", r"number 2 \(ALS\): there is another method of this"),
         (DATA + "methods = [{name = 'ALS'}, {name = 'PLST'}]", r"2 \(PLST\): PLST is for labels, but ALS for ratings"),
