@@ -9,10 +9,10 @@ and in the dual, where w = sum_i a_i z_i x_i, of
     1/2 |w|² + sum_i (a_i² / (4 c_i) - a_i),   a_i >= 0.
 
 A step takes one a_i to its minimum, and half as far beyond: this over-relaxation saves a third of the passes, and less
-than as far again keeps the method convergent. All problems take their steps for a row together, so that the row is read once, and
-its products with all w are one loop over neighbouring numbers, which is vectorized. A row that lies far beyond the
-margin is left out until the others have converged. (Hsieh et al., "A dual coordinate descent method for large-scale
-linear SVM", ICML 2008: what liblinear does for one problem.)
+than as far again keeps the method convergent. All problems take their steps for a row together, so that the row is read
+once, and its products with all w are one loop over neighbouring numbers, which is vectorized. A row that lies far
+beyond the margin is left out until the others have converged. (Hsieh et al., "A dual coordinate descent method for
+large-scale linear SVM", ICML 2008: what liblinear does for one problem.)
 """
 
 import numpy as np
