@@ -24,7 +24,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.svm import LinearSVC
 
 from cofactor.datasets import load_labels
-from cofactor.errors import InputWarning
+from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.evaluation import Search
 from cofactor.labels import (
     ANMF,
@@ -208,7 +208,11 @@ def main() -> None:
         for method in chosen.methods:
             make = METHODS[method]
             joint = model_of(make(2)).threshold == "joint"
-            measured(make, name, learned=False)  # compiles
+            try:
+                measured(make, name, learned=False)  # compiles
+            except InvalidInputError as refused:  # non-negative factors of features below 0
+                print(name, method, refused, sep=" | ", flush=True)
+                continue
             for learned in (False,) if joint or chosen.plain else (False, True):
                 *figures, seconds = measured(make, name, learned=learned)
                 digits = (3, 3, 3, 3, 4)
