@@ -28,7 +28,7 @@ def arrays_of(X: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, ...]:
 
 def test_a_step_follows_the_negative_gradient() -> None:
     rng = np.random.default_rng(0)
-    net = Network.drawn(4, 3, 5, rng)
+    net = Network.drawn(4, 5, 5, rng)  # one unit alone, and four at a time
     x, y = np.array([0.5, 0.0, -1.0, 2.0]), np.array([1, 0, 1, 0, 0])
     before = [net.W.copy(), net.b.copy(), net.V.copy(), net.c.copy()]
     rate, h = 1e-3, 1e-5
@@ -57,6 +57,24 @@ def test_decay_takes_its_share_of_all_weights_at_every_step() -> None:
         slow = [new - decay * old for new, old in zip(step, slow, strict=True)]
     for found, expected in zip((net.W, net.b, net.V, net.c), slow, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-15)
+
+
+def test_steps_in_single_precision_and_outputs_at_their_bounds() -> None:
+    rng = np.random.default_rng(2)
+    X, Y = rng.normal(size=(9, 4)), np.tile([[1, 0, 0], [0, 1, 1]], (5, 1))[:9]
+    start = Network.drawn(4, 6, 3, rng)
+    start.V *= 300
+    assert np.abs(start.outputs(X)).max() == 1
+    weights = [[start.of(kind).W, start.of(kind).b, start.of(kind).V, start.of(kind).c] for kind in (np.float32, float)]
+    errors = [ranking_epoch(np.arange(9), *arrays_of(X, Y), *parts, 0.05, 1e-9) for parts in weights]
+    single, double = weights
+    assert errors[0] == pytest.approx(errors[1], rel=1e-5)
+    assert ranking_epoch(np.array([0]), *arrays_of(X, Y), *double, 1e-9, 0.0) == pytest.approx(
+        error_of(double, X[0], Y[0]), rel=1e-12
+    )
+    for found, expected in zip(single, double, strict=True):
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_cuts_with_the_fewest_wrong_labels() -> None:
