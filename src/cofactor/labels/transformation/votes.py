@@ -61,7 +61,11 @@ def set_margins(scores: NDArray[Any], sets: NDArray[np.bool_]) -> NDArray[Any]:
     >>> set_margins(np.array([[0.1, 0.7, 0.2]]), np.array([[True, False], [True, True], [False, False]])).round(2)
     array([[0.5, 0.5]])
     """
+    best = scores.argmax(axis=1)
+    top = scores[np.arange(len(scores)), best]
     margins = np.empty((len(scores), sets.shape[1]))
-    for k, has in enumerate(sets.T):
-        margins[:, k] = scores[:, has].max(axis=1) - scores[:, ~has].max(axis=1)
+    for k, has in enumerate(sets.T):  # one of both is the best set of all, so only the others are searched
+        held = has[best]
+        margins[held, k] = top[held] - scores[np.ix_(held, ~has)].max(axis=1)
+        margins[~held, k] = scores[np.ix_(~held, has)].max(axis=1) - top[~held]
     return margins
