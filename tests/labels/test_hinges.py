@@ -53,6 +53,17 @@ def test_the_default_tolerance_is_as_near_as_liblinear_s(solver):
     np.testing.assert_array_equal(learner.predict(X), near.predict(X))
 
 
+def test_newton_ends_where_there_is_no_slope():
+    """Its second derivatives are kept from step to step: with few rows more than features, and with many."""
+    for rows in (np.arange(90), np.arange(16)):
+        z = np.where(TARGETS[0][rows], 1.0, -1.0)
+        ((learner, converged),) = fitted([Task(TARGETS[0][rows].astype(int), rows)], C=10.0)
+        assert converged
+        table = np.column_stack([X[rows].toarray(), np.ones(len(rows))])
+        w = np.append(learner.coef[:, 0], learner.intercept)
+        np.testing.assert_allclose(20 * table.T @ (z * np.maximum(0, 1 - z * (table @ w))), w, atol=1e-9)
+
+
 def test_one_step_is_not_the_minimum(solver):
     (learner, converged), _ = fitted([Task(TARGETS[0].astype(int)), Task(TARGETS[2].astype(int))], stopped=True)
     assert not converged
@@ -68,10 +79,27 @@ def test_machines_of_many_blocks_are_those_of_one(monkeypatch):
         np.testing.assert_allclose(one.learner.coef, other.learner.coef, atol=2e-4)
 
 
+def test_rows_that_are_nearly_empty_are_left_to_coordinate_descent(monkeypatch):
+    def refuse(*_):
+        raise AssertionError
+
+    tasks, diagonal = [Task(np.arange(90) % 2)], sparse.csr_array(np.eye(90))
+    exact = next(fitted_by_kernels(LinearSVC(), diagonal, tasks, None, lambda: False))
+    monkeypatch.setattr(hinges, "_by_newton", refuse)
+    monkeypatch.setattr(hinges, "_SPARSE", 30)
+    near = next(fitted_by_kernels(LinearSVC(), diagonal, tasks, None, lambda: False))
+    np.testing.assert_allclose(near.learner.coef, exact.learner.coef, atol=5e-3)
+    for table, tol in ((diagonal.toarray(), 1e-4), (diagonal, 1e-8), (X, 1e-4)):
+        with pytest.raises(AssertionError):
+            next(fitted_by_kernels(LinearSVC(tol=tol), table, tasks, None, lambda: False))
+
+
 def test_other_estimators_are_left_to_scikit_learn(monkeypatch):
     for estimator in (LinearSVC(loss="hinge"), LinearSVC(class_weight="balanced"), LinearSVC(fit_intercept=False)):
         assert fitted_by_kernels(estimator, X, [], None, lambda: False) is None
     monkeypatch.setattr(hinges, "_MOST_FEATURES", 0)
+    assert fitted_by_kernels(LinearSVC(), X.toarray(), [], None, lambda: False) is not None
+    monkeypatch.setattr(hinges, "_MOST_DENSE_FEATURES", 0)
     assert fitted_by_kernels(LinearSVC(), X.toarray(), [], None, lambda: False) is None
     assert fitted_by_kernels(LinearSVC(), X * 1e13, [], None, lambda: False) is None
     assert fitted_by_kernels(LinearSVC(tol=1e-8), X, [], None, lambda: False) is None

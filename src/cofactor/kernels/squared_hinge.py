@@ -5,7 +5,8 @@ The objective is that of liblinear, whose intercept is penalized like the other 
     1/2 |w|² + sum_i c_i max(0, 1 - z_i x_i w)²,   the last number of x_i is 1.
 
 It is piecewise quadratic: once the rows within the margin no longer change, a step ends in the minimum. A step solves
-equations with as many unknowns as there are features, or rows within the margin, whichever are fewer.
+equations with as many unknowns as there are features, or rows within the margin, whichever are fewer. The second
+derivatives are summed over all rows within the margin once; later steps add and take away the rows that came or went.
 """
 
 import numpy as np
@@ -17,23 +18,51 @@ _HALVINGS = 40
 
 
 @kernel
-def _target(inside, z, costs):  # type: ignore[no-untyped-def]
-    """Return the minimum of the squared errors of the rows within the margin, with the penalty."""
-    m, d = inside.shape
-    if m < d:
-        gram = inside @ inside.T
-        for i in range(m):
-            gram[i, i] += 0.5 / costs[i]
-        return inside.T @ np.linalg.solve(gram, z)
-    scaled = np.empty_like(inside)
-    for i in range(m):
-        weight = 2 * costs[i]
+def _target_of_few(X, within, z, costs):  # type: ignore[no-untyped-def]
+    """Return the minimum of the squared errors of some rows, with the penalty, from their inner products."""
+    n, d = len(within), X.shape[1]
+    inside, signs = np.empty((n, d)), np.empty(n)
+    for k in range(n):
+        signs[k] = z[within[k]]
         for j in range(d):
-            scaled[i, j] = weight * inside[i, j]
-    hessian = inside.T @ scaled
-    for j in range(d):
-        hessian[j, j] += 1.0
-    return np.linalg.solve(hessian, scaled.T @ z)
+            inside[k, j] = X[within[k], j]
+    gram = inside @ inside.T
+    for k in range(n):
+        gram[k, k] += 0.5 / costs[within[k]]
+    return inside.T @ np.linalg.solve(gram, signs)
+
+
+@kernel
+def _count_in(X, z, costs, within, counted, hessian, right):  # type: ignore[no-untyped-def]
+    """Bring the derivatives of the squared errors from the rows that are `counted` to those within the margin."""
+    m, d = X.shape
+    wanted = np.zeros(m, np.uint8)
+    for i in within:
+        wanted[i] = 1
+    changes = 0
+    for i in range(m):
+        changes += wanted[i] != counted[i]
+    if changes >= len(within):
+        changes = len(within)
+        for j in range(d):
+            right[j] = 0.0
+            for k in range(d):
+                hessian[j, k] = 1.0 if j == k else 0.0
+        for i in range(m):
+            counted[i] = 0
+    rows, scaled, signs = np.empty((changes, d)), np.empty((changes, d)), np.empty(changes)
+    k = 0
+    for i in range(m):
+        if wanted[i] != counted[i]:
+            weight = 2 * costs[i] if wanted[i] else -2 * costs[i]
+            signs[k] = z[i]
+            for j in range(d):
+                rows[k, j] = X[i, j]
+                scaled[k, j] = weight * X[i, j]
+            counted[i] = wanted[i]
+            k += 1
+    _add_table(rows.T @ scaled, hessian)
+    _add(1.0, scaled.T @ signs, right)
 
 
 @kernel
@@ -68,6 +97,13 @@ def _length(start, direction, margins, change, costs):  # type: ignore[no-untype
 def _add(t, x, out):  # type: ignore[no-untyped-def]
     for j in range(len(out)):
         out[j] += t * x[j]
+
+
+@exact
+def _add_table(x, out):  # type: ignore[no-untyped-def]
+    for j in range(len(out)):
+        for k in range(out.shape[1]):
+            out[j, k] += x[j, k]
 
 
 @exact
@@ -106,15 +142,13 @@ def fit_squared_hinge(X, z, costs, max_iter, w):  # type: ignore[no-untyped-def]
     margins = np.zeros(m)
     within = np.arange(m)
     n = m
+    counted, hessian, right = np.zeros(m, np.uint8), np.eye(d), np.zeros(d)
     for _ in range(max_iter):
-        inside, signs, weights = np.empty((n, d)), np.empty(n), np.empty(n)
-        for k in range(n):
-            i = within[k]
-            signs[k] = z[i]
-            weights[k] = costs[i]
-            for j in range(d):
-                inside[k, j] = X[i, j]
-        direction = _target(inside, signs, weights)
+        if n < d:
+            direction = _target_of_few(X, within[:n], z, costs)
+        else:
+            _count_in(X, z, costs, within[:n], counted, hessian, right)
+            direction = np.linalg.solve(hessian, right)
         for j in range(d):
             direction[j] -= w[j]
         change = X @ direction

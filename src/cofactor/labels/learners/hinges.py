@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.svm import LinearSVC
 from sklearn.utils import gen_batches
 
@@ -23,10 +24,14 @@ from cofactor.labels.learners.linear import LinearLearner
 
 __all__ = ["Task", "fitted_by_kernels"]
 
-#: Most features, and most numbers of a dense table, for Newton's method, whose steps solve equations of that many
-#: unknowns. Beyond, coordinate descent, which has none to solve, is faster.
+#: Most features for Newton's method, whose steps solve equations of that many unknowns: of sparse tables, and of dense
+#: ones, which coordinate descent does not take. And most numbers of a table, which it sees dense.
 _MOST_FEATURES = 400
+_MOST_DENSE_FEATURES = 900
 _MOST_CELLS = 1 << 24
+#: Squared features per number of a sparse row beyond which coordinate descent is faster: a step of Newton's method
+#: takes time in proportion to the one, a pass to the other (60 to 390 features of delicious, C = 0.05 and 0.5).
+_SPARSE = 2000
 _MAX_STEPS = 100
 _AT_A_TIME = 128  # tasks between two reports of progress
 #: Problems that take their steps for a row together, at most, and instances times problems.
@@ -67,7 +72,8 @@ def fitted_by_kernels(
     """Return the learner of each task, or None if this estimator is not fitted by kernels to these features.
 
     ``LinearSVC`` with the squared hinge and the penalty "l2" has one minimum, near which liblinear ends (``tol``). Of
-    few features Newton's method finds it exactly; on sparse rows coordinate descent comes as near as liblinear.
+    few features Newton's method finds it exactly; on sparse rows coordinate descent comes as near as liblinear, and is
+    taken where features are many or rows nearly empty.
 
     Parameters
     ----------
@@ -84,13 +90,15 @@ def fitted_by_kernels(
         return None
     cost = float(estimator.C)
     costs = np.full(n, cost) if weights is None else cost * np.asarray(weights, dtype=np.float64)
-    if D <= _MOST_FEATURES and n * D <= _MOST_CELLS:
+    most = _MOST_FEATURES if is_sparse(X) else _MOST_DENSE_FEATURES
+    few = most >= D and n * D <= _MOST_CELLS
+    if few and not (_is_for_blocks(X, estimator) and D * D * n > _SPARSE * X.nnz):
         dense = np.ascontiguousarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
         return _fitted(tasks, costs, D, partial(_by_newton, dense, stopped))
-    if not is_sparse(X) or not estimator.tol >= _LEAST_TOL or np.abs(X.data).max(initial=0.0) > _LARGEST:
-        return None
-    table = _Table(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.float32), D)
-    return _fitted(tasks, costs, D, partial(_by_blocks, estimator, table, costs, stopped))
+    if _is_for_blocks(X, estimator):
+        table = _Table(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.float32), D)
+        return _fitted(tasks, costs, D, partial(_by_blocks, estimator, table, costs, stopped))
+    return None
 
 
 class _Table(NamedTuple):
@@ -131,6 +139,11 @@ def _is_plain(estimator: Any) -> bool:
             return False
     numbers = (estimator.C, estimator.tol, estimator.max_iter)  # what else they may be scikit-learn refuses
     return all(isinstance(number, Real) and 0 < float(number) < np.inf for number in numbers)
+
+
+def _is_for_blocks(X: CheckedFeatures, estimator: LinearSVC) -> TypeGuard[sparse.csr_array]:
+    """Return whether coordinate descent takes these features, and is as exact as is asked."""
+    return is_sparse(X) and estimator.tol >= _LEAST_TOL and bool(np.abs(X.data).max(initial=0.0) <= _LARGEST)
 
 
 def _fitted(

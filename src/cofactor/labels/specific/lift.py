@@ -20,9 +20,11 @@ from cofactor.labels.learners import (
     SAVABLE,
     Learner,
     LinearLearner,
+    Task,
     check_estimator,
     check_savable,
     fit_learner,
+    fit_tasks,
     warn_of_stopped,
 )
 from cofactor.model.checks import check_jobs, check_number, make_generator
@@ -264,7 +266,7 @@ def _fit_label(estimator: Any, X: CheckedFeatures, column: sparse.csc_array, rat
             learner, converged = fit_learner(estimator, seen, y.astype(np.int64), seed=seed)
         else:
             size = math.sqrt(float(np.einsum("ij,ij->", seen, seen)) / len(seen)) or 1.0
-            found, converged = fit_learner(LinearSVC(C=_COST, dual=False), seen / size, y.astype(np.int64), seed=seed)
-            scaled = cast(LinearLearner, found)
+            found = fit_tasks(LinearSVC(C=_COST, dual=False), seen / size, [Task(y.astype(np.int64))], seeds=[seed])
+            scaled, converged = cast(LinearLearner, found.learners[0]), not found.n_stopped
             learner = LinearLearner(scaled.coef / size, scaled.intercept, scaled.classes)
     return _FittedLabel(centres, means, learner, converged)
