@@ -43,14 +43,15 @@ def test_minima_are_those_of_liblinear(solver):
         np.testing.assert_allclose(learner.intercept, exact.intercept_, atol=2e-4)
 
 
-def test_the_default_tolerance_is_as_near_as_liblinear_s(solver):
+@pytest.mark.parametrize("cost", [0.01, 1.0, 10.0])
+def test_the_default_tolerance_is_near_the_minimum(solver, cost):
     target = TARGETS[0].astype(int)
-    z = np.where(target == 1, 1.0, -1.0)
-    (learner, _), near = fitted([Task(target)])[0], LinearSVC().fit(X, target)
-    exact = LinearSVC(tol=1e-10, max_iter=100_000).fit(X, target)
-    least = objective(exact.coef_[0], exact.intercept_[0], X, z, np.ones(90))
-    assert objective(learner.coef[:, 0], learner.intercept[0], X, z, np.ones(90)) <= least * (1 + 1e-4)
-    np.testing.assert_array_equal(learner.predict(X), near.predict(X))
+    z, costs = np.where(target == 1, 1.0, -1.0), np.full(90, cost)
+    learner, _ = fitted([Task(target)], C=cost)[0]
+    exact = LinearSVC(C=cost, tol=1e-10, max_iter=1_000_000).fit(X, target)
+    least = objective(exact.coef_[0], exact.intercept_[0], X, z, costs)
+    assert objective(learner.coef[:, 0], learner.intercept[0], X, z, costs) <= least * (1 + 2e-5)
+    np.testing.assert_array_equal(learner.predict(X), exact.predict(X))
 
 
 def test_newton_ends_where_there_is_no_slope():
@@ -101,5 +102,6 @@ def test_other_estimators_are_left_to_scikit_learn(monkeypatch):
     assert fitted_by_kernels(LinearSVC(), X.toarray(), [], None, lambda: False) is not None
     monkeypatch.setattr(hinges, "_MOST_DENSE_FEATURES", 0)
     assert fitted_by_kernels(LinearSVC(), X.toarray(), [], None, lambda: False) is None
-    assert fitted_by_kernels(LinearSVC(), X * 1e13, [], None, lambda: False) is None
+    assert fitted_by_kernels(LinearSVC(C=1e4), X, [], None, lambda: False) is None
+    assert fitted_by_kernels(LinearSVC(), X * 1e3, [], None, lambda: False) is None
     assert fitted_by_kernels(LinearSVC(tol=1e-8), X, [], None, lambda: False) is None

@@ -278,7 +278,9 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             if isinstance(self.threshold, str) and self.threshold not in (AUTO, JOINT):
                 check_enough(data.n_instances, self.threshold)
             shares = recorded_shares(recorded, data, fitted.label_names_, self.threshold)
-            varying = fitted._fit_varying(fitted._with_scaling(data))
+            with blas_limit(*data.features.shape):
+                data = fitted._with_scaling(data)
+            varying = fitted._fit_varying(data)
             if isinstance(self.threshold, str) and self.threshold != JOINT:
                 fitted._decide(self.threshold, varying, shares)
         return self

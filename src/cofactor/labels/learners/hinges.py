@@ -37,11 +37,12 @@ _AT_A_TIME = 128  # tasks between two reports of progress
 #: Problems that take their steps for a row together, at most, and instances times problems.
 _LANES = 64
 _BLOCK = 1 << 23
-#: Largest difference of derivatives in the minimum, in units of ``tol``: coefficients are then about as near to it as
-#: those of liblinear with this ``tol`` (bibtex: both within 1e-3).
+#: Largest difference of derivatives in the minimum, in units of ``tol``, where costs and rows are small.
 _LOOSER = 100.0
-_LEAST_TOL = 1e-6  # less is beyond numbers of 32 bits
-_LARGEST = 1e12  # features, whose squares are added up
+#: Largest product of cost and squared length of a row (with the 1 of the intercept): beyond, steps of 32 bits are not
+#: exact enough, and liblinear's are fewer.
+_STEEPEST = 100.0
+_LEAST_TOL = 1e-6
 
 
 class Task(NamedTuple):
@@ -92,13 +93,20 @@ def fitted_by_kernels(
     costs = np.full(n, cost) if weights is None else cost * np.asarray(weights, dtype=np.float64)
     most = _MOST_FEATURES if is_sparse(X) else _MOST_DENSE_FEATURES
     few = most >= D and n * D <= _MOST_CELLS
-    if few and not (_is_for_blocks(X, estimator) and D * D * n > _SPARSE * X.nnz):
+    if few and not (_is_for_blocks(X, estimator, costs) and D * D * n > _SPARSE * X.nnz):
         dense = np.ascontiguousarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
         return _fitted(tasks, costs, D, partial(_by_newton, dense, stopped))
-    if _is_for_blocks(X, estimator):
-        table = _Table(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.float32), D)
-        return _fitted(tasks, costs, D, partial(_by_blocks, estimator, table, costs, stopped))
-    return None
+    if not _is_for_blocks(X, estimator, costs):
+        return None
+    table = _Table(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.float32), D)
+    tol = _LOOSER * float(estimator.tol) / (1 + float(np.median(costs * _squares(X))))
+    return _fitted(tasks, costs, D, partial(_by_blocks, table, costs, tol, int(estimator.max_iter), stopped))
+
+
+def _squares(X: Any) -> NDArray[np.float64]:
+    """Return the squared length of each row of a CSR matrix, with the 1 of the intercept."""
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    return np.asarray(1 + np.bincount(rows, X.data.astype(np.float64) ** 2, X.shape[0]), dtype=np.float64)
 
 
 class _Table(NamedTuple):
@@ -141,9 +149,9 @@ def _is_plain(estimator: Any) -> bool:
     return all(isinstance(number, Real) and 0 < float(number) < np.inf for number in numbers)
 
 
-def _is_for_blocks(X: CheckedFeatures, estimator: LinearSVC) -> TypeGuard[sparse.csr_array]:
+def _is_for_blocks(X: CheckedFeatures, estimator: LinearSVC, costs: NDArray[np.float64]) -> TypeGuard[sparse.csr_array]:
     """Return whether coordinate descent takes these features, and is as exact as is asked."""
-    return is_sparse(X) and estimator.tol >= _LEAST_TOL and bool(np.abs(X.data).max(initial=0.0) <= _LARGEST)
+    return is_sparse(X) and estimator.tol >= _LEAST_TOL and bool((costs * _squares(X)).max(initial=0.0) <= _STEEPEST)
 
 
 def _fitted(
@@ -176,16 +184,17 @@ def _by_newton(X: NDArray[np.float64], stopped: Callable[[], bool], problems: li
 
 
 def _by_blocks(
-    estimator: LinearSVC,
     table: _Table,
     costs: NDArray[np.float64],
+    tol: float,
+    max_iter: int,
     stopped: Callable[[], bool],
     problems: list[tuple[_Machines, int]],
 ) -> None:
     """Fit machines by coordinate descent, those of a block in one thread."""
-    n, n_passes = len(costs), 1 if stopped() else int(estimator.max_iter)
+    n, n_passes = len(costs), 1 if stopped() else max_iter
     blocks = list(gen_batches(len(problems), min(_LANES, max(8, _BLOCK // n))))
-    each, tol = np.where(costs > 0, costs, 1.0).astype(np.float32), _LOOSER * float(estimator.tol)
+    each = np.where(costs > 0, costs, 1.0).astype(np.float32)
 
     def task(t: int) -> None:
         block = problems[blocks[t]]
