@@ -124,3 +124,9 @@ def test_what_cannot_be_is_refused(model: LabelRidge) -> None:
         model.predict_set(X, cover="some")
     with pytest.raises(InvalidInputError, match="threshold='auto'"):
         PLST(threshold=0).fit(X, Y).predict_set(X)
+
+
+def test_constant_labels_have_no_sets():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    with pytest.raises(InvalidInputError, match="all labels were constant in training"):
+        PLST().fit(X, np.zeros((40, 2))).predict_set(X)

@@ -7,6 +7,8 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 import cofactor
 from cofactor.errors import InvalidInputError
@@ -143,3 +145,9 @@ def test_a_forged_file(name: str, tmp_path) -> None:  # type: ignore[no-untyped-
     write_model(tmp_path / "model", header, arrays)
     with pytest.raises(ModelFileError):
         cofactor.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("estimator", [SVC(), DecisionTreeClassifier(random_state=0)], ids=["svc", "tree"])
+def test_learners_that_take_narrow_indices_only(estimator: object) -> None:
+    X, Y, new = toy()
+    assert IBLR(3, estimator=estimator, threshold=0).fit(X, Y).predict(new).shape == (len(new), Y.shape[1])

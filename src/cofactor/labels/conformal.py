@@ -126,6 +126,8 @@ def predict_set(self: LabelModel, X: Features, *, coverage: float = 0.9, cover: 
 
 def require_set_cuts(model: Any, argument: str) -> None:
     """Refuse a fitted model that has learned no cuts for sets of a stated coverage."""
+    if np.all(model.constant_):
+        raise InvalidInputError("all labels were constant in training, so that no sets were learned", argument=argument)
     if model.calibration_ is None or model.calibration_.set_cuts is None:
         raise InvalidInputError(
             f"this {type(model).__name__} has learned no probabilities from held-out instances",

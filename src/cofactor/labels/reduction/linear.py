@@ -106,7 +106,9 @@ class LinearReduction(FeatureReduction):
         values, rank = found.values, len(found.values)
         if not rank:
             raise InvalidInputError(
-                f"{type(self).__name__} found no direction: no feature varies with a label", argument="X"
+                f"{type(self).__name__} found no direction: no feature varies with a label, or labels are all alike "
+                "(MLDA needs two that differ)",
+                argument="X",
             )
         if isinstance(self.n_components, str):
             total = np.cumsum(values)
