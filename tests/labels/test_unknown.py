@@ -1,5 +1,7 @@
 """Labels of which some are not known: nothing is learned from them, and nothing is measured on them."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -31,6 +33,7 @@ from cofactor.labels import (
     filling,
     regression,
 )
+from cofactor.labels import MODELS as REGISTRY
 from cofactor.labels.filling import fill_labels, known_penalty, known_ridge
 from cofactor.labels.known import as_known_labels
 from cofactor.labels.ridge import large
@@ -321,6 +324,13 @@ X, Y, KNOWN, UNKNOWN = problem(9)
 def test_refusals(model, y, mask, message) -> None:
     with pytest.raises(InvalidInputError, match=message):
         model.fit(X, y, mask=mask)
+
+
+def test_the_advice_names_all_models_that_take_unknown_labels() -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        MLkNN().fit(X, UNKNOWN)
+    named = set(re.findall(r"\w+", str(refused.value).partition("take ")[2])) & set(REGISTRY)
+    assert named == {name for name, model in REGISTRY.items() if model._takes_unknown}
 
 
 def test_a_mask_with_other_columns_is_refused() -> None:

@@ -22,6 +22,7 @@ __all__ = [
     "LARGEST",
     "SMALLEST",
     "CheckedFeatures",
+    "as_dense",
     "as_features",
     "canonical",
     "check_n_features",
@@ -30,6 +31,7 @@ __all__ = [
     "first_without_number",
     "is_sparse",
     "named_column",
+    "squared_lengths",
 ]
 
 #: Features as models see them: in range, C-contiguous or in canonical CSR form, float32 or float64.
@@ -50,6 +52,26 @@ _DWARFING = 1e8
 def is_sparse(X: Any) -> TypeGuard[sparse.csr_array]:
     """Whether features or labels are sparse: SciPy's `issparse`, with a type, as sparse means csr in this package."""
     return sparse.issparse(X)
+
+
+def as_dense(table: Any) -> NDArray[np.float64]:
+    """Return a dense or sparse table as a dense one, in double precision."""
+    return np.asarray(table.toarray() if is_sparse(table) else table, dtype=np.float64)
+
+
+def squared_lengths(X: CheckedFeatures) -> NDArray[np.float64]:
+    """Return the squared length of each row.
+
+    Examples
+    --------
+    >>> squared_lengths(np.array([[3.0, 4.0], [0.0, 1.0]])).tolist()
+    [25.0, 1.0]
+    """
+    if is_sparse(X):
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        return np.bincount(rows, weights=X.data.astype(np.float64) ** 2, minlength=X.shape[0]).astype(np.float64)
+    table: Any = X
+    return np.asarray(np.einsum("ij,ij->i", table, table, dtype=np.float64))
 
 
 def as_features(

@@ -20,7 +20,7 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 
 from cofactor.labels.class_weights import ClassWeights
-from cofactor.labels.features import is_sparse
+from cofactor.labels.features import as_dense, is_sparse
 from cofactor.labels.regression import FeatureSpace
 from cofactor.solvers.linear import solve_positive
 
@@ -95,7 +95,7 @@ def known_ridge(
     coef, constant = np.empty((D, L)), np.zeros(L)
     columns = T.tocsc() if is_sparse(T) else T
     for part in _blocks(space, L):
-        targets = np.asarray(columns[:, part].toarray() if is_sparse(T) else columns[:, part], dtype=np.float64)
+        targets = as_dense(columns[:, part])
         some = known[:, part] if classes is None else known[:, part] * classes.of(targets, part)
         found = block(some, targets * root[:, None])
         if space.fit_intercept:

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.data import as_weights, relative_weights
-from cofactor.labels.features import CheckedFeatures, as_features, dwarfed, is_sparse, named_column
+from cofactor.labels.features import CheckedFeatures, as_dense, as_features, dwarfed, is_sparse, named_column
 from cofactor.labels.leave_one_out import RidgeAt, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import SCALES, Scaling, learn_scaling
 from cofactor.model.callers import callers_level
@@ -387,7 +387,7 @@ class FeatureSpace:
 
     def _centred_targets(self, T: CheckedFeatures) -> NDArray[np.float64]:
         """Return Tc, dense."""
-        targets = np.asarray(T.toarray() if is_sparse(T) else T, dtype=np.float64)
+        targets = as_dense(T)
         if self.fit_intercept:
             targets = targets - (targets.mean(axis=0) if self.weights is None else _column_means(targets, self.weights))
         return scaled_rows(targets, self._root)

@@ -14,7 +14,7 @@ from cofactor.labels.adaptation.neighbour_model import NeighbourModel
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.decoding import JOINT
 from cofactor.labels.explaining import ScoreParts, VotePart
-from cofactor.labels.features import is_sparse
+from cofactor.labels.features import squared_lengths
 from cofactor.model.checks import check_choice
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -145,8 +145,8 @@ class BRkNN(NeighbourModel):
     def _shares(self, counts: sparse.csr_array, X: CheckedFeatures) -> NDArray[np.float64]:
         """Return the share of the neighbours that have each label, shape (n, L)."""
         shares = counts.toarray() / max(1, self.n_neighbors_)
-        bare = _squares(X) == 0
-        if bare.any() and _of_one_length(_squares(self.X_)):
+        bare = squared_lengths(X) == 0
+        if bare.any() and _of_one_length(squared_lengths(self.X_)):
             shares[bare] = self.prior_
         return shares
 
@@ -170,8 +170,8 @@ class BRkNN(NeighbourModel):
     def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
         neighbours, has = self._having(X)
         k = max(1, self.n_neighbors_)
-        votes = _squares(X) > 0
-        if votes.all() or not _of_one_length(_squares(self.X_)):
+        votes = squared_lengths(X) > 0
+        if votes.all() or not _of_one_length(squared_lengths(self.X_)):
             votes[:] = True
         intercept = np.where(votes[:, None], 0.0, self.prior_) + (_QUARTER / k - 0.5)
 
@@ -179,15 +179,6 @@ class BRkNN(NeighbourModel):
             return has(label, row) * (votes[row] / k)
 
         return ScoreParts((VotePart(neighbours, weigh),), intercept, self._names)
-
-
-def _squares(X: CheckedFeatures) -> NDArray[np.float64]:
-    """Return the squared length of each row."""
-    if is_sparse(X):
-        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        return np.bincount(rows, weights=X.data.astype(np.float64) ** 2, minlength=X.shape[0]).astype(np.float64)
-    dense: Any = X
-    return np.asarray(np.einsum("ij,ij->i", dense, dense, dtype=np.float64))
 
 
 def _of_one_length(squares: NDArray[np.float64]) -> bool:

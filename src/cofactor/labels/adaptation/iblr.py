@@ -183,8 +183,6 @@ class IBLR(NeighbourModel):
         """Return what the regressions see: shares of labels, and perhaps the features after them."""
         shares = sparse.csr_array(counts * (1 / max(1, self.n_neighbors_)))
         shares.sort_indices()
-        if shares.nnz <= np.iinfo(np.int32).max:  # some learners take no wider indices
-            shares.indices, shares.indptr = shares.indices.astype(np.int32), shares.indptr.astype(np.int32)
         if not self.with_features:
             return shares
         if is_sparse(X):

@@ -8,6 +8,7 @@ import numpy as np
 
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.embedding.nonnegative import NonnegativeModel
+from cofactor.labels.features import as_dense
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -99,11 +100,9 @@ class ANMF(NonnegativeModel):
 
     def _factorize(self, X: CheckedFeatures, data: FitInput) -> None:
         Y, L = data.labels.astype(np.float64), data.labels.shape[1]
-        cross: Any
+        H: Any = Y
         if self._size(data) == L:
             self.Q_, self.objective_, self.history_, self.n_iter_ = np.eye(L), 0.0, [float(Y.nnz), 0.0], 1
-            gram, cross = (Y.T @ Y).toarray(), X.T @ Y
         else:
             H, self.Q_ = self._solved(Y, data)
-            gram, cross = H.T @ H, X.T @ H
-        self.P_ = self._coefficients(gram, cross if isinstance(cross, np.ndarray) else cross.toarray()).T.copy()
+        self.P_ = self._coefficients(as_dense(H.T @ H), as_dense(X.T @ H)).T.copy()

@@ -17,7 +17,7 @@ from cofactor.labels.embedding.leml import LEML, unit_of
 from cofactor.labels.explaining import ScoreParts, no_parts
 from cofactor.labels.features import is_sparse
 from cofactor.labels.scaling import AUTO
-from cofactor.labels.transformation.label_powerset import distinct_sets
+from cofactor.labels.transformation.label_powerset import check_label_sets, distinct_sets
 from cofactor.labels.transformation.votes import set_margins
 from cofactor.metrics.labels import accuracy
 from cofactor.model.checks import check_choice
@@ -235,6 +235,4 @@ class MME(LEML):
         sets = getattr(self, "sets_", None)
         if not is_sparse(sets):
             raise InvalidInputError("expected the label sets of training")
-        share = (sets.toarray() > 0).mean(axis=0)
-        if not ((share > 0) & (share < 1)).all():
-            raise InvalidInputError("each label must be in some of the label sets, and not in others")
+        check_label_sets(sets)

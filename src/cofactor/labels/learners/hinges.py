@@ -6,18 +6,17 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from numbers import Real
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.svm import LinearSVC
 from sklearn.utils import gen_batches
 
 from cofactor.kernels.hinge_block import fit_hinge_block
 from cofactor.kernels.squared_hinge import fit_squared_hinge
 from cofactor.kernels.threads import parallel_for
-from cofactor.labels.features import is_sparse
+from cofactor.labels.features import is_sparse, squared_lengths
 from cofactor.labels.learners.base import CheckedFeatures
 from cofactor.labels.learners.fitting import Fitted
 from cofactor.labels.learners.linear import LinearLearner
@@ -56,11 +55,14 @@ class Task(NamedTuple):
         The rows to learn from; by default all.
     n_features : int, optional
         How many of the features count, the first ones; by default all.
+    weights : ndarray of shape (m,), optional
+        Of these rows, in place of those of X; kernels do not take them.
     """
 
     target: NDArray[Any]
     rows: NDArray[np.int64] | None = None
     n_features: int | None = None
+    weights: NDArray[Any] | None = None
 
 
 def fitted_by_kernels(
@@ -91,22 +93,18 @@ def fitted_by_kernels(
         return None
     cost = float(estimator.C)
     costs = np.full(n, cost) if weights is None else cost * np.asarray(weights, dtype=np.float64)
+    steepness = costs * (1 + squared_lengths(X)) if is_sparse(X) else np.array([np.inf])  # with the 1 of the intercept
+    for_blocks = estimator.tol >= _LEAST_TOL and bool(steepness.max(initial=0.0) <= _STEEPEST)
     most = _MOST_FEATURES if is_sparse(X) else _MOST_DENSE_FEATURES
     few = most >= D and n * D <= _MOST_CELLS
-    if few and not (_is_for_blocks(X, estimator, costs) and D * D * n > _SPARSE * X.nnz):
-        dense = np.ascontiguousarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
-        return _fitted(tasks, costs, D, partial(_by_newton, dense, stopped))
-    if not _is_for_blocks(X, estimator, costs):
+    if is_sparse(X) and for_blocks and not (few and D * D * n <= _SPARSE * X.nnz):
+        table = _Table(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.float32), D)
+        tol = _LOOSER * float(estimator.tol) / (1 + float(np.median(steepness)))
+        return _fitted(tasks, costs, D, partial(_by_blocks, table, costs, tol, int(estimator.max_iter), stopped))
+    if not few:
         return None
-    table = _Table(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.float32), D)
-    tol = _LOOSER * float(estimator.tol) / (1 + float(np.median(costs * _squares(X))))
-    return _fitted(tasks, costs, D, partial(_by_blocks, table, costs, tol, int(estimator.max_iter), stopped))
-
-
-def _squares(X: Any) -> NDArray[np.float64]:
-    """Return the squared length of each row of a CSR matrix, with the 1 of the intercept."""
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    return np.asarray(1 + np.bincount(rows, X.data.astype(np.float64) ** 2, X.shape[0]), dtype=np.float64)
+    dense = np.ascontiguousarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
+    return _fitted(tasks, costs, D, partial(_by_newton, dense, stopped))
 
 
 class _Table(NamedTuple):
@@ -147,11 +145,6 @@ def _is_plain(estimator: Any) -> bool:
             return False
     numbers = (estimator.C, estimator.tol, estimator.max_iter)  # what else they may be scikit-learn refuses
     return all(isinstance(number, Real) and 0 < float(number) < np.inf for number in numbers)
-
-
-def _is_for_blocks(X: CheckedFeatures, estimator: LinearSVC, costs: NDArray[np.float64]) -> TypeGuard[sparse.csr_array]:
-    """Return whether coordinate descent takes these features, and is as exact as is asked."""
-    return is_sparse(X) and estimator.tol >= _LEAST_TOL and bool((costs * _squares(X)).max(initial=0.0) <= _STEEPEST)
 
 
 def _fitted(

@@ -16,12 +16,11 @@ from cofactor.errors import InvalidInputError
 from cofactor.labels.class_weights import ClassWeights
 from cofactor.labels.learners import linear
 from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader, put_pattern
-from cofactor.labels.learners.fitting import Fitted, check_weights, fit_learner, learner_from_state, neighbour_index
+from cofactor.labels.learners.fitting import Fitted, check_weights, learner_from_state, neighbour_index
 from cofactor.labels.learners.hinges import Task, fitted_by_kernels
 from cofactor.labels.learners.linear import LINKS, LinearLearner
 from cofactor.labels.learners.neighbours import NeighbourIndex, is_plain
-from cofactor.labels.learners.tasks import of_one_step
-from cofactor.model.parallel import in_processes
+from cofactor.labels.learners.tasks import fitted_in_processes
 
 __all__ = [
     "FittedLabels",
@@ -338,20 +337,20 @@ def fit_label_learners(
         on_label(n_labels)
         return FittedLabels(NeighbourLabelLearners(index, Y), 0)
     columns = sparse.csc_array(Y)
-    short = of_one_step(estimator)
 
-    def instances_of(k: int) -> tuple[CheckedFeatures, sparse.csc_array, NDArray[Any] | None]:
-        column = columns[:, [k]]
-        weights = sample_weight if classes is None else _with_classes(column, sample_weight, classes, k)
-        return _known_part(X, column, weights, None if known is None else known[:, k])
+    def task(k: int) -> Task:
+        target, rows = columns[:, [k]].toarray().ravel(), None if known is None else np.flatnonzero(known[:, k])
+        weights = None if classes is None else _with_classes(target, sample_weight, classes, k)
+        if rows is None or len(rows) == len(target):
+            return Task(target, weights=weights)
+        return Task(target[rows], rows, weights=None if weights is None else weights[rows])
 
+    tasks = map(task, range(n_labels))
     results: Iterable[Fitted] | None = None
     if classes is None:
-        tasks = (_task(columns[:, [k]], None if known is None else known[:, k]) for k in range(n_labels))
         results = fitted_by_kernels(estimator, X, tasks, sample_weight, stopped)
     if results is None:
-        parts = ((short if stopped() else estimator, *instances_of(k), int(seeds[k])) for k in range(n_labels))
-        results = in_processes(_fit_label, parts, n_jobs)
+        results = fitted_in_processes(estimator, X, tasks, sample_weight, seeds=seeds, n_jobs=n_jobs, stopped=stopped)
     n_stopped = 0
 
     def learners() -> Iterator[Learner]:
@@ -387,36 +386,11 @@ def check_label_learners(model: Any, n_labels: int, n_features: int) -> None:
 
 
 def _with_classes(
-    column: sparse.csc_array, weights: NDArray[Any] | None, classes: ClassWeights, k: int
+    target: NDArray[Any], weights: NDArray[Any] | None, classes: ClassWeights, k: int
 ) -> NDArray[np.float64]:
     """Return the weights of the instances for the k-th label."""
-    of_label = classes.of(column.toarray(), [k]).ravel()
+    of_label = classes.of(target[:, None], [k]).ravel()
     return np.asarray(of_label if weights is None else of_label * weights)
-
-
-def _known_part(
-    X: CheckedFeatures, column: sparse.csc_array, weights: NDArray[Any] | None, known: NDArray[np.bool_] | None
-) -> tuple[CheckedFeatures, sparse.csc_array, NDArray[Any] | None]:
-    """Return the instances for which a label is known."""
-    if known is None or known.all():
-        return X, column, weights
-    rows = np.flatnonzero(known)
-    return X[rows], column[rows], None if weights is None else weights[rows]
-
-
-def _task(column: sparse.csc_array, known: NDArray[np.bool_] | None) -> Task:
-    """Return what there is to learn of a label."""
-    target = column.toarray().ravel().astype(np.int64)
-    if known is None or known.all():
-        return Task(target)
-    rows = np.flatnonzero(known)
-    return Task(target[rows], rows)
-
-
-def _fit_label(
-    estimator: Any, X: CheckedFeatures, column: sparse.csc_array, sample_weight: NDArray[Any] | None, seed: int
-) -> Fitted:
-    return fit_learner(estimator, X, column.toarray().ravel(), sample_weight, seed=seed)
 
 
 def stacked(learners: Iterable[Learner], n_labels: int) -> LabelLearners:

@@ -17,7 +17,7 @@ from cofactor.labels.learners.hinges import Task, fitted_by_kernels
 from cofactor.model.callers import callers_level
 from cofactor.model.parallel import in_processes
 
-__all__ = ["FittedTasks", "Task", "fit_tasks", "of_one_step", "warn_of_stopped"]
+__all__ = ["FittedTasks", "Task", "fit_tasks", "fitted_in_processes", "of_one_step", "warn_of_stopped"]
 
 
 class FittedTasks(NamedTuple):
@@ -78,20 +78,32 @@ def fit_tasks(
     """
     results: Iterable[Fitted] | None = fitted_by_kernels(estimator, X, tasks, sample_weight, stopped)
     if results is None:
-        results = in_processes(
-            _fit_task,
-            (
-                (estimator if not stopped() else of_one_step(estimator), *_part(X, task, sample_weight), int(seed))
-                for task, seed in zip(tasks, seeds, strict=True)
-            ),
-            n_jobs,
-        )
+        results = fitted_in_processes(estimator, X, tasks, sample_weight, seeds=seeds, n_jobs=n_jobs, stopped=stopped)
     learners, n_stopped = [], 0
     for learner, converged in results:
         learners.append(learner)
         n_stopped += not converged
         on_task(len(learners))
     return FittedTasks(learners, n_stopped)
+
+
+def fitted_in_processes(
+    estimator: Any,
+    X: CheckedFeatures,
+    tasks: Iterable[Task],
+    weights: NDArray[Any] | None,
+    *,
+    seeds: Sequence[int] | NDArray[Any],
+    n_jobs: int | None,
+    stopped: Callable[[], bool],
+) -> Iterable[Fitted]:
+    """Return the learner of each task, a copy of the estimator which scikit-learn fits; see `fit_tasks`."""
+    short = of_one_step(estimator)
+    parts = (
+        (short if stopped() else estimator, *_part(X, task, weights), int(seed))
+        for task, seed in zip(tasks, seeds, strict=True)
+    )
+    return in_processes(_fit_task, parts, n_jobs)
 
 
 def warn_of_stopped(estimator: Any, n_stopped: int, n_tasks: int, what: str = "labels") -> None:
@@ -124,6 +136,8 @@ def _part(
     part = part if task.rows is None else part[task.rows]
     if isinstance(part, np.ndarray):
         part = np.ascontiguousarray(part)
+    if task.weights is not None:
+        return part, task.target, task.weights
     return part, task.target, weights if weights is None or task.rows is None else weights[task.rows]
 
 

@@ -50,6 +50,7 @@ class LinearReduction(FeatureReduction):
         How features are scaled.
     """
 
+    _no_direction: ClassVar[str] = "no feature varies with a label"
     _learned: ClassVar[tuple[str, ...]] = ("components_", "eigenvalues_", "mean_")
     _shapes: ClassVar[Mapping[str, str]] = {"components_": "JD", "eigenvalues_": "J", "mean_": "D"}
 
@@ -105,11 +106,7 @@ class LinearReduction(FeatureReduction):
         """Return as many directions as `n_components` says; warn if there are fewer."""
         values, rank = found.values, len(found.values)
         if not rank:
-            raise InvalidInputError(
-                f"{type(self).__name__} found no direction: no feature varies with a label, or labels are all alike "
-                "(MLDA needs two that differ)",
-                argument="X",
-            )
+            raise InvalidInputError(f"{type(self).__name__} found no direction: {self._no_direction}", argument="X")
         if isinstance(self.n_components, str):
             total = np.cumsum(values)
             d = min(1 + int(np.searchsorted(total, _EXPLAINED * total[-1])), rank)

@@ -15,7 +15,7 @@ from sklearn.utils import gen_batches
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.embedding.code import label_means
-from cofactor.labels.features import is_sparse
+from cofactor.labels.features import as_dense
 from cofactor.labels.reduction.eigenproblem import Directions, leading_directions
 from cofactor.labels.reduction.linear import LinearReduction, varying_labels
 from cofactor.labels.regression import FeatureSpace
@@ -203,7 +203,7 @@ class MDDM(LinearReduction):
 def _width(X: CheckedFeatures) -> float:
     """Return the inverse of the median squared distance of instances; 1 if they are all the same."""
     some = X[rows_to_compare(X.shape[0])]
-    dense = np.asarray(some.toarray() if is_sparse(some) else some, dtype=np.float64)
+    dense = as_dense(some)
     squares = np.einsum("ij,ij->i", dense, dense)
     distances = squares[:, None] + squares - 2 * dense @ dense.T
     middle = float(np.median(distances[np.triu_indices(len(dense), 1)])) if len(dense) > 1 else 0.0

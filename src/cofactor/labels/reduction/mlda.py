@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -66,6 +68,10 @@ class MLDA(LinearReduction):
            [ 0.5],
            [ 0.5]])
     """
+
+    _no_direction: ClassVar[str] = (
+        "no feature varies with a label, or labels are all alike (MLDA needs two that differ)"
+    )
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cofactor.correlation import cosine, positive_part
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
+from cofactor.labels.features import as_dense
 from cofactor.labels.leave_one_out import column_means
 from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
@@ -228,10 +229,9 @@ class LLSF(LabelModel):
 
     def _solve(self, problem: _Watched, start: NDArray[np.float64], data: FitInput) -> Result:
         """Minimise; end and warn if the objective seems to have no minimum."""
-        lipschitz = problem.lipschitz()
-        step, tell = 1 / lipschitz if lipschitz > 0 else 1.0, data.monitor.stage("regression")
+        tell = data.monitor.stage("regression")
         if self.correlation == PSD:
-            result = proximal_gradient(problem, start, max_iter=self.max_iter, tol=self.tol, step=step, callback=tell)
+            result = descended(problem, start, self.max_iter, self.tol, tell)
             warn_if_unfinished(result, self)
             return result
         longest = _GROWTH * float(np.linalg.norm(start)) or math.inf
@@ -243,7 +243,7 @@ class LLSF(LabelModel):
             asked = tell is not None and tell(progress)
             return sinking or asked
 
-        result = proximal_gradient(problem, start, max_iter=_STEPS, tol=_TOL, step=step, callback=watch)
+        result = descended(problem, start, _STEPS, _TOL, watch)
         if sinking:
             warnings.warn(
                 f"{type(self).__name__} stopped after {counted(result.n_iter, 'iteration')}, since its objective sinks "
@@ -270,16 +270,18 @@ class _Watched(RegressionProblem):
         return super().nonsmooth_value(x)
 
 
+def descended(problem: Any, start: NDArray[np.float64], max_iter: int, tol: float, callback: Callback | None) -> Result:
+    """Minimise by accelerated proximal gradients, with steps as long as the problem allows."""
+    lipschitz = problem.lipschitz()
+    step = 1 / lipschitz if lipschitz > 0 else 1.0
+    return proximal_gradient(problem, start, max_iter=max_iter, tol=tol, step=step, callback=callback)
+
+
 def products_of(data: FitInput, fit_intercept: bool) -> Products:
     """Return the inner products of features and labels, which are centred if there is an intercept."""
     X, Y, n = data.features, data.labels, data.n_instances
     mean = column_means(X, None) if fit_intercept else np.zeros(X.shape[1])
     share = column_means(Y, None) if fit_intercept else np.zeros(Y.shape[1])
-    cross = dense(X.T @ Y) - n * np.outer(mean, share)
+    cross = as_dense(X.T @ Y) - n * np.outer(mean, share)
     norm = float(Y.nnz - n * (share @ share))
     return Products(feature_gram(X, mean if fit_intercept else None), cross, norm, mean, share)
-
-
-def dense(table: Any) -> NDArray[np.float64]:
-    """Return a product of dense or sparse tables as a dense one."""
-    return np.asarray(table.toarray() if hasattr(table, "toarray") else table, dtype=np.float64)

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from cofactor.correlation import cosine, positive_part
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.explaining import no_parts
+from cofactor.labels.features import as_dense
 from cofactor.labels.leave_one_out import column_means
 from cofactor.labels.penalty import AUTO, check_penalty
 from cofactor.labels.regression import linear
-from cofactor.labels.specific.llsf import LLSF, PSD, Products, dense, products_of
+from cofactor.labels.specific.llsf import LLSF, PSD, Products, descended, products_of
 from cofactor.model.checks import check_choice
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.penalties import L1
 from cofactor.problems.label_features import LabelFeatureProblem
-from cofactor.solvers import proximal_gradient
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -180,15 +180,7 @@ class LLSFDL(LLSF):
         self.gamma_ = _GAMMA * math.sqrt(data.n_instances) if self.gamma == AUTO else float(self.gamma)
         problem, seen_mean = self._second(data, products)
         start = problem.pack({"W": self.base_coef_, "S": np.zeros((len(products.share), len(products.share)))})
-        lipschitz = problem.lipschitz()
-        result = proximal_gradient(
-            problem,
-            start,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            step=1 / lipschitz if lipschitz > 0 else 1.0,
-            callback=data.monitor.stage("with labels"),
-        )
+        result = descended(problem, start, self.max_iter, self.tol, data.monitor.stage("with labels"))
         warn_if_unfinished(result, self)
         arrays = problem.layout.views(result.x)
         self.coef_, self.label_coef_ = arrays["W"].copy(), arrays["S"].copy()
@@ -203,7 +195,7 @@ class LLSFDL(LLSF):
         n, centred = data.n_instances, bool(self.fit_intercept)
         seen_mean = column_means(seen, None) if centred else np.zeros(Y.shape[1])
         between, label_gram, label_cross = (
-            dense(a.T @ b) - n * np.outer(first, second)
+            as_dense(a.T @ b) - n * np.outer(first, second)
             for a, b, first, second in (
                 (data.features, seen, products.mean, seen_mean),
                 (seen, seen, seen_mean, seen_mean),

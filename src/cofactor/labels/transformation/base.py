@@ -145,7 +145,8 @@ class LearnerModel(LabelModel):
         Those score 1 where all there is is 1, -1 where it is 0, and 0 where there is nothing. One at least varies.
         """
         sure = np.full(len(problems), np.nan)
-        for p, (target, _, _) in enumerate(problems):
+        for p, problem in enumerate(problems):
+            target = problem.target
             if not len(target) or target.min() == target.max():
                 sure[p] = 2.0 * target[0] - 1 if len(target) else 0.0
         vary = np.flatnonzero(np.isnan(sure)).tolist()

@@ -117,9 +117,7 @@ class LabelPowerset(LearnerModel):
         K = self.sets_.shape[0]
         if not np.array_equal(learner.classes, np.arange(K)):
             raise InvalidInputError(f"expected a learner of the classes 0 to {K - 1}")
-        share = (self.sets_.toarray() > 0).mean(axis=0)
-        if not ((share > 0) & (share < 1)).all():
-            raise InvalidInputError("each label must be in some of the label sets, and not in others")
+        check_label_sets(self.sets_)
 
 
 def distinct_sets(Y: sparse.csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -134,3 +132,10 @@ def distinct_sets(Y: sparse.csr_array) -> tuple[NDArray[np.int64], NDArray[np.in
     whole = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
     _, rows, classes = np.unique(whole, return_index=True, return_inverse=True)
     return rows.astype(np.int64), classes.astype(np.int64)
+
+
+def check_label_sets(sets: sparse.csr_array) -> None:
+    """Refuse label sets of a file of which a label is in all, or in none: such a label is constant, and left out."""
+    share = (sets.toarray() > 0).mean(axis=0)
+    if not ((share > 0) & (share < 1)).all():
+        raise InvalidInputError("each label must be in some of the label sets, and not in others")
