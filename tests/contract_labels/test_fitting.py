@@ -279,7 +279,7 @@ def test_settings_of_the_paper(name):
     assert type(model).paper().get_params()["scale"] == "none"
     assert type(model)().get_params()["threshold"] == "auto"
     assert type(model)().get_params()["scale"] == "auto"
-    with pytest.raises(ValueError, match="expected one of 'micro', 'macro'"):
+    with pytest.raises(ValueError, match="expected one of 'micro' .micro-F1., 'macro'"):
         fresh(name, decide_for="f1").fit(X, Y)
     with pytest.raises(ValueError, match="scale"):
         fresh(name, scale="l2").fit(X, Y)

@@ -93,7 +93,6 @@ def check_penalty(name: str, value: Any, *, inclusive: bool = True) -> None:
     --------
     >>> check_penalty("alpha", "best")
     Traceback (most recent call last):
-    cofactor.errors.InvalidTypeError: alpha='best': expected a number of at least 0
+    cofactor.errors.InvalidTypeError: alpha='best': expected a number of at least 0, or 'auto'
     """
-    if not (isinstance(value, str) and value == AUTO):
-        check_number(name, value, low=0, inclusive=inclusive)
+    check_number(name, value, low=0, inclusive=inclusive, also=[AUTO])

@@ -1,24 +1,43 @@
 """Checks of estimator parameters, made once, at the door of `fit`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.text import nearest
 
 
 def check_number(
-    name: str, value: Any, *, low: float, inclusive: bool = True, high: float = np.inf, whole: bool = False
+    name: str,
+    value: Any,
+    *,
+    low: float,
+    inclusive: bool = True,
+    high: float = np.inf,
+    whole: bool = False,
+    also: Iterable[str | None] = (),
 ) -> None:
-    """Refuse a parameter which is not a number in its range."""
+    """Refuse a parameter which is neither a number in its range nor one of these other values.
+
+    Examples
+    --------
+    >>> check_number("n_neighbors", "auto", low=1, whole=True, also=["auto"])
+    >>> check_number("n_neighbors", "all", low=1, whole=True, also=["auto"])
+    Traceback (most recent call last):
+    cofactor.errors.InvalidTypeError: n_neighbors='all': expected a whole number of at least 1, or 'auto'
+    """
+    if _is_one_of(value, also):
+        return
     kind = Integral if whole else Real
     word = "a whole number" if whole else "a number"
     if low > -np.inf:
         word += f" {'of at least' if inclusive else 'above'} {low:g}"
     if high < np.inf:
         word += f" and at most {high:g}"
+    word += _or(also)
     if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
         raise InvalidTypeError(f"expected {word}", argument=name, found=value)
     try:
@@ -29,10 +48,12 @@ def check_number(
         raise InvalidInputError(f"expected {word}", argument=name, found=value)
 
 
-def check_size(name: str, value: Any) -> None:
-    """Refuse what is neither a whole number from 1 nor a share above 0 and at most 1."""
+def check_size(name: str, value: Any, *, also: Iterable[str | None] = ()) -> None:
+    """Refuse what is no whole number from 1, no share above 0 and at most 1, and none of these other values."""
+    if _is_one_of(value, also):
+        return
     kind: Any = Integral if isinstance(value, Integral) else Real
-    word = "a whole number of at least 1, or a share above 0 and at most 1 (1.0: all)"
+    word = "a whole number of at least 1, or a share above 0 and at most 1 (1.0: all)" + _or(also)
     if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
         raise InvalidTypeError(f"expected {word}", argument=name, found=value)
     if not (value >= 1 if kind is Integral else 0 < value <= 1):
@@ -50,14 +71,31 @@ def resolve_size(value: Any, whole: int) -> int:
     return int(value) if isinstance(value, Integral) else int(np.ceil(value * whole))
 
 
-def check_choice(name: str, value: Any, choices: Iterable[str], *, or_none: bool = False) -> None:
-    """Refuse a parameter which is none of its named choices."""
+def check_choice(name: str, value: Any, choices: Iterable[str | None]) -> None:
+    """Refuse a parameter which is none of its choices. A mapping says of each what it means.
+
+    Examples
+    --------
+    >>> check_choice("best_for", "micr", {"micro": "micro-F1", "macro": "macro-F1"})
+    Traceback (most recent call last):
+    cofactor.errors.InvalidInputError: best_for='micr': expected one of 'micro' (micro-F1), 'macro' (macro-F1); did ...
+    """
     known = list(choices)
-    if value is None and or_none:
+    if _is_one_of(value, known):
         return
-    if not isinstance(value, str) or value not in known:
-        expected = ", ".join(map(repr, [*known, None] if or_none else known))
-        raise InvalidInputError(f"expected one of {expected}", argument=name, found=value)
+    words = [f"{one!r} ({choices[one]})" for one in known] if isinstance(choices, Mapping) else map(repr, known)
+    near = nearest(value, filter(None, known))[:1] if isinstance(value, str) else ()
+    advice = f"did you mean {near[0]!r}?" if near else ""
+    raise InvalidInputError(f"expected one of {', '.join(words)}", argument=name, found=value, advice=advice)
+
+
+def _is_one_of(value: Any, others: Iterable[str | None]) -> bool:
+    """Whether a parameter, which may be anything, is None or a text that is among the others."""
+    return (value is None or isinstance(value, str)) and value in others
+
+
+def _or(others: Iterable[str | None]) -> str:
+    return "".join(f", or {other!r}" for other in others)
 
 
 def check_flag(name: str, value: Any) -> None:

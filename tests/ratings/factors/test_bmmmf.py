@@ -162,7 +162,7 @@ def test_alpha_beyond_single_precision_is_refused(alpha):
 
 
 def test_alpha_can_be_a_number_or_auto():
-    with pytest.raises(ValueError, match="alpha='foo': expected a number above 0 or 'auto'"):
+    with pytest.raises(ValueError, match="alpha='foo': expected a number above 0 and at most 1e.12, or 'auto'"):
         BinaryMMMF(2, "foo").fit(X, Y)
 
 

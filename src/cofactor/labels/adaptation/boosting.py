@@ -182,8 +182,7 @@ class StumpBoosting(LabelModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if not (isinstance(self.n_estimators, str) and self.n_estimators == AUTO):
-            check_number("n_estimators", self.n_estimators, low=1, whole=True)
+        check_number("n_estimators", self.n_estimators, low=1, whole=True, also=[AUTO])
         check_choice("stumps", self.stumps, (AUTO, "presence", "threshold"))
 
     def default_grid(self) -> dict[str, list[Any]]:

@@ -150,8 +150,7 @@ class BPMLL(LabelModel):
         super()._check_params()
         check_size("n_hidden", self.n_hidden)
         check_number("learning_rate", self.learning_rate, low=0, inclusive=False)
-        if not (isinstance(self.decay, str) and self.decay == AUTO):
-            check_number("decay", self.decay, low=0)
+        check_number("decay", self.decay, low=0, also=[AUTO])
         check_number("max_iter", self.max_iter, low=1, whole=True)
 
     def _n_hidden(self, n_features: int) -> int:

@@ -125,10 +125,8 @@ class BRkNN(NeighbourModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.extension is None:
-            return
-        check_choice("extension", self.extension, ("a", "b"))
-        if self.threshold != JOINT:
+        check_choice("extension", self.extension, ("a", "b", None))
+        if self.extension is not None and self.threshold != JOINT:
             raise InvalidInputError(
                 "an extension makes label sets by itself",
                 argument="extension",

@@ -82,8 +82,7 @@ class NeighbourModel(LabelModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if not (isinstance(self.n_neighbors, str) and self.n_neighbors == AUTO):
-            check_number("n_neighbors", self.n_neighbors, low=1, whole=True)
+        check_number("n_neighbors", self.n_neighbors, low=1, whole=True, also=[AUTO])
 
     def default_grid(self) -> dict[str, list[Any]]:
         """See `LabelModel.default_grid`."""

@@ -13,7 +13,7 @@ from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.held_out import PARTS
 from cofactor.labels.learners import GrownTree, TreeLabelLearners, check_label_learners, grow_tree
 from cofactor.labels.scaling import AUTO, Scaling
-from cofactor.model.checks import check_choice, check_jobs, check_number, make_generator
+from cofactor.model.checks import check_choice, check_jobs, check_number, check_size, make_generator
 from cofactor.model.parallel import in_processes
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -44,10 +44,7 @@ class TreeModel(LabelModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_choice("criterion", self.criterion, ("entropy", "gini"))
-        if self.max_depth is not None:
-            check_number("max_depth", self.max_depth, low=1, whole=True)
-        if self.min_samples_leaf != AUTO:
-            check_number("min_samples_leaf", self.min_samples_leaf, low=1, whole=True)
+        check_number("max_depth", self.max_depth, low=1, whole=True, also=[None])
 
     def default_grid(self) -> dict[str, list[Any]]:
         """See `LabelModel.default_grid`."""
@@ -181,6 +178,7 @@ class MLDecisionTree(TreeModel):
 
     def _check_params(self) -> None:
         super()._check_params()
+        check_number("min_samples_leaf", self.min_samples_leaf, low=1, whole=True, also=[AUTO])
         check_number("ccp_alpha", self.ccp_alpha, low=0)
 
     def _tree(self, data: FitInput, smallest: int, seed: int) -> TreeLabelLearners:
@@ -311,12 +309,7 @@ class MLForest(TreeModel):
         check_number("n_estimators", self.n_estimators, low=1, whole=True)
         check_choice("trees", self.trees, ("random-forest", "extra-trees"))
         check_number("min_samples_leaf", self.min_samples_leaf, low=1, whole=True)
-        if isinstance(self.max_features, str) or self.max_features is None:
-            check_choice("max_features", self.max_features, ("sqrt", "log2"), or_none=True)
-        elif isinstance(self.max_features, float):
-            check_number("max_features", self.max_features, low=0, high=1, inclusive=False)
-        else:
-            check_number("max_features", self.max_features, low=1, whole=True)
+        check_size("max_features", self.max_features, also=["sqrt", "log2", None])
         check_jobs(self.n_jobs)
 
     def _fit_bytes(self, data: FitInput) -> int:

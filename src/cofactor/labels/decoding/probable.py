@@ -195,7 +195,8 @@ def decoder_of(rule: str, value: Any) -> Decoder:
 
 def check_aim(decide_for: Any) -> None:
     """Refuse a `decide_for` that is not known."""
-    check_choice("decide_for", decide_for, AIMS)
+    words = ("micro-F1", "macro-F1", "F1 of each instance", "Hamming loss", "subset accuracy")
+    check_choice("decide_for", decide_for, dict(zip(AIMS, words, strict=True)))
 
 
 def learn_decoder(

@@ -127,8 +127,7 @@ class CodeModel(LabelModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.n_components != AUTO or not self._chooses_components:
-            check_size("n_components", self.n_components)
+        check_size("n_components", self.n_components, also=[AUTO] if self._chooses_components else ())
         check_penalty("alpha", self.alpha)
 
     def _fit(self, data: FitInput) -> None:

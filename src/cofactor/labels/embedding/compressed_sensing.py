@@ -145,8 +145,7 @@ class CompressedSensing(CodeModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_choice("decoder", self.decoder, (*DECODERS, "lasso"))
-        if not (isinstance(self.n_nonzero, str) and self.n_nonzero == AUTO):
-            check_number("n_nonzero", self.n_nonzero, low=1, whole=True)
+        check_number("n_nonzero", self.n_nonzero, low=1, whole=True, also=[AUTO])
         check_number("penalty", self.penalty, low=0)
         check_choice("matrix", self.matrix, ("hadamard", "gaussian"))
 

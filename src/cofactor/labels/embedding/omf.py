@@ -245,8 +245,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
                 problem = f"features would not count; {problem}"
             raise InvalidInputError(problem, argument="label_weight", found=self.label_weight)
         check_number("alpha", self.alpha, low=0, inclusive=False)
-        if self.alpha_predict is not None:
-            check_number("alpha_predict", self.alpha_predict, low=0, inclusive=False)
+        check_number("alpha_predict", self.alpha_predict, low=0, inclusive=False, also=[None])
         check_choice("decoder", self.decoder, ("ridge", "factors"))
         check_choice("solver", self.solver, ("als", "sgd"))
         check_flag("normalize", self.normalize)
@@ -313,8 +312,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         self._check_params()
         check_decision(self.threshold, self.decide_for)
         first = not hasattr(self, "n_features_in_")
-        if n_rows is not None:
-            check_number("n_rows", n_rows, low=1, whole=True)
+        check_number("n_rows", n_rows, low=1, whole=True, also=[None])
         with committed(self, keep=learned_names(self)) as fitted:
             data = fitted._receive(X, y, sample_weight, label_names=label_names, reset=first, weights="whole")
             data = (fitted._with_scaling(data, stream=True) if first else data).repeated()

@@ -76,8 +76,7 @@ class LinearReduction(FeatureReduction):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if not (isinstance(self.n_components, str) and self.n_components == AUTO):
-            check_size("n_components", self.n_components)
+        check_size("n_components", self.n_components, also=[AUTO])
         check_flag("whiten", self.whiten)
         check_scale(self.scale)
 

@@ -131,10 +131,7 @@ class MDDM(LinearReduction):
         check_choice("form", self.form, ("projection", "features"))
         check_number("mu", self.mu, low=0, high=1)
         check_choice("kernel", self.kernel, ("linear", "rbf"))
-        if isinstance(self.gamma, str):
-            check_choice("gamma", self.gamma, ("auto",))
-        else:
-            check_number("gamma", self.gamma, low=0, inclusive=False)
+        check_number("gamma", self.gamma, low=0, inclusive=False, also=["auto"])
 
     def _metric(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the constraint in principal coordinates with singular values s."""

@@ -174,8 +174,7 @@ class MNMTF(NonnegativeReduction):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.n_components is not None:
-            check_size("n_components", self.n_components)
+        check_size("n_components", self.n_components, also=[None])
         check_number("alpha", self.alpha, low=0)
         check_choice("rule", self.rule, ("scale-invariant", "printed"))
         check_choice("training_codes", self.training_codes, ("nnls", "labels"))

@@ -209,10 +209,8 @@ class LabelRidge(LabelModel):
         super()._check_params()
         check_choice("kernel", self.kernel, _KERNELS)
         check_class_weight(self.class_weight)
-        if self.alpha != "auto":
-            check_number("alpha", self.alpha, low=0, inclusive=False)
-        if self.n_components != "auto":
-            check_size("n_components", self.n_components)
+        check_number("alpha", self.alpha, low=0, inclusive=False, also=["auto"])
+        check_size("n_components", self.n_components, also=["auto"])
 
     def _settled(self) -> dict[str, Any]:
         return {"alpha": self.alpha_, "n_components": self.n_components_, **settled_weights(self)}

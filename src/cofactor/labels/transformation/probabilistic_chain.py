@@ -27,7 +27,7 @@ from cofactor.typing import RandomState
 
 AUTO = "auto"
 INFERENCES = (AUTO, "exact", "beam", "monte-carlo")
-MEASURES = ("subset", "hamming", "example")
+MEASURES = {"subset": "subset accuracy", "hamming": "Hamming loss", "example": "F1 of each instance"}
 
 #: Most labels whose sets are all looked at, and how many numbers are in memory while sets are sought.
 _MOST_EXACT = 12

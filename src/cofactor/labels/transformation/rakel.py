@@ -140,10 +140,8 @@ class RAkEL(LearnerModel):
         check_number("labelset_size", self.labelset_size, low=1, high=_MOST_LABELS, whole=True)
         check_flag("overlapping", self.overlapping)
         check_choice("voting", self.voting, VOTING)
-        if self.n_estimators == AUTO:
-            return
-        check_number("n_estimators", self.n_estimators, low=1, whole=True)
-        if not self.overlapping:
+        check_number("n_estimators", self.n_estimators, low=1, whole=True, also=[AUTO])
+        if self.n_estimators != AUTO and not self.overlapping:
             raise InvalidInputError(
                 "disjoint sets are as many as it takes to hold all labels",
                 argument="n_estimators",

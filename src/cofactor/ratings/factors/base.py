@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.errors import InvalidInputError
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
@@ -141,12 +140,8 @@ class FactorModel(RatingModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_factors", self.n_factors, low=1, whole=True)
-        if not isinstance(self.alpha, str):
-            check_number("alpha", self.alpha, low=0, inclusive=False, high=MOST_ALPHA)
-        elif self.alpha != "auto":
-            raise InvalidInputError("expected a number above 0 or 'auto'", argument="alpha", found=self.alpha)
-        if self.alpha_bias is not None:
-            check_number("alpha_bias", self.alpha_bias, low=0, inclusive=False, high=MOST_ALPHA)
+        check_number("alpha", self.alpha, low=0, inclusive=False, high=MOST_ALPHA, also=["auto"])
+        check_number("alpha_bias", self.alpha_bias, low=0, inclusive=False, high=MOST_ALPHA, also=[None])
         check_choice("dtype", self.dtype, ("float32", "float64"))
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)

@@ -161,8 +161,7 @@ class RatingNMF(FactorModel):
         check_choice("loss", self.loss, ("squared", "kl", "itakura-saito", "beta"))
         check_number("beta", self.beta, low=0)
         check_choice("solver", self.solver, ("auto", "hals", "multiplicative"))
-        if self.origin is not None:
-            check_number("origin", self.origin, low=-np.inf)
+        check_number("origin", self.origin, low=-np.inf, also=[None])
         if self.solver == "hals" and self.loss != "squared":
             raise SolverMismatchError(
                 (

@@ -65,8 +65,7 @@ class FactorScores:
         check_array("U_", self.U, (n_users, d), self.V.dtype)
         check_array("user_bias_", self.user_bias, (n_users,), self.V.dtype)
         check_array("item_bias_", self.item_bias, (n_items,), self.V.dtype)
-        if self.offset is not None:
-            check_number("the offset of scores", self.offset, low=-np.inf)
+        check_number("the offset of scores", self.offset, low=-np.inf, also=[None])
         for name, factors in (("common_user_", self.cold_user), ("common_item_", self.cold_item)):
             if factors is not None:
                 check_array(name, factors, (d,), self.V.dtype)

@@ -218,8 +218,7 @@ class GPLVM(RatingModel):
         check_number("n_factors", self.n_factors, low=1, whole=True)
         check_number("alpha", self.alpha, low=0, inclusive=False, high=1e12)
         check_choice("kernel", self.kernel, START)
-        if self.alpha_bias is not None:
-            check_number("alpha_bias", self.alpha_bias, low=0, inclusive=False, high=1e12)
+        check_number("alpha_bias", self.alpha_bias, low=0, inclusive=False, high=1e12, also=[None])
         check_number("eta0", self.eta0, low=0, inclusive=False)
         check_number("momentum", self.momentum, low=0, high=0.99)
         check_flag("early_stopping", self.early_stopping)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cofactor.errors import InvalidInputError
 from cofactor.kernels import mixtures
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.checks import check_number, make_generator
@@ -159,12 +158,7 @@ class URP(RatingModel):
         super()._check_params()
         check_number("n_factors", self.n_factors, low=1, whole=True)
         check_number("alpha", self.alpha, low=0, inclusive=False, high=1e12)
-        if not isinstance(self.concentration, str):
-            check_number("concentration", self.concentration, low=0, inclusive=False, high=1e12)
-        elif self.concentration != "learn":
-            raise InvalidInputError(
-                "expected a number above 0 or 'learn'", argument="concentration", found=self.concentration
-            )
+        check_number("concentration", self.concentration, low=0, inclusive=False, high=1e12, also=["learn"])
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 

@@ -178,8 +178,7 @@ class SampledModel(RatingModel):
         for name in ("n_sweeps", "thin", "n_chains"):
             check_number(name, getattr(self, name), low=1, whole=True)
         check_number("burn_in", self.burn_in, low=0, whole=True)
-        if self.max_seconds is not None:
-            check_number("max_seconds", self.max_seconds, low=0, inclusive=False)
+        check_number("max_seconds", self.max_seconds, low=0, inclusive=False, also=[None])
         check_flag("warm_start", self.warm_start)
         check_jobs(self.n_jobs)
         if self.n_sweeps - self.burn_in < self.thin and not self.warm_start:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.errors import InvalidInputError
 from cofactor.kernels.gibbs import fold_rows
 from cofactor.model.checks import check_number
 from cofactor.model.state import check_array
@@ -154,10 +153,7 @@ class BPMF(SampledModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_factors", self.n_factors, low=1, whole=True)
-        if not isinstance(self.precision, str):
-            check_number("precision", self.precision, low=0, inclusive=False)
-        elif self.precision != "learn":
-            raise InvalidInputError("expected a number above 0 or 'learn'", argument="precision", found=self.precision)
+        check_number("precision", self.precision, low=0, inclusive=False, also=["learn"])
 
     def _plan(self, given: FitInput) -> Plan:
         ratings = given.ratings

@@ -186,7 +186,7 @@ class GibbsMMMF(SampledModel):
         super()._check_params()
         check_hinge_params(self)
         check_number("n_implicit", self.n_implicit, low=1, whole=True)
-        check_choice("implicit", self.implicit, ("low-rank",), or_none=True)
+        check_choice("implicit", self.implicit, ("low-rank", None))
         if self.implicit is not None and self.prior == "fixed":
             implicit = Argument("implicit", self.implicit)
             raise InvalidInputError(

@@ -185,7 +185,7 @@ class OrdinalProbit(SampledModel):
         super()._check_params()
         check_number("n_factors", self.n_factors, low=1, whole=True)
         check_number("n_implicit", self.n_implicit, low=1, whole=True)
-        check_choice("implicit", self.implicit, ("low-rank", "sparse"), or_none=True)
+        check_choice("implicit", self.implicit, ("low-rank", "sparse", None))
 
     def fit(
         self,
