@@ -60,16 +60,20 @@ def test_orders():
     assert order("random", random_state=0) != order("random", random_state=2)
     wide = np.column_stack([Y[:, :1], np.ones(len(Y), int), Y[:, 1:]])
     assert order([3, 1, 0, 4, 2], wide) == ORDER  # the constant label, 1, has no learner
+    named = ClassifierChain.paper(order=["c", "a", "d", "b"]).fit(X, Y, label_names=list("abcd"))
+    assert named.order_.tolist() == ORDER
 
 
 @pytest.mark.parametrize(
     ("order", "message"),
     [
-        ("by name", "expected one of 'given', 'random', 'cosine', 'jaccard', 'pearson', or positions"),
+        ("by name", r"expected 'given', 'random', 'cosine', 'jaccard', 'pearson' \(.*\), or a list of the positions"),
         ([0, 1, 2, 2], "each of the numbers 0 to 3 once"),
-        ([0, 1, 2], "there are 3 positions for 4 labels"),
-        ([0.0, 1.0], "expected a name, or positions"),
-        (None, "expected a name, or positions"),
+        ([0, 1, 2], "it has 3 of 4 labels"),
+        (["a", "b", "a", "c"], "a is there twice"),
+        (["a", "b", "c", "x"], "no label is called 'a'"),
+        ([0.0, 1.0], "expected 'given', 'random', 'cosine'"),
+        (None, "expected 'given', 'random', 'cosine'"),
     ],
 )
 def test_wrong_orders(order, message):

@@ -107,7 +107,8 @@ def named(options: Mapping[str, str] | None = None) -> Callable[[Argument], str]
     def name(argument: Argument) -> str:
         option = own.get(argument.name) or option_of(argument.name)
         if option is not None and option.endswith("=") and argument.has_value:
-            return f"{option}{argument.value}"
+            listed = isinstance(argument.value, list)
+            return f"{option}{_written(argument.value) if listed else argument.value}"
         if isinstance(argument.value, bool):
             return _FLAGS.get((argument.name, argument.value)) or option or str(argument)
         if option is None or not argument.has_value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -13,7 +14,7 @@ from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError
 from cofactor.files import display_name
 from cofactor.tasks import TASKS, Option, sniff, task_named
-from cofactor.tasks.parsing import parse_alpha
+from cofactor.tasks.parsing import names_in, parse_alpha
 
 if TYPE_CHECKING:
     from cofactor.tasks.base import Task
@@ -76,7 +77,9 @@ Seed = Annotated[int, typer.Option(metavar="N", help="Seed: the same one gives t
 Params = Annotated[
     list[str] | None,
     typer.Option(
-        "--param", metavar="NAME=VALUE", help="Any other parameter of the model, such as margin=logistic; repeat."
+        "--param",
+        metavar="NAME=VALUE",
+        help="Any other parameter of the model, such as margin=logistic, or a list with commas: order=2,0,1; repeat.",
     ),
 ]
 Threads = Annotated[
@@ -259,6 +262,8 @@ def parse_params(texts: Sequence[str] | None) -> dict[str, Any]:
     {'max_iter': 200, 'margin': 'logistic', 'alpha_bias': None}
     >>> parse_params(["max_iter=1e3", "n_components=1.0"])  # all components, not one
     {'max_iter': 1000, 'n_components': 1.0}
+    >>> parse_params(["order=2,0,1"]), parse_params(["order=sea,sun"]), parse_params(['order=["sea, or not", "sun"]'])
+    ({'order': [2, 0, 1]}, {'order': ['sea', 'sun']}, {'order': ['sea, or not', 'sun']})
     """
     params: dict[str, Any] = {}
     for text in texts or ():
@@ -277,10 +282,10 @@ def _value(text: str) -> Any:
     words = {"none": None, "true": True, "false": False}
     if text.lower() in words:
         return words[text.lower()]
-    try:
+    with suppress(ValueError):
         return json.loads(text, parse_float=_number)
-    except ValueError:
-        return text
+    listed = "," in text and not text.startswith(("[", "{"))
+    return [_value(part) for part in names_in(text)] if listed else text
 
 
 def _number(text: str) -> int | float:

@@ -118,6 +118,7 @@ def decodings(model: Any, X: Features) -> Iterator[tuple[str, Any, Any]]:
     "plain"    labels whose score is positive; what ``predict`` returns where the threshold is 0, or
                the model has none
     "learned"  what ``predict`` returns where the threshold is learned
+    "joint"    what ``predict`` returns where the model decodes label sets by itself
     "given"    what ``predict`` returns where the threshold is another number
     "auto"     what ``predict`` returns where the threshold is "auto": decisions by calibrated probabilities, alone
     =========  ======================================================================================
@@ -149,7 +150,8 @@ def decodings(model: Any, X: Features) -> Iterator[tuple[str, Any, Any]]:
     elif isinstance(threshold, str) or threshold != 0:
         if scores is not None:
             yield "plain", np.asarray(scores) > 0, scores
-        yield "learned" if isinstance(threshold, str) else "given", model.predict(X), scores
+        named = "joint" if threshold == "joint" else "learned" if isinstance(threshold, str) else "given"
+        yield named, model.predict(X), scores
     else:
         yield "plain", model.predict(X), scores
 

@@ -158,6 +158,10 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """Whether the model has probabilities; this may depend on its parameters."""
         return type(self)._probabilities is not LabelModel._probabilities
 
+    def _decodes_sets(self) -> bool:
+        """Whether the model can decode label sets by itself."""
+        return type(self)._label_sets is not LabelModel._label_sets
+
     def _settled(self) -> dict[str, Any]:
         """Return parameters with the values that the fit chose for them, with which a part of the data is fitted."""
         return {}
@@ -181,7 +185,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_params(self) -> None:
         """Refuse parameters out of their range."""
-        check_threshold(self.threshold, joint=type(self)._label_sets is not LabelModel._label_sets)
+        check_threshold(self.threshold, joint=self._decodes_sets())
         check_scale(self.scale)
         check_aim(self.decide_for)
         check_missing(self.missing)

@@ -59,6 +59,8 @@ class Task(ABC):
         Key of the measure that decides which model is the best.
     highest : bool
         Whether high values of that measure are good.
+    other_names : mapping from str to str
+        Names of models by what else they are called, in lower case without hyphens; messages suggest them.
     """
 
     name: ClassVar[str]
@@ -70,6 +72,7 @@ class Task(ABC):
     default_splits: ClassVar[int] = 3
     best: ClassVar[str]
     highest: ClassVar[bool] = False
+    other_names: ClassVar[Mapping[str, str]] = {}
 
     def can(self, ability: Ability) -> bool:
         """Return whether this task can do something.
@@ -209,7 +212,7 @@ class Task(ABC):
         if whose is not None:
             mine = f"{self.many_models} are {', '.join(known)}"
             raise InvalidInputError(f"is a {whose.one_model}; {mine}", argument="model", found=name)
-        near = nearest(name, known)
+        near = [self.other_names[folded(name)]] if folded(name) in self.other_names else nearest(name, known)
         hint = f" (did you mean {', '.join(near)}?)" if near else ""
         message = f"not a known model{hint}; expected one of {', '.join(known)}"
         raise InvalidInputError(message, argument="model", found=name)

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.labels.conformal import sets_by_scores
+from cofactor.labels.data import as_labels
+from cofactor.labels.decoding import Joint
 from cofactor.labels.scoring import on_by_scores
 from cofactor.tasks.words import shortest
 
@@ -50,7 +52,12 @@ class Answers:
     def of(cls, model: Any, X: Any, options: Mapping[str, Any]) -> Answers:
         """Return those of features of a file."""
         scores, coverage = model.decision_function(X), options["coverage"]
-        on = on_by_scores(model, scores) if coverage is None else sets_by_scores(model, scores, coverage)
+        if coverage is not None:
+            on = sets_by_scores(model, scores, coverage)
+        elif isinstance(model.decision_, Joint):  # which does not follow from scores
+            on = as_labels(model.predict(X))[0].toarray() > 0
+        else:
+            on = on_by_scores(model, scores)
         return cls(scores, on, model.predict_proba(X) if options["proba"] else None)
 
     @property

@@ -19,7 +19,7 @@ from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation.labels import decodings, measure_labels, unknown_labels
 from cofactor.labels import LabelModel
 from cofactor.labels.conformal import require_set_cuts
-from cofactor.labels.decoding import AIMS, AUTO, check_decision
+from cofactor.labels.decoding import AUTO
 from cofactor.metrics import LABEL_METRICS, LabelTally, micro_f1
 from cofactor.model.convergence import NothingPredictedWarning, predicts_none
 from cofactor.model.named_splits import splitter_of
@@ -28,6 +28,7 @@ from cofactor.tasks.base import Task, about
 from cofactor.tasks.baselines import LabelFrequencies
 from cofactor.tasks.label_explaining import explanation_table
 from cofactor.tasks.label_output import Answers, RowNames, ambiguous, columns_of_labels, records_of_labels, separator_of
+from cofactor.tasks.label_settings import OTHER_NAMES, decisions_of, known_estimator
 from cofactor.tasks.matching import align_features
 from cofactor.tasks.models import Wanted, assemble, short_names
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Measured, Progress, Protocol, Room, Settings, Table
@@ -74,6 +75,7 @@ _DECIDES = {
     "example": "by sets of the largest expected F1, with at least so many labels",
     "hamming": "by a cut of probabilities, for Hamming loss",
     "subset": "by likely sets, with at least so many labels",
+    "joint": "about whole label sets, by its own rule",
 }
 
 
@@ -96,6 +98,7 @@ class LabelTask(Task):
     compared_models = ("label-ridge", "mlknn")
     default_protocol, default_splits = "kfold", 5
     best, highest = "micro_f1", True
+    other_names = OTHER_NAMES
 
     # ---------------------------------------------------------------- files and models
 
@@ -119,7 +122,7 @@ class LabelTask(Task):
         >>> "mlknn" in LabelTask().models()
         True
         """
-        return short_names(labels.MODELS, "(?<=[a-z])(?=[A-Z][a-z])")
+        return short_names(labels.MODELS)
 
     def owns(self, model: object) -> bool:
         """Return whether it is a model of labels."""
@@ -137,13 +140,15 @@ class LabelTask(Task):
         model = self.find(name)()
         params = dict(settings.params)
         if "estimator" in params and "estimator" in model.get_params(deep=False):
-            model.set_params(estimator=_known_estimator(model, str(params.pop("estimator"))))
+            model.set_params(estimator=known_estimator(model, str(params.pop("estimator"))))
         if "scale" in params and params["scale"] is None:  # the word "none" stands for None in other parameters
             params["scale"] = "none"
-        fixed = {"random_state": settings.seed, **_decisions(settings)}
+        decisions, notes = decisions_of(model, settings)
+        fixed = {"random_state": settings.seed, **decisions}
         if settings.options.get("missing") == "ignore" and "missing" in model.get_params(deep=False):
             fixed["missing"] = "ignore"
-        return assemble(model, replace(settings, params=params), Wanted(fixed=fixed))
+        built = assemble(model, replace(settings, params=params), Wanted(fixed=fixed))
+        return replace(built, notes=(*notes, *built.notes))
 
     def contestant(self, name: str, settings: Settings) -> Built:
         """Return a model, which chooses its open parameters by itself in each training part; see `Task.contestant`."""
@@ -235,12 +240,12 @@ class LabelTask(Task):
             "constant_labels": [str(name) for name in model.label_names_[model.constant_ != 0]],
             "threshold": model.threshold_,
         }
-        cuts, constant = np.atleast_1d(model.threshold_), values["constant_labels"]
+        constant = values["constant_labels"]
         shown = {
             "features": f"{values['features']:,}",
             "labels": f"{values['labels']:,}",
             "constant labels": ", ".join(constant[:5]) + (f", ... ({len(constant)})" if len(constant) > 5 else ""),
-            "threshold": f"{cuts[0]:.3g}" if len(cuts) == 1 else f"{cuts.min():.3g} to {cuts.max():.3g}, one a label",
+            "threshold": _cuts_shown(model.threshold_),
             "decides": _DECIDES.get(model.decision_.rule, ""),
         }
         return Facts(values["model"], values, {name: text for name, text in shown.items() if text})
@@ -332,9 +337,8 @@ class LabelTask(Task):
     def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
         """Return the rule that gives every instance the frequent labels."""
         missing = settings.options.get("missing", "error")
-        return {
-            "frequent labels": LabelFrequencies(**_decisions(settings), missing=missing, random_state=settings.seed)
-        }
+        decisions = decisions_of(LabelFrequencies(), replace(settings, lenient=True))[0]
+        return {"frequent labels": LabelFrequencies(**decisions, missing=missing, random_state=settings.seed)}
 
     def prepared(
         self, models: Mapping[str, Any], loaded: Loaded, settings: Settings
@@ -411,12 +415,12 @@ def _require_sets(model: LabelModel, options: Mapping[str, Any]) -> None:
     require_set_cuts(model, "coverage")
 
 
-def _decisions(settings: Settings) -> dict[str, Any]:
-    """Return the parameters of a label model which say how it decides."""
-    found = {"threshold": AUTO, "decide_for": AIMS[0]}
-    found |= {name: settings.options[name] for name in found if name in settings.options}
-    check_decision(**found)
-    return found
+def _cuts_shown(threshold: Any) -> str:
+    """Return the cut of a model, or the range of its cuts; nothing where it has none."""
+    if threshold is None:
+        return ""
+    cuts = np.atleast_1d(threshold)
+    return f"{cuts[0]:.3g}" if len(cuts) == 1 else f"{cuts.min():.3g} to {cuts.max():.3g}, one a label"
 
 
 def _choices(model: LabelModel) -> dict[str, Any]:
@@ -427,14 +431,6 @@ def _choices(model: LabelModel) -> dict[str, Any]:
         return found
     settled = model._settled()
     return found | {name: value for name, value in settled.items() if params.get(name) in ("auto", None)}
-
-
-def _known_estimator(model: LabelModel, name: str) -> Any:
-    """Return an estimator that a model may hold, by the name of its class."""
-    known = model.known_estimators
-    if name not in known:
-        raise InvalidInputError(f"expected one of {', '.join(known)}", argument="estimator", found=name)
-    return known[name]()
 
 
 def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], seconds: float) -> Facts:
@@ -460,7 +456,7 @@ def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], sec
         "chosen": ", ".join(
             f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in chosen.items()
         ),
-        "threshold": known.shown["threshold"],
+        "threshold": known.shown.get("threshold", ""),
         "decides": known.shown.get("decides", ""),
         "training micro-F1": f"{score:.4f}",
     }

@@ -18,22 +18,24 @@ HIDDEN = frozenset(
 )
 
 
-def short_names(kinds: Mapping[str, type[Any]], parting: str) -> dict[str, type[Any]]:
+#: Where a name has hyphens: before a word, after an abbreviation of several letters, and before one that ends it.
+_PARTING = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])|(?<=[A-Z]{2})(?=[A-Z][a-z]{2})|(?<=[a-z]{3})(?=[A-Z]+$)")
+
+
+def short_names(kinds: Mapping[str, type[Any]]) -> dict[str, type[Any]]:
     """Return classes by names in lower case with hyphens.
 
     Parameters
     ----------
     kinds : mapping from str to type
         Classes by their own names.
-    parting : str
-        Regular expression of the places where a hyphen is put.
 
     Examples
     --------
-    >>> list(short_names({"BinaryMMMF": object}, "(?<=[a-z])(?=[A-Z])"))
-    ['binary-mmmf']
+    >>> list(short_names(dict.fromkeys(["BinaryMMMF", "EnsembleOfChains", "MLForest", "GroPLE", "RAkEL"], object)))
+    ['binary-mmmf', 'ensemble-of-chains', 'ml-forest', 'grople', 'rakel']
     """
-    return {re.sub(parting, "-", name).lower(): kind for name, kind in kinds.items()}
+    return {_PARTING.sub("-", name).lower(): kind for name, kind in kinds.items()}
 
 
 @dataclass(frozen=True)

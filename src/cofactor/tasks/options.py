@@ -303,7 +303,8 @@ RECORDED = Option(
 THRESHOLD = Option(
     "threshold",
     "A label is predicted where calibrated probabilities say so (auto), where its score is above X, or where a rule "
-    "learned from held-out instances says: global, per-label, top-k or cardinality.",
+    "learned from held-out instances says: global, per-label, top-k or cardinality. joint: whole label sets, of models "
+    "that decode them.",
     default="auto",
     group=_LABELS,
     unit="X|RULE",

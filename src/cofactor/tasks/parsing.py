@@ -214,8 +214,8 @@ def parse_threshold(text: str) -> float | str:
 
     Examples
     --------
-    >>> parse_threshold("0"), parse_threshold("per-label")
-    (0.0, 'per-label')
+    >>> parse_threshold("0"), parse_threshold("per-label"), parse_threshold("joint")
+    (0.0, 'per-label', 'joint')
     """
     from cofactor.labels.decoding import check_threshold  # loads models, which other options need not
 
@@ -223,5 +223,5 @@ def parse_threshold(text: str) -> float | str:
         threshold: float | str = float(text)
     except ValueError:
         threshold = text
-    check_threshold(threshold)
+    check_threshold(threshold, joint=True)  # whether a model can decode jointly is seen when it is built
     return threshold

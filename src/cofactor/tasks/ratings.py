@@ -73,7 +73,7 @@ class RatingTask(Task):
         >>> {"als", "binary-mmmf", "gibbs-mmmf"} <= set(RatingTask().models())
         True
         """
-        return short_names(ratings.MODELS, "(?<=[a-z])(?=[A-Z])")
+        return short_names(ratings.MODELS)
 
     def owns(self, model: object) -> bool:
         """Return whether it is a model of ratings."""

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedKFold
 
@@ -15,6 +15,7 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import FitInput
 from cofactor.labels.learners import ChainLearners, Learner, Task, chain_of, with_labels
 from cofactor.labels.transformation.base import LearnerModel
+from cofactor.text import did_you_mean, first_repeated
 
 __all__ = ["EARLIER", "ORDERS", "chain_bytes", "check_order", "fit_chain", "order_of", "refuse_order"]
 
@@ -29,7 +30,7 @@ ORDERS = ("given", "random", *_MEASURES)
 
 
 def check_order(order: Any) -> None:
-    """Refuse an order that is neither a name nor a permutation.
+    """Refuse an order that is neither known by a name, nor a permutation, nor a list of labels.
 
     Examples
     --------
@@ -37,52 +38,64 @@ def check_order(order: Any) -> None:
     Traceback (most recent call last):
     cofactor.errors.InvalidInputError: order=[0, 0]: expected each of the numbers 0 to 1 once
     """
-    if isinstance(order, str):
-        if order not in ORDERS:
-            raise InvalidInputError(
-                f"expected one of {', '.join(map(repr, ORDERS))}, or positions of the labels",
-                argument="order",
-                found=order,
-            )
+    if isinstance(order, str) and order in ORDERS:
         return
     places = np.asarray(order) if order is not None else np.empty(0)
-    if places.ndim != 1 or not len(places) or places.dtype.kind not in "iu":
-        raise InvalidTypeError("expected a name, or positions of the labels", argument="order", found=order)
-    if not np.array_equal(np.sort(places), np.arange(len(places))):
+    if places.ndim != 1 or not len(places) or places.dtype.kind not in "iuU":
+        kind = InvalidInputError if isinstance(order, str) else InvalidTypeError
+        measures = ", ".join(map(repr, _MEASURES))
+        raise kind(
+            f"expected 'given', 'random', {measures} (the label that is most like the others first), or a list of the "
+            "positions, or the names, of all labels",
+            argument="order",
+            found=order,
+        )
+    if places.dtype.kind == "U":
+        repeated = first_repeated(places)
+        if repeated is not None:
+            raise InvalidInputError(f"{repeated} is there twice", argument="order", found=order)
+    elif not np.array_equal(np.sort(places), np.arange(len(places))):
         raise InvalidInputError(
             f"expected each of the numbers 0 to {len(places) - 1} once", argument="order", found=order
         )
 
 
-def order_of(
-    order: Any, data: FitInput, constant: NDArray[np.int8], generator: np.random.Generator
-) -> NDArray[np.int64]:
+def order_of(model: Any, data: FitInput, generator: np.random.Generator) -> NDArray[np.int64]:
     """Return the positions of the labels that vary, among themselves, in the order of a chain.
 
     Parameters
     ----------
-    order : str or array-like of int
-        The parameter, which holds positions among all labels.
+    model : LabelModel
+        In a fit. Its parameter `order` holds positions among all labels, or names.
     data : FitInput
         With the labels that vary.
-    constant : ndarray of shape (L,)
-        Not 0 for labels that do not vary.
     generator : Generator
         Draws a random order.
     """
-    n_labels = data.labels.shape[1]
+    n_labels, order, constant = data.labels.shape[1], model.order, model.constant_
     if not isinstance(order, str):
         if len(order) != len(constant):
-            raise InvalidInputError(
-                f"there are {len(order)} positions for {len(constant)} labels", argument="order", found=order
-            )
-        return _among_varying(np.asarray(order), constant)
+            problem = f"it has {len(order)} of {len(constant)} labels"
+            raise InvalidInputError(problem, argument="order", found=order)
+        return _among_varying(_places(order, model.label_names_.tolist()), constant)
     if order == "given":
         return np.arange(n_labels)
     if order == "random":
         return generator.permutation(n_labels)
     Y = data.labels if data.weights is None else data.labels.multiply(np.sqrt(data.weights)[:, None])
     return np.argsort(-np.abs(_MEASURES[order](Y)).sum(axis=0), kind="stable")
+
+
+def _places(order: ArrayLike, names: list[Any]) -> NDArray[Any]:
+    """Return positions of labels which an order gives as such, or by their names."""
+    places = np.asarray(order)
+    if places.dtype.kind != "U":
+        return places
+    unknown = next((name for name in places.tolist() if name not in names), None)
+    if unknown is not None:
+        hint = did_you_mean(unknown, map(str, names))
+        raise InvalidInputError(f"no label is called {unknown!r}", argument="order", found=order, advice=hint)
+    return np.array([names.index(name) for name in places.tolist()])
 
 
 def _among_varying(order: NDArray[Any], constant: NDArray[np.int8]) -> NDArray[np.int64]:

@@ -42,7 +42,7 @@ class ClassifierChain(LearnerModel):
     order : {"random", "given", "pearson", "cosine", "jaccard"} or array-like of shape (L,), default="random"
         Order of the labels: drawn by `random_state`; as in y; by a measure of `cofactor.correlation`, the label first
         whose similarities with all others have the largest sum of absolute values (of equal ones the first in y); or
-        the positions of the labels.
+        the positions of the labels, or their names.
     earlier : {"true", "predicted", "out-of-fold"}, default="true"
         Which earlier labels the learners see in training: those of y; what the learners before predict for the very
         instances that they learned from; or what copies of these predict for folds that they did not learn from, as
@@ -145,7 +145,7 @@ class ClassifierChain(LearnerModel):
 
     def _fit(self, data: FitInput) -> None:
         generator = make_generator(self.random_state)
-        self.order_ = order_of(self.order, data, self.constant_, generator)
+        self.order_ = order_of(self, data, generator)
         self.chain_ = fit_chain(
             self, self._chosen_estimator(data), data, self.order_, generator, earlier=self.earlier, n_folds=self.n_folds
         )
