@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -14,7 +17,17 @@ from sklearn.tree import DecisionTreeClassifier
 import cofactor
 from cofactor.datasets import LabelDataset
 from cofactor.errors import InvalidInputError
-from cofactor.labels import MLCHMF, PLST, BinaryRelevance, FeatureSpace, LabelModel, LabelRidge, MLkNN, explaining
+from cofactor.labels import (
+    MLCHMF,
+    MODELS,
+    PLST,
+    BinaryRelevance,
+    FeatureSpace,
+    LabelModel,
+    LabelRidge,
+    MLkNN,
+    explaining,
+)
 from cofactor.labels.ridge import rbf
 from cofactor.persistence import ModelFileError, read_model, write_model
 
@@ -183,5 +196,9 @@ def test_bad_input(asked, message):
 def test_what_is_no_sum_is_not_explained():
     X, Y = data()
     model = BinaryRelevance.paper(DecisionTreeClassifier(random_state=0)).fit(X, Y)
-    with pytest.raises(InvalidInputError, match="the scores of BinaryRelevance are no sum over features or instances"):
+    with pytest.raises(InvalidInputError, match="this BinaryRelevance are no sum over features") as caught:
         model.explain(X)
+    able = {name for name, kind in MODELS.items() if kind._score_parts is not LabelModel._score_parts}
+    assert set(str(caught.value).split("; ")[1].replace(",", "").split()) & set(MODELS) == able - {"BinaryRelevance"}
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    assert set(re.findall(r"`(\w+)`", re.search(r"\n(`LabelRidge`, (?:.|\n)*?) can explain", readme)[1])) == able

@@ -253,8 +253,13 @@ def _one_line(name: Any) -> str:
 
 def no_parts(model: Any, X: CheckedFeatures) -> ScoreParts:
     """Refuse to explain: the `_score_parts` of a model that does not say of which parts its scores are the sum."""
-    name = type(model).__name__
-    raise InvalidInputError(f"the scores of {name} are no sum over features or instances, so it cannot explain them")
+    from cofactor.labels import MODELS  # whose base class imports this module
+
+    kinds = [kind for kind in MODELS.values() if kind._score_parts is not no_parts and not isinstance(model, kind)]
+    problem = (
+        f"the scores of this {type(model).__name__} are no sum over features or instances, and cannot be explained"
+    )
+    raise InvalidInputError(problem, advice=f"those of {', '.join(kind.__name__ for kind in kinds)} can")
 
 
 def explain(model: Any, X: Features, labels: Iterable[Any] | None = None, *, n_terms: int = _TERMS) -> Explanation:
