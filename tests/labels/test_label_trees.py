@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 import cofactor
 from cofactor.errors import InvalidInputError
 from cofactor.labels import MLDecisionTree, MLForest
+from cofactor.labels.learners import TreeData, TreeSettings, grow_tree
 from cofactor.persistence import ModelFileError, read_model, write_model
 
 
@@ -45,6 +46,21 @@ def test_as_scikit_learn_grows_them(ours: Any, theirs: Any) -> None:
         model = ours.fit(form(X), Y)
         np.testing.assert_allclose(model.decision_function(form(new)), expected - 0.5, atol=1e-12)
     assert np.array_equal(model.predict(new), expected - 0.5 > 1e-12)
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, ExtraTreeClassifier])
+def test_many_instances_with_sparse_features_give_each_node_of_scikit_learn(kind: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = sparse.random(700, 12, 0.15, "csr", np.float32, rng, lambda n: rng.choice([-2.5, -1, 1, 1, 1.25, 3], n))
+    Y = sparse.csr_array((rng.random((700, 30)) < 0.04 + 0.2 * (X[:, :1].toarray() > 0)).astype(float))
+    counts = np.bincount(rng.integers(0, 700, 700), minlength=700)
+    theirs = kind(criterion="entropy", max_features=4, random_state=5).fit(X, Y.toarray(), sample_weight=counts).tree_
+    settings = TreeSettings("entropy", 4, random_places=kind is ExtraTreeClassifier)
+    ours = grow_tree(TreeData.of(sparse.csr_array(X), Y), settings, 5, counts).nodes
+    inner = theirs.children_left >= 0
+    assert np.array_equal(ours.left, theirs.children_left)
+    assert np.array_equal(ours.feature[inner], theirs.feature[inner])
+    assert np.array_equal(ours.threshold[inner], theirs.threshold[inner])
 
 
 def test_the_first_split_has_the_least_entropy_of_all() -> None:

@@ -52,6 +52,7 @@ FITTING = {
     "AdaBoostMH": AdaBoostMH(1, threshold=0),
     "AdaBoostMR": AdaBoostMR(1, threshold=0),
     "MME": MME(1, alpha=1.0, cost="unit", threshold=0, max_iter=2),
+    "MLDecisionTree": MLDecisionTree(max_depth=3, min_samples_leaf=5, threshold=0),
 }
 #: Models which have tables of instance × label or label × label, or maps which are too large.
 REFUSED = {
@@ -79,7 +80,6 @@ REFUSED = {
     "CompressedSensing": CompressedSensing(20),
     "ANMF": ANMF(),
     "MNMF": MNMF(),
-    "MLDecisionTree": MLDecisionTree(),
     "MLForest": MLForest(),
 }
 #: Models which count pairs of labels, and have a test of their own.

@@ -6,15 +6,23 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+from joblib import delayed
 from numpy.typing import NDArray
-from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.features import is_sparse
 from cofactor.labels.held_out import PARTS
-from cofactor.labels.learners import GrownTree, TreeLabelLearners, check_label_learners, grow_tree
+from cofactor.labels.learners import (
+    GrownTree,
+    TreeData,
+    TreeLabelLearners,
+    TreeSettings,
+    check_label_learners,
+    grow_tree,
+)
 from cofactor.labels.scaling import AUTO, Scaling
 from cofactor.model.checks import check_choice, check_jobs, check_number, check_size, make_generator
-from cofactor.model.parallel import in_processes
+from cofactor.model.parallel import in_workers, n_side_by_side
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -57,23 +65,14 @@ class TreeModel(LabelModel):
         return data
 
     def _fit_bytes(self, data: FitInput) -> int:
-        n, L = data.labels.shape
-        smallest = 1 if isinstance(self.min_samples_leaf, str) else self.min_samples_leaf
-        return 8 * n * L + 16 * L * max(1, 2 * n // smallest)  # scikit-learn's table of the nodes of one tree
+        X: Any = data.features
+        return 8 * int(X.nnz if is_sparse(X) else X.size) + 200 * data.n_instances  # features by columns; nodes
 
     def _seed(self) -> int:
         """Return the seed of scikit-learn's trees: the number that was given, if it is one."""
         if isinstance(self.random_state, int | np.integer):
             return int(self.random_state)
         return int(make_generator(self.random_state).integers(_LARGEST_SEED))
-
-    def _grown(self, data: FitInput, trees: Iterator[tuple[Any, NDArray[np.int64] | None]], n_jobs: Any = None) -> Any:
-        """Yield trees that were fitted to the data; each comes with how often instances count, or None."""
-        table: Any = data.features
-        X = table.astype(np.float32)  # what scikit-learn's trees compare
-        Y = data.labels.toarray()
-        tasks = ((tree, X, Y, data.labels, counts) for tree, counts in trees)
-        return in_processes(grow_tree, tasks, n_jobs)
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return self.learners_.scores(X)
@@ -127,8 +126,9 @@ class MLDecisionTree(TreeModel):
 
     Notes
     -----
-    The tree is that of ``DecisionTreeClassifier`` with a table of labels; it is kept as plain numbers, with shares that
-    are not 0 alone. Weights of instances must be whole numbers: an instance is repeated as often.
+    The tree is that of ``DecisionTreeClassifier`` with a table of labels, grown from the labels that are on, so that
+    many labels take little time and memory; it is kept as plain numbers, with shares that are not 0 alone. Weights of
+    instances must be whole numbers: an instance is repeated as often.
 
     References
     ----------
@@ -182,14 +182,9 @@ class MLDecisionTree(TreeModel):
         check_number("ccp_alpha", self.ccp_alpha, low=0)
 
     def _tree(self, data: FitInput, smallest: int, seed: int) -> TreeLabelLearners:
-        tree = DecisionTreeClassifier(
-            criterion=self.criterion,
-            max_depth=self.max_depth,
-            min_samples_leaf=smallest,
-            ccp_alpha=self.ccp_alpha,
-            random_state=seed,
-        )
-        return TreeLabelLearners.of_trees(self._grown(data, iter([(tree, None)])), data.features.shape[1])
+        D = data.features.shape[1]
+        settings = TreeSettings(self.criterion, D, self.max_depth, smallest, self.ccp_alpha)
+        return TreeLabelLearners.of_trees([grow_tree(TreeData.of(data.features, data.labels), settings, seed)], D)
 
     def _fit(self, data: FitInput) -> None:
         seed = self._seed()
@@ -236,7 +231,7 @@ class MLForest(TreeModel):
     max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
         Number of features that a node looks at, or its share of all features.
     n_jobs : int, optional
-        Number of processes, as in joblib.
+        Number of threads, as in joblib; by default as many as kernels may use.
     {scale}
         Here "auto" is "none": splits move with the scale of a feature.
     {threshold}
@@ -254,9 +249,10 @@ class MLForest(TreeModel):
 
     Notes
     -----
-    The forest is that of ``RandomForestClassifier`` or ``ExtraTreesClassifier`` with a table of labels. Shares that are
-    not 0 alone are kept of each tree, so that many labels take little memory: a tree holds at most as many as there are
-    labels of instances. Weights of instances must be whole numbers: an instance is repeated as often.
+    The forest is that of ``RandomForestClassifier`` or ``ExtraTreesClassifier`` with a table of labels, grown as
+    `MLDecisionTree` grows its tree. Shares that are not 0 alone are kept of each tree, so that many labels take little
+    memory: a tree holds at most as many as there are labels of instances. Weights of instances must be whole numbers:
+    an instance is repeated as often.
 
     References
     ----------
@@ -317,31 +313,31 @@ class MLForest(TreeModel):
         return super()._fit_bytes(data) + kept
 
     def _fit(self, data: FitInput) -> None:
+        (n, D), T = data.features.shape, self.n_estimators
+        random_forest = self.trees == "random-forest"
+        settings = TreeSettings(
+            self.criterion, self._n_looked_at(D), self.max_depth, int(self.min_samples_leaf), 0.0, not random_forest
+        )
+        given = TreeData.of(data.features, data.labels)
+
+        def tasks() -> Iterator[Any]:  # seeded as scikit-learn seeds those of a forest
+            for seed in np.random.RandomState(self._seed()).randint(_LARGEST_SEED, size=T):
+                counts = np.bincount(np.random.RandomState(seed).randint(0, n, n), minlength=n)
+                yield delayed(grow_tree)(given, settings, int(seed), counts if random_forest else None)
+
         grown: list[GrownTree] = []
-        T = self.n_estimators
-        for tree in self._grown(data, self._planted(data.n_instances, data.features.shape[1]), self.n_jobs):
+        for tree in in_workers(tasks(), n_side_by_side(T, self.n_jobs), backend="threading"):
             grown.append(tree)
             data.monitor.note("trees", len(grown), T, float(T - len(grown)))
             if data.monitor.stopped:
                 break
-        self.learners_ = TreeLabelLearners.of_trees(grown, data.features.shape[1])
+        self.learners_ = TreeLabelLearners.of_trees(grown, D)
 
-    def _planted(self, n: int, n_features: int) -> Iterator[tuple[Any, NDArray[np.int64] | None]]:
-        """Yield the trees that are to be grown, seeded as scikit-learn seeds those of a forest."""
-        of_forest = self.trees == "random-forest"
-        kind = DecisionTreeClassifier if of_forest else ExtraTreeClassifier
-        features = self.max_features
-        if isinstance(features, int | np.integer):
-            features = min(int(features), n_features)
-        for seed in np.random.RandomState(self._seed()).randint(_LARGEST_SEED, size=self.n_estimators):
-            counts = None
-            if of_forest:
-                counts = np.bincount(np.random.RandomState(seed).randint(0, n, n), minlength=n)
-            tree = kind(
-                criterion=self.criterion,
-                max_depth=self.max_depth,
-                min_samples_leaf=self.min_samples_leaf,
-                max_features=features,
-                random_state=int(seed),
-            )
-            yield tree, counts
+    def _n_looked_at(self, n_features: int) -> int:
+        """Return the number of features that a node looks at."""
+        asked = self.max_features
+        if asked is None:
+            return n_features
+        if isinstance(asked, str):
+            return max(1, int(np.sqrt(n_features) if asked == "sqrt" else np.log2(n_features)))
+        return max(1, int(asked * n_features)) if isinstance(asked, float) else min(int(asked), n_features)

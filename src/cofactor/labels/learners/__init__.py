@@ -24,7 +24,7 @@ from cofactor.labels.learners.fitting import (
     learner_from_state,
 )
 from cofactor.labels.learners.gaussian import GaussianLearner
-from cofactor.labels.learners.label_trees import GrownTree, TreeLabelLearners, grow_tree
+from cofactor.labels.learners.label_trees import GrownTree, TreeData, TreeLabelLearners, TreeSettings, grow_tree
 from cofactor.labels.learners.linear import LinearLearner
 from cofactor.labels.learners.neighbours import NeighbourIndex, NeighboursLearner
 from cofactor.labels.learners.opaque import OpaqueLearner
@@ -76,7 +76,9 @@ __all__ = [
     "SeparateChain",
     "SeparateLabelLearners",
     "Task",
+    "TreeData",
     "TreeLabelLearners",
+    "TreeSettings",
     "TreesLearner",
     "chain_of",
     "check_estimator",
