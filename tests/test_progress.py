@@ -24,6 +24,12 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Say nothing of loops that are compiled: whether they were compiled before is chance."""
+    monkeypatch.setattr("cofactor.kernels.compile.compiling", lambda: None)
+
+
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whenever the clock is read, two seconds have passed."""

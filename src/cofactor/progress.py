@@ -12,10 +12,15 @@ import logging
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-__all__ = ["Display", "LogLines", "describe", "in_notebook", "tell"]
+__all__ = ["COMPILING", "Display", "LogLines", "compiling", "describe", "in_notebook", "tell", "when_compiling"]
+
+#: What is shown while kernels are compiled.
+COMPILING = "compiling loops, once on a machine (cofactor doctor --compile compiles all ahead)"
 
 _LOG = logging.getLogger("cofactor")
 _LONGEST = 600.0  # seconds between two lines of a log
@@ -133,6 +138,37 @@ class LogLines:
 
     def stop(self) -> None:
         """End; lines remain."""
+
+
+_listeners: list[Callable[[], object]] = []
+
+
+@contextmanager
+def when_compiling(listener: Callable[[], object]) -> Iterator[None]:
+    """Within the block, call a function before each kernel that is compiled since the cache does not have it.
+
+    Parameters
+    ----------
+    listener : callable
+        Called without arguments, in the thread which compiles.
+
+    Examples
+    --------
+    >>> with when_compiling(lambda: print("please wait")):
+    ...     compiling()
+    please wait
+    """
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def compiling() -> None:
+    """Tell those who listen that a kernel is about to be compiled."""
+    for listener in tuple(_listeners):
+        listener()
 
 
 def tell(line: str) -> None:

@@ -4,6 +4,9 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numba
+from numba.core import event
+
+from cofactor.progress import compiling
 
 #: Division by zero gives infinity or NaN, as in NumPy: a check in every division would keep loops from being
 #: vectorized.
@@ -17,6 +20,21 @@ FASTMATH = {"contract", "reassoc", "arcp", "nsz"}
 
 # Kernels copy arrays element by element. For `out[:] = x`, x being an array, Numba would compile into each of them what
 # writes the message of an error, which takes longer than most kernels. So do fancy indices and expressions of arrays.
+
+
+class _Listener(event.Listener):
+    """Tells of kernels that are compiled; those that come from the cache are not."""
+
+    def on_start(self, event: Any) -> None:
+        """Take the beginning of an event."""
+        if event.data["dispatcher"].py_func.__module__.startswith("cofactor."):
+            compiling()
+
+    def on_end(self, event: Any) -> None:
+        """Take its end."""
+
+
+event.register("numba:compile", _Listener())  # type: ignore[no-untyped-call]
 
 
 def kernel(function: Callable[..., Any]) -> Any:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from cofactor.progress import Display, describe, tell
+from cofactor.progress import COMPILING, Display, describe, tell, when_compiling
 from cofactor.solvers.result import Callback, Progress, asks_to_stop
 from cofactor.text import counted
 
@@ -38,12 +39,15 @@ class Monitor:
         self._steps = 0
         self._began = time.perf_counter()
         self._display = Display(after=1, log_after=1) if show else None
+        self._open = ExitStack()
 
     def __reduce__(self) -> tuple[type[Monitor], tuple[None, bool]]:
         """A copy in another process is silent: nothing it does could reach the caller."""
         return type(self), (None, False)
 
     def __enter__(self) -> Self:
+        if self._display is not None:
+            self._open.enter_context(when_compiling(self._compiling))
         return self
 
     def __exit__(
@@ -51,6 +55,7 @@ class Monitor:
     ) -> None:
         if self._display is None:
             return
+        self._open.close()
         self._display.stop()
         if kind is None:
             elapsed = time.perf_counter() - self._began
@@ -79,6 +84,10 @@ class Monitor:
         if self.callback is not None or self.show:
             elapsed = time.perf_counter() - self._began
             self._note(Progress(iteration, most, objective, elapsed, stage))
+
+    def _compiling(self) -> None:
+        if self._display is not None:
+            self._display.show(detail=COMPILING, text=self.name)
 
     def _note(self, progress: Progress) -> bool:
         """Tell of a step; return whether it is to be the last one."""
