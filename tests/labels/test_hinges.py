@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
+from cofactor.kernels.lanes import LANES
 from cofactor.labels.learners import hinges
 from cofactor.labels.learners.hinges import Task, fitted_by_kernels
 
@@ -71,13 +72,12 @@ def test_one_step_is_not_the_minimum(solver):
     assert np.any(learner.coef)
 
 
-def test_machines_of_many_blocks_are_those_of_one(monkeypatch):
+def test_machines_of_many_blocks_are_those_of_one_each(monkeypatch):
     monkeypatch.setattr(hinges, "_MOST_FEATURES", 0)
-    tasks = [Task((signal[:, 0] > cut).astype(int)) for cut in np.linspace(-0.5, 0.5, 70)]
-    together = fitted(tasks, tol=1e-6)
-    monkeypatch.setattr(hinges, "_LANES", 8)
-    for one, other in zip(together, fitted(tasks, tol=1e-6), strict=True):
-        np.testing.assert_allclose(one.learner.coef, other.learner.coef, atol=2e-4)
+    tasks = [Task((signal[:, 0] > cut).astype(int)) for cut in np.linspace(-0.5, 0.5, 2 * LANES + 3)]
+    for task, one in zip(tasks, fitted(tasks, tol=1e-6), strict=True):
+        (alone,) = fitted([task], tol=1e-6)
+        np.testing.assert_allclose(one.learner.coef, alone.learner.coef, atol=2e-4)
 
 
 def test_rows_that_are_nearly_empty_are_left_to_coordinate_descent(monkeypatch):

@@ -14,6 +14,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import gen_batches
 
 from cofactor.kernels.hinge_block import fit_hinge_block
+from cofactor.kernels.lanes import LANES
 from cofactor.kernels.squared_hinge import fit_squared_hinge
 from cofactor.kernels.threads import parallel_for
 from cofactor.labels.features import is_sparse, squared_lengths
@@ -33,9 +34,6 @@ _MOST_CELLS = 1 << 24
 _SPARSE = 2000
 _MAX_STEPS = 100
 _AT_A_TIME = 128  # tasks between two reports of progress
-#: Problems that take their steps for a row together, at most, and instances times problems.
-_LANES = 64
-_BLOCK = 1 << 23
 #: Largest difference of derivatives in the minimum, in units of ``tol``, where costs and rows are small.
 _LOOSER = 100.0
 #: Largest product of cost and squared length of a row (with the 1 of the intercept): beyond, steps of 32 bits are not
@@ -98,7 +96,7 @@ def fitted_by_kernels(
     most = _MOST_FEATURES if is_sparse(X) else _MOST_DENSE_FEATURES
     few = most >= D and n * D <= _MOST_CELLS
     if is_sparse(X) and for_blocks and not (few and D * D * n <= _SPARSE * X.nnz):
-        table = _Table(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.float32), D)
+        table = _Table(X.indptr.astype(np.int64), X.indices.astype(np.uint32), X.data.astype(np.float32), D)
         tol = _LOOSER * float(estimator.tol) / (1 + float(np.median(steepness)))
         return _fitted(tasks, costs, D, partial(_by_blocks, table, costs, tol, int(estimator.max_iter), stopped))
     if not few:
@@ -111,7 +109,7 @@ class _Table(NamedTuple):
     """A CSR matrix as the kernel wants it."""
 
     indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
+    indices: NDArray[np.uint32]
     data: NDArray[np.float32]
     n_columns: int
 
@@ -186,17 +184,18 @@ def _by_blocks(
 ) -> None:
     """Fit machines by coordinate descent, those of a block in one thread."""
     n, n_passes = len(costs), 1 if stopped() else max_iter
-    blocks = list(gen_batches(len(problems), min(_LANES, max(8, _BLOCK // n))))
+    blocks = list(gen_batches(len(problems), LANES))
     each = np.where(costs > 0, costs, 1.0).astype(np.float32)
 
     def task(t: int) -> None:
         block = problems[blocks[t]]
-        z = np.zeros((n, len(block)), np.float32)
+        z = np.zeros((n, LANES), np.float32)
         for b, (machines, k) in enumerate(block):
             z[machines.rows, b] = machines.signs(k)
-        limits = np.array([machines.n_features for machines, _ in block])
-        coef, reached = np.zeros((table.n_columns + 1, len(block)), np.float32), np.zeros(len(block), np.uint8)
-        fit_hinge_block(*table[:3], z, each, limits, tol, n_passes, coef, reached)
+        limits = np.full(LANES, block[-1][0].n_features)
+        limits[: len(block)] = [machines.n_features for machines, _ in block]
+        coef, reached = np.zeros((table.n_columns + 1, LANES), np.float32), np.zeros(LANES, np.uint8)
+        fit_hinge_block((table.indptr, table.indices, table.data), z, each, limits, tol, n_passes, coef, reached)
         for b, (machines, k) in enumerate(block):
             machines.coef[k, :-1], machines.coef[k, -1] = coef[: machines.n_features, b], coef[-1, b]
             machines.reached[k] = reached[b] == 1

@@ -1,0 +1,120 @@
+"""Sixteen numbers in one register: arithmetic of the rows of tables of sixteen columns.
+
+LLVM vectorizes a loop over columns, but keeps their sums in memory from one step of the loop around it to the next, and
+asks each time whether arrays overlap: four times as slow. Machines with shorter registers take several. Every operation
+is rounded as it is written, but a product may be fused with a sum.
+"""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core.datamodel import models
+from numba.core.typing.templates import ConcreteTemplate, infer_global
+from numba.extending import intrinsic, lower_builtin, register_model
+
+LANES = 16  #: numbers of a register, columns of a table
+
+_VECTOR = ir.VectorType(ir.FloatType(), LANES)
+_NONE = ir.Constant(_VECTOR, [0.0] * LANES)
+
+
+def _known(function: Callable[..., Any]) -> Any:
+    """Let kernels call what a function returns the code of."""
+    return intrinsic(function)
+
+
+class Lanes(types.Type):
+    """The type of sixteen numbers, float32."""
+
+
+@register_model(Lanes)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _VECTOR)  # type: ignore[no-untyped-call]
+
+
+_lanes = Lanes("lanes")
+
+
+@_known
+def load(typing: Any, table: Any, row: Any) -> Any:
+    """Return a row, which is not checked, of a contiguous table of shape (n, LANES), float32."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(_place(context, builder, signature, arguments), align=4)
+
+    return _lanes(table, types.uintp), code
+
+
+@_known
+def store(typing: Any, table: Any, row: Any, x: Any) -> Any:
+    """Put sixteen numbers into a row of a table; see `load`."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.store(arguments[2], _place(context, builder, signature, arguments), align=4)
+        return context.get_dummy_value()
+
+    return types.void(table, types.uintp, x), code
+
+
+@_known
+def filled(typing: Any, x: Any) -> Any:
+    """Return a number sixteen times."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        first = builder.insert_element(_NONE, arguments[0], ir.Constant(ir.IntType(32), 0))
+        return builder.shuffle_vector(first, _NONE, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+
+    return _lanes(types.float32), code
+
+
+@_known
+def where_positive(typing: Any, x: Any, y: Any, z: Any) -> Any:
+    """Return y where x > 0, and z elsewhere."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        x, y, z = arguments
+        return builder.select(builder.fcmp_ordered(">", x, _NONE), y, z)
+
+    return _lanes(x, y, z), code
+
+
+@_known
+def any_nonzero(typing: Any, x: Any) -> Any:
+    """Return whether a number is not 0."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        mask = builder.bitcast(builder.fcmp_unordered("!=", arguments[0], _NONE), ir.IntType(LANES))
+        return builder.icmp_unsigned("!=", mask, ir.Constant(mask.type, 0))
+
+    return types.boolean(x), code
+
+
+def _place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Return where a row of a table begins."""
+    table = context.make_array(signature.args[0])(context, builder, arguments[0])
+    first = builder.mul(arguments[1], ir.Constant(arguments[1].type, LANES))
+    return builder.bitcast(builder.gep(table.data, [first]), _VECTOR.as_pointer())
+
+
+def _define(functions: tuple[Any, ...], operation: Callable[[Any, Any, Any], Any]) -> None:
+    """Let operators, or functions, of two take sixteen numbers each."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return operation(builder, *arguments)
+
+    for function in functions:
+        of_two = type("_OfTwo", (ConcreteTemplate,), {"cases": [_lanes(_lanes, _lanes)]})
+        infer_global(function)(of_two)  # type: ignore[no-untyped-call]
+        lower_builtin(function, Lanes, Lanes)(code)  # type: ignore[no-untyped-call]
+
+
+_define((operator.add, operator.iadd), lambda builder, x, y: builder.fadd(x, y, flags=["contract"]))
+_define((operator.sub, operator.isub), lambda builder, x, y: builder.fsub(x, y, flags=["contract"]))
+_define((operator.mul, operator.imul), lambda builder, x, y: builder.fmul(x, y, flags=["contract"]))
+_define((operator.truediv,), lambda builder, x, y: builder.fdiv(x, y))
+_define((max,), lambda builder, x, y: builder.select(builder.fcmp_ordered(">", x, y), x, y))
+_define((min,), lambda builder, x, y: builder.select(builder.fcmp_ordered("<", x, y), x, y))
