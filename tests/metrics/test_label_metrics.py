@@ -21,11 +21,15 @@ from cofactor.metrics import (
     average_precision,
     coverage,
     example_f1,
+    example_mcc,
     hamming_loss,
+    label_accuracy,
     label_propensities,
     label_report,
     macro_f1,
+    macro_mcc,
     micro_f1,
+    micro_mcc,
     ndcg_at_k,
     one_error,
     precision_at_k,
@@ -130,6 +134,29 @@ def test_skipping_equals_scikit_learn_on_the_rest(case):
         assert micro_f1(Y, found, "skip") == micro_f1(Y, found)
     else:
         assert math.isnan(macro_f1(Y, found, "skip"))
+
+
+def test_correlations_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    true, found = rng.integers(2, size=(2, 40, 9))
+    found[3], true[4], true[:, 2] = 0, 1, 0  # no correlation is defined: 0
+    for metric, pairs_ in ((example_mcc, (true, found)), (macro_mcc, (true.T, found.T))):
+        expected = np.mean([sk.matthews_corrcoef(*pair) for pair in zip(*pairs_, strict=True)])
+        assert metric(true, found) == pytest.approx(expected, abs=1e-14)
+        assert metric(sparse.csr_array(true), sparse.csr_array(found)) == metric(true, found)
+    assert micro_mcc(true, found) == pytest.approx(sk.matthews_corrcoef(true.ravel(), found.ravel()), abs=1e-14)
+    assert label_accuracy(true, found) == pytest.approx(np.mean(true == found), abs=1e-14)
+    assert micro_mcc(true[:, :3], 1 - true[:, :3]) == pytest.approx(-1, abs=1e-14)
+
+
+def test_correlations_of_known_labels_alone():
+    rng = np.random.default_rng(1)
+    true, found = rng.integers(2, size=(2, 30, 4)).astype(float)
+    true[rng.random(true.shape) < 0.3] = np.nan
+    known = ~np.isnan(true)
+    each = [sk.matthews_corrcoef(true[on, k], found[on, k]) for k, on in enumerate(known.T)]
+    assert macro_mcc(true, found) == pytest.approx(np.mean(each), abs=1e-14)
+    assert micro_mcc(true, found) == pytest.approx(sk.matthews_corrcoef(true[known], found[known]), abs=1e-14)
 
 
 @settings(max_examples=40, deadline=None)

@@ -21,13 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from cofactor.errors import InvalidInputError
+from cofactor.metrics.label_counts import LabelCounts, label_counts
 from cofactor.metrics.label_probabilities import label_calibration_error, label_log_loss
+from cofactor.metrics.matthews import example_mcc, macro_mcc, matthews, micro_mcc
 from cofactor.metrics.ranked import Undefined, divided, mean_defined
 from cofactor.metrics.ranking import (
     average_precision,
@@ -40,7 +41,7 @@ from cofactor.metrics.ranking import (
     ranking_loss,
     ranking_report,
 )
-from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape, of_known, split_unknown
+from cofactor.metrics.tables import as_label_sets, as_scores, of_known, split_unknown
 
 __all__ = [
     "LABEL_METRICS",
@@ -49,13 +50,17 @@ __all__ = [
     "average_precision",
     "coverage",
     "example_f1",
+    "example_mcc",
     "hamming_loss",
+    "label_accuracy",
     "label_calibration_error",
     "label_log_loss",
     "label_propensities",
     "label_report",
     "macro_f1",
+    "macro_mcc",
     "micro_f1",
+    "micro_mcc",
     "ndcg_at_k",
     "one_error",
     "precision_at_k",
@@ -83,7 +88,32 @@ def hamming_loss(Y: Any, predicted: Any) -> float:
     >>> hamming_loss([[1, 0, 1], [0, 0, 1]], [[1, 1, 0], [0, 0, 1]])
     0.3333333333333333
     """
-    return _hamming(_counts(Y, predicted))
+    return _hamming(label_counts(Y, predicted))
+
+
+def label_accuracy(Y: Any, predicted: Any) -> float:
+    """Share of entries that are right: 1 - `hamming_loss`.
+
+    Parameters
+    ----------
+    Y, predicted : array-like or sparse matrix of shape (n, L)
+        True and predicted labels: booleans, 0 and 1, or -1 and 1.
+
+    Returns
+    -------
+    float
+        The share, 0 to 1; 1 is best. Where few labels are on it is high even if none is predicted.
+
+    Notes
+    -----
+    The "average accuracy" of Li's thesis, section 6.2.
+
+    Examples
+    --------
+    >>> label_accuracy([[1, 0, 1], [0, 0, 1]], [[1, 1, 0], [0, 0, 1]])
+    0.6666666666666667
+    """
+    return 1 - _hamming(label_counts(Y, predicted))
 
 
 def accuracy(Y: Any, predicted: Any, undefined: Undefined = 1) -> float:
@@ -111,7 +141,7 @@ def accuracy(Y: Any, predicted: Any, undefined: Undefined = 1) -> float:
     >>> accuracy([[1, 0, 1], [0, 0, 0]], [[1, 1, 0], [0, 0, 0]])
     0.6666666666666666
     """
-    return _accuracy(_counts(Y, predicted), undefined)
+    return _accuracy(label_counts(Y, predicted), undefined)
 
 
 def subset_accuracy(Y: Any, predicted: Any) -> float:
@@ -136,7 +166,7 @@ def subset_accuracy(Y: Any, predicted: Any) -> float:
     >>> subset_accuracy([[1, 0, 1], [0, 0, 1]], [[1, 1, 0], [0, 0, 1]])
     0.5
     """
-    return _subset_accuracy(_counts(Y, predicted))
+    return _subset_accuracy(label_counts(Y, predicted))
 
 
 def example_f1(Y: Any, predicted: Any, undefined: Undefined = 1) -> float:
@@ -164,7 +194,7 @@ def example_f1(Y: Any, predicted: Any, undefined: Undefined = 1) -> float:
     >>> example_f1([[1, 0, 1], [0, 0, 1]], [[1, 1, 0], [0, 0, 1]])
     0.75
     """
-    return _example_f1(_counts(Y, predicted), undefined)
+    return _example_f1(label_counts(Y, predicted), undefined)
 
 
 def macro_f1(Y: Any, predicted: Any, undefined: Undefined = 0) -> float:
@@ -193,7 +223,7 @@ def macro_f1(Y: Any, predicted: Any, undefined: Undefined = 0) -> float:
     >>> [round(macro_f1(Y, predicted, undefined), 4) for undefined in (0, "skip", 1)]
     [0.5556, 0.8333, 0.8889]
     """
-    return _macro_f1(_counts(Y, predicted), undefined)
+    return _macro_f1(label_counts(Y, predicted), undefined)
 
 
 def micro_f1(Y: Any, predicted: Any, undefined: Undefined = 0) -> float:
@@ -220,7 +250,7 @@ def micro_f1(Y: Any, predicted: Any, undefined: Undefined = 0) -> float:
     >>> micro_f1([[1, 0, 1], [0, 0, 1]], [[1, 1, 0], [0, 0, 1]])
     0.6666666666666666
     """
-    return _micro_f1(_counts(Y, predicted), undefined)
+    return _micro_f1(label_counts(Y, predicted), undefined)
 
 
 def label_report(
@@ -251,10 +281,11 @@ def label_report(
     Returns
     -------
     dict of str to float
-        ``hamming``, ``accuracy``, ``subset_accuracy``, ``example_f1``, ``macro_f1``, ``micro_f1``; with scores
-        also ``one_error``, ``coverage``, ``ranking_loss``, ``average_precision``, ``precision_at_1`` and, where
-        there are that many labels, ``precision_at_3``, ``ndcg_at_3``, ``precision_at_5``, ``ndcg_at_5``; with
-        probabilities also ``log_loss`` and ``ece`` (expected calibration error); and all others in `LABEL_METRICS`.
+        ``hamming``, ``label_accuracy``, ``accuracy``, ``subset_accuracy``, ``example_f1``, ``macro_f1``, ``micro_f1``,
+        ``example_mcc``, ``macro_mcc``, ``micro_mcc``; with scores also ``one_error``, ``coverage``, ``ranking_loss``,
+        ``average_precision``, ``precision_at_1`` and, where there are that many labels, ``precision_at_3``,
+        ``ndcg_at_3``, ``precision_at_5``, ``ndcg_at_5``; with probabilities also ``log_loss`` and ``ece`` (expected
+        calibration error); and all others in `LABEL_METRICS`.
         Where labels of Y are not known, ranks are those among the known ones, and there is no ``ranking_loss``.
 
     Examples
@@ -263,14 +294,18 @@ def label_report(
     >>> round(report["hamming"], 4), report["subset_accuracy"], round(report["micro_f1"], 4)
     (0.3333, 0.5, 0.6667)
     """
-    counts = _counts(Y, predicted)
+    counts = label_counts(Y, predicted)
     report = {
         "hamming": _hamming(counts),
+        "label_accuracy": 1 - _hamming(counts),
         "accuracy": _accuracy(counts, empty),
         "subset_accuracy": _subset_accuracy(counts),
         "example_f1": _example_f1(counts, empty),
         "macro_f1": _macro_f1(counts, undefined),
         "micro_f1": _micro_f1(counts, undefined),
+        "example_mcc": matthews(counts.rows),
+        "macro_mcc": matthews(counts.labels),
+        "micro_mcc": matthews(counts.together()),
     }
     if probabilities is not None:
         report |= {"log_loss": label_log_loss(Y, probabilities), "ece": label_calibration_error(Y, probabilities)}
@@ -292,73 +327,31 @@ def label_report(
     return {name: report[name] for name in LABEL_METRICS if name in report}
 
 
-class _Totals(NamedTuple):
-    """Number of true, of predicted and of common labels (or rows), for each row (or label)."""
-
-    true: NDArray[np.int64]
-    predicted: NDArray[np.int64]
-    common: NDArray[np.int64]
-
-    def f1(self) -> NDArray[np.float64]:
-        """Return 2 common / (true + predicted), NaN where that is 0 / 0."""
-        return divided(2 * self.common, self.true + self.predicted)
+def _hamming(counts: LabelCounts) -> float:
+    true, found, common, known = counts.rows
+    return float((true + found - 2 * common).sum() / known.sum())
 
 
-@dataclass(frozen=True)
-class _Counts:
-    """All that the set measures need: totals of rows and of labels, and the number of entries that are known."""
-
-    rows: _Totals
-    labels: _Totals
-    size: int
-
-
-def _counts(Y: Any, predicted: Any) -> _Counts:
-    """Count labels; sparse throughout, unless some are not known."""
-    Y, known = split_unknown(Y)
-    true, found = as_label_sets(Y), as_label_sets(predicted, "predicted")
-    check_same_shape(true.shape, found.shape, ("Y", "predicted"))
-    size = true.shape[0] * true.shape[1]
-    if known is not None:
-        rows, columns = (np.flatnonzero(known.any(axis=axis)) for axis in (1, 0))
-        size = int(known.sum())
-        if not size:
-            raise InvalidInputError("holds no label that is known", argument="Y")
-        true, found = true[rows][:, columns], of_known(found, known)[rows][:, columns]
-    tables = (true, found, true.multiply(found).tocsr())
-    n_labels = true.shape[1]
-    return _Counts(
-        rows=_Totals(*(np.diff(table.indptr).astype(np.int64) for table in tables)),
-        labels=_Totals(*(np.bincount(table.indices, minlength=n_labels) for table in tables)),
-        size=size,
-    )
-
-
-def _hamming(counts: _Counts) -> float:
-    true, found, common = counts.rows
-    return float((true + found - 2 * common).sum() / counts.size)
-
-
-def _accuracy(counts: _Counts, undefined: Undefined) -> float:
-    true, found, common = counts.rows
+def _accuracy(counts: LabelCounts, undefined: Undefined) -> float:
+    true, found, common, _ = counts.rows
     return mean_defined(divided(common, true + found - common), undefined)
 
 
-def _subset_accuracy(counts: _Counts) -> float:
-    true, found, common = counts.rows
+def _subset_accuracy(counts: LabelCounts) -> float:
+    true, found, common, _ = counts.rows
     return float(np.mean((true == common) & (found == common)))
 
 
-def _example_f1(counts: _Counts, undefined: Undefined) -> float:
+def _example_f1(counts: LabelCounts, undefined: Undefined) -> float:
     return mean_defined(counts.rows.f1(), undefined)
 
 
-def _macro_f1(counts: _Counts, undefined: Undefined) -> float:
+def _macro_f1(counts: LabelCounts, undefined: Undefined) -> float:
     return mean_defined(counts.labels.f1(), undefined)
 
 
-def _micro_f1(counts: _Counts, undefined: Undefined) -> float:
-    return mean_defined(_Totals(*(part.sum(keepdims=True) for part in counts.labels)).f1(), undefined)
+def _micro_f1(counts: LabelCounts, undefined: Undefined) -> float:
+    return mean_defined(counts.together().f1(), undefined)
 
 
 @dataclass(frozen=True)
@@ -380,11 +373,15 @@ def _at(function: Callable[..., float], k: int) -> LabelMetric:
 
 LABEL_METRICS: dict[str, LabelMetric] = {
     "hamming": LabelMetric(hamming_loss, "labels", greater_is_better=False),
+    "label_accuracy": LabelMetric(label_accuracy, "labels", greater_is_better=True),
     "accuracy": LabelMetric(accuracy, "labels", greater_is_better=True),
     "subset_accuracy": LabelMetric(subset_accuracy, "labels", greater_is_better=True),
     "example_f1": LabelMetric(example_f1, "labels", greater_is_better=True),
     "macro_f1": LabelMetric(macro_f1, "labels", greater_is_better=True),
     "micro_f1": LabelMetric(micro_f1, "labels", greater_is_better=True),
+    "example_mcc": LabelMetric(example_mcc, "labels", greater_is_better=True),
+    "macro_mcc": LabelMetric(macro_mcc, "labels", greater_is_better=True),
+    "micro_mcc": LabelMetric(micro_mcc, "labels", greater_is_better=True),
     "one_error": LabelMetric(one_error, "scores", greater_is_better=False),
     "coverage": LabelMetric(coverage, "scores", greater_is_better=False),
     "ranking_loss": LabelMetric(ranking_loss, "scores", greater_is_better=False),
@@ -403,11 +400,15 @@ LABEL_METRICS: dict[str, LabelMetric] = {
 _AT_ONCE = frozenset(
     {
         "hamming",
+        "label_accuracy",
         "accuracy",
         "subset_accuracy",
         "example_f1",
         "macro_f1",
         "micro_f1",
+        "example_mcc",
+        "macro_mcc",
+        "micro_mcc",
         "one_error",
         "coverage",
         "ranking_loss",

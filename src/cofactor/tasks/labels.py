@@ -54,6 +54,7 @@ _HEADINGS = {
 #: Measures for which tables have no room.
 _NOT_SHOWN = frozenset(
     {
+        *("label_accuracy", "example_mcc", "macro_mcc", "micro_mcc"),
         *("one_error", "coverage", "ranking_loss", "average_precision"),
         *("precision_at_1", "precision_at_3", "ndcg_at_3", "precision_at_5", "ndcg_at_5"),
     }

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import matthews_corrcoef
 
 from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.base.experiment import Sample
@@ -28,17 +27,6 @@ def found(**by_method):
 
 def verdicts(claims):
     return [claim.holds for claim in claims]
-
-
-def test_correlations_are_those_of_scikit_learn():
-    rng = np.random.default_rng(0)
-    true, predicted = rng.integers(2, size=(2, 40, 9))
-    predicted[3], true[4] = 0, 1  # no correlation is defined: 0
-    measures = label_measures(true, predicted)
-    rows = [matthews_corrcoef(*pair) for pair in zip(true, predicted, strict=True)]
-    assert measures["example_mcc"] == pytest.approx(np.mean(rows))
-    assert measures["micro_mcc"] == pytest.approx(matthews_corrcoef(true.ravel(), predicted.ravel()))
-    assert measures["label_accuracy"] == pytest.approx(np.mean(true == predicted))
 
 
 def test_macro_f1_leaves_out_labels_with_nothing():

@@ -12,7 +12,7 @@ from cofactor.experiments.base.beside import Reason, beside
 from cofactor.experiments.base.cells import checksum
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
 from cofactor.experiments.base.series import means, points
-from cofactor.experiments.li.work import GRIDS, LEARNERS, SCALES, learned_split, random_split
+from cofactor.experiments.li.work import GRIDS, LEARNERS, MEASURES, SCALES, learned_split, random_split
 from cofactor.plots import plot_parameter_lines
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ __all__ = ["EXPERIMENTS"]
 EMOTIONS = [1, 5, 11, 21, 23, 31, 33, 35]
 RATES = (0.0, 0.25, 0.5, 0.75, 1.0)
 DIMENSIONS = (1, 5, 10, 20, 50, 100, 150)
-MEASURES = ("label_accuracy", "micro_f1", "macro_f1", "example_f1", "micro_mcc", "example_mcc")
 DRAWS = {"quick": 1, "normal": 3, "full": 10}
 
 # ---------------------------------------------------------------- cells

@@ -25,7 +25,10 @@ from cofactor.labels import PLST, BinaryRelevance
 from cofactor.metrics import label_report
 from cofactor.typing import Labels
 
-__all__ = ["GRIDS", "LEARNERS", "SCALES", "label_measures", "learned_split", "random_split"]
+__all__ = ["GRIDS", "LEARNERS", "MEASURES", "SCALES", "label_measures", "learned_split", "random_split"]
+
+MEASURES = ("label_accuracy", "micro_f1", "macro_f1", "example_f1", "micro_mcc", "example_mcc")
+"""The measures of the tables, as `cofactor.metrics.label_report` names them."""
 
 SCALES: Mapping[str, BaseEstimator] = {
     "L2": Normalizer("l2"),
@@ -66,23 +69,8 @@ def label_measures(truth: Labels, predicted: Labels) -> dict[str, float]:
     {'label_accuracy': 0.833, 'micro_f1': 0.8, 'macro_f1': 0.833, 'example_f1': 0.833, 'micro_mcc': 0.707,
      'example_mcc': 0.75}
     """
-    found, true = np.asarray(predicted, dtype=int), np.asarray(truth, dtype=int)
-    report = label_report(true, found, undefined="skip")
-    return {
-        "label_accuracy": 1 - report["hamming"],
-        **{name: report[name] for name in ("micro_f1", "macro_f1", "example_f1")},
-        "micro_mcc": float(_matthews(true.reshape(1, -1), found.reshape(1, -1))[0]),
-        "example_mcc": float(_matthews(true, found).mean()),
-    }
-
-
-def _matthews(true: NDArray[Any], found: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the Matthews correlation of each row; 0 where a row has all or none of the labels."""
-    n = true.shape[1]
-    a, b, both = (part.sum(axis=1, dtype=float) for part in (true, found, true * found))
-    scale = np.sqrt(a * b * (n - a) * (n - b))
-    correlation: NDArray[np.float64] = np.divide(n * both - a * b, scale, out=np.zeros_like(scale), where=scale > 0)
-    return correlation
+    report = label_report(truth, predicted, undefined="skip")
+    return {name: report[name] for name in MEASURES}
 
 
 def _parts(split: str, seed: int, columns: Sequence[int] | None = None) -> tuple[NDArray[Any], ...]:
