@@ -21,7 +21,9 @@ from cofactor.labels.embedding.compressed_sensing import CompressedSensing
 from cofactor.labels.embedding.cplst import CPLST
 from cofactor.labels.embedding.cssp import CSSP
 from cofactor.labels.embedding.faie import FAiE
+from cofactor.labels.embedding.feature_label_cca import FeatureLabelCCA
 from cofactor.labels.embedding.grople import GroPLE
+from cofactor.labels.embedding.label_pca import LabelPCA
 from cofactor.labels.embedding.leml import LEML
 from cofactor.labels.embedding.mlchmf import MLCHMF
 from cofactor.labels.embedding.mme import MME
@@ -61,7 +63,9 @@ MODELS: dict[str, type[LabelModel]] = {
         GroPLE,
         LEML,
         PLST,
+        LabelPCA,
         CPLST,
+        FeatureLabelCCA,
         CSSP,
         FAiE,
         CompressedSensing,
@@ -133,12 +137,14 @@ __all__ = [
     "EnsembleOfChains",
     "Explanation",
     "FAiE",
+    "FeatureLabelCCA",
     "FeatureNMF",
     "FeatureSpace",
     "FitInput",
     "GroPLE",
     "Joint",
     "LabelModel",
+    "LabelPCA",
     "LabelPowerset",
     "LabelRidge",
     "MLDecisionTree",
