@@ -12,8 +12,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cofactor
 from cofactor.errors import InvalidInputError
-from cofactor.labels import IBLR, BRkNN, FeatureSpace, MLkNN
+from cofactor.labels import IBLR, BRkNN, FeatureSpace, KNNVote, MLkNN
 from cofactor.labels.adaptation import neighbour_model
+from cofactor.metrics import micro_f1
 from cofactor.persistence import ModelFileError, read_model, write_model
 
 from .test_mlknn import toy
@@ -58,6 +59,22 @@ def test_an_odd_number_of_votes_is_scikit_learns() -> None:
     assert np.array_equal(ours.predict(new), theirs.predict(new))
     shares = np.column_stack([p[:, 1] for p in theirs.predict_proba(new)])
     np.testing.assert_allclose(ours.decision_function(new), shares + 0.25 / 7 - 0.5, atol=1e-12)
+    vote = KNNVote(7, scale="none", threshold=0).fit(X, Y)
+    assert np.array_equal(vote.decision_function(new), ours.decision_function(new))
+    with pytest.raises(InvalidInputError, match="n_neighbors=4: with an even number of neighbours.*BRkNN"):
+        KNNVote(4).fit(X, Y)
+
+
+def test_the_number_of_votes_is_chosen_by_leaving_out() -> None:
+    X, Y, _ = toy(seed=3)
+    found = {}
+    for k in (1, 3):  # an eighth of 30 instances
+        left = [votes_of(np.delete(X, i, axis=0), np.delete(Y, i, axis=0), x, k) > k / 2 for i, x in enumerate(X)]
+        found[k] = micro_f1(Y, left)
+    model = KNNVote(scale="none", threshold=0).fit(X, Y)
+    assert model.n_neighbors_ == max(found, key=found.__getitem__)
+    assert KNNVote(scale="none").fit(X, Y).n_neighbors_ in (1, 3)
+    assert KNNVote(9, scale="none", threshold=0).fit(X[:7], Y[:7]).n_neighbors_ == 5  # no tie among the six others
 
 
 def test_extension_a_fills_no_set_that_a_constant_label_fills() -> None:

@@ -12,6 +12,7 @@ from cofactor.labels.adaptation.adaboost_mr import AdaBoostMR
 from cofactor.labels.adaptation.bpmll import BPMLL
 from cofactor.labels.adaptation.brknn import BRkNN
 from cofactor.labels.adaptation.iblr import IBLR
+from cofactor.labels.adaptation.knn_vote import KNNVote
 from cofactor.labels.adaptation.mlknn import MLkNN
 from cofactor.labels.adaptation.trees import MLDecisionTree, MLForest
 from cofactor.labels.base import FitInput, LabelModel
@@ -74,6 +75,7 @@ MODELS: dict[str, type[LabelModel]] = {
         MNMF,
         MLkNN,
         BRkNN,
+        KNNVote,
         IBLR,
         BinaryRelevance,
         ClassifierChain,
@@ -143,6 +145,7 @@ __all__ = [
     "FitInput",
     "GroPLE",
     "Joint",
+    "KNNVote",
     "LabelModel",
     "LabelPCA",
     "LabelPowerset",

@@ -20,6 +20,7 @@ OTHER_NAMES = {
     "clr": "calibrated-label-ranking",
     "cs": "compressed-sensing",
     "ecc": "ensemble-of-chains",
+    "knn": "knn-vote",
     "lp": "label-powerset",
     "mldt": "ml-decision-tree",
     "mlsf": "meta-labels",

@@ -21,8 +21,7 @@ from cofactor.model.checks import check_number, make_generator
 
 __all__ = ["NeighbourModel", "label_counts"]
 
-#: Numbers of neighbours among which "auto" chooses, and the share of the instances that they are at most.
-_SIZES = (5, 10, 20, 50)
+#: Share of the instances that the numbers of neighbours are at most among which "auto" chooses.
 _LARGEST_SHARE = 1 / 8
 
 
@@ -62,6 +61,9 @@ class NeighbourModel(LabelModel):
         "n_neighbors_": "", "X_": "ND", "Y_": "NL", "instances_": "N", "instance_ids_": "N",
     }  # fmt: skip
 
+    #: Numbers of neighbours among which "auto" chooses.
+    _sizes: ClassVar[tuple[int, ...]] = (5, 10, 20, 50)
+
     n_neighbors: int | str
     n_neighbors_: int
     X_: Any
@@ -93,17 +95,17 @@ class NeighbourModel(LabelModel):
             return super()._with_scaling(data, stream=stream)
         candidates, rows = candidate_scalings(data.features, data.weights), rows_to_compare(data.n_instances)
         X, Y = data.features[rows], data.labels[rows]
-        k = min(max(_sizes(len(rows))), len(rows) - 1)
+        k = min(max(self._sizes_for(len(rows))), len(rows) - 1)
         graphs = ((nearest_rows(x, x, k, exclude_self=True)) for x in (scaling.apply(X) for scaling in candidates))
-        errors = [min(_errors(near, Y).values()) for near in graphs]
+        errors = [min(self._errors(near, Y).values()) for near in graphs]
         self.scaling_ = candidates[int(np.argmin(errors))]
         return data.scaled(self.scaling_)
 
     def _fit(self, data: FitInput) -> None:
         n, given = data.n_instances, self.n_neighbors != AUTO
-        most = min(int(self.n_neighbors) if given else max(_sizes(n)), n - 1)
+        most = self._at_most(min(int(self.n_neighbors) if given else max(self._sizes_for(n)), n - 1))
         graph = cache(partial(_graph, data, most))
-        errors = {most: 0.0} if given else _errors(graph(), data.labels)
+        errors = {most: 0.0} if given else self._errors(graph(), data.labels)
         self.n_neighbors_ = k = min(errors, key=errors.__getitem__)
 
         def neighbours() -> NDArray[np.int64]:
@@ -113,6 +115,29 @@ class NeighbourModel(LabelModel):
         self.X_, self.Y_ = data.features.copy(), data.labels
         self.instances_, self.instance_ids_ = data.called(np.arange(n))
         self._learn(lambda: label_counts(neighbours(), data.labels), data)
+
+    def _at_most(self, k: int) -> int:
+        """Return the largest number of neighbours up to k that the model takes."""
+        return k
+
+    def _sizes_for(self, n: int) -> tuple[int, ...]:
+        """Return the numbers of neighbours that "auto" compares.
+
+        An instance is not its own neighbour, so of a label that many neighbours share it counts one less where it has
+        the label. With neighbours from a large part of all instances this alone tells on from off in training, not
+        later.
+        """
+        most = self._at_most(max(1, int(n * _LARGEST_SHARE)))
+        return tuple(dict.fromkeys(min(size, most) for size in self._sizes))
+
+    def _errors(self, near: NDArray[np.int64], Y: sparse.csr_array) -> dict[int, float]:
+        """Return for numbers of neighbours the error of their leave-one-out counts."""
+        sizes = dict.fromkeys(min(size, near.shape[1]) for size in self._sizes)
+        return {k: self._error(label_counts(np.ascontiguousarray(near[:, :k]), Y), k, Y) for k in sizes}
+
+    def _error(self, counts: sparse.csr_array, k: int, Y: sparse.csr_array) -> float:
+        """Return the squared error of the shares of k neighbours which have each label, less the number of ones."""
+        return float(np.square(counts.data / k).sum()) - 2 * float(counts.multiply(Y).sum()) / k
 
     def _settled(self) -> dict[str, Any]:
         return {"n_neighbors": max(1, self.n_neighbors_)}
@@ -177,16 +202,6 @@ def label_counts(neighbours: NDArray[np.int64], Y: sparse.csr_array) -> sparse.c
     return sparse.csr_array(near @ Y.astype(np.int64))
 
 
-def _sizes(n: int) -> tuple[int, ...]:
-    """Return the numbers of neighbours that "auto" compares.
-
-    An instance is not its own neighbour, so of a label that many neighbours share it counts one less where it has the
-    label. With neighbours from a large part of all instances this alone tells on from off in training, not later.
-    """
-    most = max(1, int(n * _LARGEST_SHARE))
-    return tuple(dict.fromkeys(min(size, most) for size in _SIZES))
-
-
 def _graph(data: FitInput, k: int) -> NDArray[np.int64]:
     """Return the k nearest other instances of each, or all others; a `FeatureSpace` keeps those that were found."""
     k = min(k, data.n_instances - 1)
@@ -196,13 +211,3 @@ def _graph(data: FitInput, k: int) -> NDArray[np.int64]:
         if data.space is not None:
             data.space.neighbours = near
     return np.ascontiguousarray(near[:, :k])
-
-
-def _errors(near: NDArray[np.int64], Y: sparse.csr_array) -> dict[int, float]:
-    """Return for numbers of neighbours the squared error of their shares which have each label."""
-    errors = {}
-    for k in dict.fromkeys(min(size, near.shape[1]) for size in _SIZES):
-        counts = label_counts(np.ascontiguousarray(near[:, :k]), Y)
-        hits = float(counts.multiply(Y).sum())
-        errors[k] = float(np.square(counts.data / k).sum()) - 2 * hits / k  # and the number of ones
-    return errors
