@@ -67,13 +67,16 @@ def test_orders():
 @pytest.mark.parametrize(
     ("order", "message"),
     [
-        ("by name", r"expected 'given', 'random', 'cosine', 'jaccard', 'pearson' \(.*\), or a list of the positions"),
+        (
+            "by name",
+            r"expected 'given', 'random', 'pearson', 'cosine', .*'likelihood-gain' \(.*\), or a list of the positions",
+        ),
         ([0, 1, 2, 2], "each of the numbers 0 to 3 once"),
         ([0, 1, 2], "it has 3 of 4 labels"),
         (["a", "b", "a", "c"], "a is there twice"),
         (["a", "b", "c", "x"], "no label is called 'a'"),
-        ([0.0, 1.0], "expected 'given', 'random', 'cosine'"),
-        (None, "expected 'given', 'random', 'cosine'"),
+        ([0.0, 1.0], "expected 'given', 'random', 'pearson'"),
+        (None, "expected 'given', 'random', 'pearson'"),
     ],
 )
 def test_wrong_orders(order, message):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedKFold
 
-from cofactor import correlation
+from cofactor.correlation import MEASURES, measured
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import FitInput
 from cofactor.labels.learners import ChainLearners, Learner, Task, chain_of, with_labels
@@ -22,11 +22,8 @@ __all__ = ["EARLIER", "ORDERS", "chain_bytes", "check_order", "fit_chain", "orde
 #: Where the labels before a label come from in training.
 EARLIER = ("true", "predicted", "out-of-fold")
 
-#: Measures by which `cofactor.correlation` tells how labels go together.
-_MEASURES = {"cosine": correlation.cosine, "jaccard": correlation.jaccard, "pearson": correlation.pearson}
-
 #: Names of orders.
-ORDERS = ("given", "random", *_MEASURES)
+ORDERS = ("given", "random", *MEASURES)
 
 
 def check_order(order: Any) -> None:
@@ -43,7 +40,7 @@ def check_order(order: Any) -> None:
     places = np.asarray(order) if order is not None else np.empty(0)
     if places.ndim != 1 or not len(places) or places.dtype.kind not in "iuU":
         kind = InvalidInputError if isinstance(order, str) else InvalidTypeError
-        measures = ", ".join(map(repr, _MEASURES))
+        measures = ", ".join(map(repr, MEASURES))
         raise kind(
             f"expected 'given', 'random', {measures} (the label that is most like the others first), or a list of the "
             "positions, or the names, of all labels",
@@ -82,8 +79,8 @@ def order_of(model: Any, data: FitInput, generator: np.random.Generator) -> NDAr
         return np.arange(n_labels)
     if order == "random":
         return generator.permutation(n_labels)
-    Y = data.labels if data.weights is None else data.labels.multiply(np.sqrt(data.weights)[:, None])
-    return np.argsort(-np.abs(_MEASURES[order](Y)).sum(axis=0), kind="stable")
+    similar = measured(order, data.features, data.labels, data.weights)
+    return np.argsort(-np.abs(similar).sum(axis=0), kind="stable")
 
 
 def _places(order: ArrayLike, names: list[Any]) -> NDArray[Any]:

@@ -39,10 +39,10 @@ class ClassifierChain(LearnerModel):
     estimator : classifier or regressor of scikit-learn, optional
         A copy of it is fitted to each label; by default ``LinearSVC(C=cost_)`` as in `BinaryRelevance`, and ``C=1`` in
         `paper`. Labels join the features as 0 and 1, after these were scaled.
-    order : {"random", "given", "pearson", "cosine", "jaccard"} or array-like of shape (L,), default="random"
-        Order of the labels: drawn by `random_state`; as in y; by a measure of `cofactor.correlation`, the label first
-        whose similarities with all others have the largest sum of absolute values (of equal ones the first in y); or
-        the positions of the labels, or their names.
+    order : str or array-like of shape (L,), default="random"
+        Order of the labels: drawn by `random_state`; "given", as in y; by a measure of `cofactor.correlation.MEASURES`,
+        the label first whose similarities with all others have the largest sum of absolute values (of equal ones the
+        first in y); or the positions of the labels, or their names.
     earlier : {"true", "predicted", "out-of-fold"}, default="true"
         Which earlier labels the learners see in training: those of y; what the learners before predict for the very
         instances that they learned from; or what copies of these predict for folds that they did not learn from, as

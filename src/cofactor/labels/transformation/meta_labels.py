@@ -226,9 +226,7 @@ def affinities(data: FitInput, jaccard_weight: float) -> NDArray[np.float64]:
     inner = means @ means.T
     squares = np.diag(inner)
     distances = np.sqrt(np.maximum(squares[:, None] + squares - 2 * inner, 0))
-    found = jaccard_weight * jaccard(counted.sqrt() if data.weights is not None else Y) + (1 - jaccard_weight) * np.exp(
-        -distances
-    )
+    found = jaccard_weight * jaccard(Y, data.weights) + (1 - jaccard_weight) * np.exp(-distances)
     found[found < _SMALLEST] = 0
     np.fill_diagonal(found, 0)
     return found

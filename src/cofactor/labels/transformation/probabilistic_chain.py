@@ -66,7 +66,7 @@ class ProbabilisticChain(LearnerModel):
     estimator : classifier of scikit-learn, optional
         One with probabilities; by default ``LogisticRegression(C=cost_)``, whose penalty weighs as much beside its loss
         as that of the best ridge regression of the labels; ``C=1`` in `paper`.
-    order : {"random", "given", "pearson", "cosine", "jaccard"} or array-like of shape (L,), default="random"
+    order : str or array-like of shape (L,), default="random"
         See `ClassifierChain`.
     inference : {"auto", "exact", "beam", "monte-carlo"}, default="auto"
         Which label sets are looked at: all of them, of 12 labels at most; those that a beam search finds likeliest; or

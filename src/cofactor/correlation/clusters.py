@@ -1,0 +1,225 @@
+"""Clusters of similar labels that are no larger than a learner of label sets can take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
+
+from cofactor.correlation.structures import check_similarities, generator_of, ranked_pairs
+from cofactor.errors import InvalidInputError
+from cofactor.kernels.threads import library_limit
+from cofactor.typing import RandomState
+
+__all__ = ["disjoint_clusters", "normalized_cut_clusters", "overlapping_clusters", "random_clusters"]
+
+Clusters = list[NDArray[np.int64]]
+
+_LEAST_SHARE = 4  #: a cut leaves at least one label in so many on each side
+
+
+def _check_size(max_size: Any) -> None:
+    if isinstance(max_size, bool | np.bool_) or not isinstance(max_size, int | np.integer) or max_size < 1:
+        raise InvalidInputError("expected a whole number of at least 1", argument="max_size", found=max_size)
+
+
+def _sorted(clusters: Any) -> Clusters:
+    """Return clusters with their labels in increasing order, the one with the first label first."""
+    found = [np.sort(np.asarray(one, dtype=np.int64)) for one in clusters]
+    return sorted(found, key=lambda one: tuple(one.tolist()))
+
+
+def disjoint_clusters(C: ArrayLike, max_size: int, *, wait: bool = True, least: float | None = None) -> Clusters:
+    r"""Merge labels by single linkage into clusters of limited size.
+
+    Pairs are taken by decreasing similarity, as Kruskal's algorithm takes edges, and the clusters P and Q of the two
+    labels are merged if :math:`|P| + |Q|` is at most `max_size`. So clusters are linked by
+    :math:`\max_{p \in P, q \in Q} C_{pq}`.
+
+    Parameters
+    ----------
+    C : array-like of shape (L, L)
+        Symmetric similarities; the diagonal does not count.
+    max_size : int
+        Most labels in a cluster, at least 1; if there are fewer labels, all can be in one.
+    wait : bool, default=True
+        Whether clusters that are too large to be merged wait, while others still are. Otherwise the first merge that
+        would be too large ends all, which leaves many clusters of one or two labels.
+    least : float, optional
+        Pairs with a smaller similarity are not merged; by default all are.
+
+    Returns
+    -------
+    list of ndarray
+        The labels of each cluster, in increasing order; the cluster with the first label comes first.
+
+    References
+    ----------
+    Section 5.4 of C.-L. Li's thesis (2011).
+
+    Examples
+    --------
+    >>> C = [[0.0, 0.9, 0.8, 0.1], [0.9, 0.0, 0.2, 0.1], [0.8, 0.2, 0.0, 0.5], [0.1, 0.1, 0.5, 0.0]]
+    >>> disjoint_clusters(C, 2)
+    [array([0, 1]), array([2, 3])]
+    >>> disjoint_clusters(C, 2, wait=False)
+    [array([0, 1]), array([2]), array([3])]
+    """
+    _check_size(max_size)
+    table = check_similarities(C)
+    cluster_of = np.arange(len(table))
+    members: dict[int, list[int]] = {k: [k] for k in range(len(table))}
+    pairs = ranked_pairs(table)
+    if least is not None:
+        pairs = pairs[table[pairs[:, 0], pairs[:, 1]] >= least]
+    for i, j in pairs.tolist():
+        one, other = int(cluster_of[i]), int(cluster_of[j])
+        if one == other:
+            continue
+        if len(members[one]) + len(members[other]) > max_size:
+            if wait:
+                continue
+            break
+        moved = members.pop(other)
+        cluster_of[moved] = one
+        members[one] += moved
+    return _sorted(members.values())
+
+
+def overlapping_clusters(C: ArrayLike, max_size: int, *, least: float | None = None) -> Clusters:
+    """Grow a cluster from each label; each cluster is kept once.
+
+    The label that is most similar to any in the cluster joins it, as Prim's algorithm grows a tree, until the cluster
+    has `max_size` labels, or that similarity is below `least`.
+
+    Parameters
+    ----------
+    C : array-like of shape (L, L)
+        Symmetric similarities; the diagonal does not count.
+    max_size : int
+        Most labels in a cluster, at least 1; if there are fewer labels, all can be in one.
+    least : float, optional
+        Labels with a smaller similarity do not join; by default all do.
+
+    Returns
+    -------
+    list of ndarray
+        The labels of each cluster, in increasing order; each label is in one at least. Of equally similar labels the
+        first one joins first.
+
+    References
+    ----------
+    Section 5.4 of C.-L. Li's thesis (2011).
+
+    Examples
+    --------
+    >>> C = [[0.0, 0.9, 0.8, 0.1], [0.9, 0.0, 0.2, 0.1], [0.8, 0.2, 0.0, 0.5], [0.1, 0.1, 0.5, 0.0]]
+    >>> overlapping_clusters(C, 2)
+    [array([0, 1]), array([0, 2]), array([2, 3])]
+    """
+    _check_size(max_size)
+    table = check_similarities(C)
+    every = np.arange(len(table))
+    inside = np.eye(len(table), dtype=bool)  # row s: the cluster that starts with label s
+    nearest = table.copy()  # its similarity with each other label
+    for _ in range(min(max_size, len(table)) - 1):
+        nearest[inside] = -np.inf
+        joins = np.argmax(nearest, axis=1)
+        grows = nearest[every, joins] > -np.inf if least is None else nearest[every, joins] >= least
+        inside[every[grows], joins[grows]] = True
+        nearest[grows] = np.maximum(nearest[grows], table[joins[grows]])
+    return _sorted(np.flatnonzero(row) for row in np.unique(inside, axis=0))
+
+
+def normalized_cut_clusters(C: ArrayLike, max_size: int) -> Clusters:
+    r"""Cut the labels in two by the normalized cut, and the parts again, until all are small enough.
+
+    Labels are sorted by the second eigenvector of :math:`D^{-1/2} C D^{-1/2}`, D = diag(C 1), scaled by
+    :math:`D^{-1/2}`, and are cut in that order where
+
+    .. math:: \frac{\sum_{p \in P, q \in Q} C_{pq}}{\sum_{p \in P} D_{pp}} +
+        \frac{\sum_{p \in P, q \in Q} C_{pq}}{\sum_{q \in Q} D_{qq}}
+
+    is least, of all cuts that leave a quarter of the labels on each side.
+
+    Parameters
+    ----------
+    C : array-like of shape (L, L)
+        Symmetric similarities; the diagonal does not count. If any is negative, the least one is subtracted from all.
+    max_size : int
+        Most labels in a cluster, at least 1; with L or more, there is no cut.
+
+    Returns
+    -------
+    list of ndarray
+        The labels of each cluster, in increasing order; the cluster with the first label comes first.
+
+    References
+    ----------
+    J. Shi & J. Malik, "Normalized cuts and image segmentation", IEEE Transactions on Pattern Analysis and Machine
+    Intelligence 22, 2000, doi:10.1109/34.868688; for labels, section 5.4 of C.-L. Li's thesis (2011).
+
+    Examples
+    --------
+    >>> C = np.kron(np.eye(2), np.ones((2, 2)))[[0, 2, 1, 3]][:, [0, 2, 1, 3]] + 0.1
+    >>> normalized_cut_clusters(C, 2)
+    [array([0, 2]), array([1, 3])]
+    """
+    _check_size(max_size)
+    table = check_similarities(C).copy()
+    table -= min(0.0, float(table.min()))
+    np.fill_diagonal(table, 0)
+    done, waiting = [], [np.arange(len(table))]
+    with library_limit(1):  # with several threads, eigenvectors would depend on the order of sums
+        while waiting:
+            part = waiting.pop()
+            if len(part) <= max_size:
+                done.append(part)
+            else:
+                waiting += [part[side] for side in _cut(table[np.ix_(part, part)])]
+    return _sorted(done)
+
+
+def _cut(affinity: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the two sides of the least normalized cut along the second eigenvector."""
+    n = len(affinity)
+    degree = np.maximum(affinity.sum(axis=1), np.finfo(float).eps)  # a label alone has none
+    scale = 1 / np.sqrt(degree)
+    _, vectors = linalg.eigh(affinity * scale[:, None] * scale, subset_by_index=[n - 2, n - 1])
+    place = vectors[:, 0] * scale
+    order = np.argsort(place * np.sign(place[np.argmax(np.abs(place))]), kind="stable")
+    inside = np.cumsum(degree[order])
+    within = np.cumsum(np.tril(affinity[np.ix_(order, order)], -1).sum(axis=1))  # pairs among the first labels
+    crossing = inside - 2 * within
+    fewest = max(1, n // _LEAST_SHARE)
+    cuts = np.arange(fewest, n - fewest + 1)  # numbers of labels on the first side
+    first = inside[cuts - 1]
+    cost = crossing[cuts - 1] * (1 / first + 1 / (inside[-1] - first))
+    size = int(cuts[np.argmin(cost)])
+    return order[:size], order[size:]
+
+
+def random_clusters(n_labels: int, max_size: int, random_state: RandomState = None) -> Clusters:
+    """Deal labels at random into the fewest clusters of at most `max_size` labels, whose sizes differ by one at most.
+
+    Parameters
+    ----------
+    n_labels, max_size : int
+        At least 1 each.
+    random_state : int, Generator, RandomState, optional
+        Seed, or generator.
+
+    Returns
+    -------
+    list of ndarray
+        The labels of each cluster, in increasing order; the cluster with the first label comes first.
+
+    Examples
+    --------
+    >>> random_clusters(5, 2, 0)
+    [array([0, 3]), array([1]), array([2, 4])]
+    """
+    _check_size(max_size)
+    return _sorted(np.array_split(generator_of(random_state).permutation(n_labels), -(-n_labels // max_size)))

@@ -1,0 +1,228 @@
+"""Similarities of columns of any numbers, sparse or dense, computed from their inner products (YᵀY)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.utils import gen_batches
+
+from cofactor.errors import InvalidInputError
+from cofactor.limits import CELLS
+
+__all__ = [
+    "CONSTANT",
+    "Floats",
+    "co_occurrence",
+    "cosine",
+    "dense",
+    "is_sparse",
+    "jaccard",
+    "normalized",
+    "pearson",
+    "weights_of",
+]
+
+#: A column whose squared deviations from its mean are this share of its squares, or less, counts as constant.
+CONSTANT = 1e-12
+
+Floats = NDArray[np.float64]
+
+
+#: Cells of a dense table that are multiplied at a time.
+_CELLS = 1 << 22
+
+
+def dense(table: Any) -> Floats:
+    """Return a table as an array in double precision."""
+    return np.asarray(table.toarray() if is_sparse(table) else table, dtype=np.float64)
+
+
+def is_sparse(table: Any) -> bool:
+    """Whether a table is a sparse array or matrix."""
+    return bool(sparse.issparse(table))
+
+
+def weights_of(sample_weight: ArrayLike | None, n_rows: int) -> Floats | None:
+    """Return checked weights of rows: None, or a number of at least 0 for each, and a sum above 0."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,) or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise InvalidInputError(
+            f"expected a number of at least 0 for each of the {n_rows} rows, not all of them 0",
+            argument="sample_weight",
+        )
+    return weights
+
+
+def _counts(Y: Any) -> sparse.csr_array:
+    """Return a sparse matrix in double precision."""
+    return sparse.csr_array(Y, dtype=np.float64)
+
+
+def co_occurrence(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
+    """Return YᵀY: for columns of 0 and 1, the number of rows where two of them are both 1.
+
+    Parameters
+    ----------
+    Y : ndarray, or sparse array or matrix, of shape (n, L)
+    sample_weight : array-like of shape (n,), optional
+        Weights w of the rows, at least 0; then it is Yᵀ diag(w) Y.
+
+    Returns
+    -------
+    ndarray of shape (L, L)
+
+    Raises
+    ------
+    InvalidInputError
+        If L² is more than `cofactor.limits.CELLS` allows, as for all similarities of this page.
+
+    Examples
+    --------
+    >>> co_occurrence(np.array([[1, 1, 0], [1, 0, 0]]))
+    array([[2., 1., 0.],
+           [1., 1., 0.],
+           [0., 0., 0.]])
+    """
+    n_rows, n_columns = np.shape(Y)
+    CELLS.check(n_columns**2, f"similarities of {n_columns:,} columns are {n_columns**2:,} numbers")
+    weights = weights_of(sample_weight, n_rows)
+    if is_sparse(Y):
+        table = _counts(Y)
+        weighted = table if weights is None else sparse.csr_array(table.multiply(weights[:, None]))
+        return np.asarray((table.T @ weighted).toarray())
+    result = np.zeros((n_columns, n_columns))
+    for rows in gen_batches(n_rows, max(1, _CELLS // max(n_columns, 1))):
+        block = np.asarray(Y[rows], dtype=np.float64)
+        result += block.T @ (block if weights is None else block * weights[rows, None])
+    return result
+
+
+def normalized(gram: NDArray[Any]) -> Floats:
+    """Return G_ij / √(G_ii G_jj), with ones on the diagonal, and zeros off it where G_ii or G_jj is 0.
+
+    It turns inner products of columns into cosines, and covariances into correlations. For a column that is zero or
+    constant they would be 0/0, and count as 0 (corrections.md, C36, C59).
+
+    Parameters
+    ----------
+    gram : ndarray of shape (L, L)
+        A positive semidefinite matrix.
+
+    Returns
+    -------
+    ndarray of shape (L, L)
+        Symmetric, from -1 to 1.
+
+    Examples
+    --------
+    >>> normalized(np.array([[4.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]))
+    array([[1. , 0.5, 0. ],
+           [0.5, 1. , 0. ],
+           [0. , 0. , 1. ]])
+    """
+    length = np.sqrt(np.maximum(np.diag(gram), 0))
+    inverse = np.divide(1.0, length, out=np.zeros(len(length)), where=length > 0)
+    result = np.clip(gram * inverse[:, None] * inverse, -1, 1)
+    result = (result + result.T) / 2
+    np.fill_diagonal(result, 1)
+    return np.asarray(result)
+
+
+def cosine(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
+    """Return the cosines between columns; 0 with a zero column, 1 on the diagonal.
+
+    Parameters
+    ----------
+    Y : ndarray, or sparse array or matrix, of shape (n, L)
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0.
+
+    Returns
+    -------
+    ndarray of shape (L, L)
+
+    Examples
+    --------
+    >>> cosine(np.array([[1, 1, 0], [1, 0, 0]])).round(3)
+    array([[1.   , 0.707, 0.   ],
+           [0.707, 1.   , 0.   ],
+           [0.   , 0.   , 1.   ]])
+    """
+    return normalized(co_occurrence(Y, sample_weight))
+
+
+def pearson(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
+    """Return the correlations between columns; 0 with a constant column, 1 on the diagonal.
+
+    Parameters
+    ----------
+    Y : ndarray, or sparse array or matrix, of shape (n, L)
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0.
+
+    Returns
+    -------
+    ndarray of shape (L, L)
+
+    Examples
+    --------
+    >>> pearson(np.array([[1, 0, 1], [1, 0, 1], [0, 1, 1]]))
+    array([[ 1., -1.,  0.],
+           [-1.,  1.,  0.],
+           [ 0.,  0.,  1.]])
+    """
+    n_rows = np.shape(Y)[0]
+    weights = weights_of(sample_weight, n_rows)
+    n = float(n_rows) if weights is None else float(weights.sum())
+    if is_sparse(Y) or np.asarray(Y).dtype.kind in "biu":  # whole numbers lose nothing by the subtraction
+        gram, total = co_occurrence(Y, weights), _total(Y, weights)
+        centred = gram - np.outer(total, total) / n
+        squares = np.diag(gram)
+    else:
+        table = np.asarray(Y, dtype=np.float64)
+        each = np.ones(n_rows) if weights is None else weights
+        centred = co_occurrence(table - each @ table / n, weights)
+        squares = np.einsum("ij,ij,i->j", table, table, each)
+    constant = np.diag(centred) <= CONSTANT * squares
+    centred[constant], centred[:, constant] = 0, 0
+    return normalized(centred)
+
+
+def _total(Y: Any, weights: Floats | None) -> Floats:
+    """Return the sum of each column."""
+    each = np.ones(Y.shape[0]) if weights is None else weights
+    return np.asarray(each @ Y, dtype=np.float64)
+
+
+def jaccard(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
+    """Return the Jaccard indices |both 1| / |any 1| of columns of 0 and 1; 0 with a zero column, 1 on the diagonal.
+
+    Parameters
+    ----------
+    Y : ndarray, or sparse array or matrix, of shape (n, L)
+        0 and 1.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0.
+
+    Returns
+    -------
+    ndarray of shape (L, L)
+
+    Examples
+    --------
+    >>> jaccard(np.array([[1, 1, 0], [1, 0, 0]]))
+    array([[1. , 0.5, 0. ],
+           [0.5, 1. , 0. ],
+           [0. , 0. , 1. ]])
+    """
+    both = co_occurrence(Y, sample_weight)
+    count = np.diag(both)
+    either = count[:, None] + count - both
+    result = np.divide(both, either, out=np.zeros_like(both), where=either > 0)
+    np.fill_diagonal(result, 1)
+    return result

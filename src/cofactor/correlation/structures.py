@@ -1,0 +1,181 @@
+"""Trees and chains of labels with similar neighbours, and how well their weights tell which likelihood is larger."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+from cofactor.errors import InvalidInputError
+from cofactor.typing import RandomState
+
+__all__ = [
+    "check_similarities",
+    "generator_of",
+    "greedy_chain",
+    "maximum_spanning_tree",
+    "normalized_inversions",
+    "random_chain",
+    "ranked_pairs",
+]
+
+Integers = NDArray[np.int64]
+
+
+def check_similarities(C: Any) -> NDArray[np.float64]:
+    """Return a table of similarities as numbers; refuse any that is not square, finite and symmetric."""
+    table = np.asarray(C, dtype=np.float64)
+    if table.ndim != 2 or not len(table) or table.shape[0] != table.shape[1]:
+        raise InvalidInputError(f"expected as many rows as columns, found shape {table.shape}", argument="C")
+    if not np.isfinite(table).all():
+        raise InvalidInputError("expected finite numbers", argument="C")
+    if not np.allclose(table, table.T, rtol=1e-9, atol=1e-12 * max(1.0, float(np.abs(table).max()))):
+        raise InvalidInputError("expected the same number for (i, j) and (j, i)", argument="C")
+    return table
+
+
+def generator_of(random_state: RandomState) -> np.random.Generator:
+    """Return a generator: the given one, or one of a seed."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(np.iinfo(np.int32).max))
+    return np.random.default_rng(random_state)
+
+
+def ranked_pairs(C: NDArray[np.float64]) -> Integers:
+    """Return all pairs i < j, those with the largest similarity first, of equal ones the first in the table.
+
+    Examples
+    --------
+    >>> ranked_pairs(np.array([[0.0, 0.1, 0.3], [0.1, 0.0, 0.3], [0.3, 0.3, 0.0]])).tolist()
+    [[0, 2], [1, 2], [0, 1]]
+    """
+    i, j = np.triu_indices(len(C), k=1)
+    return np.column_stack([i, j])[np.argsort(-C[i, j], kind="stable")]
+
+
+def maximum_spanning_tree(C: ArrayLike) -> Integers:
+    """Return the tree of all labels whose edges have the largest sum of similarities.
+
+    Parameters
+    ----------
+    C : array-like of shape (L, L)
+        Symmetric similarities, of any sign; the diagonal does not count.
+
+    Returns
+    -------
+    ndarray of shape (L - 1, 2)
+        The labels i < j of each edge, the edge with the largest similarity first. Of edges with equal similarities the
+        first in C is taken first. Pairs with similarity 0 are edges like all others.
+
+    Examples
+    --------
+    >>> maximum_spanning_tree([[0.0, 0.1, 0.3], [0.1, 0.0, 0.2], [0.3, 0.2, 0.0]])
+    array([[0, 2],
+           [1, 2]])
+    """
+    table = check_similarities(C)
+    pairs = ranked_pairs(table)
+    place = np.zeros(table.shape)
+    place[pairs[:, 0], pairs[:, 1]] = np.arange(1, len(pairs) + 1)  # never 0, which SciPy takes for no edge
+    kept = np.sort(minimum_spanning_tree(place).data.astype(np.int64))
+    return np.asarray(pairs[kept - 1])
+
+
+def greedy_chain(C: ArrayLike, start: int | None = None) -> Integers:
+    """Return an order of the labels in which each is followed by the most similar one that is left.
+
+    Parameters
+    ----------
+    C : array-like of shape (L, L)
+        Symmetric similarities, of any sign; the diagonal does not count.
+    start : int, optional
+        The first label; by default the chain starts with the two labels of the largest similarity.
+
+    Returns
+    -------
+    ndarray of shape (L,)
+        Of equally similar labels the first one comes first.
+
+    Examples
+    --------
+    >>> greedy_chain([[0.0, 0.1, 0.3], [0.1, 0.0, 0.2], [0.3, 0.2, 0.0]])
+    array([0, 2, 1])
+    """
+    table = check_similarities(C)
+    L = len(table)
+    if start is None:
+        start = int(ranked_pairs(table)[0, 0]) if L > 1 else 0
+    elif isinstance(start, bool | np.bool_) or not isinstance(start, int | np.integer) or not 0 <= start < L:
+        raise InvalidInputError(f"expected a label from 0 to {L - 1}", argument="start", found=start)
+    left = np.ones(L, dtype=bool)
+    order = np.empty(L, dtype=np.int64)
+    order[0] = start
+    for k in range(1, L):
+        left[order[k - 1]] = False
+        order[k] = np.argmax(np.where(left, table[order[k - 1]], -np.inf))
+    return order
+
+
+def random_chain(n_labels: int, random_state: RandomState = None) -> Integers:
+    """Return a random order of labels; all orders are equally likely.
+
+    Parameters
+    ----------
+    n_labels : int
+    random_state : int, Generator, RandomState, optional
+        Seed, or generator.
+
+    Returns
+    -------
+    ndarray of shape (n_labels,)
+
+    Examples
+    --------
+    >>> random_chain(5, 0)
+    array([2, 4, 3, 0, 1])
+    """
+    return generator_of(random_state).permutation(n_labels)
+
+
+def normalized_inversions(weights: ArrayLike, likelihoods: ArrayLike) -> float:
+    """Return the share of pairs in which the one with the larger likelihood has the smaller weight.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n,)
+        Of chains or trees, such as the sums of similarities of their edges.
+    likelihoods : array-like of shape (n,)
+        Likelihoods of the models with these chains or trees, or their logarithms.
+
+    Returns
+    -------
+    float
+        0 if both order them alike, 1 if in opposite ways, near ½ if the weights say nothing. A pair with equal weights
+        or equal likelihoods counts as in order.
+
+    References
+    ----------
+    Section 7.3.2 of C.-L. Li's thesis (2011).
+
+    Examples
+    --------
+    >>> normalized_inversions([3.0, 1.0, 2.0], [-1.0, -2.0, -3.0]).__round__(3)
+    0.333
+    """
+    weight, likelihood = np.asarray(weights, dtype=np.float64), np.asarray(likelihoods, dtype=np.float64)
+    if weight.ndim != 1 or weight.shape != likelihood.shape or len(weight) < 2:
+        raise InvalidInputError(
+            f"expected at least two weights and as many likelihoods, found shapes {weight.shape} and {likelihood.shape}"
+        )
+    if np.isnan(weight).any() or np.isnan(likelihood).any():
+        raise InvalidInputError("expected weights and likelihoods without NaN")
+    order = np.argsort(-likelihood, kind="stable")
+    weight, likelihood = weight[order], likelihood[order]
+    n = len(weight)
+    inverted = sum(
+        int(np.count_nonzero((weight[k + 1 :] > weight[k]) & (likelihood[k + 1 :] < likelihood[k])))
+        for k in range(n - 1)
+    )
+    return inverted / (n * (n - 1) / 2)

@@ -1,0 +1,119 @@
+"""Partial correlation against scikit-learn, likelihood gains against direct minimisation."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import expit, logsumexp
+from sklearn.linear_model import LogisticRegression
+
+from cofactor.correlation import likelihood_gain, partial_correlation, squared_pearson
+from cofactor.errors import InvalidInputError
+from cofactor.kernels.threads import thread_limit
+
+BOTH = [partial_correlation, likelihood_gain]
+
+
+def data(n: int = 50, D: int = 3, L: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return features and labels; labels 1 and 2 share a cause that no feature shows."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, D))
+    hidden = np.zeros((n, L))
+    hidden[:, 1:3] = 2 * rng.normal(size=(n, 1))
+    return X, (X @ rng.normal(size=(D, L)) + hidden + rng.logistic(size=(n, L)) > 0.3).astype(np.int64)
+
+
+@pytest.mark.parametrize("shape", [(50, 3), (12, 30)])
+def test_partial_correlation_by_scikit_learn(shape: tuple[int, int]) -> None:
+    X, Y = data(*shape)
+    residuals = []
+    for y in Y.T:
+        s = LogisticRegression(C=0.5, tol=1e-10, max_iter=1000).fit(X, y).decision_function(X)
+        residuals.append(np.where((s >= 0) == y, 0, expit(s) - 0.5))
+    expected = squared_pearson(np.column_stack(residuals))
+    np.testing.assert_allclose(partial_correlation(X, Y, alpha=2.0), expected, atol=1e-5)
+    np.testing.assert_allclose(
+        partial_correlation(sparse.csr_array(X), sparse.csr_array(Y), alpha=2.0), expected, atol=1e-5
+    )
+
+
+def penalized_minimum(X: np.ndarray, labels: np.ndarray, alpha: float) -> float:
+    """Return the least penalized negative log-likelihood of one label or a pair, by enumeration and L-BFGS."""
+    sets = np.array(np.meshgrid(*[[0, 1]] * labels.shape[1], indexing="ij")).reshape(labels.shape[1], -1).T
+    same = (sets[:, 0] == sets[:, -1]) * (labels.shape[1] == 2)
+    chosen = np.array([np.flatnonzero((sets == row).all(axis=1))[0] for row in labels])
+
+    def objective(theta: np.ndarray) -> float:
+        W = theta[1:].reshape(labels.shape[1], -1)
+        potentials = (X @ W[:, :-1].T + W[:, -1]) @ sets.T + theta[0] * same
+        likelihood = potentials[np.arange(len(X)), chosen] - logsumexp(potentials, axis=1)
+        return float(-likelihood.sum() + alpha / 2 * (theta[0] ** 2 + (W[:, :-1] ** 2).sum()))
+
+    start = np.zeros(1 + labels.shape[1] * (X.shape[1] + 1))
+    return float(minimize(objective, start, method="BFGS", options={"gtol": 1e-6}).fun)
+
+
+def test_likelihood_gain_by_direct_minimisation() -> None:
+    X, Y = data(L=4)
+    Y[:, 3] = Y[:, 0]
+    gain = likelihood_gain(X, Y, alpha=0.7)
+    alone = [penalized_minimum(X, Y[:, [k]], 0.7) for k in range(4)]
+    for i, j in ((0, 1), (1, 2), (0, 3)):
+        expected = alone[i] + alone[j] - penalized_minimum(X, Y[:, [i, j]], 0.7)
+        assert gain[i, j] == gain[j, i] == pytest.approx(expected, abs=1e-6)
+    assert gain[0, 3] > gain[1, 2] > gain[0, 1] >= 0
+
+
+@pytest.mark.parametrize("measure", BOTH)
+def test_weights_are_repetitions(measure) -> None:  # type: ignore[no-untyped-def]
+    X, Y = data()
+    times = np.random.default_rng(1).integers(0, 3, len(Y))
+    repeated = measure(np.repeat(X, times, axis=0), np.repeat(Y, times, axis=0))
+    np.testing.assert_allclose(measure(X, Y, sample_weight=times), repeated, atol=1e-6)
+
+
+@pytest.mark.parametrize("measure", BOTH)
+def test_constant_labels_and_few_of_them(measure) -> None:  # type: ignore[no-untyped-def]
+    X, Y = data()
+    whole = measure(X, Y)
+    assert np.isfinite(whole).all()
+    assert np.array_equal(whole, whole.T)
+    assert not np.diag(whole).any()
+    with_constant = np.insert(Y, [0, 3], [0, 1], axis=1)
+    found = measure(X, with_constant)
+    assert not found[[0, 4]].any()
+    assert not found[:, [0, 4]].any()
+    kept = [1, 2, 3, 5, 6]
+    np.testing.assert_allclose(found[np.ix_(kept, kept)], whole, atol=1e-9)
+    np.testing.assert_array_equal(measure(X, Y[:, :1]), [[0.0]])
+    np.testing.assert_array_equal(measure(X, np.zeros((50, 2))), np.zeros((2, 2)))
+
+
+def test_threads_do_not_change_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cofactor.correlation.logistic._BLOCK", 200)
+    X, Y = data()
+    with thread_limit(1):
+        one = likelihood_gain(X, Y)
+    with thread_limit(3):
+        three = likelihood_gain(X, Y)
+    np.testing.assert_array_equal(one, three)
+    monkeypatch.setattr("cofactor.correlation.conditional._MOST_INVERSES", 0)
+    np.testing.assert_allclose(likelihood_gain(X, Y), one, atol=1e-8)
+
+
+@pytest.mark.parametrize("measure", BOTH)
+def test_what_is_refused(measure) -> None:  # type: ignore[no-untyped-def]
+    X, Y = data()
+    with pytest.raises(InvalidInputError, match="alpha=0: expected a number above 0"):
+        measure(X, Y, alpha=0)
+    with pytest.raises(InvalidInputError, match="features of the 50 instances"):
+        measure(X[1:], Y)
+    with pytest.raises(InvalidInputError, match="finite numbers"):
+        measure(np.where(X > 1, np.nan, X), Y)
+
+
+def test_features_that_say_nothing() -> None:
+    """Then the residuals of a label are constant where it is on, or where it is off."""
+    X, Y = np.ones((50, 2)), data()[1]
+    np.testing.assert_allclose(partial_correlation(X, Y), squared_pearson(Y), atol=1e-12)
+    assert likelihood_gain(X, Y)[1, 2] > 0
