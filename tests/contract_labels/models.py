@@ -48,6 +48,7 @@ from cofactor.labels import (
     MLkNN,
     ProbabilisticChain,
     RAkEL,
+    Stacked2BR,
 )  # fmt: skip
 
 CASES: dict[str, LabelModel] = {
@@ -95,6 +96,7 @@ CASES: dict[str, LabelModel] = {
     "RAkEL": RAkEL.paper(voting="soft", n_estimators=4, random_state=0),
     "CalibratedLabelRanking": CalibratedLabelRanking.paper(random_state=0),
     "HOMER": HOMER.paper(n_groups=2, random_state=0),
+    "Stacked2BR": Stacked2BR.paper(n_folds=2, random_state=0),
     "MetaLabels": MetaLabels.paper(group_size=3, random_state=0),
 }
 

@@ -53,6 +53,7 @@ from cofactor.labels.transformation.label_powerset import LabelPowerset
 from cofactor.labels.transformation.meta_labels import MetaLabels
 from cofactor.labels.transformation.probabilistic_chain import ProbabilisticChain
 from cofactor.labels.transformation.rakel import RAkEL
+from cofactor.labels.transformation.stacked_2br import Stacked2BR
 
 #: Every model by its class name.
 MODELS: dict[str, type[LabelModel]] = {
@@ -89,6 +90,7 @@ MODELS: dict[str, type[LabelModel]] = {
         BPMLL,
         HOMER,
         MetaLabels,
+        Stacked2BR,
         LIFT,
         LLSF,
         LLSFDL,
@@ -156,6 +158,7 @@ __all__ = [
     "MetaLabels",
     "ProbabilisticChain",
     "RAkEL",
+    "Stacked2BR",
     "TopK",
     "learn_threshold",
     "micro_f1_curve",

@@ -1,4 +1,4 @@
-"""How many instances are copies of others: then held-out scores say too much of those that are not."""
+"""Instances that are copies of others: held-out scores say too much of those that are not."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from cofactor.errors import InputWarning
 from cofactor.labels.features import CheckedFeatures, is_sparse
 from cofactor.model.callers import callers_level
 
-__all__ = ["n_distinct", "warn_of_copies"]
+__all__ = ["dealt", "n_distinct", "warn_of_copies"]
 
 _FEWEST = 100  # instances below which copies are not worth a word
 _MANY = 0.1  # share of copies from which they are
 _CELLS = 1 << 20
+_SAME = 1e-12  # share of the largest product up to which two differ by rounding alone
 
 
 def n_distinct(X: CheckedFeatures, Y: sparse.csr_array) -> int:
@@ -72,6 +73,40 @@ def warn_of_copies(X: CheckedFeatures, Y: sparse.csr_array) -> None:
             ),
             stacklevel=callers_level(),
         )
+
+
+def dealt(X: CheckedFeatures, n_parts: int, generator: np.random.Generator) -> list[NDArray[np.int64]]:
+    """Deal instances to random parts, copies to the same one, so that the parts do not depend on their order.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n, D)
+    n_parts : int
+        Fewer parts are returned where there are fewer distinct instances.
+    generator : Generator
+
+    Returns
+    -------
+    list of ndarray
+        The rows of each part. If all instances are copies of one, they are dealt as if they were not.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0], [1.0], [3.0], [4.0]])
+    >>> [rows.tolist() for rows in dealt(X, 2, np.random.default_rng(0))]
+    [[3, 4], [0, 1, 2]]
+    """
+    (n, D), keys = X.shape, generator.standard_normal(X.shape[1])
+    blocks = gen_batches(n, max(1, _CELLS // max(1, D)))
+    products = np.concatenate([np.asarray(X[rows].astype(np.float64) @ keys) for rows in blocks])
+    order = np.argsort(products, kind="stable")
+    differ = np.diff(products[order]) > _SAME * np.abs(products).max()
+    number = np.arange(n)
+    if differ.any():
+        number[order] = np.concatenate([[0], np.cumsum(differ)])
+    n_numbers = int(number.max()) + 1
+    parts = np.array_split(generator.permutation(n_numbers), min(n_parts, n_numbers))
+    return [np.flatnonzero(np.isin(number, part)) for part in parts]
 
 
 def _sums(table: CheckedFeatures, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:

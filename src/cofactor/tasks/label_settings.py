@@ -14,6 +14,7 @@ __all__ = ["OTHER_NAMES", "decisions_of", "known_estimator"]
 
 #: What papers call models, in lower case without hyphens.
 OTHER_NAMES = {
+    "2br": "stacked2br",
     "br": "binary-relevance",
     "bsvm": "binary-relevance",
     "cc": "classifier-chain",

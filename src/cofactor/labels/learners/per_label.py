@@ -364,8 +364,8 @@ def fit_label_learners(
     return FittedLabels(table, n_stopped)
 
 
-def check_label_learners(model: Any, n_labels: int, n_features: int) -> None:
-    """Refuse `learners_` of a model read from a file, if they are not those of so many labels and features.
+def check_label_learners(model: Any, n_labels: int, n_features: int, name: str = "learners_") -> None:
+    """Refuse learners of a model read from a file, if they are not those of so many labels and features.
 
     Parameters
     ----------
@@ -374,8 +374,10 @@ def check_label_learners(model: Any, n_labels: int, n_features: int) -> None:
         Number of labels that vary in training; without any there are no learners.
     n_features : int
         Number of columns that they must take.
+    name : str, default="learners_"
+        The attribute that holds them.
     """
-    learners = getattr(model, "learners_", None)
+    learners = getattr(model, name, None)
     if not isinstance(learners, LabelLearners | None) or (learners is None) != (n_labels == 0):
         raise InvalidInputError(f"expected learners of {n_labels} labels, found a {type(learners).__name__}")
     if learners is not None and (learners.n_labels, learners.n_features) != (n_labels, n_features):

@@ -1,0 +1,73 @@
+"""Two layers of binary relevance against the same made with scikit-learn."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from tests.contract_labels.models import planted
+
+import cofactor
+from cofactor.labels import Stacked2BR
+from cofactor.labels.copies import dealt
+from cofactor.persistence import ModelFileError, read_model, write_model
+
+X, Y = planted(40, 4, seed=2)
+Y = Y[:, :3]
+
+
+def layer(X, Y, new):
+    """Return log-odds of each label; 1 or -1 where it is constant."""
+    columns = [
+        np.full(len(new), 2.0 * y[0] - 1) if len(set(y)) == 1 else LogisticRegression().fit(X, y).decision_function(new)
+        for y in Y.T
+    ]
+    return np.column_stack(columns)
+
+
+@pytest.mark.parametrize("with_features", [False, True])
+def test_the_second_layer_learns_from_scores_of_other_folds(with_features):
+    labels = np.column_stack([Y, np.arange(40) == 7])  # the fourth is constant without the fold that has it
+    inner = np.empty(labels.shape)
+    for test in dealt(X, 3, np.random.default_rng(5)):
+        train = np.setdiff1d(np.arange(40), test)
+        inner[test] = layer(X[train], labels[train], X[test])
+    outer = layer(X, labels, X)
+    if with_features:
+        inner, outer = np.hstack([X, inner]), np.hstack([X, outer])
+    expected = layer(inner, labels, outer)
+    model = Stacked2BR.paper(LogisticRegression(), with_features=with_features, n_folds=3, random_state=5)
+    np.testing.assert_allclose(model.fit(X, labels).decision_function(X), expected, atol=1e-4)
+    np.testing.assert_allclose(model.predict_proba(X), 1 / (1 + np.exp(-expected)), atol=1e-4)
+    np.testing.assert_allclose(model.fit(sparse.csr_array(X), labels).decision_function(X), expected, atol=1e-3)
+
+
+def test_copies_are_dealt_to_one_fold_in_any_order():
+    rng = np.random.default_rng(0)
+    known = rng.random((30, 5)) * (rng.random((30, 5)) > 0.3)
+    rows = np.concatenate([np.arange(30), rng.integers(30, size=25)])
+    for form in (np.asarray, sparse.csr_array, lambda X: X.astype(np.float32)):
+        sets = [set(rows[part]) for part in dealt(form(known[rows]), 4, np.random.default_rng(1))]
+        expected = [set(part) for part in dealt(known, 4, np.random.default_rng(1))]
+        assert sets == expected
+        assert sorted(map(len, sets)) == [7, 7, 8, 8]
+    assert [len(part) for part in dealt(np.ones((5, 2)), 2, rng)] == [3, 2]
+
+
+def test_few_instances_and_costs_of_each_layer():
+    model = Stacked2BR(threshold=0, random_state=0).fit(X[:2], np.array([[1, 0], [0, 1]]))
+    assert model.predict(X[:2]).shape == (2, 2)
+    model = Stacked2BR(threshold=0, random_state=0).fit(X, Y)
+    assert model.cost_ > 0 < model.second_cost_ != model.cost_
+    with pytest.raises(ValueError, match="n_folds=1"):
+        Stacked2BR(n_folds=1).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["first_learners_", "learners_"])
+def test_a_forged_file(name, tmp_path):
+    Stacked2BR.paper(LogisticRegression(), with_features=True, random_state=0).fit(X, Y).save(tmp_path / "model")
+    header, arrays = read_model(tmp_path / "model")
+    other = "learners_" if name == "first_learners_" else "first_learners_"
+    header["learned"][name] = header["learned"][other]
+    write_model(tmp_path / "model", header, arrays)
+    with pytest.raises(ModelFileError, match="expected learners of 3 labels"):
+        cofactor.load(tmp_path / "model")
