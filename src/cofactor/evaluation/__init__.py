@@ -9,6 +9,7 @@ from cofactor.evaluation.protocols import FoldInScorer, evaluate
 from cofactor.evaluation.run.cells import Cell, Result, cell, tidy
 from cofactor.evaluation.run.running import Interrupted, RunProgress, run_cells
 from cofactor.evaluation.run.store import DamagedStoreError, ResultStore, StoreError
+from cofactor.evaluation.scalings import SCALINGS, best_scaling
 from cofactor.evaluation.stats.applicability import what_applies
 from cofactor.evaluation.stats.bayesian import Posterior, correlated_t, signed_rank
 from cofactor.evaluation.stats.conclusions import Conclusions, conclude
@@ -36,6 +37,7 @@ __all__ = [
     "LABEL_PROTOCOLS",
     "METRICS",
     "PROTOCOLS",
+    "SCALINGS",
     "Cell",
     "Choice",
     "Comparison",
@@ -63,6 +65,7 @@ __all__ = [
     "Validation",
     "WeakGeneralization",
     "Wilcoxon",
+    "best_scaling",
     "cell",
     "compare",
     "conclude",

@@ -7,12 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cofactor import published
+from cofactor.evaluation import SCALINGS
 from cofactor.evaluation.run.cells import Cell, Result, cell
 from cofactor.experiments.base.beside import Reason, beside
 from cofactor.experiments.base.cells import checksum
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
 from cofactor.experiments.base.series import means, points
-from cofactor.experiments.li.work import GRIDS, LEARNERS, MEASURES, SCALES, learned_split, random_split
+from cofactor.experiments.li.work import GRIDS, LEARNERS, MEASURES, learned_split, random_split
 from cofactor.plots import plot_parameter_lines
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def _cell(function: Callable[..., Any], method: str, split: str, **parameters: A
 
 def _small_cells(extent: Extent) -> list[Cell]:
     return [
-        _cell(learned_split, method, split, scales=list(SCALES), grid=GRIDS[method], columns=EMOTIONS)
+        _cell(learned_split, method, split, scales=list(SCALINGS), grid=GRIDS[method], columns=EMOTIONS)
         for split in _splits(DRAWS[extent])
         for method in LEARNERS
         if method != "PLST"
@@ -58,7 +59,7 @@ def _random_cells(extent: Extent) -> list[Cell]:
 
 def _whole_cells(extent: Extent) -> list[Cell]:
     slow = ("BinaryRelevance (linear SVM)", "RBF SVM")
-    scales = {"kNN": list(SCALES)}
+    scales = {"kNN": list(SCALINGS)}
     return [
         _cell(
             learned_split,

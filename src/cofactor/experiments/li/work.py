@@ -16,27 +16,18 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from cofactor.evaluation import Search
+from cofactor.evaluation import SCALINGS, Search
 from cofactor.experiments.base.label_work import label_set, rows_of
 from cofactor.labels import PLST, BinaryRelevance
 from cofactor.metrics import label_report
 from cofactor.typing import Labels
 
-__all__ = ["GRIDS", "LEARNERS", "MEASURES", "SCALES", "label_measures", "learned_split", "random_split"]
+__all__ = ["GRIDS", "LEARNERS", "MEASURES", "label_measures", "learned_split", "random_split"]
 
 MEASURES = ("label_accuracy", "micro_f1", "macro_f1", "example_f1", "micro_mcc", "example_mcc")
 """The measures of the tables, as `cofactor.metrics.label_report` names them."""
-
-SCALES: Mapping[str, BaseEstimator] = {
-    "L2": Normalizer("l2"),
-    "L1": Normalizer("l1"),
-    "rescaled": MinMaxScaler((-1, 1)),
-    "z-score": StandardScaler(),
-}
-"""The normalizations of features among which the thesis chooses."""
 
 LEARNERS: Mapping[str, BaseEstimator] = {
     "BinaryRelevance (linear SVM)": BinaryRelevance.paper(estimator=LinearSVC(dual=False), random_state=0),
@@ -101,7 +92,7 @@ def learned_split(
     method, data, split, seed
         As in `Cell`; the data set is CAL500.
     scales : sequence of str
-        Names in `SCALES` to choose from.
+        Names in `SCALINGS` to choose from.
     grid : mapping
         Values to choose from, by micro-F1.
     learner : str
@@ -118,17 +109,17 @@ def learned_split(
     ('L2, n_neighbors 5', True)
     """
     X, Y, test, truth = _parts(split, seed, columns)
-    model = Pipeline([("scale", SCALES[scales[0]]), ("learner", LEARNERS[learner or method])])
+    model = Pipeline([("scale", SCALINGS[scales[0]]), ("learner", LEARNERS[learner or method])])
     model.set_params(**{f"learner__{name}": value for name, value in (settings or {}).items()})
     choices: dict[str, Any] = {f"learner__{name}": values for name, values in grid.items()}
-    choices["scale"] = [SCALES[name] for name in scales]
+    choices["scale"] = [SCALINGS[name] for name in scales]
     if any(len(values) > 1 for values in choices.values()):
         selection = Search(model, choices, metric="micro_f1", validation=5, random_state=seed).fit(X, Y)
         fitted, chosen = selection.best_estimator_, selection.best_params_
     else:
         chosen = {name: values[0] for name, values in choices.items()}
         fitted = model.set_params(**chosen).fit(X, Y)
-    words = [next(name for name in scales if SCALES[name] is chosen["scale"])]
+    words = [next(name for name in scales if SCALINGS[name] is chosen["scale"])]
     words += [f"{name.removeprefix('learner__')} {chosen[name]}" for name in sorted(chosen) if name != "scale"]
     return {**label_measures(truth, fitted.predict(test)), "chosen": ", ".join(words)}
 
