@@ -20,7 +20,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from cofactor.evaluation import SCALINGS, Search
 from cofactor.experiments.base.label_work import label_set, rows_of
-from cofactor.labels import PLST, BinaryRelevance
+from cofactor.labels import BinaryRelevance, FeatureLabelCCA, LabelPCA
 from cofactor.metrics import label_report
 from cofactor.typing import Labels
 
@@ -34,9 +34,10 @@ LEARNERS: Mapping[str, BaseEstimator] = {
     "BinaryRelevance (logistic regression)": BinaryRelevance.paper(estimator=LogisticRegression(max_iter=1000)),
     "RBF SVM": OneVsRestClassifier(SVC()),
     "kNN": KNeighborsClassifier(),
-    "PLST": PLST.paper(alpha=0.0),
+    "PLST": LabelPCA.paper(),
+    "feature/label CCA": FeatureLabelCCA.paper(),
 }
-"""What stands behind the names of the tables; `PLST` with unpenalized regression is what is called label PCA there."""
+"""What stands behind the names of the tables; label PCA is `PLST` with unpenalized regression."""
 
 GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
     "BinaryRelevance (linear SVM)": {"estimator__C": [0.01, 0.1, 1.0]},
@@ -44,6 +45,7 @@ GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
     "RBF SVM": {"estimator__C": [10.0], "estimator__gamma": [0.01, 0.1]},
     "kNN": {"n_neighbors": [1, 3, 5, 7, 9, 15, 25]},
     "PLST": {},
+    "feature/label CCA": {},
 }
 
 

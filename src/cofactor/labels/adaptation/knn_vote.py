@@ -44,7 +44,8 @@ class KNNVote(BRkNN):
 
     References
     ----------
-    W.-T. Li, "Multi-label learning with label correlations", master's thesis, 2011.
+    C.-X. Li, "Exploiting label correlations for multi-label classification", master's thesis, University of California,
+    San Diego, 2011.
 
     Examples
     --------

@@ -26,7 +26,7 @@ class FeatureLabelCCA(CodeModel):
     with :math:`S_{xy} = X_c^T Y_c` and so on of centred features and labels. The code of a label set is
     :math:`r = P^T (y - \bar y)` with the first d eigenvectors, scaled so that :math:`P^T (S_{yy} + \kappa I) P = I`. It
     is regressed on the features, and decoded to :math:`(S_{yy} + \kappa I) P \hat r + \bar y`, which inverts it where
-    P is square; a label is on where this is at least 1/2. So it is reduced-rank ridge regression of the labels, with
+    P is square; a label is on where this exceeds 1/2. So it is reduced-rank ridge regression of the labels, with
     errors weighted by the inverse of their scatter; with as many components as there are, and κ = 0, it is ridge
     regression of each label.
 
@@ -71,8 +71,8 @@ class FeatureLabelCCA(CodeModel):
 
     References
     ----------
-    W.-T. Li, "Multi-label learning with label correlations", master's thesis, 2011, algorithms 4 and 5, and for their
-    decoding ``docs/corrections.md``, C68.
+    C.-X. Li, "Exploiting label correlations for multi-label classification", master's thesis, University of California,
+    San Diego, 2011, algorithms 4 and 5; for their decoding see ``docs/corrections.md``, C68.
 
     Examples
     --------

@@ -11,10 +11,10 @@ from cofactor.labels.embedding.plst import PLST
 class LabelPCA(PLST):
     r"""Label PCA (Li 2011, section 5.3.1): principal components of the labels, regressed on the features.
 
-    It is `PLST`, which was published a year later: the code is :math:`r = V^T (y - \bar y)`, with the first d principal
-    components V of the labels, and a label is on where :math:`V \hat r + \bar y \ge 1/2`. The thesis regresses the
-    code without a penalty: that is `paper`, with 50 components. Then d = L is least squares of each label. By
-    default, component and penalty are chosen as by `PLST`, and the predictions are the same.
+    It is `PLST`: the code is :math:`r = V^T (y - \bar y)`, with the first d principal components V of the labels, and a
+    label is on where :math:`V \hat r + \bar y` exceeds 1/2. The thesis regresses the code without a penalty: that is
+    `paper`, with 50 components; with as many as there are labels it is least squares of each label. By default
+    components and penalty are chosen as by `PLST`, and the predictions are the same.
 
     Parameters
     ----------
@@ -42,7 +42,8 @@ class LabelPCA(PLST):
 
     References
     ----------
-    W.-T. Li, "Multi-label learning with label correlations", master's thesis, 2011, algorithms 2 and 3.
+    C.-X. Li, "Exploiting label correlations for multi-label classification", master's thesis, University of California,
+    San Diego, 2011, algorithms 2 and 3.
 
     Examples
     --------
