@@ -38,6 +38,7 @@ from cofactor.labels import (
     FeatureLabelCCA,
     GroPLE,
     KNNVote,
+    LabelClustering,
     LabelModel,
     LabelPCA,
     LabelPowerset,
@@ -94,6 +95,10 @@ CASES: dict[str, LabelModel] = {
     "ProbabilisticChain": ProbabilisticChain.paper(LogisticRegression(tol=1e-6, max_iter=1000), random_state=0),
     "LabelPowerset": LabelPowerset.paper(random_state=0),
     "RAkEL": RAkEL.paper(voting="soft", n_estimators=4, random_state=0),
+    "LabelClustering": LabelClustering.paper(max_size=3, random_state=0),
+    "LabelClustering of chains that overlap": LabelClustering.paper(
+        ClassifierChain.paper(), clustering="overlapping", measure="mutual-information", max_size=3, random_state=0
+    ),
     "CalibratedLabelRanking": CalibratedLabelRanking.paper(random_state=0),
     "HOMER": HOMER.paper(n_groups=2, random_state=0),
     "Stacked2BR": Stacked2BR.paper(n_folds=2, random_state=0),

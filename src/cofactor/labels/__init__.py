@@ -49,6 +49,7 @@ from cofactor.labels.transformation.calibrated_ranking import CalibratedLabelRan
 from cofactor.labels.transformation.classifier_chain import ClassifierChain
 from cofactor.labels.transformation.ensemble_of_chains import EnsembleOfChains
 from cofactor.labels.transformation.homer import HOMER
+from cofactor.labels.transformation.label_clustering import LabelClustering
 from cofactor.labels.transformation.label_powerset import LabelPowerset
 from cofactor.labels.transformation.meta_labels import MetaLabels
 from cofactor.labels.transformation.probabilistic_chain import ProbabilisticChain
@@ -84,6 +85,7 @@ MODELS: dict[str, type[LabelModel]] = {
         ProbabilisticChain,
         LabelPowerset,
         RAkEL,
+        LabelClustering,
         CalibratedLabelRanking,
         AdaBoostMH,
         AdaBoostMR,
@@ -148,6 +150,7 @@ __all__ = [
     "GroPLE",
     "Joint",
     "KNNVote",
+    "LabelClustering",
     "LabelModel",
     "LabelPCA",
     "LabelPowerset",

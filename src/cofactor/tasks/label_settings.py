@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cofactor.errors import Argument, InvalidInputError, Text
-from cofactor.labels import MODELS, LabelModel
+from cofactor.labels import MODELS, LabelClustering, LabelModel
 from cofactor.labels.decoding import AIMS, AUTO, JOINT, check_decision
 from cofactor.tasks.models import short_names
 from cofactor.tasks.plain import Settings
@@ -51,8 +51,9 @@ def decisions_of(model: LabelModel, settings: Settings) -> tuple[dict[str, Any],
         return found, ()
     name = type(model).__name__
     if not settings.lenient:
-        able = ", ".join(short for short, kind in short_names(MODELS).items() if kind()._decodes_sets())
-        problem = f"{name} does not decode label sets by itself; these do: {able}"
+        able = [short for short, kind in short_names(MODELS).items() if kind()._decodes_sets()]
+        others = " with these parameters" if type(model)()._decodes_sets() else f"; these do: {', '.join(able)}"
+        problem = f"{name} does not decode label sets by itself{others}"
         raise InvalidInputError(problem, argument="threshold", found=JOINT)
     asked, taken = Argument("threshold", JOINT), Argument("threshold", AUTO)
     return found | {"threshold": AUTO}, ((asked, f" does not concern {name}, which decides as with ", taken),)
@@ -68,7 +69,7 @@ def known_estimator(model: LabelModel, name: str) -> Any:
     name : str
         What a user wrote.
     """
-    known = model.known_estimators
+    known = MODELS if isinstance(model, LabelClustering) else model.known_estimators
     if name not in known:
         raise InvalidInputError(f"expected one of {', '.join(known)}", argument="estimator", found=name)
     return known[name]()

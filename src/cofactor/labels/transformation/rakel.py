@@ -164,7 +164,7 @@ class RAkEL(LearnerModel):
     def _fit(self, data: FitInput) -> None:
         generator, L = make_generator(self.random_state), data.labels.shape[1]
         sets = random_sets(L, min(self.labelset_size, L), self._n_sets(L), self.overlapping, generator)
-        self.labelsets_ = _table(sets, L)
+        self.labelsets_ = set_table(sets, L)
         columns = sparse.csc_array(data.labels, dtype=np.int64)
         estimator = self._chosen_estimator(data)
         tasks = [Task(columns[:, one] @ (1 << np.arange(len(one)))) for one in sets]
@@ -243,8 +243,8 @@ def random_sets(
     return [np.array(one, dtype=np.int64) for one in (*found, *alone)]
 
 
-def _table(sets: list[NDArray[np.int64]], n_labels: int) -> sparse.csr_array:
-    """Return sets as a table of ones."""
+def set_table(sets: list[NDArray[np.int64]], n_labels: int) -> sparse.csr_array:
+    """Return sets of labels, each in increasing order, as the rows of a table of ones."""
     starts = np.concatenate(([0], np.cumsum([len(one) for one in sets])))
     members = np.concatenate(sets)
     return sparse.csr_array((np.ones(len(members), np.float32), members, starts), shape=(len(sets), n_labels))

@@ -1,0 +1,287 @@
+"""Clusters of correlated labels, each with a label model of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import BaseEstimator, clone
+
+from cofactor.correlation import (
+    MEASURES,
+    disjoint_clusters,
+    measured,
+    normalized_cut_clusters,
+    overlapping_clusters,
+    random_clusters,
+)
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.decoding import JOINT
+from cofactor.labels.features import is_sparse
+from cofactor.labels.learners import SAVABLE, check_savable
+from cofactor.labels.transformation.base import scaled_for
+from cofactor.labels.transformation.label_powerset import LabelPowerset
+from cofactor.labels.transformation.rakel import set_table
+from cofactor.labels.transformation.votes import VOTING
+from cofactor.model.checks import check_choice, check_flag, check_number, make_generator
+from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
+
+#: How labels are grouped.
+CLUSTERINGS = ("disjoint", "overlapping", "normalized-cut", "random")
+
+
+class LabelClustering(LabelModel):
+    r"""A label model for each cluster of correlated labels.
+
+    Labels that go together are put into clusters of limited size, and a copy of a model learns the labels of each. So
+    methods whose cost rises steeply with the number of labels learn from many of them. Clusters may overlap; then
+
+    .. math:: f_l(x) = \frac{1}{|S_l|} \sum_{s \in S_l} f_l^{(s)}(x)
+
+    with the clusters :math:`S_l` that hold label l, and the scores of their models. By "hard" voting it is the share of
+    the models that predict the label, less ½, as in `RAkEL`: half of them are enough.
+
+    Parameters
+    ----------
+    estimator : LabelModel, optional
+        Model of the labels of a cluster; by default `LabelPowerset`. It decides nothing by itself: only its scores are
+        used, or, with ``threshold="joint"``, its label sets.
+    clustering : {"disjoint", "overlapping", "normalized-cut", "random"}, default="disjoint"
+        How labels are grouped: by `disjoint_clusters`, `overlapping_clusters`, `normalized_cut_clusters` or
+        `random_clusters` of `cofactor.correlation`.
+    measure : str, default="chi-squared"
+        By which measure of `cofactor.correlation.MEASURES` labels go together; random clusters look at none.
+    max_size : int, default=10
+        Most labels in a cluster, at least 1 (a model for each label); with all labels or more, one cluster can hold
+        them all.
+    least : float, optional
+        Labels with a smaller similarity are not joined, for "disjoint" and "overlapping"; by default all are.
+    wait : bool, default=True
+        For "disjoint": whether clusters that are too large to be joined wait while others still are. Otherwise the
+        first of them ends all.
+    voting : {"soft", "hard"}, default="soft"
+        Whether scores are averaged or votes are counted, for "overlapping".
+    {scale}
+        With an estimator that is given, "auto" is "none": it scales features by itself.
+    {threshold}
+        "joint" predicts the label sets of the models, and labels that at least half of the models of overlapping
+        clusters predict.
+    {decide_for}
+    {random_state}
+        It draws random clusters, a seed for each model, and the quarter of the instances on which probabilities are
+        learned.
+    {callback}
+        A step is a cluster. Those that are still to be learned after a stop get one iteration each.
+    {verbose}
+
+    Attributes
+    ----------
+    clusters_ : csr_array of shape (m, L')
+        Ones where a cluster holds a label, of the L' labels that vary in training.
+    models_ : list of LabelModel
+        The model of each cluster.
+    n_features_in_, label_names_, constant_, threshold_
+        See `LabelModel`.
+
+    Notes
+    -----
+    If the probabilities of the estimator are exact, so are those of this model: it averages them over clusters.
+
+    References
+    ----------
+    C.-L. Li, "Exploiting label correlations for multi-label classification", M.S. thesis, University of California, San
+    Diego, 2011, section 5.4.
+
+    Examples
+    --------
+    >>> X = np.arange(9.0)[:, None]
+    >>> y = np.hstack([X > 2, X % 3 > 1, X > 3, X % 3 > 1])
+    >>> model = LabelClustering.paper(max_size=2).fit(X, y)
+    >>> model.clusters_.toarray().astype(int)
+    array([[1, 0, 1, 0],
+           [0, 1, 0, 1]])
+    >>> model.predict([[0.0], [8.0]])[:, ::2]
+    array([[False, False],
+           [ True,  True]])
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = ("clusters_", "models_")
+    _shapes: ClassVar[Mapping[str, str]] = {"clusters_": "mL"}
+    _paper: ClassVar[Mapping[str, Any]] = {"voting": "hard"}
+
+    #: Those of scikit-learn that the label model may hold.
+    known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
+
+    clusters_: sparse.csr_array
+    models_: list[LabelModel]
+
+    def __init__(
+        self,
+        estimator: LabelModel | None = None,
+        *,
+        clustering: str = "disjoint",
+        measure: str = "chi-squared",
+        max_size: int = 10,
+        least: float | None = None,
+        wait: bool = True,
+        voting: str = "soft",
+        scale: str = "auto",
+        threshold: float | str = "auto",
+        decide_for: str = "micro",
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.clustering = clustering
+        self.measure = measure
+        self.max_size = max_size
+        self.least = least
+        self.wait = wait
+        self.voting = voting
+        self.scale = scale
+        self.threshold = threshold
+        self.decide_for = decide_for
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def default_grid(self) -> dict[str, list[Any]]:
+        """Return several sizes of clusters; see `LabelModel.default_grid`."""
+        return {"max_size": [3, 6, 10], "clustering": ["disjoint", "overlapping"]}
+
+    @classmethod
+    def paper(cls, *args: Any, **params: Any) -> Self:
+        """Return the model with label powersets at C = 1, features as they are; see `LabelModel.paper`.
+
+        Parameters
+        ----------
+        *args, **params
+            Other parameters, or other values, as the constructor takes them.
+        """
+        return super().paper(*args, **({} if args else {"estimator": LabelPowerset.paper()}) | params)
+
+    def _check_params(self) -> None:
+        if self.estimator is not None:
+            if not isinstance(self.estimator, LabelModel):
+                raise InvalidTypeError(
+                    "expected a label model, such as LabelPowerset()", argument="estimator", found=self.estimator
+                )
+            self.estimator._check_params()
+        super()._check_params()
+        check_choice("clustering", self.clustering, CLUSTERINGS)
+        check_choice("measure", self.measure, MEASURES)
+        check_number("max_size", self.max_size, low=1, whole=True)
+        check_number("least", self.least, low=-np.inf, also=[None])
+        check_flag("wait", self.wait)
+        check_choice("voting", self.voting, VOTING)
+
+    def _model(self) -> LabelModel:
+        """Return the model of a cluster, before its fit."""
+        if self.estimator is None:
+            return LabelPowerset(scale="none", threshold=0)
+        return clone(self.estimator)
+
+    @property
+    def takes_weights(self) -> str:
+        """Which weights the model takes: those that the estimator takes."""
+        return self._model().takes_weights
+
+    def _decodes_sets(self) -> bool:
+        return self._model()._decodes_sets()
+
+    def _has_probabilities(self) -> bool:
+        return self._model()._has_probabilities()
+
+    def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
+        return scaled_for(self, data, stream=stream)
+
+    def _fit_bytes(self, data: FitInput) -> int:
+        L = data.labels.shape[1]
+        size = min(self.max_size, L)
+        n_clusters = -(-L // size)
+        one = self._model()._fit_bytes(data.of_labels(np.arange(size)))
+        return n_clusters * one + (0 if self.clustering == "random" else 3 * 8 * L * L)
+
+    def _fit(self, data: FitInput) -> None:
+        generator, L = make_generator(self.random_state), data.labels.shape[1]
+        clusters = self._clusters(data, generator)
+        self.clusters_, self.models_ = set_table(clusters, L), []
+        for k, labels in enumerate(clusters):
+            model = self._model()
+            model._uncut()
+            if self.threshold == JOINT:
+                model.threshold = JOINT
+            stop = (lambda progress: True) if data.monitor.stopped else None
+            given = {"callback": stop, "verbose": 0, "random_state": int(generator.integers(np.iinfo(np.int32).max))}
+            model.set_params(**{name: value for name, value in given.items() if name in model.get_params(deep=False)})
+            with config_context(assume_finite=True):  # checked already, and warned of
+                self.models_.append(model.fit(data.features, data.labels[:, labels], data.weights))
+            data.monitor.note("clusters of labels", k + 1, len(clusters), float(len(clusters) - k - 1))
+
+    def _clusters(self, data: FitInput, generator: np.random.Generator) -> list[NDArray[np.int64]]:
+        """Return the labels of each cluster."""
+        if self.clustering == "random":
+            return random_clusters(data.labels.shape[1], self.max_size, generator)
+        C = measured(self.measure, data.features, data.labels, data.weights)
+        if self.clustering == "disjoint":
+            return disjoint_clusters(C, self.max_size, wait=self.wait, least=self.least)
+        if self.clustering == "overlapping":
+            return overlapping_clusters(C, self.max_size, least=self.least)
+        return normalized_cut_clusters(C, self.max_size)
+
+    # ---------------------------------------------------------------- what the models of clusters say together
+
+    def _mean(self, X: CheckedFeatures, method: str) -> NDArray[np.float64]:
+        """Return what a method of the models says of each label, its mean over the clusters that hold the label."""
+        n_labels = self.clusters_.shape[1]
+        total = np.zeros((X.shape[0], n_labels))
+        for model, labels in zip(self.models_, self._label_lists(), strict=True):
+            total[:, labels] += getattr(model, method)(model.scaling_.apply(X))
+        return total / np.bincount(self.clusters_.indices, minlength=n_labels)
+
+    def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        if self.voting == "soft" or self.clustering != "overlapping":
+            return self._mean(X, "_all_scores")
+        n_votes = np.bincount(self.clusters_.indices, minlength=self.clusters_.shape[1])
+        return self._mean(X, "_decoded") - 0.5 + 0.25 / n_votes
+
+    def _probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
+        return self._mean(X, "_all_probabilities")
+
+    def _label_sets(self, X: CheckedFeatures) -> NDArray[np.bool_]:
+        return np.asarray(self._mean(X, "_decoded") >= 0.5)
+
+    def _label_lists(self) -> list[NDArray[Any]]:
+        """Return the labels of each cluster, in increasing order."""
+        return np.split(self.clusters_.indices, self.clusters_.indptr[1:-1])
+
+    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        for part in self.get_params(deep=True).values():
+            if isinstance(part, BaseEstimator) and not isinstance(part, LabelModel):
+                check_savable(part)
+        return super()._to_state()
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        if not np.any(self.constant_ == 0):
+            return
+        models = getattr(self, "models_", None)
+        kind = type(self._model())
+        if not isinstance(models, list) or not models or not all(type(one) is kind for one in models):
+            raise InvalidInputError(f"expected a list of models, each a {kind.__name__}")
+        if not is_sparse(self.clusters_) or self.clusters_.shape[0] != len(models):
+            raise InvalidInputError(f"expected {len(models)} clusters of labels")
+        if not np.bincount(self.clusters_.indices, minlength=self.clusters_.shape[1]).all():
+            raise InvalidInputError("each label must be in a cluster")
+        for model, labels in zip(models, self._label_lists(), strict=True):
+            if not len(labels) or (np.diff(labels) <= 0).any() or len(model.label_names_) != len(labels):
+                raise InvalidInputError("a model does not fit the labels of its cluster")
+            if model.n_features_in_ != self.n_features_in_:
+                raise InvalidInputError(f"expected models of {self.n_features_in_} features")
