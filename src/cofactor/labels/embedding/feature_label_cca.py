@@ -51,13 +51,15 @@ class FeatureLabelCCA(CodeModel):
     {threshold}
     {decide_for}
     {random_state}
-        It draws the quarter of the instances on which probabilities are learned.
+        It draws the held-out instances, where there are too many scores to learn probabilities from all.
     {callback}
         This fit is direct: it has no steps to report.
     {verbose}
 
     Attributes
     ----------
+    directions_ : ndarray of shape (L, d)
+        P. Labels that are constant in training have no row.
     correlations_ : ndarray of shape (d,)
         √ν: the canonical correlations of features and labels if α = κ = 0.
     alpha_, n_components_, coef_, intercept_, decoder_, offset_
@@ -86,10 +88,11 @@ class FeatureLabelCCA(CodeModel):
     array([0.873])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*CodeModel._learned, "correlations_")
-    _shapes: ClassVar[Mapping[str, str]] = {**CodeModel._shapes, "correlations_": "d"}
+    _learned: ClassVar[tuple[str, ...]] = (*CodeModel._learned, "directions_", "correlations_")
+    _shapes: ClassVar[Mapping[str, str]] = {**CodeModel._shapes, "directions_": "Ld", "correlations_": "d"}
     _paper: ClassVar[Mapping[str, Any]] = {"n_components": 50, "alpha": 0.0}
 
+    directions_: NDArray[np.float64]
     correlations_: NDArray[np.float64]
 
     def __init__(
@@ -148,4 +151,9 @@ class FeatureLabelCCA(CodeModel):
         if self.decoding == "printed":
             P = P / np.linalg.norm(P, axis=0)
             decoder = P.T
+        self.directions_ = P
         return Code(Y @ P - mean @ P, decoder, mean - 0.5)
+
+    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> NDArray[np.float64]:
+        P = self.directions_
+        return np.asarray(Y @ P - (self.offset_ + 0.5) @ P)
