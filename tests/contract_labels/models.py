@@ -12,6 +12,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from cofactor.labels import (
     ANMF,
     BPMLL,
+    CML,
+    CMLF,
     CPLST,
     CSSP,
     HOMER,
@@ -31,6 +33,8 @@ from cofactor.labels import (
     BinaryRelevance,
     BRkNN,
     CalibratedLabelRanking,
+    ChainCRF,
+    ChainCRFEnsemble,
     ClassifierChain,
     CompressedSensing,
     EnsembleOfChains,
@@ -50,9 +54,15 @@ from cofactor.labels import (
     ProbabilisticChain,
     RAkEL,
     Stacked2BR,
+    TreeCRF,
 )  # fmt: skip
 
 CASES: dict[str, LabelModel] = {
+    "CML": CML.paper(threshold=0, max_iter=30, random_state=0),
+    "CMLF": CMLF.paper(10.0, threshold=0, inference="supported", tol=1e-4, max_iter=100, random_state=0),
+    "TreeCRF": TreeCRF.paper(threshold=0, max_iter=30, random_state=0),
+    "ChainCRF": ChainCRF.paper(threshold=0, max_iter=30, random_state=0),
+    "ChainCRFEnsemble": ChainCRFEnsemble.paper(2, threshold=0, max_iter=30, random_state=0),
     "PLST": PLST.paper(3, random_state=0),
     "LabelRidge": LabelRidge(alpha=3.0, kernel="linear", scale="none", threshold=0, random_state=0),
     "CPLST": CPLST.paper(3, random_state=0),

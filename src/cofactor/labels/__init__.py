@@ -16,6 +16,11 @@ from cofactor.labels.adaptation.knn_vote import KNNVote
 from cofactor.labels.adaptation.mlknn import MLkNN
 from cofactor.labels.adaptation.trees import MLDecisionTree, MLForest
 from cofactor.labels.base import FitInput, LabelModel
+from cofactor.labels.crf.chain import ChainCRF
+from cofactor.labels.crf.cml import CML
+from cofactor.labels.crf.cmlf import CMLF
+from cofactor.labels.crf.ensemble import ChainCRFEnsemble
+from cofactor.labels.crf.tree import TreeCRF
 from cofactor.labels.decoding import Cut, Decoder, Joint, TopK, learn_threshold, micro_f1_curve
 from cofactor.labels.embedding.anmf import ANMF
 from cofactor.labels.embedding.compressed_sensing import CompressedSensing
@@ -97,6 +102,11 @@ MODELS: dict[str, type[LabelModel]] = {
         LLSF,
         LLSFDL,
         SSJDR,
+        CML,
+        CMLF,
+        TreeCRF,
+        ChainCRF,
+        ChainCRFEnsemble,
         MLDecisionTree,
         MLForest,
     )
@@ -111,6 +121,8 @@ __all__ = [
     "ANMF",
     "BPMLL",
     "CCA",
+    "CML",
+    "CMLF",
     "CPLST",
     "CSSP",
     "HOMER",
@@ -136,6 +148,8 @@ __all__ = [
     "BRkNN",
     "BinaryRelevance",
     "CalibratedLabelRanking",
+    "ChainCRF",
+    "ChainCRFEnsemble",
     "ClassifierChain",
     "CompressedSensing",
     "Cut",
@@ -163,6 +177,7 @@ __all__ = [
     "RAkEL",
     "Stacked2BR",
     "TopK",
+    "TreeCRF",
     "learn_threshold",
     "micro_f1_curve",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ EARLIER = ("true", "predicted", "out-of-fold")
 ORDERS = ("given", "random", *MEASURES)
 
 
-def check_order(order: Any) -> None:
+def check_order(order: Any, also: Sequence[str] = ()) -> None:
     """Refuse an order that is neither known by a name, nor a permutation, nor a list of labels.
 
     Examples
@@ -35,12 +36,12 @@ def check_order(order: Any) -> None:
     Traceback (most recent call last):
     cofactor.errors.InvalidInputError: order=[0, 0]: expected each of the numbers 0 to 1 once
     """
-    if isinstance(order, str) and order in ORDERS:
+    if isinstance(order, str) and order in (*ORDERS, *also):
         return
     places = np.asarray(order) if order is not None else np.empty(0)
     if places.ndim != 1 or not len(places) or places.dtype.kind not in "iuU":
         kind = InvalidInputError if isinstance(order, str) else InvalidTypeError
-        measures = ", ".join(map(repr, MEASURES))
+        measures = ", ".join(map(repr, (*MEASURES, *also)))
         raise kind(
             f"expected 'given', 'random', {measures} (the label that is most like the others first), or a list of the "
             "positions, or the names, of all labels",

@@ -1,0 +1,129 @@
+"""What conditional random fields of labels share: how they are trained, and how they predict."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+
+from cofactor.errors import InvalidInputError
+from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.crf.fields import Field, Weights
+from cofactor.labels.leave_one_out import column_means
+from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
+from cofactor.model.checks import check_choice, check_number
+from cofactor.model.convergence import warn_if_unfinished
+from cofactor.penalties import L2
+from cofactor.problems.pairs import FORMS
+from cofactor.solvers import lbfgs
+
+#: Steps and gradients that L-BFGS keeps: with 4 it takes half as many iterations more.
+_MEMORY = 10
+LEAST = 1e-9  # probabilities stay this far from 0 and 1
+
+
+class CRF(LabelModel):
+    """A log-linear model of label sets; see `CML` for its parameters. A subclass chooses the `Field`."""
+
+    _learned: ClassVar[tuple[str, ...]] = (
+        "alpha_",
+        "coef_",
+        "intercept_",
+        "pair_coef_",
+        "objective_",
+        "history_",
+        "certificate_",
+        "n_iter_",
+    )
+    _shapes: ClassVar[Mapping[str, str]] = {"coef_": "DL", "intercept_": "L", "pair_coef_": "mqp"}
+    _paper: ClassVar[Mapping[str, Any]] = {"alpha": 1.0, "threshold": "joint"}
+
+    alpha: float | str
+    pairs: str
+    max_iter: int
+    tol: float
+
+    alpha_: float
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    pair_coef_: NDArray[np.float64]
+    objective_: float
+    history_: list[float]
+    certificate_: float
+    n_iter_: int
+
+    @abstractmethod
+    def _choose(self, data: FitInput) -> None:
+        """Choose the attributes that the field is made of."""
+
+    @abstractmethod
+    def _field(self) -> Field:
+        """Return the field of a fitted model."""
+
+    @property
+    def takes_weights(self) -> str:
+        """Which weights the model takes: "any", since the losses of an instance are multiplied by its weight."""
+        return "any"
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_penalty("alpha", self.alpha, inclusive=False)
+        check_choice("pairs", self.pairs, FORMS)
+        check_number("max_iter", self.max_iter, low=1, whole=True)
+        check_number("tol", self.tol, low=0)
+
+    def _fit(self, data: FitInput) -> None:
+        self.alpha_ = likelihood_penalty(data) if self.alpha == AUTO else float(self.alpha)
+        self._choose(data)
+        self._learn(data)
+
+    def _learn(self, data: FitInput) -> None:
+        """Learn the weights, by L-BFGS from zero."""
+        problem = self._field().problem(data, {"W": L2(self.alpha_), "V": L2(self.alpha_)})
+        settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol, "memory": _MEMORY}
+        result = lbfgs(problem, np.zeros(problem.size), **settings, callback=data.monitor.stage("likelihood"))
+        warn_if_unfinished(result, self)
+        self.objective_, self.certificate_ = result.objective, result.certificate
+        self.history_, self.n_iter_ = result.history, result.n_iter
+        arrays = problem.arrays(result.x)
+        self.coef_, self.intercept_, self.pair_coef_ = arrays["W"], arrays["b"], arrays["V"]
+
+    def _settled(self) -> dict[str, Any]:
+        return {"alpha": self.alpha_}
+
+    def _weights(self) -> Weights:
+        return Weights(self.coef_, self.intercept_, self.pair_coef_)
+
+    def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        return np.asarray(logit(self._probabilities(X)))
+
+    def _probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
+        return np.clip(self._field().marginals(X, self._weights()), LEAST, 1 - LEAST)
+
+    def _label_sets(self, X: CheckedFeatures) -> NDArray[np.bool_]:
+        return self._field().likeliest(X, self._weights())
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        if not np.any(self.constant_ == 0):
+            return
+        self._check_field()
+        field = self._field()
+        n_features = self.n_features_in_ + 1 if field.with_features else 1
+        expected = (n_features, field.pairs.n_states, len(field.pairs.first))
+        if self.pair_coef_.shape != expected:
+            raise InvalidInputError(f"expected weights of pairs of shape {expected}, found {self.pair_coef_.shape}")
+
+    @abstractmethod
+    def _check_field(self) -> None:
+        """Refuse attributes of a file of which no field can be made."""
+
+
+def likelihood_penalty(data: FitInput) -> float:
+    """Return a penalty beside logistic losses as heavy as the best one of ridge regression beside squared ones."""
+    share = column_means(data.labels, data.weights)
+    return float(ridge_penalty(data) * data.mean_weight * np.mean(share * (1 - share)))

@@ -1,0 +1,140 @@
+"""A conditional random field in which labels form a chain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cofactor.correlation import MEASURES, greedy_chain, measured
+from cofactor.labels.base import FitInput
+from cofactor.labels.crf.base import CRF
+from cofactor.labels.crf.fields import chain_tree
+from cofactor.labels.crf.trees import OfTree
+from cofactor.labels.transformation.chains import check_order, order_of
+from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
+
+#: Orders that are the best of some random ones.
+SAMPLED = ("sampled-correlation", "sampled-likelihood")
+
+
+class ChainCRF(OfTree, CRF):
+    r"""A conditional random field in which each label goes with the next one of a chain.
+
+    The model of `TreeCRF`, whose tree is a chain: a random one, the greedy one of a measure, or the best of some random
+    ones.
+
+    Parameters
+    ----------
+    alpha : float or "auto", default="auto"
+        See `CML`.
+    order : str or array-like of shape (L,), default="random"
+        "random"; "given"; a measure of `cofactor.correlation.MEASURES`, by which each label is followed by the one
+        that is most like it; "sampled-correlation" or "sampled-likelihood": of `n_samples` random chains the one whose
+        pairs have the largest sum of `measure`, or that makes the labels of training likeliest; or positions or names
+        of the labels in their order. The source found random chains as good as those of any measure, so that is the
+        default.
+    n_samples : int, default=11
+        How many chains are drawn. The source took 1,001; each of the likelihood costs a fit.
+    measure : str, default="chi-squared"
+        The measure of "sampled-correlation".
+    pairs : {{"two-state", "four-state"}}, default="two-state"
+        See `CML`.
+    max_iter, tol
+        See `CML`.
+    {scale}
+    {threshold}
+        "joint" predicts the likeliest label set, "auto" cuts the marginals where that is best.
+    {decide_for}
+    {random_state}
+        It draws chains, and the quarter of the instances on which probabilities are learned.
+    {callback}
+    {verbose}
+
+    Attributes
+    ----------
+    order_, parents_, alpha_, coef_, intercept_, pair_coef_, objective_, history_, certificate_, n_iter_
+        See `TreeCRF`.
+    n_features_in_, label_names_, constant_, threshold_
+        See `LabelModel`.
+
+    References
+    ----------
+    X. Li, "Multi-label learning with label correlations", thesis, 2011, section 4.4.
+
+    Examples
+    --------
+    >>> X = np.arange(8.0)[:, None]
+    >>> y = np.hstack([X > 3, X < 4, X > 5])
+    >>> ChainCRF.paper(order=[2, 0, 1]).fit(X, y).predict([[0.0], [7.0]]).astype(int)
+    array([[0, 1, 0],
+           [1, 0, 1]])
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "order_", "parents_")
+    _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "order_": "L", "parents_": "L"}
+
+    def __init__(
+        self,
+        alpha: float | str = "auto",
+        *,
+        order: str | ArrayLike = "random",
+        n_samples: int = 11,
+        measure: str = "chi-squared",
+        pairs: str = "two-state",
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        scale: str = "auto",
+        threshold: float | str = "auto",
+        decide_for: str = "micro",
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.order = order
+        self.n_samples = n_samples
+        self.measure = measure
+        self.pairs = pairs
+        self.max_iter = max_iter
+        self.tol = tol
+        self.scale = scale
+        self.threshold = threshold
+        self.decide_for = decide_for
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number("n_samples", self.n_samples, low=1, whole=True)
+        check_choice("measure", self.measure, MEASURES)
+        if not isinstance(self.order, str) or self.order not in SAMPLED:
+            check_order(self.order, also=SAMPLED)
+
+    def _choose(self, data: FitInput) -> None:
+        generator, L = make_generator(self.random_state), data.labels.shape[1]
+        drawn = [generator.permutation(L) for _ in range(self.n_samples)]
+        if not isinstance(self.order, str) or self.order in ("given", "random"):
+            order = order_of(self, data, make_generator(self.random_state))
+        elif self.order == "sampled-correlation":
+            table = measured(self.measure, data.features, data.labels, data.weights)
+            order = max(drawn, key=lambda chain: float(table[chain[1:], chain[:-1]].sum()))
+        elif self.order == "sampled-likelihood":
+            order = min(drawn, key=lambda chain: self._objective_of(chain, data))
+        else:
+            order = greedy_chain(measured(self.order, data.features, data.labels, data.weights))
+        self.order_, self.parents_ = chain_tree(order)
+
+    def _objective_of(self, chain: NDArray[np.int64], data: FitInput) -> float:
+        """Return the least objective of a chain."""
+        self.order_, self.parents_ = chain_tree(chain)
+        self._learn(data)
+        return self.objective_
+
+    def _settled(self) -> dict[str, Any]:
+        return {**super()._settled(), "order": self.order_}

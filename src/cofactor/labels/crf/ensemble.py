@@ -1,0 +1,176 @@
+"""Random chains of labels that vote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+
+from cofactor.errors import InvalidInputError
+from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.crf.base import LEAST, likelihood_penalty
+from cofactor.labels.crf.chain import ChainCRF
+from cofactor.labels.penalty import AUTO, check_penalty
+from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.parallel import side_by_side
+from cofactor.problems.pairs import FORMS
+from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
+
+
+class ChainCRFEnsemble(LabelModel):
+    r"""Conditional random fields of random chains; each label is decided by vote.
+
+    .. math:: \hat P(y_l = 1 \mid x) = \frac{1}{K} \sum_{k=1}^{K} P_k(y_l = 1 \mid x)
+
+    with P_k the distribution of the k-th chain (`ChainCRF`). ``threshold="joint"`` predicts a label that is in more
+    than half of the likeliest label sets of the chains.
+
+    Parameters
+    ----------
+    n_estimators : int, default=51
+        Number K of chains. The source took 1,001.
+    alpha : float or "auto", default="auto"
+        See `CML`; the same for all chains.
+    pairs : {{"two-state", "four-state"}}, default="two-state"
+        See `CML`.
+    max_iter, tol
+        See `CML`.
+    {n_jobs}
+    {scale}
+    {threshold}
+        "joint" takes the vote of label sets, "auto" cuts the mean probabilities where that is best.
+    {decide_for}
+    {random_state}
+        It draws the chains, and the quarter of the instances on which probabilities are learned.
+    {callback}
+    {verbose}
+
+    Attributes
+    ----------
+    models_ : list of ChainCRF
+        The chains.
+    alpha_ : float
+        The penalty that was taken.
+    n_features_in_, label_names_, constant_, threshold_
+        See `LabelModel`.
+
+    References
+    ----------
+    X. Li, "Multi-label learning with label correlations", thesis, 2011, section 4.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.arange(8.0)[:, None]
+    >>> y = np.hstack([X > 3, X < 4, X > 5])
+    >>> model = ChainCRFEnsemble.paper(5, random_state=0).fit(X, y)
+    >>> model.predict([[0.0], [7.0]]).astype(int)
+    array([[0, 1, 0],
+           [1, 0, 1]])
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = ("models_", "alpha_")
+    _paper: ClassVar[Mapping[str, Any]] = {"alpha": 1.0, "n_estimators": 1001, "threshold": "joint"}
+
+    models_: list[ChainCRF]
+    alpha_: float
+
+    def __init__(
+        self,
+        n_estimators: int = 51,
+        alpha: float | str = "auto",
+        *,
+        pairs: str = "two-state",
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        scale: str = "auto",
+        threshold: float | str = "auto",
+        decide_for: str = "micro",
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.alpha = alpha
+        self.pairs = pairs
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.scale = scale
+        self.threshold = threshold
+        self.decide_for = decide_for
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    @property
+    def takes_weights(self) -> str:
+        """Which weights the model takes: "any", since the losses of an instance are multiplied by its weight."""
+        return "any"
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number("n_estimators", self.n_estimators, low=1, whole=True)
+        check_penalty("alpha", self.alpha, inclusive=False)
+        check_choice("pairs", self.pairs, FORMS)
+        check_number("max_iter", self.max_iter, low=1, whole=True)
+        check_number("tol", self.tol, low=0)
+
+    def _fit_bytes(self, data: FitInput) -> int:
+        return ChainCRF()._fit_bytes(data) + 8 * self.n_estimators * (data.features.shape[1] + 4) * data.labels.shape[1]
+
+    def _fit(self, data: FitInput) -> None:
+        self.alpha_ = likelihood_penalty(data) if self.alpha == AUTO else float(self.alpha)
+        generator, K = make_generator(self.random_state), self.n_estimators
+        orders = [generator.permutation(data.labels.shape[1]) for _ in range(K)]
+        done = 0
+
+        def fitted(order: NDArray[np.int64], n_threads: int) -> ChainCRF:
+            nonlocal done
+            chain = ChainCRF(
+                self.alpha_, order=order, pairs=self.pairs, max_iter=self.max_iter, tol=self.tol, scale="none",
+                threshold="joint", callback=(lambda progress: True) if data.monitor.stopped else None,
+            )  # fmt: skip
+            chain.fit(data.features, data.labels, data.weights)
+            done += 1
+            data.monitor.note("chains", done, K, float(K - done))
+            return chain
+
+        self.models_ = side_by_side(fitted, [(order,) for order in orders], K, self.n_jobs)
+
+    def _settled(self) -> dict[str, Any]:
+        return {"alpha": self.alpha_}
+
+    def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        return np.asarray(logit(self._probabilities(X)))
+
+    def _probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
+        total = np.zeros((X.shape[0], np.count_nonzero(self.constant_ == 0)))
+        for model in self.models_:
+            total += model._probabilities(X)
+        return np.clip(total / len(self.models_), LEAST, 1 - LEAST)
+
+    def _label_sets(self, X: CheckedFeatures) -> NDArray[np.bool_]:
+        votes = np.zeros((X.shape[0], np.count_nonzero(self.constant_ == 0)))
+        for model in self.models_:
+            votes += model._label_sets(X)
+        return np.asarray(votes > len(self.models_) / 2)
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        n_labels = int(np.count_nonzero(self.constant_ == 0))
+        if not n_labels:
+            return
+        models = getattr(self, "models_", None)
+        if not isinstance(models, list) or not models or not all(type(one) is ChainCRF for one in models):
+            raise InvalidInputError("expected a list of chains")
+        for model in models:
+            if model.n_features_in_ != self.n_features_in_ or len(model.label_names_) != n_labels:
+                raise InvalidInputError(f"expected chains of {n_labels} labels and {self.n_features_in_} features")
+            if np.any(model.constant_ != 0):
+                raise InvalidInputError("expected chains of labels that vary")

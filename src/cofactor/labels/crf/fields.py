@@ -1,0 +1,191 @@
+"""Distributions of label sets given features: over some label sets, or over all where pairs of labels form a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import breadth_first_order
+from scipy.special import softmax
+from sklearn.utils import gen_batches
+
+from cofactor.errors import InvalidInputError
+from cofactor.labels.features import CheckedFeatures
+from cofactor.labels.fit_input import FitInput
+from cofactor.penalties import Penalty
+from cofactor.problems.pair_likelihood import PairLikelihoodProblem
+from cofactor.problems.pairs import Floats, PairForm
+from cofactor.problems.set_likelihood import SetLikelihoodProblem, pair_scores, with_context
+from cofactor.problems.tree_likelihood import LabelTree, TreeLikelihoodProblem, tree_best, tree_sums
+
+_CELLS = 1 << 21  # scores of label sets in memory at a time
+
+
+class Weights(NamedTuple):
+    """Weights of features (D, L), of labels (L,), and of pairs (M, q, P); see `PairForm`."""
+
+    W: Floats
+    b: Floats
+    V: Floats
+
+    def scores(self, X: CheckedFeatures) -> Floats:
+        """Return x W + b."""
+        return np.asarray(X @ self.W + self.b, dtype=np.float64)
+
+
+class Field(Protocol):
+    """Which label sets there are, and which pairs have weights."""
+
+    @property
+    def pairs(self) -> PairForm:
+        """Return the pairs."""
+
+    @property
+    def with_features(self) -> bool:
+        """Return whether a pair has a weight for each feature, beside a constant one."""
+
+    def problem(self, data: FitInput, penalties: Mapping[str, Penalty]) -> PairLikelihoodProblem:
+        """Return the problem of a fit."""
+
+    def marginals(self, X: CheckedFeatures, weights: Weights) -> Floats:
+        """Return the probability of each label, shape (n, L)."""
+
+    def likeliest(self, X: CheckedFeatures, weights: Weights) -> NDArray[np.bool_]:
+        """Return the label set of the largest probability, shape (n, L)."""
+
+
+@dataclass(frozen=True)
+class SetField:
+    """Some label sets, and weights of all pairs.
+
+    Parameters
+    ----------
+    sets : csr_array of shape (S, L)
+        Distinct.
+    pairs : PairForm
+    with_features : bool
+    """
+
+    sets: sparse.csr_array
+    pairs: PairForm
+    with_features: bool
+
+    def problem(self, data: FitInput, penalties: Mapping[str, Penalty]) -> PairLikelihoodProblem:
+        """Return the problem of a fit."""
+        return SetLikelihoodProblem(
+            data.features,
+            self._table(),
+            self._own(data.labels),
+            self.pairs,
+            penalties,
+            with_features=self.with_features,
+            weights=data.weights,
+        )
+
+    def marginals(self, X: CheckedFeatures, weights: Weights) -> Floats:
+        """Return the probability of each label, shape (n, L)."""
+        table = self._table()
+        return np.concatenate([chances @ table for chances in self._chances(X, weights)])
+
+    def likeliest(self, X: CheckedFeatures, weights: Weights) -> NDArray[np.bool_]:
+        """Return the label set of the largest probability, shape (n, L)."""
+        best = np.concatenate([np.argmax(chances, axis=1) for chances in self._chances(X, weights)])
+        return np.asarray(self._table()[best] > 0)
+
+    def _table(self) -> Floats:
+        return np.asarray(self.sets.toarray(), dtype=np.float64)
+
+    def _own(self, Y: sparse.csr_array) -> NDArray[np.int64]:
+        """Return which of the sets each row of Y is."""
+        both = np.packbits(np.concatenate([self.sets.toarray(), Y.toarray()]) > 0, axis=1)
+        whole = np.ascontiguousarray(both).view(np.dtype((np.void, both.shape[1]))).ravel()
+        _, classes = np.unique(whole, return_inverse=True)
+        place = np.empty(len(whole), dtype=np.int64)
+        place[classes[: self.sets.shape[0]]] = np.arange(self.sets.shape[0])
+        return place[classes[self.sets.shape[0] :]]
+
+    def _chances(self, X: CheckedFeatures, weights: Weights) -> Iterator[Floats]:
+        """Yield the probabilities of the sets, (n, S), for blocks of instances."""
+        table = self._table()
+        of_pairs = pair_scores(weights.V, table, self.pairs)
+        for rows in gen_batches(X.shape[0], max(1, _CELLS // len(table))):
+            yield softmax(weights.scores(X[rows]) @ table.T + with_context(X[rows], of_pairs), axis=1)
+
+
+@dataclass(frozen=True)
+class TreeField:
+    """All label sets, and weights of labels with their parents in a tree.
+
+    Parameters
+    ----------
+    tree : LabelTree
+    form : {"two-state", "four-state"}
+    """
+
+    tree: LabelTree
+    form: str
+    with_features: bool = False
+
+    @property
+    def pairs(self) -> PairForm:
+        """Return the pairs."""
+        return self.tree.pairs(self.form)
+
+    def problem(self, data: FitInput, penalties: Mapping[str, Penalty]) -> PairLikelihoodProblem:
+        """Return the problem of a fit."""
+        return TreeLikelihoodProblem(data.features, data.labels, self.tree, self.form, penalties, weights=data.weights)
+
+    def marginals(self, X: CheckedFeatures, weights: Weights) -> Floats:
+        """Return the probability of each label, shape (n, L)."""
+        F, a = self._scores(X, weights)
+        return tree_sums(F, self.tree, a, np.ones(len(F)))[1]
+
+    def likeliest(self, X: CheckedFeatures, weights: Weights) -> NDArray[np.bool_]:
+        """Return the label set of the largest probability, shape (n, L)."""
+        F, a = self._scores(X, weights)
+        return tree_best(F, self.tree, a)
+
+    def _scores(self, X: CheckedFeatures, weights: Weights) -> tuple[Floats, Floats]:
+        """Return scores of labels that are on, and what one has more that is on with its parent."""
+        a, first, second = self.pairs.parts(weights.V[0])
+        return weights.scores(X) + self.pairs.by_label(first, second), self.tree.of_edges(a)
+
+
+def chain_tree(order: NDArray[np.int64]) -> LabelTree:
+    """Return a chain as a tree, whose root is the first label.
+
+    Examples
+    --------
+    >>> chain_tree(np.array([2, 0, 1]))
+    LabelTree(order=array([2, 0, 1]), parents=array([ 2,  0, -1]))
+    """
+    parents = np.empty(len(order), dtype=np.int64)
+    parents[order] = np.append(-1, order[:-1])
+    return LabelTree(order, parents)
+
+
+def tree_of_edges(edges: NDArray[np.int64], n_labels: int) -> LabelTree:
+    """Return edges, shape (L - 1, 2), as a tree whose root is label 0.
+
+    Examples
+    --------
+    >>> tree_of_edges(np.array([[0, 2], [1, 2]]), 3)
+    LabelTree(order=array([0, 2, 1]), parents=array([-1,  2,  0]))
+    """
+    graph = sparse.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n_labels, n_labels))
+    order, before = breadth_first_order(graph, 0, directed=False)
+    return LabelTree(order.astype(np.int64), np.where(before < 0, -1, before).astype(np.int64))
+
+
+def check_tree(order: NDArray[np.int64], parents: NDArray[np.int64], n_labels: int) -> None:
+    """Refuse what is no tree of the labels, such as in a file: kernels do not check."""
+    if np.array_equal(np.sort(order), np.arange(n_labels)) and parents.shape == order.shape:
+        place, above = np.argsort(order), parents[order[1:]]
+        root = parents[order[0]] == -1
+        if root and np.all((above >= 0) & (above < n_labels)) and np.all(place[above] < np.arange(1, n_labels)):
+            return
+    raise InvalidInputError("expected a tree of the labels, in which each comes after its parent")
