@@ -58,11 +58,11 @@ from cofactor.labels import (
 )  # fmt: skip
 
 CASES: dict[str, LabelModel] = {
-    "CML": CML.paper(threshold=0, max_iter=30, random_state=0),
-    "CMLF": CMLF.paper(10.0, threshold=0, inference="supported", tol=1e-4, max_iter=100, random_state=0),
-    "TreeCRF": TreeCRF.paper(threshold=0, max_iter=30, random_state=0),
-    "ChainCRF": ChainCRF.paper(threshold=0, max_iter=30, random_state=0),
-    "ChainCRFEnsemble": ChainCRFEnsemble.paper(2, threshold=0, max_iter=30, random_state=0),
+    "CML": CML.paper(max_iter=100, random_state=0),
+    "CMLF": CMLF.paper(10.0, inference="supported", tol=1e-4, max_iter=100, random_state=0),
+    "TreeCRF": TreeCRF.paper(max_iter=30, random_state=0),
+    "ChainCRF": ChainCRF.paper(max_iter=30, random_state=0),
+    "ChainCRFEnsemble": ChainCRFEnsemble.paper(2, max_iter=30, random_state=0),
     "PLST": PLST.paper(3, random_state=0),
     "LabelRidge": LabelRidge(alpha=3.0, kernel="linear", scale="none", threshold=0, random_state=0),
     "CPLST": CPLST.paper(3, random_state=0),

@@ -40,7 +40,7 @@ class CRF(LabelModel):
         "n_iter_",
     )
     _shapes: ClassVar[Mapping[str, str]] = {"coef_": "DL", "intercept_": "L", "pair_coef_": "mqp"}
-    _paper: ClassVar[Mapping[str, Any]] = {"alpha": 1.0, "threshold": "joint"}
+    _paper: ClassVar[Mapping[str, Any]] = {"alpha": 1.0}
 
     alpha: float | str
     pairs: str

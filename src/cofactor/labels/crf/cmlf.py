@@ -55,7 +55,7 @@ class CMLF(OfSets, CRF):
     >>> import numpy as np
     >>> X = np.repeat([[0.0], [1.0]], 4, axis=0)
     >>> y = np.array([[0, 0], [1, 1], [0, 0], [1, 1], [0, 1], [1, 0], [0, 1], [1, 0]])  # alike if x is 0, else not
-    >>> sets = CMLF.paper(0.01).fit(X, y).predict([[0.0], [1.0]])
+    >>> sets = CMLF.paper(0.01, threshold="joint").fit(X, y).predict([[0.0], [1.0]])
     >>> sets[:, 0] == sets[:, 1]
     array([ True, False])
     """

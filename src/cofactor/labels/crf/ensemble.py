@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
+from sklearn import config_context
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
@@ -55,6 +56,8 @@ class ChainCRFEnsemble(LabelModel):
         The chains.
     alpha_ : float
         The penalty that was taken.
+    n_iter_ : int
+        The largest number of iterations of a chain.
     n_features_in_, label_names_, constant_, threshold_
         See `LabelModel`.
 
@@ -73,11 +76,12 @@ class ChainCRFEnsemble(LabelModel):
            [1, 0, 1]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("models_", "alpha_")
-    _paper: ClassVar[Mapping[str, Any]] = {"alpha": 1.0, "n_estimators": 1001, "threshold": "joint"}
+    _learned: ClassVar[tuple[str, ...]] = ("models_", "alpha_", "n_iter_")
+    _paper: ClassVar[Mapping[str, Any]] = {"alpha": 1.0, "n_estimators": 1001}
 
     models_: list[ChainCRF]
     alpha_: float
+    n_iter_: int
 
     def __init__(
         self,
@@ -128,20 +132,18 @@ class ChainCRFEnsemble(LabelModel):
         self.alpha_ = likelihood_penalty(data) if self.alpha == AUTO else float(self.alpha)
         generator, K = make_generator(self.random_state), self.n_estimators
         orders = [generator.permutation(data.labels.shape[1]) for _ in range(K)]
-        done = 0
 
         def fitted(order: NDArray[np.int64], n_threads: int) -> ChainCRF:
-            nonlocal done
             chain = ChainCRF(
                 self.alpha_, order=order, pairs=self.pairs, max_iter=self.max_iter, tol=self.tol, scale="none",
-                threshold="joint", callback=(lambda progress: True) if data.monitor.stopped else None,
+                threshold="joint", callback=(lambda progress: True) if data.monitor.stopped else stage,
             )  # fmt: skip
-            chain.fit(data.features, data.labels, data.weights)
-            done += 1
-            data.monitor.note("chains", done, K, float(K - done))
-            return chain
+            with config_context(assume_finite=True):  # checked already, and warned of
+                return chain.fit(data.features, data.labels, data.weights)
 
+        stage = data.monitor.stage("likelihood")
         self.models_ = side_by_side(fitted, [(order,) for order in orders], K, self.n_jobs)
+        self.n_iter_ = max(model.n_iter_ for model in self.models_)
 
     def _settled(self) -> dict[str, Any]:
         return {"alpha": self.alpha_}
