@@ -12,7 +12,7 @@ from cofactor.kernels.label_tree import best_of_trees, sum_trees
 from cofactor.kernels.threads import parallel_for
 from cofactor.penalties import Penalty
 from cofactor.problems.pair_likelihood import PairLikelihoodProblem
-from cofactor.problems.pairs import Floats, PairForm
+from cofactor.problems.pairs import TWO_STATES, Floats, PairForm
 
 _ROWS = 256  # instances in one task
 
@@ -31,10 +31,10 @@ class LabelTree(NamedTuple):
     order: NDArray[np.int64]
     parents: NDArray[np.int64]
 
-    def pairs(self, form: str) -> PairForm:
+    def pairs(self) -> PairForm:
         """Return the form of the pairs of labels and their parents, in the order of the tree."""
         below = self.order[1:]
-        return PairForm(form, below, self.parents[below], len(self.order))
+        return PairForm(TWO_STATES, below, self.parents[below], len(self.order))
 
     def of_edges(self, values: Floats) -> Floats:
         """Return values of the pairs by label, 0 for the root."""
@@ -49,10 +49,10 @@ class TreeLikelihoodProblem(PairLikelihoodProblem):
     .. math::
 
         J = \sum_i c_i \Bigl[\log \sum_{t} e^{s_i(t)} - s_i(y_i)\Bigr] + p_W(W) + p_V(V), \qquad
-        s_i(t) = (x_i W + b) \, t^\top + \sum_{l} \sum_q v_{q, l} f_q(t_l, t_{p(l)})
+        s_i(t) = (x_i W + b) \, t^\top + \sum_{l} v_l \, I(t_l = t_{p(l)})
 
-    over all label sets t, with the indicators f of a `PairForm`. The sum goes up and down the tree: an evaluation costs
-    O(nnz(X) L + N L).
+    over all label sets t. A weight for each of the four states of a pair would give the same, since b has no penalty.
+    The sum goes up and down the tree: an evaluation costs O(nnz(X) L + N L).
 
     Parameters
     ----------
@@ -61,8 +61,6 @@ class TreeLikelihoodProblem(PairLikelihoodProblem):
     Y : csr_array of shape (N, L)
         Labels.
     tree : LabelTree
-    form : {"two-state", "four-state"}
-        See `PairForm`.
     penalties : mapping from str to Penalty
         Penalties of W and V.
     weights : ndarray of shape (N,), optional
@@ -74,7 +72,6 @@ class TreeLikelihoodProblem(PairLikelihoodProblem):
         X: Any,
         Y: sparse.csr_array,
         tree: LabelTree,
-        form: str,
         penalties: Mapping[str, Penalty],
         *,
         weights: np.ndarray | None = None,
@@ -82,7 +79,7 @@ class TreeLikelihoodProblem(PairLikelihoodProblem):
         weights = np.ones(X.shape[0]) if weights is None else weights
         self._Y, self._tree = np.asarray(Y.toarray(), dtype=np.float64), tree
         share = self._Y.T @ (weights / weights.sum())
-        super().__init__(X, share, tree.pairs(form), 1, penalties, weights)
+        super().__init__(X, share, tree.pairs(), 1, penalties, weights)
         first, second = self._Y[:, self._pairs.first], self._Y[:, self._pairs.second]
         self._observed = weights @ (first * second)
 

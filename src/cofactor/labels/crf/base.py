@@ -15,10 +15,9 @@ from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.crf.fields import Field, Weights
 from cofactor.labels.leave_one_out import column_means
 from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
-from cofactor.model.checks import check_choice, check_number
+from cofactor.model.checks import check_number
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.penalties import L2
-from cofactor.problems.pairs import FORMS
 from cofactor.solvers import lbfgs
 
 #: Steps and gradients that L-BFGS keeps: with 4 it takes half as many iterations more.
@@ -43,7 +42,6 @@ class CRF(LabelModel):
     _paper: ClassVar[Mapping[str, Any]] = {"alpha": 1.0}
 
     alpha: float | str
-    pairs: str
     max_iter: int
     tol: float
 
@@ -72,7 +70,6 @@ class CRF(LabelModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_penalty("alpha", self.alpha, inclusive=False)
-        check_choice("pairs", self.pairs, FORMS)
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 

@@ -42,8 +42,6 @@ class ChainCRF(OfTree, CRF):
         How many chains are drawn. The source took 1,001; each of the likelihood costs a fit.
     measure : str, default="chi-squared"
         The measure of "sampled-correlation".
-    pairs : {{"two-state", "four-state"}}, default="two-state"
-        See `CML`.
     max_iter, tol
         See `CML`.
     {scale}
@@ -85,7 +83,6 @@ class ChainCRF(OfTree, CRF):
         order: str | ArrayLike = "random",
         n_samples: int = 11,
         measure: str = "chi-squared",
-        pairs: str = "two-state",
         max_iter: int = 500,
         tol: float = 1e-6,
         scale: str = "auto",
@@ -99,7 +96,6 @@ class ChainCRF(OfTree, CRF):
         self.order = order
         self.n_samples = n_samples
         self.measure = measure
-        self.pairs = pairs
         self.max_iter = max_iter
         self.tol = tol
         self.scale = scale

@@ -28,8 +28,8 @@ class CML(OfSets, CRF):
         Weight of the penalties, above 0: one by the variance σ² of the Gaussian prior. "auto" weighs as much beside the
         logistic loss as the best penalty of ridge regression beside the squared one. `paper` takes 1.
     pairs : {{"two-state", "four-state"}}, default="two-state"
-        One weight for a pair, which counts where both labels are alike (4.5), or one for each of its four states. With
-        a constant feature both have the same maximum without a penalty.
+        One weight for a pair, which counts where both labels are alike (4.5), or one for each of its four states. Both
+        give the same probabilities, since b has no penalty; those of `CMLF` differ.
     inference : {{"auto", "exact", "supported"}}, default="auto"
         Which label sets S are possible: all of at most 14 labels, or those of training (4.2). "auto" takes all of 10
         labels or fewer.

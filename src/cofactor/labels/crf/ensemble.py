@@ -15,9 +15,8 @@ from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.crf.base import LEAST, likelihood_penalty
 from cofactor.labels.crf.chain import ChainCRF
 from cofactor.labels.penalty import AUTO, check_penalty
-from cofactor.model.checks import check_choice, check_number, make_generator
+from cofactor.model.checks import check_number, make_generator
 from cofactor.model.parallel import side_by_side
-from cofactor.problems.pairs import FORMS
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -36,8 +35,6 @@ class ChainCRFEnsemble(LabelModel):
         Number K of chains. The source took 1,001.
     alpha : float or "auto", default="auto"
         See `CML`; the same for all chains.
-    pairs : {{"two-state", "four-state"}}, default="two-state"
-        See `CML`.
     max_iter, tol
         See `CML`.
     {n_jobs}
@@ -88,7 +85,6 @@ class ChainCRFEnsemble(LabelModel):
         n_estimators: int = 51,
         alpha: float | str = "auto",
         *,
-        pairs: str = "two-state",
         max_iter: int = 500,
         tol: float = 1e-6,
         n_jobs: int | None = None,
@@ -101,7 +97,6 @@ class ChainCRFEnsemble(LabelModel):
     ) -> None:
         self.n_estimators = n_estimators
         self.alpha = alpha
-        self.pairs = pairs
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
@@ -121,7 +116,6 @@ class ChainCRFEnsemble(LabelModel):
         super()._check_params()
         check_number("n_estimators", self.n_estimators, low=1, whole=True)
         check_penalty("alpha", self.alpha, inclusive=False)
-        check_choice("pairs", self.pairs, FORMS)
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 
@@ -135,7 +129,7 @@ class ChainCRFEnsemble(LabelModel):
 
         def fitted(order: NDArray[np.int64], n_threads: int) -> ChainCRF:
             chain = ChainCRF(
-                self.alpha_, order=order, pairs=self.pairs, max_iter=self.max_iter, tol=self.tol, scale="none",
+                self.alpha_, order=order, max_iter=self.max_iter, tol=self.tol, scale="none",
                 threshold="joint", callback=(lambda progress: True) if data.monitor.stopped else stage,
             )  # fmt: skip
             with config_context(assume_finite=True):  # checked already, and warned of

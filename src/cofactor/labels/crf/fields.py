@@ -123,21 +123,19 @@ class TreeField:
     Parameters
     ----------
     tree : LabelTree
-    form : {"two-state", "four-state"}
     """
 
     tree: LabelTree
-    form: str
     with_features: bool = False
 
     @property
     def pairs(self) -> PairForm:
         """Return the pairs."""
-        return self.tree.pairs(self.form)
+        return self.tree.pairs()
 
     def problem(self, data: FitInput, penalties: Mapping[str, Penalty]) -> PairLikelihoodProblem:
         """Return the problem of a fit."""
-        return TreeLikelihoodProblem(data.features, data.labels, self.tree, self.form, penalties, weights=data.weights)
+        return TreeLikelihoodProblem(data.features, data.labels, self.tree, penalties, weights=data.weights)
 
     def marginals(self, X: CheckedFeatures, weights: Weights) -> Floats:
         """Return the probability of each label, shape (n, L)."""

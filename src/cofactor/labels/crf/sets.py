@@ -13,7 +13,7 @@ from cofactor.labels.crf.fields import SetField
 from cofactor.labels.features import is_sparse
 from cofactor.labels.transformation.label_powerset import check_label_sets, distinct_sets
 from cofactor.model.checks import check_choice
-from cofactor.problems.pairs import FOUR_STATES, PairForm
+from cofactor.problems.pairs import FORMS, FOUR_STATES, PairForm
 
 AUTO = "auto"
 INFERENCES = (AUTO, "exact", "supported")
@@ -32,6 +32,7 @@ class OfSets:
 
     def _check_params(self) -> None:
         super()._check_params()  # type: ignore[misc]
+        check_choice("pairs", self.pairs, FORMS)
         check_choice("inference", self.inference, INFERENCES)
 
     def _fit_bytes(self, data: FitInput) -> int:

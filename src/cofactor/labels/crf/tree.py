@@ -34,8 +34,6 @@ class TreeCRF(OfTree, CRF):
         See `CML`.
     structure : str, default="chi-squared"
         A measure of `cofactor.correlation.MEASURES`, or "random".
-    pairs : {{"two-state", "four-state"}}, default="two-state"
-        See `CML`.
     max_iter, tol
         See `CML`.
     {scale}
@@ -55,7 +53,7 @@ class TreeCRF(OfTree, CRF):
         The parent of each of them, -1 for the root.
     alpha_, coef_, intercept_, objective_, history_, certificate_, n_iter_
         See `CML`.
-    pair_coef_ : ndarray of shape (1, q, L' - 1)
+    pair_coef_ : ndarray of shape (1, 1, L' - 1)
         Weights of each label but the root and its parent, in the order of `order_`.
     n_features_in_, label_names_, constant_, threshold_
         See `LabelModel`.
@@ -86,7 +84,6 @@ class TreeCRF(OfTree, CRF):
         alpha: float | str = "auto",
         *,
         structure: str = "chi-squared",
-        pairs: str = "two-state",
         max_iter: int = 500,
         tol: float = 1e-6,
         scale: str = "auto",
@@ -98,7 +95,6 @@ class TreeCRF(OfTree, CRF):
     ) -> None:
         self.alpha = alpha
         self.structure = structure
-        self.pairs = pairs
         self.max_iter = max_iter
         self.tol = tol
         self.scale = scale

@@ -13,7 +13,6 @@ from cofactor.problems.tree_likelihood import LabelTree
 class OfTree:
     """A tree of labels: a part of `TreeCRF` and `ChainCRF`."""
 
-    pairs: str
     constant_: NDArray[np.int8]
     order_: NDArray[np.int64]
     parents_: NDArray[np.int64]
@@ -23,7 +22,7 @@ class OfTree:
         return 8 * (5 * n * L + 25 * D * L + L * L)
 
     def _field(self) -> TreeField:
-        return TreeField(LabelTree(self.order_, self.parents_), self.pairs)
+        return TreeField(LabelTree(self.order_, self.parents_))
 
     def _check_field(self) -> None:
         check_tree(self.order_, self.parents_, int(np.count_nonzero(self.constant_ == 0)))
