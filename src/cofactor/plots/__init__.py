@@ -16,6 +16,8 @@
 `plot_embedding`            items in the plane, with the thresholds of one user as parallel lines
 `plot_hyperplanes`          items in the plane, and each user as the line that separates them
 `plot_cooccurrence`         which labels go together, as they come or sorted by group
+`plot_correlations`         how labels go together by any measure, by cluster
+`plot_label_structure`      a tree or chain of labels, with the weights of its edges
 `plot_group_sparsity`       which labels use which latent factor
 `plot_threshold_curves`     micro-F1 against the cut of the scores, with the learned cut
 `plot_parameter_map`        a measure for each pair of values of two parameters
@@ -33,6 +35,7 @@ colours, `OKABE_ITO`, and each series also has a marker or a line style of its o
 """
 
 from cofactor.plots.comparison import plot_critical_difference, plot_error_by_level, plot_learning_curves
+from cofactor.plots.correlations import plot_correlations, plot_label_structure
 from cofactor.plots.curves import plot_convergence, plot_scaling, plot_tradeoff, plot_validation
 from cofactor.plots.figures import OKABE_ITO, save_figure
 from cofactor.plots.labels import plot_cooccurrence, plot_group_sparsity, plot_threshold_curves
@@ -48,12 +51,14 @@ __all__ = [
     "plot_confusion",
     "plot_convergence",
     "plot_cooccurrence",
+    "plot_correlations",
     "plot_critical_difference",
     "plot_embedding",
     "plot_error_by_level",
     "plot_group_sparsity",
     "plot_hyperplanes",
     "plot_label_reliability",
+    "plot_label_structure",
     "plot_label_tree",
     "plot_learning_curves",
     "plot_parameter_lines",

@@ -94,13 +94,13 @@ def plot_cooccurrence(
     placed = _placed(order, of_label, n_labels)
     side = 6.0 if n_labels <= _NAMED else 5.0
     ax = new_axes(ax, side + 1.4, side)
-    _square_root_heat(ax, np.ma.masked_array(overlap, np.eye(n_labels, dtype=bool))[np.ix_(placed, placed)])
+    square_root_heat(ax, np.ma.masked_array(overlap, np.eye(n_labels, dtype=bool))[np.ix_(placed, placed)])
     words = ""
     if of_label is not None:
-        _frame_runs(ax, of_label[placed])
-        words = _within_and_between(overlap, of_label)
+        frame_runs(ax, of_label[placed])
+        words = within_and_between(overlap, of_label)
     tidy(ax, "label", "label", title=titled(title, words), grid=False)
-    _name_labels(ax, names, placed, both=True)
+    name_labels(ax, names, placed, both=True)
     ax.spines[:].set_visible(False)
     return ax
 
@@ -169,13 +169,13 @@ def plot_group_sparsity(
     placed = _placed(None, of_label, factors.shape[1])
     ax = new_axes(ax, 6.6, 4.8)
     sizes = np.abs(factors[np.ix_(rows, placed)])
-    _square_root_heat(ax, np.ma.masked_equal(sizes, 0), label="size of the entry of V, |V|", aspect="auto")
+    square_root_heat(ax, np.ma.masked_equal(sizes, 0), label="size of the entry of V, |V|", aspect="auto")
     for edge in np.flatnonzero(np.diff(np.searchsorted(kinds, of_label[placed]))):
         ax.axvline(edge + 0.5, color=INK, linewidth=1.0)
     words = f"{100 * np.mean(lengths == 0):.0f} % of the rows of groups are zero"
     tidy(ax, "label, by group", "latent factor", title=titled(title, words), grid=False)
     ax.set_yticks([])
-    _name_labels(ax, names, placed, both=False)
+    name_labels(ax, names, placed, both=False)
     return ax
 
 
@@ -246,7 +246,7 @@ def plot_threshold_curves(
     return ax
 
 
-def _square_root_heat(
+def square_root_heat(
     ax: Axes, values: Any, label: str = "overlap of their rows (Jaccard index)", aspect: str = "equal"
 ) -> None:
     """Draw a matrix in blues, blank where masked, with a bar that explains the colours."""
@@ -260,7 +260,7 @@ def _square_root_heat(
     colour_bar(ax, image, label)
 
 
-def _frame_runs(ax: Axes, groups: NDArray[Any]) -> None:
+def frame_runs(ax: Axes, groups: NDArray[Any]) -> None:
     """Frame each run of labels of one group on the diagonal."""
     from matplotlib.patches import Rectangle
 
@@ -270,7 +270,7 @@ def _frame_runs(ax: Axes, groups: NDArray[Any]) -> None:
         ax.add_patch(Rectangle(corner, side, side, fill=False, edgecolor=OKABE_ITO[1], linewidth=1.4))
 
 
-def _within_and_between(overlap: NDArray[np.float64], groups: NDArray[Any]) -> str:
+def within_and_between(overlap: NDArray[np.float64], groups: NDArray[Any]) -> str:
     """Say how large the overlap is on average within groups, and between them."""
     same = groups[:, None] == groups[None, :]
     pairs = ~np.eye(len(groups), dtype=bool)
@@ -300,7 +300,7 @@ def _one_per_label(values: ArrayLike, name: str, n_labels: int) -> NDArray[Any]:
     return found
 
 
-def _name_labels(ax: Axes, names: Sequence[Any] | None, placed: NDArray[np.int64], *, both: bool) -> None:
+def name_labels(ax: Axes, names: Sequence[Any] | None, placed: NDArray[np.int64], *, both: bool) -> None:
     """Write the names of the labels at the axes, where there is room for them."""
     known = None if names is None else _one_per_label(np.array(names, dtype=object), "names", len(placed))
     if known is None or len(placed) > _NAMED:

@@ -1,0 +1,110 @@
+"""Pictures of similarities, trees and chains of labels: what is drawn, where, and what is refused."""
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from cofactor.correlation import greedy_chain, maximum_spanning_tree
+from cofactor.plots import OKABE_ITO, plot_correlations, plot_label_structure, save_figure
+
+from .pixels import check_drawn_and_whole
+
+rng = np.random.default_rng(0)
+C = rng.random((10, 10)).round(2)
+C = np.triu(C, 1) + np.triu(C, 1).T
+CLUSTERS = [[0, 3, 9], [1, 2, 4, 5], [6], [7, 8]]
+PICTURES = {
+    "correlations": (plot_correlations, (C,)),
+    "signed correlations by cluster": (plot_correlations, (C - 0.5, CLUSTERS)),
+    "tree": (plot_label_structure, (maximum_spanning_tree(C), C)),
+    "chain": (plot_label_structure, (greedy_chain(C), C)),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_renders_with_labels(name, tmp_path):
+    function, arguments = PICTURES[name]
+    ax = function(*arguments, names=[f"label number {k}" for k in range(10)], title="Emotions")
+    assert ax.get_xlabel()
+    assert ax.get_ylabel()
+    assert "Emotions" in ax.get_title(loc="left")
+    save_figure(ax, tmp_path / "a.png")
+    check_drawn_and_whole(ax)
+    left, right = Figure().subplots(1, 2)
+    assert function(*arguments, ax=right) is right
+    assert not left.has_data()
+
+
+def test_labels_of_a_cluster_stand_together():
+    ax = plot_correlations(C, CLUSTERS)
+    order = np.concatenate(CLUSTERS)
+    np.testing.assert_array_equal(ax.images[0].get_array().filled(0), C[np.ix_(order, order)])
+    assert [(patch.get_x(), patch.get_width()) for patch in ax.patches] == [(-0.5, 3), (2.5, 4), (6.5, 1), (7.5, 2)]
+    same = np.zeros((10, 10), dtype=bool)
+    for one in CLUSTERS:
+        same[np.ix_(one, one)] = True
+    within, between = C[same & ~np.eye(10, dtype=bool)].mean(), C[~same].mean()
+    assert ax.get_title(loc="left") == f"mean {within:.3f} within groups, {between:.3f} between"
+
+
+def test_negative_similarities_have_another_colour():
+    image = plot_correlations(np.array([[0, -0.2], [-0.2, 0]])).images[0]
+    assert (image.norm.vmin, image.norm.vmax) == (-0.2, 0.2)
+    red, _, blue, _ = image.cmap(image.norm(-0.2))
+    assert red > blue
+
+
+def drawn_edges(ax):
+    """Return the ends of each line."""
+    return {frozenset(map(tuple, line.get_xydata().tolist())): line for line in ax.lines}
+
+
+@pytest.mark.parametrize("name", ["tree", "chain"])
+def test_edges_join_the_places_of_their_labels(name):
+    function, (structure, _) = PICTURES[name]
+    signed = C - 0.5
+    ax = function(structure, signed)
+    texts = {text.get_text(): text.get_position() for text in ax.texts}
+    places = [texts[str(k)] for k in range(10)]
+    assert len(set(places)) == 10
+    edges = structure if name == "tree" else np.column_stack([structure[:-1], structure[1:]])
+    lines = drawn_edges(ax)
+    assert len(lines) == 9
+    for i, j in edges:
+        line = lines[frozenset([places[i], places[j]])]
+        assert to_hex(line.get_color()).upper() == OKABE_ITO[int(signed[i, j] < 0)]
+        assert f"{signed[i, j]:.3g}" in texts
+    assert ax.get_title(loc="left").endswith(f"sum of weights {signed[edges[:, 0], edges[:, 1]].sum():.4g}")
+
+
+def test_a_chain_turns_at_the_end_of_a_row():
+    ax = plot_label_structure(np.arange(10), C)
+    places = [text.get_position() for text in ax.texts if text.get_text() in map(str, range(10))]
+    assert places[:2] == [(0, 0), (1, 0)]
+    assert places[7:] == [(7, 0), (7, 1), (6, 1)]
+
+
+def test_many_labels_and_one():
+    many = np.ones((60, 60))
+    assert len(plot_label_structure(maximum_spanning_tree(many), many).texts) == 60  # names without weights
+    assert plot_label_structure([0], [[0.0]]).get_title(loc="left") == "tree of 1 label, sum of weights 0"
+    assert plot_correlations([[0.0]]).images
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: plot_correlations(C[:3]), "as many rows as columns"),
+        (lambda: plot_correlations(np.where(C > 0.5, np.nan, C)), "finite"),
+        (lambda: plot_correlations(C, [[0, 1], [1, 2]]), "each of the labels 0 to 9 must be in one"),
+        (lambda: plot_correlations(C, names=["a"]), "names"),
+        (lambda: plot_label_structure([[0, 1], [1, 2]], C), "has 9 edges"),
+        (lambda: plot_label_structure([[k, (k + 1) % 9] for k in range(9)], C), "do not connect all labels"),
+        (lambda: plot_label_structure([0, 1, 2], C), "each of the numbers 0 to 9 once"),
+        (lambda: plot_label_structure(np.arange(10), C, names=["a"]), "expected 10 names"),
+    ],
+)
+def test_what_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
