@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
-from cofactor.correlation.similarities import Floats, co_occurrence, is_sparse, pearson, weights_of
+from cofactor.correlation.similarities import CONSTANT, Floats, co_occurrence, is_sparse, pearson, weights_of
 from cofactor.errors import InvalidInputError
 
 __all__ = ["check_binary", "chi_squared", "mutual_information", "squared_pearson"]
@@ -141,7 +141,7 @@ def mutual_information(Y: Any, sample_weight: ArrayLike | None = None) -> Floats
         expected = rows * columns
         result += xlogy(count, np.divide(n * count, expected, out=np.ones_like(both), where=expected > 0))
     result = np.maximum(result / n, 0)
-    constant = (on <= 0) | (on >= n)
+    constant = (on <= 0) | (on >= n * (1 - CONSTANT))
     result[constant], result[:, constant] = 0, 0
     result = (result + result.T) / 2
     np.fill_diagonal(result, 0)
