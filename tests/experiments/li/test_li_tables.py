@@ -6,9 +6,11 @@ import pytest
 from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.base.experiment import Sample
 from cofactor.experiments.li.tables import (
+    CLUSTERINGS,
     EXPERIMENTS,
     MEASURES,
     PRINTED,
+    clustering_claims,
     dimension_claims,
     frequency_claims,
     random_claims,
@@ -99,11 +101,26 @@ def test_what_is_not_here_stands_beside_with_its_reason():
     here = {row.method for row in rows if row.here is not None}
     absent = {row.method for row in rows if row.reason == "not in this package"}
     assert here == {"PLST"}
-    assert len(absent) == 10
+    assert len(absent) == 7
     assert {"supported CML", "chain ensembles", "random chain"} <= absent
-    for name in ("li-table-7.5", "li-table-7.7"):
-        assert NAMED[name].cells("full") == []
-        assert {row.reason for row in NAMED[name].outcome([]).rows} == {"not in this package"}
+    assert NAMED["li-table-7.5"].cells("full") == []
+    assert {row.reason for row in NAMED["li-table-7.5"].outcome([]).rows} == {"not in this package"}
+
+
+def test_clusters_of_labels():
+    """Rows of table 7.7 are cells, and chi2 and Pearson's correlation are one method."""
+    rows = {row.method for row in NAMED["li-table-7.7"].outcome([]).rows}
+    assert rows == {cell.method for cell in NAMED["li-table-7.7"].cells("quick")} == set(CLUSTERINGS)
+    given = {"learner": "label clustering", "scales": ["rescaled"], "grid": {}, "columns": list(range(12))}
+    measured = [
+        learned_split(name, "cal500", "holdout 1/50", 0, settings=CLUSTERINGS[name] | {"max_size": 3}, **given)
+        for name in ("chi2 clustering", "Pearson clustering", "random clustering")
+    ]
+    assert measured[0] == measured[1] != measured[2]
+    good = dict.fromkeys(CLUSTERINGS, 0.42) | {"chi2 clustering": 0.425, "Pearson clustering": 0.425}
+    assert verdicts(clustering_claims(found(**good))) == [True] * 3
+    bad = good | {"Pearson clustering": 0.41, "random clustering": 0.4}
+    assert verdicts(clustering_claims(found(**bad))) == [False] * 3
 
 
 def test_picture_has_the_printed_numbers_too():

@@ -20,7 +20,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from cofactor.evaluation import SCALINGS, Search
 from cofactor.experiments.base.label_work import label_set, rows_of
-from cofactor.labels import BinaryRelevance, FeatureLabelCCA, LabelPCA
+from cofactor.labels import BinaryRelevance, FeatureLabelCCA, LabelClustering, LabelPCA, LabelPowerset
 from cofactor.metrics import label_report
 from cofactor.typing import Labels
 
@@ -34,8 +34,10 @@ LEARNERS: Mapping[str, BaseEstimator] = {
     "BinaryRelevance (logistic regression)": BinaryRelevance.paper(estimator=LogisticRegression(max_iter=1000)),
     "RBF SVM": OneVsRestClassifier(SVC()),
     "kNN": KNeighborsClassifier(),
+    "multi-class": LabelPowerset.paper(random_state=0),
     "PLST": LabelPCA.paper(),
     "feature/label CCA": FeatureLabelCCA.paper(),
+    "label clustering": LabelClustering.paper(random_state=0),
 }
 """What stands behind the names of the tables; label PCA is `PLST` with unpenalized regression."""
 
@@ -44,6 +46,7 @@ GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
     "BinaryRelevance (logistic regression)": {"estimator__C": [0.1, 1.0, 10.0]},
     "RBF SVM": {"estimator__C": [10.0], "estimator__gamma": [0.01, 0.1]},
     "kNN": {"n_neighbors": [1, 3, 5, 7, 9, 15, 25]},
+    "multi-class": {"estimator__C": [0.01, 0.1, 1.0]},
     "PLST": {},
     "feature/label CCA": {},
 }
