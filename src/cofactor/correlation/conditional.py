@@ -183,7 +183,7 @@ def likelihood_gain(X: Any, Y: Any, *, alpha: float = 1.0, sample_weight: ArrayL
                 labels[:, other].toarray(),
                 (theta[one], theta[other]),
                 alpha,
-                None if inverses is None else (inverses[one], inverses[other]),
+                None if inverses is None else (inverses, one, other),
             )
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 from scipy.special import expit
 
@@ -16,6 +17,8 @@ from cofactor.limits import CELLS
 from cofactor.solvers.newton_each import Evaluated, newton_each
 
 __all__ = ["Rotated", "fit_labels", "fit_pairs", "in_blocks", "inverse_hessians", "rotated"]
+
+Places = NDArray[np.int64]
 
 _BLOCK = 1 << 17  #: instances × problems that are in memory together, as many of several tables
 _EPS = float(np.finfo(np.float64).eps)
@@ -106,7 +109,7 @@ def fit_pairs(
     Z: Floats,
     start: tuple[Floats, Floats],
     alpha: float,
-    inverses: tuple[Floats, Floats] | None = None,
+    inverses: tuple[Floats, Places, Places] | None = None,
 ) -> Floats:
     r"""Return minima of the negative log-likelihoods of pairs of labels, with penalties.
 
@@ -124,8 +127,9 @@ def fit_pairs(
         the sum of theirs.
     alpha : float
         Above 0.
-    inverses : tuple of two ndarray of shape (B, r + 1, r + 1), optional
-        The inverse Hessians there: with them Newton steps take a fifth of the products.
+    inverses : tuple of three ndarray, optional
+        Inverse Hessians of labels there, shape (L, r + 1, r + 1), and which of them are those of the first and of the
+        second label of each pair, shape (B,): with them Newton steps take a third of the products.
 
     Returns
     -------
@@ -163,7 +167,9 @@ class _Labels:
 class _Pairs:
     """The problems of `fit_pairs`; a row of parameters holds those of s, of t, and v."""
 
-    def __init__(self, X: Rotated, Y: Floats, Z: Floats, alpha: float, inverses: tuple[Floats, Floats] | None) -> None:
+    def __init__(
+        self, X: Rotated, Y: Floats, Z: Floats, alpha: float, inverses: tuple[Floats, Places, Places] | None
+    ) -> None:
         self.X, self.Y, self.Z, self.alpha, self.inverses = X, Y, Z, alpha, inverses
         self.equal = Y == Z
 
@@ -211,11 +217,11 @@ class _Pairs:
     def scaled(self, curvature: tuple[Floats, ...], gradient: Floats) -> Floats:
         k = self.X.table.shape[1] + 1
         last = gradient[:, -1:] / (curvature[2].sum(axis=0)[:, None] + self.alpha)
-        parts = zip((gradient[:, :k], gradient[:, k:-1]), self.inverses or (None, None), curvature[:2], strict=True)
-        both = (
-            _inverse(self.X, weights, self.alpha) * part if inverse is None else (inverse @ part[:, :, None])[:, :, 0]
-            for part, inverse, weights in parts
-        )
+        parts = gradient[:, :k], gradient[:, k:-1]
+        if self.inverses is None:
+            both = [_inverse(self.X, c, self.alpha) * part for part, c in zip(parts, curvature[:2], strict=True)]
+        else:
+            both = [_times(self.inverses[0], which, part) for part, which in zip(parts, self.inverses[1:], strict=True)]
         return np.hstack([*both, last])
 
     def _penalty(self, theta: Floats) -> Floats:
@@ -233,6 +239,15 @@ def _scores(X: Rotated, theta: Floats) -> Floats:
 def _back(X: Rotated, table: Floats) -> Floats:
     """Return the transpose of `_scores`, shape (B, r + 1)."""
     return np.hstack([table.T @ X.table, table.sum(axis=0)[:, None]])
+
+
+def _times(inverses: Floats, which: Places, table: Floats) -> Floats:
+    """Return the rows of a table, each times the inverse Hessian of its label."""
+    result = np.empty_like(table)
+    for label in np.unique(which):
+        rows = np.flatnonzero(which == label)
+        result[rows] = table[rows] @ inverses[label]
+    return result
 
 
 def _inverse(X: Rotated, curvature: Floats, alpha: float) -> Floats:
