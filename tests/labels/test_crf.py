@@ -1,0 +1,149 @@
+"""Conditional random fields of labels: what they are equal to, what they decode, and what they refuse."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
+
+from cofactor.correlation import chi_squared
+from cofactor.errors import InvalidInputError
+from cofactor.labels import CML, CMLF, ChainCRF, ChainCRFEnsemble, TreeCRF
+from cofactor.labels.crf.fields import SetField, TreeField, Weights, chain_tree, check_tree
+from cofactor.problems.pairs import TWO_STATES, PairForm
+from cofactor.problems.tree_likelihood import LabelTree
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 3))
+NOISE = rng.logistic(size=(60, 1)) + 0.3 * rng.logistic(size=(60, 4))  # labels go together, whatever the features
+Y = (X @ rng.normal(size=(3, 4)) + NOISE > 0).astype(int)
+EXACT = {"alpha": 0.7, "tol": 1e-13, "max_iter": 2000}
+
+
+def test_one_label_is_logistic_regression():
+    other = LogisticRegression(C=1 / 0.7, tol=1e-10, max_iter=1000).fit(X, Y[:, 0])
+    for kind in (CML, CMLF, TreeCRF, ChainCRF):
+        model = kind.paper(**EXACT).fit(X, Y[:, :1])
+        np.testing.assert_allclose(model.coef_[:, 0], other.coef_[0], atol=1e-5)
+        np.testing.assert_allclose(model.intercept_, other.intercept_, atol=1e-5)
+
+
+def test_two_labels_are_one_model_in_all_classes():
+    expected = CML.paper(**EXACT).fit(X, Y[:, :2]).predict_proba(X)
+    for kind in (TreeCRF, ChainCRF):
+        np.testing.assert_allclose(kind.paper(**EXACT).fit(X, Y[:, :2]).predict_proba(X), expected, atol=1e-5)
+
+
+def test_labels_that_go_together_get_weights_above_0_and_make_sets_likelier():
+    apart, together = CML.paper(1e6).fit(X, Y), CML.paper(0.7).fit(X, Y)
+    assert (together.pair_coef_ > 0).all()
+    assert np.abs(apart.pair_coef_).max() < 1e-3
+    both = together.predict_proba(X)[:, :2].min(axis=1)
+    assert (both >= 0).all()
+
+
+@pytest.mark.parametrize("kind", [CML, CMLF])
+def test_sets_of_training_are_those_of_exact_inference_where_all_occur(kind):
+    sets = np.array(list(itertools.product((0, 1), repeat=4)))
+    table, labels = np.vstack([X, X[:16]]), np.vstack([Y, sets])
+    exact = kind.paper(**EXACT, inference="exact", threshold="joint").fit(table, labels)
+    supported = kind.paper(**EXACT, inference="supported", threshold="joint").fit(table, labels)
+    np.testing.assert_allclose(exact.predict_proba(X), supported.predict_proba(X), atol=1e-5)
+    np.testing.assert_array_equal(exact.predict(X), supported.predict(X))
+
+
+def test_a_label_set_that_training_lacks_is_not_predicted_by_supported_inference():
+    labels = Y.copy()
+    labels[labels[:, 0] == 0, 1] = 0
+    seen = {tuple(row) for row in labels}
+    found = CML.paper(threshold="joint", inference="supported").fit(X, labels).predict(3 * X)
+    assert {tuple(row) for row in found.astype(int)} <= seen
+
+
+def by_hand(weights: Weights, pairs: PairForm) -> np.ndarray:
+    sets = np.array(list(itertools.product((0.0, 1.0), repeat=4)))
+    alike = sets[:, pairs.first] == sets[:, pairs.second]
+    return softmax(weights.scores(X) @ sets.T + alike @ weights.V[0, 0], axis=1)
+
+
+@pytest.mark.parametrize("form", ["sets", "chain"])
+def test_marginals_and_likeliest_sets_are_those_of_enumeration(form):
+    sets = np.array(list(itertools.product((0.0, 1.0), repeat=4)))
+    tree = chain_tree(np.array([2, 0, 3, 1]))
+    model = CML.paper(inference="exact").fit(X, Y)
+    field = SetField(model.sets_, PairForm.of_all(TWO_STATES, 4), False) if form == "sets" else TreeField(tree)
+    weights = Weights(rng.normal(size=(3, 4)), rng.normal(size=4), rng.normal(size=(1, 1, len(field.pairs.first))))
+    chances = by_hand(weights, field.pairs)
+    np.testing.assert_allclose(field.marginals(X, weights), chances @ sets, atol=1e-10)
+    np.testing.assert_array_equal(field.likeliest(X, weights), sets[chances.argmax(axis=1)] > 0)
+
+
+def test_orders_of_chains():
+    table = chi_squared(Y)
+    greedy = ChainCRF.paper(order="chi-squared").fit(X, Y).order_
+    i, j = np.unravel_index(np.argmax(np.triu(table, 1)), table.shape)
+    assert set(greedy[:2]) == {i, j}
+    np.testing.assert_array_equal(ChainCRF.paper(order=[3, 1, 0, 2]).fit(X, Y).order_, [3, 1, 0, 2])
+    drawn = [ChainCRF.paper(order=order).fit(X, Y) for order in itertools.permutations(range(4))]
+    best = ChainCRF.paper(order="sampled-likelihood", n_samples=40, random_state=0).fit(X, Y)
+    assert best.objective_ <= np.quantile([model.objective_ for model in drawn], 0.2)
+    sums = [table[model.order_[1:], model.order_[:-1]].sum() for model in drawn]
+    chain = ChainCRF.paper(order="sampled-correlation", n_samples=40, random_state=0).fit(X, Y).order_
+    assert table[chain[1:], chain[:-1]].sum() >= np.quantile(sums, 0.8)
+
+
+def test_the_tree_of_a_measure_is_its_maximum_spanning_tree():
+    model = TreeCRF.paper().fit(X, Y)
+    below = model.order_[1:]
+    weight = chi_squared(Y)[below, model.parents_[below]].sum()
+    others = [TreeCRF.paper(structure="random", random_state=seed).fit(X, Y) for seed in range(5)]
+    for other in others:
+        below = other.order_[1:]
+        assert chi_squared(Y)[below, other.parents_[below]].sum() <= weight + 1e-9
+
+
+def test_an_ensemble_is_the_mean_of_its_chains_and_their_vote():
+    model = ChainCRFEnsemble.paper(3, random_state=0, threshold="joint").fit(X, Y)
+    chains = [ChainCRF.paper(order=one.order_, threshold="joint").fit(X, Y) for one in model.models_]
+    mean = np.mean([chain.predict_proba(X) for chain in chains], axis=0)
+    np.testing.assert_allclose(model.predict_proba(X), mean, atol=1e-12)
+    votes = np.sum([chain.predict(X) for chain in chains], axis=0)
+    np.testing.assert_array_equal(model.predict(X), votes >= 2)
+    again = ChainCRFEnsemble.paper(3, random_state=0, threshold="joint", n_jobs=2).fit(X, Y)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("model", "labels", "message"),
+    [
+        (CML(inference="exact"), rng.random((60, 15)) < 0.5, r"15 labels have 2\*\*15 label sets.*take 'supported'"),
+        (CML(inference="loopy"), Y, "inference='loopy'"),
+        (CML(pairs="three-state"), Y, "pairs='three-state'"),
+        (CML(0.0), Y, "alpha=0.0: expected a number above 0"),
+        (TreeCRF(structure="chi"), Y, "structure='chi'"),
+        (ChainCRF(order="best"), Y, "sampled-likelihood"),
+        (ChainCRF(order=[0, 1, 1, 2]), Y, "each of the numbers 0 to 3 once"),
+        (ChainCRF(order=[0, 1, 2]), Y, "it has 3 of 4 labels"),
+    ],
+)
+def test_refusals(model, labels, message):
+    with pytest.raises(InvalidInputError, match=message):
+        model.fit(X, labels)
+
+
+def test_duplicate_labels_are_learned_together():
+    twice = np.column_stack([Y[:, 0], Y[:, 0], Y[:, 1]])
+    for kind in (CML, CMLF, TreeCRF, ChainCRF):
+        found = kind.paper(threshold="joint").fit(X, twice).predict(X)
+        assert (found[:, 0] == found[:, 1]).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("order", "parents"),
+    [([0, 1, 2], [-1, 0, 3]), ([0, 1, 2], [-1, 2, 0]), ([0, 1, 1], [-1, 0, 0]), ([0, 1, 2], [1, 0, 0])],
+)
+def test_what_is_no_tree_is_refused(order, parents):
+    with pytest.raises(InvalidInputError, match="expected a tree"):
+        check_tree(np.array(order), np.array(parents), 3)
+    assert isinstance(LabelTree(np.array(order), np.array(parents)), tuple)
