@@ -22,7 +22,8 @@ class FeatureNMF(NonnegativeReduction):
 
     .. math:: \min_{V, B \ge 0} \|X - V B\|_F^2, \qquad v(x) = \operatorname{argmin}_{v \ge 0} \|x - v B\|^2
 
-    The bases B are those of `sklearn.decomposition.NMF`. New features are the non-negative coefficients v(x), for
+    The bases B are those of `sklearn.decomposition.NMF`, divided by their lengths, since distances between coefficients
+    depend on these. New features are the non-negative coefficients v(x), for
     training instances as for new ones: what a classifier learns from them holds for both.
 
     Parameters
@@ -40,7 +41,7 @@ class FeatureNMF(NonnegativeReduction):
     Attributes
     ----------
     components_ : ndarray of shape (J, D)
-        Bases B.
+        Bases B, of length 1, or 0 where nothing is left for one.
     n_iter_ : int
         Number of iterations.
     n_features_in_ : int
@@ -108,4 +109,6 @@ class FeatureNMF(NonnegativeReduction):
         seed = int(make_generator(self.random_state).integers(np.iinfo(np.int32).max))
         solver = NMF(J, init="nndsvda", tol=self.tol, max_iter=self.max_iter, random_state=seed)
         solver.fit(X)
-        self.components_, self.n_iter_ = solver.components_.astype(np.float64), int(solver.n_iter_)
+        B = solver.components_.astype(np.float64)
+        length = np.linalg.norm(B, axis=1, keepdims=True)
+        self.components_, self.n_iter_ = B / np.where(length > 0, length, 1), int(solver.n_iter_)
