@@ -8,6 +8,7 @@ from scipy import sparse
 
 import cofactor
 from cofactor.errors import InvalidInputError
+from cofactor.kernels.boosting import step_terms
 from cofactor.kernels.threads import thread_limit
 from cofactor.labels import AdaBoostMH, AdaBoostMR
 from cofactor.metrics.labels import hamming_loss, ranking_loss
@@ -162,3 +163,19 @@ def test_parameters_out_of_range() -> None:
     for name, value in (("n_estimators", 0), ("n_estimators", "many"), ("stumps", "deep")):
         with pytest.raises((InvalidInputError, TypeError), match=name):
             AdaBoostMH.paper(**{name: value}).fit(X, Y)
+
+
+def test_terms_of_pairs_stay_in_range_where_scores_go_far() -> None:
+    rng = np.random.default_rng(0)
+    labels = sparse.csr_array([[1, 0, 0, 1, 0], [0, 1, 0, 0, 0]])
+    on = labels.toarray() > 0
+    terms, sums, scores = np.ones((2, 5)), np.empty((2, 2)), np.zeros((2, 5))
+    for _ in range(120):
+        outputs = np.array([[5.0, 5, 5, 4.6, 5], [-5, -5, -5, -5, -4.7]]) + 0.1 * rng.normal(size=(2, 5))
+        pointers = labels.indptr.astype(np.int64), labels.indices.astype(np.int64)
+        step_terms(np.array([0, 1], np.uint8), np.exp(0.5 * outputs), terms, *pointers, sums)
+        scores += outputs
+    shifted = scores - scores.mean(axis=1, keepdims=True)
+    expected = np.where(on, 0, np.exp(0.5 * shifted)).sum(axis=1) * np.where(on, np.exp(-0.5 * shifted), 0).sum(axis=1)
+    np.testing.assert_allclose(sums[:, 0] * sums[:, 1], expected, rtol=1e-10)
+    assert np.all((terms > 0) & (terms < 1e101))
