@@ -30,7 +30,9 @@ from cofactor.evaluation import Cell, Interrupted, ResultStore, RunProgress, Sto
 from cofactor.evaluation.run import running
 from cofactor.evaluation.run.cells import Result
 from cofactor.evaluation.run.running import _Pace
+from cofactor.interrupts import begin_worker
 from cofactor.kernels.threads import n_threads, thread_limit
+from cofactor.model import parallel
 from cofactor.ratings import GibbsMMMF
 
 Start = Callable[..., BaseProcess]
@@ -560,3 +562,23 @@ def test_an_interruption_leaves_ctrl_c_as_it_was() -> None:
 def test_ctrl_c_concerns_the_parent_of_workers_alone() -> None:
     results = run_cells(make_cells(2, lambda k: {"k": signal.getsignal(signal.SIGINT) is signal.SIG_IGN}), n_jobs=2)
     assert [result.measures["k"] for result in results] == [True, True]
+
+
+def test_processes_are_told_the_same_whatever_they_carry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else joblib would end them, and start others, whenever tasks of another kind come."""
+
+    class Recorder:
+        def __init__(self, **options: Any) -> None:
+            told.append((options.get("initializer"), options.get("initargs")))
+
+        def __call__(self, tasks: Any) -> Any:
+            return (None for _ in ())
+
+    told: list[Any] = []
+    monkeypatch.setattr(parallel, "Parallel", Recorder)
+    parallel.side_by_side(print, [(1,)], 1, 2)
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        parallel.side_by_side(print, [(1,)], 1, None)
+        list(parallel.in_workers([], None))
+    list(parallel.in_workers([], 2))
+    assert told == [(None, None), *[(begin_worker, (os.getpid(),))] * 3]
