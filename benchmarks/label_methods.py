@@ -82,6 +82,7 @@ Made = LabelModel | Pipeline | Search
 GAMMAS = [1.0, 10.0, 100.0]
 PENALTIES = [10.0**k for k in range(-4, 5)]
 CODES = {"n_components": [0.2, 0.4, 0.6, 0.8], "alpha": PENALTIES[2:]}
+FAIE = {"n_components": [0.4, 0.6, 0.8], "alpha": [1.0, 10.0, 100.0, 1000.0], "beta": [0.01, 1.0, 100.0, 1e3, 1e4]}
 WEIGHTS = {"alpha": [0.01, 0.1, 1.0, 10.0], "beta": [0.01, 0.1, 1.0, 10.0]}
 PLAIN: dict[str, Any] = {"scale": "none", "threshold": 0}
 
@@ -106,13 +107,13 @@ METHODS: dict[str, Callable[[int], Made]] = {
     "BP-MLL, less decay": lambda L: BPMLL.paper(decay=0.01),
     "IBLR, cost chosen": lambda L: IBLR(**PLAIN),
     "IBLR+, cost chosen": lambda L: IBLR(with_features=True, **PLAIN),
-    "ridge, chosen": lambda L: chosen(LabelRidge(**PLAIN), {"alpha": PENALTIES}),
+    "ridge, chosen": lambda L: chosen(LabelRidge(kernel="linear", **PLAIN), {"alpha": PENALTIES}),
     "PLST, chosen": lambda L: chosen(PLST(**PLAIN), CODES),
     "CPLST, chosen": lambda L: chosen(CPLST(**PLAIN), CODES),
     "CSSP, chosen": lambda L: chosen(CSSP(**PLAIN), CODES),
     "CSSP of 0/1, chosen": lambda L: chosen(CSSP(coding="0/1", **PLAIN), CODES),
-    "FAiE, chosen": lambda L: chosen(FAiE(**PLAIN), CODES | {"beta": [0.01, 1.0, 100.0]}),
-    "FAiE of 0/1, chosen": lambda L: chosen(FAiE(coding="0/1", **PLAIN), CODES | {"beta": [0.01, 1.0, 100.0]}),
+    "FAiE, chosen": lambda L: chosen(FAiE(**PLAIN), FAIE),
+    "FAiE of 0/1, chosen": lambda L: chosen(FAiE(coding="0/1", **PLAIN), FAIE),
     "LEML, chosen": lambda L: chosen(LEML(**PLAIN), CODES),
     "BR": lambda L: BinaryRelevance.paper(),
     "BR, cost chosen": lambda L: BinaryRelevance(**PLAIN),
@@ -276,7 +277,8 @@ def main() -> None:
             except InvalidInputError as refused:  # non-negative factors of features below 0
                 print(name, method, refused, sep=" | ", flush=True)
                 continue
-            cuts = ["plain"] if joint or chosen.plain else ["plain", "learned"]
+            alone = joint or chosen.plain or isinstance(make(2), Search)
+            cuts = ["plain"] if alone else ["plain", "learned"]
             if method in FOR_ACCURACY and "raw" not in name and not chosen.plain:
                 cuts.append("for accuracy")
             for cut in cuts:
