@@ -202,6 +202,7 @@ def test_a_fit_that_learns_a_threshold_repeats_constant_labels(name, rule):
     assert not predicted[:, -1].any()
 
 
+@pytest.mark.filterwarnings("ignore:n_neighbors=")
 @every
 def test_nothing_but_constant_labels(name, tmp_path):
     X, Y = data()
@@ -236,6 +237,7 @@ def test_learned_thresholds_keep_their_promises(name):
     assert cuts["global"].score(new, truth) > plain.score(new, truth) - 0.05
 
 
+@pytest.mark.filterwarnings("ignore:n_neighbors=")
 @probed("fit", "_held_out")
 @pytest.mark.parametrize("rule", ["global", "per-label", "top-k", "cardinality"])
 def test_few_instances_to_learn_a_threshold_on(name, rule):

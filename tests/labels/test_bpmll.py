@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 import cofactor
 from cofactor.kernels.backprop import ranking_epoch
@@ -105,6 +106,15 @@ def test_a_single_label_is_ranked_with_its_absence() -> None:
     model = BPMLL.paper(3, random_state=0).fit(X, X > 0.3)
     assert model.coef_.shape == (3, 2)
     assert np.mean(model.predict(X) == (X > 0.3)) > 0.9
+
+
+def test_steps_that_are_too_long() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    with pytest.warns(
+        ConvergenceWarning, match="BPMLL learned nothing: the mean error .*; lower learning_rate, now 1e.06"
+    ):
+        BPMLL.paper(3, learning_rate=1e6, max_iter=5, random_state=0).fit(X, X > 0.3)
 
 
 def test_the_decay_is_chosen_on_instances_that_are_held_out() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -9,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.backprop import ranking_epoch
@@ -16,6 +18,7 @@ from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.held_out import ENOUGH, PARTS
 from cofactor.labels.scaling import AUTO
 from cofactor.metrics.labels import ranking_loss
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_number, check_size, make_generator, resolve_size
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -172,10 +175,22 @@ class BPMLL(LabelModel):
 
         net, self.history_ = self._trained(X, Y, self.decay_, generator, note)
         self.n_iter_ = len(self.history_)
+        self._warn_if_diverged()
         self.hidden_coef_, self.hidden_intercept_, self.coef_, self.intercept_ = net.W, net.b, net.V, net.c
         outputs = net.outputs(X)
         known = np.column_stack([outputs, np.ones(len(outputs))])
         self.cut_coef_ = np.asarray(np.linalg.lstsq(known, best_cuts_of(outputs, Y.toarray() > 0), rcond=None)[0])
+
+    def _warn_if_diverged(self) -> None:
+        """Warn if the error is above 1, which it is where all outputs are alike, and falls no more."""
+        before, last = self.history_[-2:] if self.n_iter_ > 1 else (np.inf, self.history_[-1])
+        if not (last < 1.01 or last < 0.9999 * before):
+            warnings.warn(
+                f"BPMLL learned nothing: the mean error of its last epoch is {last:.3g}, that of outputs which are all "
+                f"alike 1; lower learning_rate, now {self.learning_rate:g}",
+                ConvergenceWarning,
+                stacklevel=callers_level(),
+            )
 
     def _trained(
         self,
