@@ -24,6 +24,7 @@ from cofactor.labels.learners import (
     check_label_learners,
     check_savable,
     fit_label_learners,
+    takes_sparse,
     warn_of_stopped,
 )
 from cofactor.labels.learners.linear import binarized
@@ -160,6 +161,8 @@ class IBLR(NeighbourModel):
         if estimator is None:
             self.cost_ = 4 / ridge_penalty(FitInput(columns, data.labels))
             estimator = LogisticRegression(C=self.cost_, max_iter=1000)
+        if is_sparse(columns) and not self.with_features and not takes_sparse(estimator):
+            columns = columns.toarray()
         self.learners_, n_stopped = fit_label_learners(
             estimator,
             columns,

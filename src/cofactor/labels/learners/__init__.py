@@ -22,6 +22,7 @@ from cofactor.labels.learners.fitting import (
     fit_learner,
     is_savable,
     learner_from_state,
+    takes_sparse,
 )
 from cofactor.labels.learners.gaussian import GaussianLearner
 from cofactor.labels.learners.label_trees import GrownTree, TreeData, TreeLabelLearners, TreeSettings, grow_tree
@@ -92,6 +93,7 @@ __all__ = [
     "is_savable",
     "learner_from_state",
     "stacked",
+    "takes_sparse",
     "warn_of_stopped",
     "with_labels",
 ]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.decomposition import NMF
+from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.reduction.base import NonnegativeReduction
 from cofactor.labels.regression import FeatureSpace
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_number, check_size, make_generator, resolve_size
 from cofactor.model.size import refuse_too_large
 from cofactor.typing import RandomState
@@ -108,7 +111,15 @@ class FeatureNMF(NonnegativeReduction):
         refuse_too_large(self, 8 * J * (n + D), X.size)
         seed = int(make_generator(self.random_state).integers(np.iinfo(np.int32).max))
         solver = NMF(J, init="nndsvda", tol=self.tol, max_iter=self.max_iter, random_state=seed)
-        solver.fit(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # which speaks of no model and no parameter
+            solver.fit(X)
+        if solver.n_iter_ >= self.max_iter:
+            warnings.warn(
+                f"FeatureNMF stopped after {self.max_iter} iterations: raise max_iter, or tol, now {self.tol:g}",
+                ConvergenceWarning,
+                stacklevel=callers_level(),
+            )
         B = solver.components_.astype(np.float64)
         length = np.linalg.norm(B, axis=1, keepdims=True)
         self.components_, self.n_iter_ = B / np.where(length > 0, length, 1), int(solver.n_iter_)
