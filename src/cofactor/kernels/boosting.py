@@ -127,6 +127,7 @@ def step_terms(above, factor, terms, y_indptr, y_indices, sums):  # type: ignore
         whole, on = 0.0, 0.0
         for b in range(y_indptr[i], y_indptr[i + 1]):
             on += terms[i, y_indices[b]]
+        for b in range(y_indptr[i], y_indptr[i + 1]):
             terms[i, y_indices[b]] *= -1.0
         for k in range(L):
             whole += max(terms[i, k], 0.0)

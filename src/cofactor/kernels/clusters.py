@@ -54,11 +54,13 @@ def _scatter(rows, order, begin, end, mean):  # type: ignore[no-untyped-def]
     for p in range(begin, end):
         for a in range(starts[order[p]], starts[order[p] + 1]):
             value = np.float64(values[a])
-            mean[columns[a]] += value
             squares += value * value
+        for a in range(starts[order[p]], starts[order[p] + 1]):
+            mean[columns[a]] += np.float64(values[a])
     size = end - begin
     for f in range(len(mean)):
         mean[f] /= size
+    for f in range(len(mean)):
         squares -= size * mean[f] * mean[f]
     return squares if size > 1 else -1.0
 
