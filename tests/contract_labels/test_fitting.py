@@ -279,7 +279,7 @@ def test_settings_of_the_paper(name):
     model = fresh(name)
     paper = type(model).paper(**model.get_params(deep=False))
     assert bits(paper.fit(X, Y)) == bits(fitted(name))
-    assert type(model).paper().get_params()["threshold"] == 0
+    assert type(model).paper().get_params()["threshold"] == type(model)._paper.get("threshold", 0)
     assert type(model).paper().get_params()["scale"] == "none"
     assert type(model)().get_params()["threshold"] == "auto"
     assert type(model)().get_params()["scale"] == "auto"

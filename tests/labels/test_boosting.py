@@ -11,6 +11,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.boosting import step_terms
 from cofactor.kernels.threads import thread_limit
 from cofactor.labels import AdaBoostMH, AdaBoostMR
+from cofactor.labels.adaptation.instance_cuts import best_cuts_of
 from cofactor.metrics.labels import hamming_loss, ranking_loss
 from cofactor.persistence import ModelFileError, read_model, write_model
 
@@ -116,6 +117,19 @@ def test_the_number_of_rounds_is_chosen_on_instances_that_are_held_out() -> None
         model = kind(random_state=0).fit(X, Y)
         assert model.n_iter_ in (25, 50)
         assert (np.abs(model.predict_proba(X) - 0.5) < 0.5).all()
+
+
+def test_cuts_of_instances_are_a_regression_on_their_scores() -> None:
+    X, Y = toy()
+    ranked = AdaBoostMR.paper(6, threshold=0).fit(X, Y).decision_function(X)
+    known = np.column_stack([ranked, np.ones(len(X))])
+    cut = known @ np.linalg.lstsq(known, best_cuts_of(ranked, Y > 0), rcond=None)[0]
+    model = AdaBoostMR(6, threshold=0).fit(X, Y)
+    np.testing.assert_allclose(model.decision_function(X), ranked - cut[:, None], atol=1e-9)
+    found = model.explain(X[:3], range(Y.shape[1])).columns
+    np.testing.assert_allclose(
+        np.bincount(found["instance"], found["contribution"]), model.decision_function(X[:3]).sum(axis=1), atol=1e-9
+    )
 
 
 def test_threads_change_nothing() -> None:

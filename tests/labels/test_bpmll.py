@@ -8,7 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 import cofactor
 from cofactor.kernels.backprop import ranking_epoch
 from cofactor.labels import BPMLL
-from cofactor.labels.adaptation.bpmll import Network, best_cuts_of
+from cofactor.labels.adaptation.bpmll import Network
+from cofactor.labels.adaptation.instance_cuts import best_cuts_of
 from cofactor.persistence import ModelFileError, read_model, write_model
 
 

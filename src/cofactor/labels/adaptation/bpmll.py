@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.backprop import ranking_epoch
+from cofactor.labels.adaptation.instance_cuts import cut_regression
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.held_out import ENOUGH, PARTS
 from cofactor.labels.scaling import AUTO
@@ -25,7 +26,6 @@ from cofactor.typing import RandomState
 
 #: Values of `decay` among which "auto" chooses.
 _DECAYS = (0.2, 0.05, 0.01)
-_BEYOND = 0.1  # how far the lowest and the highest cut of an instance lie beyond its outputs
 
 
 class BPMLL(LabelModel):
@@ -178,8 +178,7 @@ class BPMLL(LabelModel):
         self._warn_if_diverged()
         self.hidden_coef_, self.hidden_intercept_, self.coef_, self.intercept_ = net.W, net.b, net.V, net.c
         outputs = net.outputs(X)
-        known = np.column_stack([outputs, np.ones(len(outputs))])
-        self.cut_coef_ = np.asarray(np.linalg.lstsq(known, best_cuts_of(outputs, Y.toarray() > 0), rcond=None)[0])
+        self.cut_coef_ = cut_regression(outputs, Y.toarray() > 0)
 
     def _warn_if_diverged(self) -> None:
         """Warn if the error is above 1, which it is where all outputs are alike, and falls no more."""
@@ -286,21 +285,3 @@ class Network:
 def _at_least_two(Y: sparse.csr_array) -> sparse.csr_array:
     """Return labels, of a single one with its absence as the second one."""
     return Y if Y.shape[1] > 1 else sparse.csr_array(np.hstack([Y.toarray(), 1 - Y.toarray()]))
-
-
-def best_cuts_of(outputs: NDArray[np.float64], on: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return for each instance the cut of its outputs with the fewest wrong labels, the lowest of several.
-
-    Examples
-    --------
-    >>> best_cuts_of(np.array([[0.5, -0.5, 0.1], [0.2, 0.0, 0.4]]), np.array([[True, False, True], [True, True, True]]))
-    array([-0.2, -0.1])
-    """
-    order = np.argsort(outputs, axis=1, kind="stable")
-    ranked, on = np.take_along_axis(outputs, order, axis=1), np.take_along_axis(on, order, axis=1)
-    start = np.zeros((len(on), 1), dtype=np.int64)
-    missed = np.hstack([start, np.cumsum(on, axis=1)])
-    wrong = missed + (~on).sum(axis=1)[:, None] - np.hstack([start, np.cumsum(~on, axis=1)])
-    middles = (ranked[:, 1:] + ranked[:, :-1]) / 2
-    cuts = np.hstack([ranked[:, :1] - _BEYOND, middles, ranked[:, -1:] + _BEYOND])
-    return np.take_along_axis(cuts, np.argmin(wrong, axis=1)[:, None], axis=1)[:, 0]
