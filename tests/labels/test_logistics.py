@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 
 from cofactor.labels.learners import fit_logistics, suits_logistics
 
@@ -38,6 +39,9 @@ def test_what_is_stopped_takes_a_single_step_and_says_so() -> None:
 
 
 def test_tables_that_are_too_large_are_left_to_others() -> None:
-    assert suits_logistics(sparse.csr_array((1000, 2000)))
-    assert not suits_logistics(sparse.csr_array((10, 50_000)))
-    assert not suits_logistics(sparse.csr_array((1_000_000, 2000)))
+    plain, X = LogisticRegression(C=2.0, max_iter=1000), sparse.csr_array((1000, 2000))
+    assert suits_logistics(plain, X)
+    assert not suits_logistics(plain, sparse.csr_array((10, 50_000)))
+    assert not suits_logistics(plain, sparse.csr_array((1_000_000, 2000)))
+    for other in (LogisticRegression(C=1e4, max_iter=1000), LogisticRegression(C=2.0), LinearSVC()):
+        assert not suits_logistics(other, X)

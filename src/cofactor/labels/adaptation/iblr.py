@@ -81,8 +81,9 @@ class IBLR(NeighbourModel):
 
     Notes
     -----
-    How neighbours are found: see `NeighbourModel`. The coefficients are a table of labels × labels. The default
-    regressions are fitted together, to a millionth of the objective, unless the columns are more than 3,000.
+    How neighbours are found: see `NeighbourModel`. The coefficients are a table of labels × labels. Regressions
+    ``LogisticRegression(C=C, max_iter=1000)`` with C up to 1,000, as the default is, are fitted together, to a
+    millionth of the objective, unless the columns are more than 3,000.
 
     References
     ----------
@@ -171,8 +172,8 @@ class IBLR(NeighbourModel):
             estimator = LogisticRegression(C=self.cost_, max_iter=1000)
         if is_sparse(columns) and not self.with_features and not takes_sparse(estimator):
             columns = columns.toarray()
-        if self.cost_ is not None and suits_logistics(columns):
-            self.learners_, n_stopped = fit_logistics(columns, data.labels, self.cost_, **told)
+        if suits_logistics(estimator, columns):
+            self.learners_, n_stopped = fit_logistics(columns, data.labels, estimator.C, **told)
         else:
             seeds = make_generator(self.random_state).integers(np.iinfo(np.int32).max, size=L)
             self.learners_, n_stopped = fit_label_learners(estimator, columns, data.labels, seeds=seeds, **told)

@@ -10,6 +10,7 @@ from joblib import delayed
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 
 from cofactor.kernels.threads import library_limit
 from cofactor.labels.features import CheckedFeatures, is_sparse
@@ -21,15 +22,20 @@ __all__ = ["fit_logistics", "suits_logistics"]
 _LABELS_PER_BLOCK = 64
 _MOST_FEATURES, _MOST_CELLS = 3000, 1 << 27
 _PAIRS = 8  #: of steps and changes of the gradient that L-BFGS keeps
+_LARGEST_COST = 1000.0  #: beyond, 200 steps may not be enough
 _TOLERANCE = 1e-6  #: of the objective without features, for half the decrease that is still expected
 _MAX_ITER = 200
 _HALVINGS = 20
 
 
-def suits_logistics(X: CheckedFeatures) -> bool:
-    """Whether the table of features, and that of features × features, are small enough for `fit_logistics`."""
+def suits_logistics(estimator: Any, X: CheckedFeatures) -> bool:
+    """Whether `fit_logistics` stands in: for ``LogisticRegression(C=C, max_iter=1000)``, with small tables of X."""
     n, D = X.shape
-    return D <= _MOST_FEATURES and n * D <= _MOST_CELLS
+    if type(estimator) is not LogisticRegression or not 0 < estimator.C <= _LARGEST_COST:
+        return False
+    plain = LogisticRegression(C=estimator.C, max_iter=1000)
+    small = D <= _MOST_FEATURES and n * D <= _MOST_CELLS
+    return small and bool(estimator.get_params() == plain.get_params())
 
 
 def fit_logistics(
