@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.backprop import ranking_epoch
 from cofactor.labels.adaptation.instance_cuts import cut_regression
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
@@ -175,6 +175,13 @@ class BPMLL(LabelModel):
 
         net, self.history_ = self._trained(X, Y, self.decay_, generator, note)
         self.n_iter_ = len(self.history_)
+        if not all(np.isfinite(part).all() for part in (net.W, net.b, net.V, net.c)):
+            raise InvalidInputError(
+                ("the weights of the network overflowed with ", Argument("learning_rate", self.learning_rate)),
+                argument="decay",
+                found=self.decay_,
+                advice="lower both",
+            )
         self._warn_if_diverged()
         self.hidden_coef_, self.hidden_intercept_, self.coef_, self.intercept_ = net.W, net.b, net.V, net.c
         outputs = net.outputs(X)
@@ -186,7 +193,7 @@ class BPMLL(LabelModel):
         if not (last < 1.01 or last < 0.9999 * before):
             warnings.warn(
                 f"BPMLL learned nothing: the mean error of its last epoch is {last:.3g}, that of outputs which are all "
-                f"alike 1; lower learning_rate, now {self.learning_rate:g}",
+                f"alike 1; lower learning_rate, now {self.learning_rate:g}, or decay, now {self.decay_:g}",
                 ConvergenceWarning,
                 stacklevel=callers_level(),
             )

@@ -41,7 +41,8 @@ def check_order(order: Any) -> None:
     if isinstance(order, str) and order in ORDERS:
         return
     places = np.asarray(order) if order is not None else np.empty(0)
-    if places.ndim != 1 or not len(places) or places.dtype.kind not in "iuU":
+    truths = isinstance(order, list | tuple) and any(isinstance(place, bool) for place in order)
+    if places.ndim != 1 or not len(places) or places.dtype.kind not in "iuU" or truths:
         kind = InvalidInputError if isinstance(order, str) else InvalidTypeError
         measures = ", ".join(map(repr, _MEASURES))
         raise kind(
