@@ -6,6 +6,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import cofactor
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.backprop import ranking_epoch
 from cofactor.labels import BPMLL
 from cofactor.labels.adaptation.bpmll import Network
